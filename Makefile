@@ -1,144 +1,151 @@
-# `make demo` shows what Lockhouse does, `make test` proves it. Both build what they need and say what is missing.
+# `make demo` demonstrates Lockhouse, `make test` tests it. Both build what they need and name missing programs.
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo load load-attacks test test-quick test-load-subset test-traces test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-conformance test-kernels test-full endurance bench bench-audit bench-policy bench-seal bench-search bench-shapes bench-tokens fuzz memory-checks lint install package test-package package-mcpb container tools tools-for-tests clean test-inspector
+.PHONY: build demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint install package test-package package-mcpb container tools tools-for-tests clean
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
+	packaging/split-symbols target/release
 
 demo: build
 	target/release/lockhouse demo
 
-# Everything: unit, property, snapshot and black-box tests, traces, then real upstream servers and tasks from outside in both languages.
-test: tools-for-tests test-quick test-traces test-upstreams-subset test-stubs test-bfcl-subset
+# All tests: unit, property, snapshot and black-box tests, then public upstream servers and public benchmark tasks in both languages.
+# Packages are downloaded during compilation.
+test: tools-for-tests
+	$(MAKE) --no-print-directory -j build-for-tests prepare-libraries prepare-upstreams-subset prepare-stubs prepare-bfcl
+	$(MAKE) --no-print-directory test-quick test-upstreams-subset test-stubs test-bfcl-subset
 
-test-quick: tools
+# One build for all tests, with the test programs, because cargo would compile libraries again for their additional features, and with
+# the feature otel, which is off by default and has tests.
+BUILD_FOR_TESTS = --locked --workspace --features otel
+build-for-tests: tools
+	$(CARGO) build $(BUILD_FOR_TESTS) --all-targets
+
+prepare-libraries: tools
 	tests/libraries/prepare.sh
-	$(CARGO) build --locked --workspace
-	packaging/run-tests
 
-# 32 of them: 1.5 GB are installed, once. The subset has 9, of 320 MB.
-test-upstreams: tools
-	$(CARGO) build --locked --workspace
+prepare-upstreams: tools-for-tests
 	tests/upstreams/prepare.sh
+
+prepare-upstreams-subset: tools-for-tests
+	tests/upstreams/prepare.sh --subset
+
+prepare-stubs: tools-for-tests
+	tests/stubs/prepare.sh
+
+prepare-bfcl: tools
+	tests/bfcl/prepare.sh
+
+# Rust tests only. TESTS="sandbox::" selects tests by a part of their names, such as a suite.
+test-quick: build-for-tests prepare-libraries
+	packaging/run-tests $(BUILD_FOR_TESTS) $(TESTS)
+
+# What a program says that is built without the feature otel.
+test-default-features: tools
+	$(CARGO) build --locked --workspace --all-targets
+	packaging/run-tests --locked --workspace telemetry::traces::without
+
+# Tests 32 public upstream servers; the first run installs 1.5 GB. The subset has 9 servers, of 320 MB.
+test-upstreams: build-for-tests prepare-upstreams
 	tests/upstreams/run.sh
 
-test-upstreams-subset: tools
-	$(CARGO) build --locked --workspace
-	tests/upstreams/prepare.sh --subset
+test-upstreams-subset: build-for-tests prepare-upstreams-subset
 	tests/upstreams/run.sh --subset
 
-# What `lockhouse stubs` writes, through mypy and tsc, both strict: of the servers that test-upstreams-subset installs, or of the
-# catalogues (answers to tools/list) in the folder LOCKHOUSE_CATALOGUES.
-test-stubs: tools
-	$(CARGO) build --locked --workspace
-	$(if $(LOCKHOUSE_CATALOGUES),,tests/upstreams/prepare.sh --subset)
-	tests/stubs/prepare.sh
+# Type-checks the output of `lockhouse stubs` with mypy and tsc in strict mode, for the servers that test-upstreams-subset installs, or
+# for the catalogues (results of tools/list) in the folder LOCKHOUSE_CATALOGUES.
+test-stubs: build-for-tests prepare-stubs $(if $(LOCKHOUSE_CATALOGUES),,prepare-upstreams-subset)
 	tests/stubs/run.sh
 
-# The 800 multi-turn tasks of the Berkeley Function Calling Leaderboard without a model, then 200 of them with a run of a
-# session for each turn: two minutes. The subset has 12.
-test-bfcl: tools
-	$(CARGO) build --locked --workspace
-	tests/bfcl/prepare.sh
+# Runs the 800 multi-turn tasks of the Berkeley Function Calling Leaderboard without a model, then 200 of them with one session run
+# per turn. Takes two minutes. The subset has 12 tasks.
+test-bfcl: build-for-tests prepare-bfcl
 	tests/bfcl/run.sh
 	tests/bfcl/run.sh --sessions base
 
-test-bfcl-subset: tools
-	$(CARGO) build --locked --workspace
-	tests/bfcl/prepare.sh
+test-bfcl-subset: build-for-tests prepare-bfcl
 	tests/bfcl/run.sh --subset
 	tests/bfcl/run.sh --subset --sessions
 
-# Traces of OpenTelemetry, of a program that is built to send them: its library of HTTP is built once more for that.
-test-traces: tools
-	$(CARGO) build --locked -p lockhouse -p lockhouse-worker -p lockhouse-python -p lockhouse-tests --features lockhouse/otel
-	$(CARGO) test --locked -p lockhouse-tests --test telemetry -- --ignored traces
-	$(CARGO) build --locked -p lockhouse
-
-# A minute of it, with few clients: no answer is wrong or lost.
-test-load-subset: tools
-	$(CARGO) build --locked --workspace
+# A load test of one minute with few clients: no answer may be wrong or lost.
+test-load-subset: build-for-tests
 	target/debug/load --clients 40 --seconds 10 --hostile-seconds 60 --think-ms 2000
 
-# What the official conformance suite of MCP requires of a client and of a server: some minutes, and npm brings the suite.
-test-conformance: tools
+# Runs the official MCP conformance suite for clients and servers. Takes some minutes; npm downloads the suite.
+test-conformance: build-for-tests
 	tests/conformance/prepare.sh
-	$(CARGO) build --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
 	tests/conformance/run.sh
 	tests/conformance/server.sh
 
-# The inspector of MCP as a client, over standard streams and HTTP: npm brings it.
-test-inspector: tools
+# Tests with the MCP Inspector as client, over stdio and HTTP; npm downloads it.
+test-inspector: build-for-tests
 	tests/inspector/prepare.sh
-	$(CARGO) build --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
 	tests/inspector/run.sh
 
-# On the kernels of Debian 12 and 13 and Ubuntu 24.04, in QEMU; see tests/kernels/run.sh.
-test-kernels: tools
-	$(CARGO) build --locked --workspace
-	$(CARGO) test --locked -p lockhouse-tests --test sandbox --no-run
+# Tests on the kernels of Debian 12 and 13 and Ubuntu 24.04, in QEMU; see tests/kernels/run.sh.
+test-kernels: build-for-tests
 	tests/kernels/prepare.sh
 	tests/kernels/run.sh
 
-# What takes long as well: some 30 minutes on a machine that does nothing else.
+# All tests, with the slow ones: about 30 minutes on an otherwise idle machine.
 test-full: export LOCKHOUSE_TESTS = full
-test-full: test test-upstreams test-bfcl endurance
+test-full: test test-default-features test-upstreams test-bfcl endurance
 
-# Hostile programs at their deadlines, 100,000 short ones, 1,000 kills. ENDURANCE="short --count 5000" for less.
+# Endurance tests: hostile programs at their deadlines, 100,000 short programs, 1,000 kills. ENDURANCE="short --count 5000" runs fewer.
 endurance: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/endurance $(ENDURANCE)
 
-# Times at the MCP boundary; see docs/measurements.md. BENCH="--beside OLD/lockhouse" measures an older build, with its worker and
-# its Python engine in the same directory, in turns with the one just built, and prints ratios.
+# Measures latency at the MCP boundary; see docs/measurements.md. BENCH="--beside OLD/lockhouse" measures an older build, with its worker and
+# its Python engine in the same directory, alternating with the new build, and prints ratios.
 bench: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/bench $(BENCH)
 
-# Many AI clients over HTTP at one time, and a hostile one among them; LOAD="--clients 100 --seconds 60" for less.
+# Load test with many AI clients over HTTP and a hostile one; LOAD="--clients 100 --seconds 60" runs fewer.
 load: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/load $(LOAD)
 
-# 20 honest clients, with and without each attack on what all clients share; ATTACKS="--only bodies --turns 2" for less.
+# Measures 20 honest clients with and without each attack on shared resources; ATTACKS="--only bodies --turns 2" selects attacks.
 load-attacks: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/load-attacks $(ATTACKS)
 
-# What the audit log adds to a call.
+# Measures the time that the audit log adds to a call.
 bench-audit:
 	$(CARGO) test --release --locked -p lockhouse-gate --lib -- --ignored --nocapture cost
 
-# What learning the shape of a result adds to a call.
+# Measures the time that learning the shape of a result adds to a call.
 bench-shapes:
 	$(CARGO) test --release --locked -p lockhouse-catalog --lib -- --ignored --nocapture shapes
 
-# What a decision of the policy costs: median and p99.
+# Measures the duration of a policy decision: median and p99.
 bench-policy:
 	$(CARGO) build --release --locked -p lockhouse-tests --bin bench-policy
 	target/release/bench-policy
 
-# How well search_tools finds what people ask for; LOCKHOUSE_CATALOGUES=DIR has NAME.json of servers, their tools/list.
+# Measures the retrieval quality of search_tools. LOCKHOUSE_CATALOGUES=DIR has the file NAME.json, a tools/list result, for each server.
 bench-search: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bin bench-search
 	target/release/bench-search
 
-# What each layer of the seal adds to a worker's life.
+# Measures the time that each layer of the seal adds to a worker.
 bench-seal:
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/bench-seal
 
-# Tokens of whole tasks in a model's context, tool by tool and through Lockhouse. TOKENS=--json for programs.
+# Counts the tokens of whole tasks in a model's context, with direct tool calls and through Lockhouse. TOKENS=--json prints JSON.
 bench-tokens: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bin bench-tokens
 	tests/upstreams/prepare.sh --subset
 	build/upstreams/venv/bin/python -B tests/upstreams/record_workflows.py target/release/lockhouse > build/workflows.json
 	target/release/bench-tokens $(TOKENS) < build/workflows.json
 
-# Needs a nightly compiler and `cargo install cargo-fuzz`. What is found is kept in fuzz/found of the crate.
+# Fuzzing. Requires a nightly compiler and `cargo install cargo-fuzz`. Findings are stored in fuzz/found of the crate.
 FUZZ_SECONDS ?= 180
 fuzz = mkdir -p fuzz/found/$(1) && $(CARGO) +nightly fuzz run $(1) fuzz/found/$(1) fuzz/corpus/$(1) -- \
 	-max_total_time=$(FUZZ_SECONDS) -max_len=4096 $(2)
@@ -149,14 +156,14 @@ fuzz:
 	cd policies && $(call fuzz,policy_document)
 	cd policies && $(call fuzz,decision)
 
-# Invalid reads and writes in the tests of the files that have `unsafe` blocks. Needs valgrind, and for Miri a nightly compiler with it.
+# Searches for invalid memory accesses in the tests of files with `unsafe` blocks. Requires valgrind, and a nightly compiler for Miri.
 memory-checks:
 	packaging/check-memory
 
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	$(CARGO) clippy --locked -p lockhouse -p lockhouse-base --features lockhouse/otel -- -D warnings
+	$(CARGO) clippy $(BUILD_FOR_TESTS) --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace -- -D warnings
 	if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked --all-features check bans licenses sources; fi
 	CARGO="$(CARGO)" packaging/check-advisories
 	if command -v systemd-analyze >/dev/null 2>&1; then packaging/systemd/check; else echo "no systemd-analyze: units are not checked"; fi
@@ -165,21 +172,21 @@ lint:
 install: build
 	packaging/install.sh "$(PREFIX)"
 
-# build/lockhouse_VERSION_amd64.deb; needs cargo-deb.
+# Builds build/lockhouse_VERSION_amd64.deb; requires cargo-deb.
 package: build
 	packaging/deb/pack
 	if command -v lintian >/dev/null 2>&1; then lintian --fail-on error build/lockhouse_*.deb; fi
 
-# The package in a fresh Debian root, and its units under systemd there where systemd-nspawn can start one; as root.
+# Tests the package in a fresh Debian root file system, and its systemd units if systemd-nspawn can boot it. Requires root.
 test-package: package
 	packaging/deb/smoke-test
 	packaging/systemd/boot-test
 
-# build/lockhouse.mcpb, for Claude Desktop.
+# Builds build/lockhouse.mcpb, for Claude Desktop.
 package-mcpb: build
 	packaging/mcpb/pack
 
-# The image localhost/lockhouse, and what it answers; needs podman.
+# Builds and tests the image localhost/lockhouse; requires podman.
 container: package
 	packaging/container/smoke-test
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs a release build: install.sh PREFIX
+# Installs the release build below PREFIX: install.sh PREFIX
 set -eu
 
 prefix=${1:?usage: install.sh PREFIX}

@@ -1,9 +1,9 @@
-//! Compiles the system-call filter of each architecture from the data in `seccomp/`.
+//! Compiles the seccomp filter of each architecture from the JSON data in `seccomp/`.
 //!
-//! `common.json` holds the filters, each with a reason for every rule; `ARCHITECTURE.json` adds the calls that only one
-//! architecture has. A call is looked up by its number in a binary search; what its arguments may be is a program that
-//! seccompiler makes for this one call. The kernel runs the search for every number when a worker installs the filter, so a
-//! search of few steps is what makes a worker cheap.
+//! `common.json` holds the filters, with a reason for every rule. `ARCHITECTURE.json` adds the system calls that
+//! exist on one architecture only. The compiled filter finds a system call by binary search for its number;
+//! conditions on arguments are a program that seccompiler generates for the one call. The kernel runs the search for
+//! every number when a worker installs the filter, so a short search makes workers cheap to start.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-/// Each with its number in the kernel's audit records.
+/// Supported architectures, each with its number in the kernel's audit records (`AUDIT_ARCH_*`).
 const ARCHITECTURES: [(&str, u32); 2] = [("x86_64", 0xc000_003e), ("aarch64", 0xc000_00b7)];
 
 /// From `linux/bpf_common.h` and `linux/seccomp.h`.
@@ -26,10 +26,11 @@ const RETURN: u16 = 0x06;
 const KILL_PROCESS: u32 = 0x8000_0000;
 const ALLOW: u32 = 0x7fff_0000;
 const ERRNO: u32 = 0x0005_0000;
-/// Where `struct seccomp_data` holds the number of the call, and the architecture.
+/// Offsets of the system call number and of the architecture in `struct seccomp_data`.
 const CALL_NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
-/// The x32 calls of x86-64: an interface of its own, which nothing here speaks. No architecture has others above.
+/// First number of the x32 calls of x86-64, a separate ABI that is never used here. No other architecture has numbers
+/// this high.
 const X32_CALLS: u32 = 0x4000_0000;
 
 fn main() -> Fallible<()> {
@@ -59,7 +60,7 @@ fn compile(architecture: &str, audit: u32) -> Fallible<BpfProgram> {
     Ok(program)
 }
 
-/// The filters with the rules of one architecture.
+/// Merges the rules of one architecture into the common filters.
 fn merge(architecture: &str) -> Fallible<Value> {
     let read = |name: &str| -> Fallible<Value> {
         Ok(serde_json::from_slice(&std::fs::read(format!("seccomp/{name}.json"))?)?)
@@ -73,7 +74,7 @@ fn merge(architecture: &str) -> Fallible<Value> {
     Ok(filters)
 }
 
-/// What becomes of each call that the data names: steps that end with a verdict.
+/// Maps the number of each system call in the data to its program, which ends with a verdict.
 fn verdicts(filters: &Value, target: TargetArch) -> Fallible<BTreeMap<u32, BpfProgram>> {
     let mut verdicts = BTreeMap::new();
     for filter in filters.as_object().ok_or("an object is needed")?.values() {
@@ -95,7 +96,8 @@ fn verdicts(filters: &Value, target: TargetArch) -> Fallible<BTreeMap<u32, BpfPr
     Ok(verdicts)
 }
 
-/// seccompiler's program for the rules of one call. It is complete by itself, with its own look at the architecture.
+/// Compiles the rules of one system call with seccompiler. The program is self-contained and checks the architecture
+/// itself.
 fn one_filter(
     matched: &Value,
     otherwise: &Value,
@@ -107,7 +109,8 @@ fn one_filter(
     program.ok_or_else(|| "seccompiler gave no program".into())
 }
 
-/// The number of a call, which only seccompiler's own table knows: what its program compares with second.
+/// Number of a system call. Only seccompiler's internal table has it, so it is read from a generated program: the
+/// second comparison.
 fn number_of(name: &str, target: TargetArch) -> Fallible<u32> {
     let program = one_filter(&json!("allow"), &json!("kill_process"), &[&json!({"syscall": name})], target)?;
     let compared = program.iter().filter(|step| step.code == JUMP_IF_EQUAL).map(|step| step.k).nth(1);
@@ -123,7 +126,8 @@ fn value_of(action: &Value) -> Fallible<u32> {
     }
 }
 
-/// Every number there is, as ranges with their first number: what the data does not name is refused.
+/// Divides all system call numbers into ranges, each with its first number. Numbers that the data does not name are
+/// denied.
 fn ranges(verdicts: BTreeMap<u32, BpfProgram>, refused: BpfProgram) -> Vec<(u32, BpfProgram)> {
     let mut ranges = vec![(0, refused.clone())];
     for (number, steps) in verdicts {
@@ -136,13 +140,13 @@ fn ranges(verdicts: BTreeMap<u32, BpfProgram>, refused: BpfProgram) -> Vec<(u32,
     ranges
 }
 
-/// A binary search for the range of the number that is in the accumulator.
+/// Generates a binary search for the range that contains the number in the accumulator.
 fn search(ranges: &[(u32, BpfProgram)]) -> BpfProgram {
     let [(_, steps)] = ranges else {
         let (lower, upper) = ranges.split_at(ranges.len() / 2);
         let below = search(lower);
         let first = upper[0].0;
-        // Offsets of a comparison have eight bits, those of a jump have all.
+        // A comparison jumps by at most 255 instructions, an unconditional jump by any number.
         let mut program = match u8::try_from(below.len()) {
             Ok(length) => vec![instruction(JUMP_IF_AT_LEAST, length, 0, first)],
             Err(_) => {
@@ -160,7 +164,7 @@ fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
     sock_filter { code, jt, jf, k }
 }
 
-/// As the kernel of a little-endian machine reads it.
+/// Encodes an instruction for a little-endian kernel.
 fn instruction_bytes(step: &sock_filter) -> [u8; 8] {
     let ([c0, c1], [k0, k1, k2, k3]) = (step.code.to_le_bytes(), step.k.to_le_bytes());
     [c0, c1, step.jt, step.jf, k0, k1, k2, k3]

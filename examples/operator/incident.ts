@@ -4,8 +4,8 @@ const errors = log.filter((line) => line.includes(" ERROR ")).map((line) => /^(\
 const began = errors[0][1];
 
 // The newest commit comes first; the suspect is the last one before the first error.
-const told = await git.git_log({ repo_path: "repository", max_count: 50 });
-const commits = [...told.matchAll(/^Commit: (\w+)\nAuthor: (.+?)(?: <.*)?\nDate: (\S+ ?\S*)\nMessage: (.+)/gm)];
+const gitLog = await git.git_log({ repo_path: "repository", max_count: 50 });
+const commits = [...gitLog.matchAll(/^Commit: (\w+)\nAuthor: (.+?)(?: <.*)?\nDate: (\S+ ?\S*)\nMessage: (.+)/gm)];
 const before = commits.filter((commit) => commit[3].replace(" ", "T").slice(0, 19) < began.slice(0, 19));
 const [, revision, author, , message] = before[0];
 const change = (await git.git_show("repository", revision)).split("\n").filter((line) => /^[+-]\w/.test(line));

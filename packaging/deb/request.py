@@ -1,4 +1,4 @@
-"""Asks a Lockhouse that serves over HTTP to run code: request.py URL|LOG TOKEN. LOG is that of `serve --listen 127.0.0.1:0`."""
+"""Runs code in a Lockhouse over HTTP: request.py URL|LOG TOKEN. LOG is the log file of `serve --listen 127.0.0.1:0`."""
 import json
 import re
 import sys
@@ -7,22 +7,22 @@ import urllib.error
 import urllib.request
 
 
-def address(place):
-    """Where it listens, as it was told or as the log says."""
-    if place.startswith("http"):
-        return place
+def address(url_or_log):
+    """Returns the URL of the MCP endpoint: the argument itself, or the one in the log file."""
+    if url_or_log.startswith("http"):
+        return url_or_log
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        with open(place, encoding="utf-8") as lines:
+        with open(url_or_log, encoding="utf-8") as lines:
             found = re.search(r"http://127\.0\.0\.1:\d+/mcp", lines.read())
         if found:
             return found[0]
         time.sleep(0.05)
-    sys.exit("it does not say where it listens")
+    sys.exit("the log does not contain the address within 60 s")
 
 
 def call(url, tool, arguments, bearer):
-    """What a tool answers."""
+    """Calls a tool and returns the JSON-RPC response."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -48,19 +48,19 @@ def call(url, tool, arguments, bearer):
 
 
 def run(url, token, language, code):
-    """What a program came to, as programs read it."""
+    """Runs a program and returns its structured result, or the whole response if there is none."""
     answer = call(url, "run_code", {"language": language, "code": code}, token)
     return answer.get("result", {}).get("structuredContent") or answer
 
 
-def main(place, token):
-    url = address(place)
+def main(url_or_log, token):
+    url = address(url_or_log)
     try:
         run(url, "wrong", "python", "1")
-        sys.exit("a wrong token is not refused")
+        sys.exit("an invalid token is accepted")
     except urllib.error.HTTPError as error:
         if error.code != 401:
-            sys.exit(f"a wrong token is answered {error.code}")
+            sys.exit(f"an invalid token is rejected with {error.code} instead of 401")
     for language, code, expected in [
         ("python", "sum(range(10))", 45),
         ("typescript", "return [1, 2].length", 2),
@@ -68,7 +68,7 @@ def main(place, token):
         answer = run(url, token, language, code)
         if answer.get("value") != expected:
             sys.exit(f"{language}: {json.dumps(answer)}")
-    print("over HTTP both languages answer, and a wrong token is refused")
+    print("both languages run over HTTP, and an invalid token is rejected")
 
 
 if __name__ == "__main__":

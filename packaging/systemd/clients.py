@@ -1,5 +1,5 @@
-"""Clients while a service is started again: clients.py URL TOKEN SECONDS. Each asks for a sum, waits, asks again, on a connection of
-its own, and tells what became of it."""
+"""Sends requests while a service is restarted: clients.py URL TOKEN SECONDS. Three clients run a program repeatedly, each time on a
+new connection, and count the outcomes. Fails if a request is lost or refused without Retry-After."""
 import collections
 import json
 import sys
@@ -17,9 +17,9 @@ until = time.monotonic() + seconds
 def ask(number):
     try:
         answer = run(url, token, "python", f"{number} + 1")
-        return "answered" if answer.get("value") == number + 1 else f"a wrong answer: {json.dumps(answer)[:300]}"
+        return "answered" if answer.get("value") == number + 1 else f"wrong value: {json.dumps(answer)[:300]}"
     except urllib.error.HTTPError as error:
-        return f"told to come again ({error.code})" if error.headers.get("Retry-After") else f"HTTP {error.code}"
+        return f"rejected with Retry-After ({error.code})" if error.headers.get("Retry-After") else f"HTTP {error.code}"
     except urllib.error.URLError as error:
         return f"not connected: {error.reason}"
     except OSError as error:
@@ -40,5 +40,5 @@ for thread in threads:
 for thread in threads:
     thread.join()
 print(dict(outcomes))
-bad = [outcome for outcome in outcomes if not outcome.startswith(("answered", "told to come again"))]
+bad = [outcome for outcome in outcomes if not outcome.startswith(("answered", "rejected with Retry-After"))]
 sys.exit(1 if bad or not outcomes["answered"] else 0)

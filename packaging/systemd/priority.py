@@ -1,4 +1,5 @@
-"""How the kernel schedules a run that computes for long: priority.py URL TOKEN yields|shares. Fails if it is the other of the two."""
+"""Checks the scheduling of a CPU-intensive run: priority.py URL TOKEN yields|shares. `yields` expects idle scheduling (SCHED_IDLE),
+`shares` expects default scheduling."""
 import json
 import os
 import sys
@@ -9,11 +10,11 @@ from request import run
 
 url, token, expected = sys.argv[1:]
 SCHED_IDLE = 5
-said = []
+results = []
 
 
 def idle():
-    """The processes that are scheduled as idle work."""
+    """Returns the ids of processes with idle scheduling."""
     found = set()
     for number in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -26,14 +27,14 @@ def idle():
 
 code = "import time\nend = time.process_time() + 2\nwhile time.process_time() < end: pass\n'computed'"
 before = idle()
-running = threading.Thread(target=lambda: said.append(run(url, token, "python", code)))
+running = threading.Thread(target=lambda: results.append(run(url, token, "python", code)))
 running.start()
 yielding = set()
 while running.is_alive():
     yielding |= idle() - before
     time.sleep(0.02)
-if not said or said[0].get("value") != "computed":
-    sys.exit(f"it did not compute: {json.dumps(said)}")
+if not results or results[0].get("value") != "computed":
+    sys.exit(f"the run failed: {json.dumps(results)}")
 seen = "yields" if yielding else "shares"
 if seen != expected:
-    sys.exit(f"it {seen}")
+    sys.exit(f"the run {seen} the CPUs, expected: {expected}")

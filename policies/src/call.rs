@@ -1,4 +1,4 @@
-//! One call, as a policy is asked about it.
+//! The calls that policies decide.
 
 use std::collections::BTreeMap;
 
@@ -6,94 +6,94 @@ use lockhouse_protocol::ServerName;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::item::Item;
-use crate::printable::{clipped, printable};
+use crate::call_target::CallTarget;
+use crate::printable::{printable, truncate_chars};
 
-/// Characters of an AI client's name that are kept.
+/// The number of characters of an AI client's name that are kept.
 const CLIENT_CHARS_MAX: usize = 64;
 
-/// What an AI client calls itself. It is its own word, made fit to be shown.
+/// The name of an AI client, as the client gives it, without control characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String")]
 pub struct ClientName(String);
 
 impl From<String> for ClientName {
     fn from(name: String) -> Self {
-        Self::of(&name)
+        Self::new(&name)
     }
 }
 
 impl ClientName {
-    /// Any name: cut, and with hidden characters replaced.
+    /// Truncates the name to 64 characters and replaces hidden characters.
     #[must_use]
-    pub fn of(name: &str) -> Self {
-        Self(printable(&clipped(name, CLIENT_CHARS_MAX)))
+    pub fn new(name: &str) -> Self {
+        Self(printable(&truncate_chars(name, CLIENT_CHARS_MAX)))
     }
 
-    /// As it is shown.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Where paths in arguments lead to: each as it stands in the arguments, and without links. A path that is not among them
-/// leads nobody knows where.
-pub type Links = BTreeMap<String, String>;
+/// Maps each path that occurs in arguments or rules to the path that it leads to with all symbolic links resolved.
+/// The target of a path that is missing here is unknown.
+pub type ResolvedPaths = BTreeMap<String, String>;
 
-/// One call that somebody wants to make. What is decided about is what is sent: the arguments are moved from here into
-/// the [`PermittedCall`](crate::PermittedCall).
+/// A call to be decided. The arguments that are decided are those that are sent: they move from here into the
+/// [`PermittedCall`](crate::PermittedCall).
 #[derive(Clone, Debug)]
 pub struct Call {
     /// The upstream server.
     pub server: ServerName,
-    /// What is asked of it.
-    pub item: Item,
-    /// By name. Empty for what takes none.
+    /// The tool, resource, prompt or list that is requested.
+    pub item: CallTarget,
+    /// The arguments by name; empty for targets that take none.
     pub arguments: Map<String, Value>,
-    /// The AI client, where there is one.
+    /// The name of the AI client, if there is one.
     pub client: Option<ClientName>,
-    /// The SHA-256 of the tool's definition, in hexadecimal, where it is known.
+    /// The SHA-256 of the tool's definition in hexadecimal, if it is known.
     pub definition: Option<String>,
-    /// Of [`Policy::paths`](crate::Policy::paths).
-    pub links: Links,
+    /// The resolved form of each of [`Policy::paths_to_resolve`](crate::Policy::paths_to_resolve).
+    pub resolved_paths: ResolvedPaths,
 }
 
 impl Call {
-    /// One without arguments.
+    /// Makes a call without arguments.
     #[must_use]
-    pub fn new(server: &ServerName, item: impl Into<Item>) -> Self {
+    pub fn new(server: &ServerName, item: impl Into<CallTarget>) -> Self {
         Self {
             server: server.clone(),
             item: item.into(),
             arguments: Map::new(),
             client: None,
             definition: None,
-            links: Links::new(),
+            resolved_paths: ResolvedPaths::new(),
         }
     }
 
-    /// With these arguments.
+    /// Sets the arguments.
     #[must_use]
     pub fn with_arguments(self, arguments: Map<String, Value>) -> Self {
         Self { arguments, ..self }
     }
 
-    /// With the SHA-256 of the tool's definition, in hexadecimal.
+    /// Sets the SHA-256 of the tool's definition, in hexadecimal.
     #[must_use]
-    pub fn defined(self, definition: impl Into<String>) -> Self {
+    pub fn with_definition_digest(self, definition: impl Into<String>) -> Self {
         Self { definition: Some(definition.into()), ..self }
     }
 
-    /// With where its paths lead to.
+    /// Sets the resolved targets of the call's paths.
     #[must_use]
-    pub fn with_links(self, links: Links) -> Self {
-        Self { links, ..self }
+    pub fn with_resolved_paths(self, resolved_paths: ResolvedPaths) -> Self {
+        Self { resolved_paths, ..self }
     }
 
-    /// On behalf of this AI client.
+    /// Sets the AI client that the call is made for.
     #[must_use]
-    pub fn by(self, client: Option<ClientName>) -> Self {
+    pub fn with_client(self, client: Option<ClientName>) -> Self {
         Self { client, ..self }
     }
 }

@@ -1,120 +1,128 @@
-//! What a rule asks of an argument, and whether a call's arguments meet it.
+//! Conditions of rules, and their evaluation on a call's arguments.
 
-mod ambiguous;
+mod ambiguous_paths;
 mod glob;
-mod host;
 mod number;
-mod path;
+mod path_under;
 mod scalar;
+mod url_host;
 
 use std::fmt;
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use crate::call::Links;
+use crate::call::ResolvedPaths;
 use crate::effect::Effect;
 
-pub(crate) use ambiguous::{becomes_dots, is_ambiguous};
+pub(crate) use ambiguous_paths::{is_ambiguous, may_become_parent_dir};
 pub(crate) use glob::Glob;
-pub(crate) use host::Host;
 pub(crate) use number::Number;
-pub(crate) use path::Root;
+pub(crate) use path_under::RootFolder;
 pub(crate) use scalar::Scalar;
+pub(crate) use url_host::HostPattern;
 
 /// A condition on one argument.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
-    /// Its name; with dots, the way to what is inside of it.
+    /// The argument's name. Dots lead to a member of an object.
     pub(crate) argument: String,
-    pub(crate) test: Test,
-    /// Whether a call without this argument meets it.
+    pub(crate) test: ConditionTest,
+    /// Whether a call without the argument meets the condition.
     pub(crate) optional: bool,
-    /// Where the argument's name starts and ends in the text.
+    /// Byte range of the argument's name in the document.
     pub(crate) span: Range<usize>,
 }
 
-/// What is asked.
+/// The test that a condition applies to the argument's value.
 #[derive(Clone, Debug)]
-pub(crate) enum Test {
+pub(crate) enum ConditionTest {
     OneOf(Vec<Scalar>),
     Range { min: Option<Number>, max: Option<Number> },
     Pattern(Vec<Glob>),
-    Under(Vec<Root>),
-    Host(Vec<Host>),
+    Under(Vec<RootFolder>),
+    Host(Vec<HostPattern>),
 }
 
-/// Whether a condition is met.
+/// The result of evaluating a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Judged {
+pub(crate) enum ConditionResult {
     Met,
-    /// The argument is not there.
+    /// The call has no such argument.
     Absent,
-    /// It is there, and is something else.
+    /// The argument has a value that does not meet the condition.
     NotMet,
-    /// Nobody can tell, and why.
+    /// The condition could not be evaluated, for this reason; it fails closed.
     Unknown(&'static str),
 }
 
-/// What is known of where paths lead to.
+/// What is known about symbolic links in paths.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum World<'c> {
-    Known(&'c Links),
-    /// There are no links in it. For examples.
-    Plain,
+pub(crate) enum PathResolution<'c> {
+    Known(&'c ResolvedPaths),
+    /// There are no symbolic links. Used for the examples in rules.
+    NoSymlinks,
 }
 
-/// How a list of values is judged, and in what world.
+/// The rule's effect, which decides how a list of values is evaluated, and what is known about paths.
 #[derive(Clone, Copy, Debug)]
-struct Way<'c> {
+struct EvaluationMode<'c> {
     effect: Effect,
-    world: World<'c>,
+    paths: PathResolution<'c>,
 }
 
 impl Condition {
-    /// For a rule that allows every one of several values has to meet the condition; for any other rule, one of them.
-    pub(crate) fn judge(&self, arguments: &Map<String, Value>, effect: Effect, world: World<'_>) -> Judged {
-        self.inside(arguments, &self.argument, Way { effect, world })
+    /// Evaluates the condition. In an `allow` rule each of several values has to meet it; in an `ask` or `deny` rule
+    /// one of them suffices.
+    pub(crate) fn evaluate(
+        &self,
+        arguments: &Map<String, Value>,
+        effect: Effect,
+        paths: PathResolution<'_>,
+    ) -> ConditionResult {
+        self.inside(arguments, &self.argument, EvaluationMode { effect, paths })
     }
 
-    /// An argument may have dots in its own name. Where a name can be read in two ways, neither is taken.
-    fn inside(&self, map: &Map<String, Value>, name: &str, way: Way<'_>) -> Judged {
+    /// Evaluates the member of `map` that `name` leads to. Names of members may contain dots themselves; when that
+    /// makes the name ambiguous, the result is unknown.
+    fn inside(&self, map: &Map<String, Value>, name: &str, mode: EvaluationMode<'_>) -> ConditionResult {
         let mut readings = readings(map, name);
         match (readings.next(), readings.next()) {
             (None, _) => self.absent(),
-            (Some((value, rest)), None) => self.value(value, rest, way),
-            (Some(_), Some(_)) => Judged::Unknown("its name can be read in two ways"),
+            (Some((value, rest)), None) => self.value(value, rest, mode),
+            (Some(_), Some(_)) => ConditionResult::Unknown("its name is ambiguous"),
         }
     }
 
-    fn value(&self, value: &Value, rest: Option<&str>, way: Way<'_>) -> Judged {
+    fn value(&self, value: &Value, rest: Option<&str>, mode: EvaluationMode<'_>) -> ConditionResult {
         match (value, rest) {
-            (Value::Array(values), _) => self.each(values, rest, way),
-            (Value::Object(map), Some(rest)) => self.inside(map, rest, way),
-            (_, Some(_)) => Judged::Unknown("what should hold it is no object"),
-            (value, None) => self.test.judge(value, way.world),
+            (Value::Array(values), _) => self.each(values, rest, mode),
+            (Value::Object(map), Some(rest)) => self.inside(map, rest, mode),
+            (_, Some(_)) => ConditionResult::Unknown("its parent is not an object"),
+            (value, None) => self.test.evaluate(value, mode.paths),
         }
     }
 
-    fn each(&self, values: &[Value], rest: Option<&str>, way: Way<'_>) -> Judged {
-        let all = values.iter().map(|value| self.value(value, rest, way));
-        let rank = |judged: &Judged| match (judged, way.effect) {
-            (Judged::NotMet | Judged::Absent, Effect::Allow) => 2,
-            (Judged::Met, Effect::Allow) => 0,
-            (Judged::Met, _) => 2,
-            (Judged::NotMet | Judged::Absent, _) => 0,
-            (Judged::Unknown(_), _) => 1,
+    fn each(&self, values: &[Value], rest: Option<&str>, mode: EvaluationMode<'_>) -> ConditionResult {
+        let all = values.iter().map(|value| self.value(value, rest, mode));
+        let rank = |result: &ConditionResult| match (result, mode.effect) {
+            (ConditionResult::NotMet | ConditionResult::Absent, Effect::Allow) => 2,
+            (ConditionResult::Met, Effect::Allow) => 0,
+            (ConditionResult::Met, _) => 2,
+            (ConditionResult::NotMet | ConditionResult::Absent, _) => 0,
+            (ConditionResult::Unknown(_), _) => 1,
         };
         all.max_by_key(rank).unwrap_or(self.absent())
     }
 
-    fn absent(&self) -> Judged {
-        if self.optional { Judged::Met } else { Judged::Absent }
+    fn absent(&self) -> ConditionResult {
+        if self.optional { ConditionResult::Met } else { ConditionResult::Absent }
     }
 
-    /// Calls `found` with each path in the arguments whose links this condition depends on, and each of its own.
+    /// Calls `found` with each path that the evaluation needs resolved: those in the arguments and the condition's
+    /// folders.
     pub(crate) fn paths<'a>(&'a self, arguments: &'a Map<String, Value>, found: &mut impl FnMut(&'a str)) {
-        let Test::Under(roots) = &self.test else { return };
+        let ConditionTest::Under(roots) = &self.test else { return };
         roots.iter().for_each(|root| found(root.as_str()));
         paths_inside(arguments, &self.argument, found);
     }
@@ -130,42 +138,46 @@ fn paths_of<'a>(value: &'a Value, rest: Option<&str>, found: &mut impl FnMut(&'a
     match (value, rest) {
         (Value::Array(values), _) => values.iter().for_each(|value| paths_of(value, rest, found)),
         (Value::Object(map), Some(rest)) => paths_inside(map, rest, found),
-        (Value::String(text), None) if path::check(text).is_ok() => found(text),
+        (Value::String(text), None) if path_under::check(text).is_ok() => found(text),
         _ => {}
     }
 }
 
-/// What a name may mean: the whole of it, or each part before a dot and then what is inside.
+/// Returns the members that a name with dots can lead to: the whole name, and each part before a dot with the rest of
+/// the name.
 fn readings<'a, 'n>(
     map: &'a Map<String, Value>,
     name: &'n str,
 ) -> impl Iterator<Item = (&'a Value, Option<&'n str>)> {
     let dots = name.match_indices('.').map(|(at, _)| (&name[..at], Some(&name[at + 1..])));
-    let ways = std::iter::once((name, None)).chain(dots);
-    ways.filter_map(|(key, rest)| Some((map.get(key)?, rest)))
+    let readings = std::iter::once((name, None)).chain(dots);
+    readings.filter_map(|(key, rest)| Some((map.get(key)?, rest)))
 }
 
-impl Test {
-    fn judge(&self, value: &Value, world: World<'_>) -> Judged {
-        let text = || value.as_str().ok_or(Judged::Unknown("it is not a string"));
-        let judged = match self {
-            Self::OneOf(scalars) => Ok(scalar::judge(scalars, value)),
-            Self::Range { min, max } => Ok(number::judge(*min, *max, value)),
-            Self::Pattern(globs) => text().map(|text| Judged::of(globs.iter().any(|glob| glob.fits(text)))),
-            Self::Under(roots) => text().map(|text| path::judge(roots, text, world)),
-            Self::Host(hosts) => text().map(|text| host::judge(hosts, text)),
+impl ConditionTest {
+    fn evaluate(&self, value: &Value, paths: PathResolution<'_>) -> ConditionResult {
+        let text = || value.as_str().ok_or(ConditionResult::Unknown("it is not a string"));
+        let result = match self {
+            Self::OneOf(scalars) => Ok(scalar::evaluate(scalars, value)),
+            Self::Range { min, max } => Ok(number::evaluate(*min, *max, value)),
+            Self::Pattern(globs) => {
+                text().map(|text| ConditionResult::from_bool(globs.iter().any(|glob| glob.matches(text))))
+            }
+            Self::Under(roots) => text().map(|text| path_under::evaluate(roots, text, paths)),
+            Self::Host(hosts) => text().map(|text| url_host::evaluate(hosts, text)),
         };
-        judged.unwrap_or_else(|unknown| unknown)
+        result.unwrap_or_else(|unknown| unknown)
     }
 }
 
-impl Judged {
-    fn of(met: bool) -> Self {
+impl ConditionResult {
+    fn from_bool(met: bool) -> Self {
         if met { Self::Met } else { Self::NotMet }
     }
 
-    /// Whether a rule of this effect takes its condition as met. What cannot be judged is against the call.
-    pub(crate) fn counts_for(self, effect: Effect) -> bool {
+    /// Whether a rule with this effect takes the condition as met. A condition that cannot be evaluated fails closed:
+    /// it counts as not met in an `allow` rule, and as met in `ask` and `deny` rules.
+    pub(crate) fn satisfies(self, effect: Effect) -> bool {
         match self {
             Self::Met => true,
             Self::Unknown(_) => effect != Effect::Allow,
@@ -174,21 +186,21 @@ impl Judged {
     }
 }
 
-/// As a reader says it: `owner is "acme"`.
+/// Writes the condition as a phrase: `owner is "acme"`.
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` ", self.argument)?;
         match &self.test {
-            Test::OneOf(scalars) => write!(f, "is {}", Alternatives(scalars)),
-            Test::Range { min: Some(min), max: Some(max) } => write!(f, "is from {min} to {max}"),
-            Test::Range { min: Some(min), max: None } => write!(f, "is at least {min}"),
-            Test::Range { min: None, max: Some(max) } => write!(f, "is at most {max}"),
-            Test::Range { min: None, max: None } => write!(f, "is a number"),
-            Test::Pattern(globs) => write!(f, "fits {}", Alternatives(globs)),
-            Test::Under(roots) => write!(f, "is under {}", Alternatives(roots)),
-            Test::Host(hosts) => write!(f, "is a URL of {}", Alternatives(hosts)),
+            ConditionTest::OneOf(scalars) => write!(f, "is {}", Alternatives(scalars)),
+            ConditionTest::Range { min: Some(min), max: Some(max) } => write!(f, "is from {min} to {max}"),
+            ConditionTest::Range { min: Some(min), max: None } => write!(f, "is at least {min}"),
+            ConditionTest::Range { min: None, max: Some(max) } => write!(f, "is at most {max}"),
+            ConditionTest::Range { min: None, max: None } => write!(f, "is a number"),
+            ConditionTest::Pattern(globs) => write!(f, "matches {}", Alternatives(globs)),
+            ConditionTest::Under(roots) => write!(f, "is under {}", Alternatives(roots)),
+            ConditionTest::Host(hosts) => write!(f, "is a URL of {}", Alternatives(hosts)),
         }?;
-        if self.optional { f.write_str(" or not there") } else { Ok(()) }
+        if self.optional { f.write_str(" or absent") } else { Ok(()) }
     }
 }
 

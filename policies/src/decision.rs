@@ -1,6 +1,6 @@
-//! The one place where a call becomes a permitted one.
+//! Decides a call: the only place where a [`Call`] becomes a [`PermittedCall`].
 //!
-//! Reading a resource, getting a prompt and listing either are calls like that of a tool.
+//! Reading a resource, getting a prompt and listing resources or prompts are calls too.
 
 pub(crate) mod pending;
 pub(crate) mod permitted;
@@ -13,32 +13,32 @@ use crate::policy::Policy;
 use pending::PendingCall;
 use permitted::PermittedCall;
 
-/// What a policy says about one call.
+/// The decision of a policy about one call.
 #[must_use = "a call must not go out unless the decision allows it"]
 #[derive(Debug)]
 pub enum Decision {
-    /// The call may be made, once.
+    /// The call may be sent, once.
     Allow(PermittedCall),
-    /// A person decides.
+    /// The call requires approval by a user.
     Ask(PendingCall),
-    /// The call must not be made.
+    /// The call must not be sent.
     Deny(Denial),
 }
 
 impl Policy {
-    /// Decides one call. What is not listed is denied.
+    /// Decides one call. A call that no list or rule allows is denied.
     pub fn decide(&self, call: Call) -> Decision {
-        let (view, ground) = self.verdict(&call);
-        let place = || ground.place(view.layer).unwrap_or_else(|| view.layer.place(0));
-        match ground.effect() {
-            Effect::Deny => Decision::Deny(Denial::of(&call, view, ground)),
+        let (view, statement) = self.strictest_statement(&call);
+        let location = || statement.location(view.layer).unwrap_or_else(|| view.layer.location(0));
+        match statement.effect() {
+            Effect::Deny => Decision::Deny(Denial::new(&call, view, statement)),
             Effect::Ask => {
-                let rule = place();
-                let alone = self.asked_by(&call) == 1;
-                Decision::Ask(PendingCall::new(call, rule, alone))
+                let rule = location();
+                let is_only_approval_requirement = self.layers_requiring_approval(&call) == 1;
+                Decision::Ask(PendingCall::new(call, rule, is_only_approval_requirement))
             }
             Effect::Allow => {
-                let rule = place();
+                let rule = location();
                 let Call { server, item, arguments, .. } = call;
                 Decision::Allow(PermittedCall { server, item, arguments, rule })
             }

@@ -1,69 +1,70 @@
-//! Why a call is not allowed, and what a person could do about it.
+//! Denials: why a policy does not allow a call, and what a user can do about it.
 
 use std::fmt;
 
 use lockhouse_protocol::ServerName;
 
 use crate::call::Call;
-use crate::condition::{Condition, Judged, World};
+use crate::call_target::CallTarget;
+use crate::condition::{Condition, ConditionResult, PathResolution};
 use crate::effect::Effect;
-use crate::item::Item;
-use crate::judge::{Ground, Unmet};
-use crate::layer::View;
+use crate::layer::LayerView;
 use crate::pattern::Pattern;
-use crate::printable::{clipped, printable};
-use crate::source::Place;
+use crate::precedence::{NotApplicable, Statement};
+use crate::printable::{printable, truncate_chars};
+use crate::source::SourceLocation;
 
-/// Characters of a rule or a condition that a message repeats.
+/// The number of characters of a rule or a condition that a message repeats.
 const RULE_CHARS_MAX: usize = 300;
 
-/// Why a call is not allowed. `Display` says everything but the hint, on one line. No value of an argument is in it.
+/// A denied call. `Display` writes the reason and the location on one line, without the hint. Contains no argument
+/// value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
     /// The server of the call.
     pub server: ServerName,
-    /// What was asked for.
-    pub item: Item,
-    /// What is against it.
+    /// The tool, resource, prompt or list that was requested.
+    pub item: CallTarget,
+    /// Why the call is denied.
     pub reason: DenialReason,
-    /// The line that decides it, when there is one.
-    pub place: Option<Place>,
-    /// What a person could do about it. No program may: a policy is changed by people.
+    /// The location of the policy line that denies the call; `None` when a default denies it.
+    pub location: Option<SourceLocation>,
+    /// What a user can do to allow the call. Programs cannot: only users change policies.
     pub hint: String,
 }
 
-/// What is against a call. A `table` is as it is written: `servers.github`.
+/// Why a call is denied. A `table` is named as in the document: `servers.github`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DenialReason {
-    /// The server's `deny` list has it.
+    /// This pattern of the server's `deny` list matches.
     InDeny(Pattern),
-    /// The tool's definition is not the one that is pinned.
+    /// The tool's definition is not the pinned one.
     NotPinned {
-        /// Whether it is known what it is.
+        /// Whether the current definition is known.
         known: bool,
     },
-    /// A rule denies it.
+    /// A rule denies the call.
     Rule {
-        /// The rule in words.
+        /// A description of the rule.
         rule: String,
-        /// What of its conditions could not be judged, and so counts against the call.
+        /// The first condition of the rule that could not be evaluated, and therefore failed closed.
         unknown: Option<String>,
     },
-    /// The list that could permit it does not have it: `allow`, or `resources` or `prompts`.
+    /// The list that could allow the call (`allow`, `resources` or `prompts`) has no matching entry.
     NotInAllow {
-        /// Whose list.
+        /// The table of the list.
         table: String,
     },
-    /// The server's table has no such list.
+    /// The server's table has no list that could allow the call.
     NoAllowList {
-        /// Which table.
+        /// The table without the list.
         table: String,
     },
-    /// The policy has no table for the server, or none that is meant for the client.
+    /// The policy has no table for the server, or none that applies to the client.
     NoServerTable {
-        /// The one that is missing.
+        /// The missing table.
         table: String,
-        /// The policy's file, as shown to people.
+        /// The policy's file, as named in messages.
         path: String,
     },
     /// There is no policy.
@@ -71,48 +72,54 @@ pub enum DenialReason {
 }
 
 impl Denial {
-    /// Of a call about which `ground` decides.
-    pub(crate) fn of(call: &Call, view: View<'_>, ground: Ground<'_>) -> Self {
-        let reason = DenialReason::of(call, view, ground);
+    /// Makes the denial of a call that `statement` denies.
+    pub(crate) fn new(call: &Call, view: LayerView<'_>, statement: Statement<'_>) -> Self {
+        let reason = DenialReason::from_statement(call, view, statement);
         let hint = hint(&reason, call, view);
-        let place = ground.line().map(|line| view.layer.place(line));
-        Self { server: call.server.clone(), item: call.item.clone(), reason, place, hint }
+        let location = statement.line().map(|line| view.layer.location(line));
+        Self { server: call.server.clone(), item: call.item.clone(), reason, location, hint }
     }
 }
 
 impl DenialReason {
-    fn of(call: &Call, view: View<'_>, ground: Ground<'_>) -> Self {
-        match ground {
-            Ground::InDeny(entry) => Self::InDeny(entry.pattern.clone()),
-            Ground::Pin(_) => Self::NotPinned { known: call.definition.is_some() },
-            Ground::Rule(rule) => {
-                let unknown = rule.unknown(&call.arguments, World::Known(&call.links)).next();
-                let told = |(condition, why)| {
-                    format!("since a condition is {}", unmet(condition, Judged::Unknown(why)))
+    fn from_statement(call: &Call, view: LayerView<'_>, statement: Statement<'_>) -> Self {
+        match statement {
+            Statement::InDeny(entry) => Self::InDeny(entry.pattern.clone()),
+            Statement::Pin(_) => Self::NotPinned { known: call.definition.is_some() },
+            Statement::Rule(rule) => {
+                let unknown =
+                    rule.unknown(&call.arguments, PathResolution::Known(&call.resolved_paths)).next();
+                let describe = |(condition, why)| {
+                    format!(
+                        "since a condition is {}",
+                        describe_result(condition, ConditionResult::Unknown(why))
+                    )
                 };
-                Self::Rule { rule: cut(&rule.to_string()), unknown: unknown.map(told) }
+                Self::Rule { rule: cut(&rule.to_string()), unknown: unknown.map(describe) }
             }
-            Ground::NotInAllow(table, _) => Self::NotInAllow { table: table.name.clone() },
-            Ground::NoAllowList(table) => Self::NoAllowList { table: table.name.clone() },
-            Ground::NoPolicy => Self::NoPolicy,
-            Ground::NoServerTable
-            | Ground::Skills
-            | Ground::Ask(_)
-            | Ground::Allow(_)
-            | Ground::Listing(_) => Self::NoServerTable {
+            Statement::NotInAllow(table, _) => Self::NotInAllow { table: table.name.clone() },
+            Statement::NoAllowList(table) => Self::NoAllowList { table: table.name.clone() },
+            Statement::NoPolicy => Self::NoPolicy,
+            Statement::NoServerTable
+            | Statement::Skills
+            | Statement::Ask(_)
+            | Statement::Allow(_)
+            | Statement::Listing(_) => Self::NoServerTable {
                 table: view.table_name(&call.server),
                 path: view.layer.path().to_owned(),
             },
         }
     }
 
-    /// The reason as the end of a sentence.
-    pub(crate) fn describe(&self, item: &Item) -> String {
-        let list = item.list();
+    /// Returns the reason as the end of a sentence.
+    pub(crate) fn describe(&self, item: &CallTarget) -> String {
+        let list = item.list_key();
         match self {
             Self::InDeny(pattern) => format!("it matches \"{pattern}\" in deny"),
             Self::NotPinned { known: true } => "its definition is not the one that is pinned".to_owned(),
-            Self::NotPinned { known: false } => "it is pinned, and its definition is not known".to_owned(),
+            Self::NotPinned { known: false } => {
+                "it is pinned, and its current definition is unknown".to_owned()
+            }
             Self::Rule { rule, unknown: None } => format!("{rule} denies it"),
             Self::Rule { rule, unknown: Some(unknown) } => format!("{rule} denies it, {unknown}"),
             Self::NotInAllow { table } => format!("it is not in the {list} list of [{table}]"),
@@ -125,69 +132,83 @@ impl DenialReason {
     }
 }
 
-fn hint(reason: &DenialReason, call: &Call, view: View<'_>) -> String {
-    let (item, list) = (&call.item, call.item.list());
+fn hint(reason: &DenialReason, call: &Call, view: LayerView<'_>) -> String {
+    let (item, list) = (&call.item, call.item.list_key());
     match reason {
         DenialReason::InDeny(pattern) => {
-            format!("`deny` is absolute: to allow {item}, a person must remove or narrow \"{pattern}\"")
+            format!(
+                "`deny` overrides all other lists: to allow {item}, a user must remove or narrow \"{pattern}\""
+            )
         }
         DenialReason::NotPinned { .. } => {
-            format!("a person looks at what {item} is now, and pins that or leaves the tool alone")
+            format!(
+                "a user must review the current definition of {item}, and update the pin if it is acceptable"
+            )
         }
-        DenialReason::Rule { .. } => "to allow it, a person changes or narrows this rule".to_owned(),
-        DenialReason::NotInAllow { .. } | DenialReason::NoAllowList { .. } => nearest_rule(call, view)
-            .unwrap_or_else(|| match reason {
+        DenialReason::Rule { .. } => "to allow it, a user must change or narrow this rule".to_owned(),
+        DenialReason::NotInAllow { .. } | DenialReason::NoAllowList { .. } => {
+            rule_allowing_other_arguments(call, view).unwrap_or_else(|| match reason {
                 DenialReason::NotInAllow { .. } => {
-                    format!("to allow it, a person adds \"{item}\" to this list")
+                    format!("to allow it, a user must add \"{item}\" to this list")
                 }
-                _ => format!("to allow it, a person adds {list} = [\"{item}\"] to this table"),
-            }),
+                _ => format!("to allow it, a user must add {list} = [\"{item}\"] to this table"),
+            })
+        }
         DenialReason::NoServerTable { table, path } => {
-            format!("to allow it, a person adds [{table}] with {list} = [\"{item}\"] to {}", printable(path))
+            format!(
+                "to allow it, a user must add [{table}] with {list} = [\"{item}\"] to {}",
+                printable(path)
+            )
         }
         DenialReason::NoPolicy => {
-            "run `lockhouse policy init`, which writes a policy that allows what only reads".to_owned()
+            "run `lockhouse policy init`, which writes a policy that allows read-only tools".to_owned()
         }
     }
 }
 
-/// A rule that would have permitted the call with other arguments: the caller may have others.
-fn nearest_rule(call: &Call, view: View<'_>) -> Option<String> {
-    let world = World::Known(&call.links);
-    view.grounds(&call.server, &call.item).find_map(|ground| match (ground, ground.judge(call, world)) {
-        (Ground::Rule(rule), Err(Unmet::Condition(condition, judged))) if rule.effect != Effect::Deny => {
-            let place = view.layer.place(rule.line);
-            let permits = if rule.effect == Effect::Allow { "allows it" } else { "leaves it to a person" };
-            Some(format!(
-                "{} ({place}) {permits}, but is {}",
-                cut(&rule.to_string()),
-                unmet(condition, judged)
-            ))
+/// Returns a hint at a rule that would have allowed the call with other arguments, since the caller may be able to
+/// use those arguments.
+fn rule_allowing_other_arguments(call: &Call, view: LayerView<'_>) -> Option<String> {
+    let paths = PathResolution::Known(&call.resolved_paths);
+    view.statements(&call.server, &call.item).find_map(|statement| {
+        match (statement, statement.evaluate(call, paths)) {
+            (Statement::Rule(rule), Err(NotApplicable::Condition(condition, result)))
+                if rule.effect != Effect::Deny =>
+            {
+                let location = view.layer.location(rule.line);
+                let permits =
+                    if rule.effect == Effect::Allow { "allows it" } else { "requires approval for it" };
+                Some(format!(
+                    "{} ({location}) {permits}, but is {}",
+                    cut(&rule.to_string()),
+                    describe_result(condition, result)
+                ))
+            }
+            _ => None,
         }
-        _ => None,
     })
 }
 
-/// What became of a condition, after "is".
-pub(crate) fn unmet(condition: &Condition, judged: Judged) -> String {
+/// Describes the result of a condition, as the end of a sentence with "is".
+pub(crate) fn describe_result(condition: &Condition, result: ConditionResult) -> String {
     let condition = cut(&condition.to_string());
-    match judged {
-        Judged::Met => format!("met: {condition}"),
-        Judged::NotMet => format!("not met: {condition}"),
-        Judged::Absent => format!("not met (the argument is not there): {condition}"),
-        Judged::Unknown(why) => format!("not to be judged ({why}): {condition}"),
+    match result {
+        ConditionResult::Met => format!("met: {condition}"),
+        ConditionResult::NotMet => format!("not met: {condition}"),
+        ConditionResult::Absent => format!("not met (the argument is absent): {condition}"),
+        ConditionResult::Unknown(why) => format!("not evaluated ({why}): {condition}"),
     }
 }
 
 fn cut(text: &str) -> String {
-    printable(&clipped(text, RULE_CHARS_MAX))
+    printable(&truncate_chars(text, RULE_CHARS_MAX))
 }
 
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (what, why) = (self.item.of(&self.server), self.reason.describe(&self.item));
+        let (what, why) = (self.item.describe(&self.server), self.reason.describe(&self.item));
         write!(f, "the policy does not allow {what}: {why}")?;
-        self.place.as_ref().map_or(Ok(()), |place| write!(f, " ({place})"))
+        self.location.as_ref().map_or(Ok(()), |location| write!(f, " ({location})"))
     }
 }
 

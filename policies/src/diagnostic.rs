@@ -1,25 +1,25 @@
-//! Errors in files that people write: where, what, and what to do.
+//! Diagnostics for files that users write: the location, the error, and what to do.
 
 use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-use crate::excerpt::Excerpt;
-use crate::printable::{clipped, printable};
+use crate::printable::{printable, truncate_chars};
 use crate::source::Source;
+use crate::source_excerpt::SourceExcerpt;
 
-/// How many errors of one document are kept; of more, only the number is said.
+/// The number of errors of one document that are kept. Of any more only the number is reported.
 pub const DIAGNOSTICS_MAX: usize = 50;
 
-/// The longest title, label or help that is shown, in characters: they may quote the file.
+/// The longest title, label or help text that is shown, in characters: these texts may quote the file.
 const MESSAGE_CHARS_MAX: usize = 500;
 
-/// One error in a file. What it shows is free of control characters, whatever the file has.
+/// An error or warning about a file. Its texts contain no control characters, even if the file does.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     path: String,
-    excerpt: Option<Excerpt>,
+    excerpt: Option<SourceExcerpt>,
     title: String,
     label: String,
     help: Option<String>,
@@ -27,8 +27,8 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// An error at a byte range of the source's text, or with `None` about the file as a whole. Any range is fine: it
-    /// is moved to the nearest characters. The title says what is wrong, the label stands beside the caret.
+    /// Makes an error at a byte range of the source, or about the whole file with `None`. An invalid range is moved
+    /// to the nearest valid one. `title` says what is wrong; `label` is shown beside the caret.
     #[must_use]
     pub fn new(
         source: &Source,
@@ -37,77 +37,77 @@ impl Diagnostic {
         label: impl Into<String>,
     ) -> Self {
         Self {
-            path: shown(&source.path),
-            excerpt: span.map(|span| Excerpt::of(&source.text, &span)),
-            title: shown(&title.into()),
-            label: shown(&label.into()),
+            path: sanitize(&source.path),
+            excerpt: span.map(|span| SourceExcerpt::new(&source.text, &span)),
+            title: sanitize(&title.into()),
+            label: sanitize(&label.into()),
             help: None,
             is_warning: false,
         }
     }
 
-    /// As a warning: the file can be used, and may not do what its author meant.
+    /// Turns the error into a warning: the file is valid, but may not do what its author intended.
     #[must_use]
     pub fn as_warning(mut self) -> Self {
         self.is_warning = true;
         self
     }
 
-    /// Adds what the reader can do about it.
+    /// Adds what the reader can do about the error.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(shown(&help.into()));
+        self.help = Some(sanitize(&help.into()));
         self
     }
 
-    /// The file.
+    /// Returns the file's name.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// What is wrong.
+    /// Returns what is wrong.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// What the reader can do about it.
+    /// Returns what the reader can do about the error.
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         self.help.as_deref()
     }
 
-    /// What stands beside the caret; empty where the title says it all.
+    /// Returns the text beside the caret; empty when the title says enough.
     #[must_use]
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// The line it points at, counted from 1.
+    /// Returns the line that the diagnostic points at, counted from 1.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.excerpt.as_ref().map(|excerpt| excerpt.line)
     }
 
-    /// The column of that line, counted from 1, in characters.
+    /// Returns the column that the diagnostic points at, counted from 1 in characters.
     #[must_use]
     pub fn column(&self) -> Option<usize> {
         self.excerpt.as_ref().map(|excerpt| excerpt.column)
     }
 
-    /// On one line, as compilers tell it and editors read it: `FILE:LINE:COLUMN: error: TITLE: LABEL; HELP`,
-    /// or `warning` in place of `error`.
+    /// Renders the diagnostic on one line, in the form that compilers write and editors parse: `FILE:LINE:COLUMN:
+    /// error: TITLE: LABEL; HELP`, or with `warning` in place of `error`.
     #[must_use]
-    pub fn short(&self) -> String {
-        let place = self.excerpt.as_ref().map(|excerpt| format!(":{}:{}", excerpt.line, excerpt.column));
+    pub fn to_single_line(&self) -> String {
+        let location = self.excerpt.as_ref().map(|excerpt| format!(":{}:{}", excerpt.line, excerpt.column));
         let label = if self.label.is_empty() { String::new() } else { format!(": {}", self.label) };
         let help = self.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
         let kind = if self.is_warning { "warning" } else { "error" };
-        format!("{}{}: {kind}: {}{label}{help}", self.path, place.unwrap_or_default(), self.title)
+        format!("{}{}: {kind}: {}{label}{help}", self.path, location.unwrap_or_default(), self.title)
     }
 
-    /// As text for a person: file, line, caret and help. `colour` adds ANSI escapes.
+    /// Renders the diagnostic with file, line, caret and help. `colour` adds ANSI escapes.
     #[must_use]
     pub fn render(&self, colour: bool) -> String {
         let level = if self.is_warning { Level::WARNING } else { Level::ERROR };
@@ -117,7 +117,7 @@ impl Diagnostic {
                 let mark = AnnotationKind::Primary.span(excerpt.marked.clone()).label(&self.label);
                 let snippet = Snippet::source(&excerpt.text).line_start(excerpt.line).annotation(mark);
                 group = if excerpt.is_cut {
-                    // The renderer counts columns from where its text starts, so here it has to be told.
+                    // The renderer counts columns from the start of its text, so the column of a cut line is set here.
                     let origin = Origin::path(&self.path).line(excerpt.line).char_column(excerpt.column);
                     group.element(origin).element(snippet)
                 } else {
@@ -145,12 +145,12 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// All errors of a file, in the order of its text. Its `Display` renders them without colour.
+/// All diagnostics of a file, in the order of its text. `Display` renders them without colour.
 #[derive(Clone, Debug)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// Each error as [`Diagnostic::render`] has it, separated by empty lines.
+    /// Renders each diagnostic, separated by empty lines.
     #[must_use]
     pub fn render(&self, colour: bool) -> String {
         self.0.iter().map(|diagnostic| diagnostic.render(colour)).collect::<Vec<_>>().join("\n\n")
@@ -171,14 +171,14 @@ impl From<Diagnostic> for Diagnostics {
     }
 }
 
-/// The errors found so far, while a document is read.
-pub(crate) struct Findings<'s> {
+/// Collects the errors of a document while it is parsed.
+pub(crate) struct DiagnosticCollector<'s> {
     source: &'s Source,
     found: Vec<(usize, Diagnostic)>,
     left_out: usize,
 }
 
-impl<'s> Findings<'s> {
+impl<'s> DiagnosticCollector<'s> {
     pub(crate) fn new(source: &'s Source) -> Self {
         Self { source, found: Vec::new(), left_out: 0 }
     }
@@ -206,12 +206,14 @@ impl<'s> Findings<'s> {
         let mut all: Vec<_> = self.found.into_iter().map(|(_, diagnostic)| diagnostic).collect();
         if self.left_out > 0 {
             let title = format!("there are {} more errors", self.left_out);
-            all.push(Diagnostic::new(self.source, None, title, "").with_help("correct the ones above first"));
+            all.push(
+                Diagnostic::new(self.source, None, title, "").with_help("correct the errors above first"),
+            );
         }
         Err(Diagnostics(all))
     }
 }
 
-fn shown(text: &str) -> String {
-    printable(&clipped(text, MESSAGE_CHARS_MAX))
+fn sanitize(text: &str) -> String {
+    printable(&truncate_chars(text, MESSAGE_CHARS_MAX))
 }

@@ -1,4 +1,4 @@
-//! What differs between two policies, by what they mean rather than by how they are written.
+//! The differences between two policies, by meaning rather than by text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,35 +6,35 @@ use std::fmt;
 use crate::layer::Layer;
 use crate::policy::Policy;
 use crate::printable::printable;
-use crate::source::Place;
-use crate::table::{Bounds, ServerTable};
+use crate::source::SourceLocation;
+use crate::table::{LimitsEntry, ServerTable};
 
-/// One difference.
+/// A difference between two policies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The table, as it is written: `servers.github`, `clients.cursor.servers.github` or `limits`.
+    /// The table, as written in the document: `servers.github`, `clients.cursor.servers.github` or `limits`.
     pub table: String,
-    /// What of it: `tool "list_*"`, `rule for "create_issue" when ...`, `rate` and so on.
+    /// The part of the table, such as `tool "list_*"`, `rule for "create_issue" when ...` or `rate`.
     pub subject: String,
-    /// What the old policy says; `None`: nothing.
-    pub old: Option<Said>,
-    /// What the new policy says; `None`: nothing.
-    pub new: Option<Said>,
+    /// The value in the old policy; `None` if it is absent.
+    pub old: Option<PolicyValue>,
+    /// The value in the new policy; `None` if it is absent.
+    pub new: Option<PolicyValue>,
 }
 
-/// What a policy says about something.
+/// The value that a policy has for a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
-    /// Such as `allow`, or `60/min`.
+pub struct PolicyValue {
+    /// The value, such as `allow` or `60/min`.
     pub what: String,
-    /// Where it stands.
-    pub place: Place,
+    /// The location of the value.
+    pub location: SourceLocation,
 }
 
-/// The differences, in the order of tables and subjects. Order, comments and spelling do not count.
+/// Returns the differences, sorted by table and subject. The order of lines, comments and spelling do not matter.
 #[must_use]
 pub fn diff(old: &Policy, new: &Policy) -> Vec<Change> {
-    let (mut old, new) = (Facts::of(old).0, Facts::of(new).0);
+    let (mut old, new) = (PolicyValues::from_policy(old).0, PolicyValues::from_policy(new).0);
     let mut changes = Vec::new();
     for (key, new) in new {
         let old = old.remove(&key);
@@ -42,19 +42,19 @@ pub fn diff(old: &Policy, new: &Policy) -> Vec<Change> {
             changes.push(Change { table: key.0, subject: key.1, old, new: Some(new) });
         }
     }
-    let gone =
+    let removed =
         old.into_iter().map(|((table, subject), old)| Change { table, subject, old: Some(old), new: None });
-    changes.extend(gone);
+    changes.extend(removed);
     changes.sort_by(|one, other| (&one.table, &one.subject).cmp(&(&other.table, &other.subject)));
     changes
 }
 
-/// Everything that a policy says, by table and subject.
+/// All values of a policy by table and subject.
 #[derive(Default)]
-struct Facts(BTreeMap<(String, String), Said>);
+struct PolicyValues(BTreeMap<(String, String), PolicyValue>);
 
-impl Facts {
-    fn of(policy: &Policy) -> Self {
+impl PolicyValues {
+    fn from_policy(policy: &Policy) -> Self {
         let mut facts = Self::default();
         for (number, layer) in policy.layers().enumerate() {
             let of = if number == 0 { String::new() } else { format!(" ({})", printable(layer.path())) };
@@ -64,7 +64,7 @@ impl Facts {
     }
 
     fn add(&mut self, layer: &Layer, table: String, subject: String, what: impl Into<String>, line: usize) {
-        self.0.insert((table, subject), Said { what: what.into(), place: layer.place(line) });
+        self.0.insert((table, subject), PolicyValue { what: what.into(), location: layer.location(line) });
     }
 
     fn add_layer(&mut self, layer: &Layer, of: &str) {
@@ -73,7 +73,7 @@ impl Facts {
         }
         for client in &layer.clients.all {
             let name = client.table() + of;
-            // A client that has a table of its own is none of the others.
+            // A client's own table, even an empty one, replaces that of `*`.
             self.add(layer, name.clone(), "the table".to_owned(), "there", client.line);
             if client.servers.is_some() {
                 self.add(layer, name.clone(), "servers".to_owned(), "only these", client.line);
@@ -88,7 +88,7 @@ impl Facts {
 
     fn add_server(&mut self, layer: &Layer, table: &ServerTable, of: &str) {
         let name = format!("{}{of}", table.name);
-        // Those that are stricter come later, and count.
+        // Stricter lists come later and replace entries of milder ones.
         for (key, list) in table.lists() {
             let (kind, says) = match key {
                 "resources" | "prompts" => {
@@ -103,7 +103,7 @@ impl Facts {
                 self.add(layer, name.clone(), format!("{kind} \"{}\"", entry.pattern), says, entry.line);
             }
         }
-        // Within a table rules are sorted the strictest first.
+        // Within a table, rules are sorted with the strictest first.
         let rules: Vec<_> = table.rules.iter().collect();
         for rule in rules.into_iter().rev() {
             let subject = format!("rule for \"{}\"{}", rule.tool, rule.when());
@@ -127,9 +127,9 @@ impl Facts {
         }
     }
 
-    fn add_bounds(&mut self, layer: &Layer, table: &str, bounds: Option<Bounds>) {
-        let Some(Bounds { limits, line }) = bounds else { return };
-        let said = [
+    fn add_bounds(&mut self, layer: &Layer, table: &str, bounds: Option<LimitsEntry>) {
+        let Some(LimitsEntry { limits, line }) = bounds else { return };
+        let limits = [
             ("rate", limits.rate.map(|rate| rate.to_string())),
             ("calls_per_execution", limits.calls_per_execution.map(|count| count.to_string())),
             (
@@ -139,7 +139,7 @@ impl Facts {
             ("result_bytes_per_execution", limits.result_bytes_per_execution.map(|count| count.to_string())),
             ("timeout_seconds", limits.timeout.map(|timeout| timeout.as_secs().to_string())),
         ];
-        for (key, what) in said {
+        for (key, what) in limits {
             if let Some(what) = what {
                 self.add(layer, table.to_owned(), key.to_owned(), what, line);
             }
@@ -147,15 +147,15 @@ impl Facts {
     }
 }
 
-/// On one line: `+` for what is new, `-` for what is gone, `~` for what is otherwise.
+/// Writes the change on one line: `+` for an added value, `-` for a removed one, `~` for a changed one.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let subject = format!("[{}] {}", printable(&self.table), printable(&self.subject));
         match (&self.old, &self.new) {
-            (None, Some(new)) => write!(f, "+ {subject}: {} ({})", new.what, new.place),
-            (Some(old), None) => write!(f, "- {subject}: {} ({})", old.what, old.place),
+            (None, Some(new)) => write!(f, "+ {subject}: {} ({})", new.what, new.location),
+            (Some(old), None) => write!(f, "- {subject}: {} ({})", old.what, old.location),
             (Some(old), Some(new)) => {
-                write!(f, "~ {subject}: {} ({}), was {} ({})", new.what, new.place, old.what, old.place)
+                write!(f, "~ {subject}: {} ({}), was {} ({})", new.what, new.location, old.what, old.location)
             }
             (None, None) => Ok(()),
         }

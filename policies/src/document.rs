@@ -1,8 +1,8 @@
-//! A policy's text, read into tables with all errors at once.
+//! Parses the text of a policy into a [`Layer`], reporting all errors at once.
 
 mod clients;
 mod conditions;
-mod limits;
+mod limit_keys;
 mod lists;
 mod reader;
 mod rules;
@@ -12,19 +12,19 @@ use std::collections::HashSet;
 
 use toml::de::{DeTable, DeValue};
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Findings};
+use crate::diagnostic::{Diagnostic, DiagnosticCollector, Diagnostics};
 use crate::layer::Layer;
-use crate::source::{Lines, Source};
+use crate::source::{LineIndex, Source};
 
-use reader::{Key, Reader, kind_of};
+use reader::{DocumentReader, Key, kind_of};
 
 /// The longest policy document, in bytes.
 pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
-/// The most patterns in all lists, rules and conditions of a policy together.
+/// The largest number of patterns in all lists, rules and conditions of a policy.
 pub const PATTERNS_MAX: usize = 10_000;
 
-/// The most rules of a policy.
+/// The largest number of rules in a policy.
 pub const RULES_MAX: usize = 5_000;
 
 const DOCUMENT_KEYS: &str = "a policy has the keys `version`, `servers`, `clients` and `limits`";
@@ -32,7 +32,7 @@ const DOCUMENT_KEYS: &str = "a policy has the keys `version`, `servers`, `client
 pub(crate) fn read(source: Source) -> Result<Layer, Diagnostics> {
     if source.text.len() > TEXT_BYTES_MAX {
         let title = format!("the policy is longer than {TEXT_BYTES_MAX} bytes");
-        let help = "join names that begin alike into one pattern, such as \"list_*\"";
+        let help = "replace names with a common prefix by one pattern, such as \"list_*\"";
         return Err(Diagnostic::new(&source, None, title, "").with_help(help).into());
     }
     let mut layer = read_document(&source)?;
@@ -43,29 +43,29 @@ pub(crate) fn read(source: Source) -> Result<Layer, Diagnostics> {
 fn read_document(source: &Source) -> Result<Layer, Diagnostics> {
     let document = parse_toml(source)?;
     check_version(source, &document)?;
-    let mut findings = Findings::new(source);
-    let mut reader = Reader::new(&mut findings, Lines::of(&source.text));
-    let mut layer = Layer::none();
+    let mut findings = DiagnosticCollector::new(source);
+    let mut reader = DocumentReader::new(&mut findings, LineIndex::new(&source.text));
+    let mut layer = Layer::empty();
     for (key, value) in &document {
         match key.get_ref().as_ref() {
             "version" => {}
             "servers" => layer.servers = servers::servers(&mut reader, "", key, value),
             "clients" => layer.clients = clients::clients(&mut reader, key, value),
-            "limits" => layer.limits = limits::table(&mut reader, "limits", key, value),
-            _ => refuse_key(&mut reader, key),
+            "limits" => layer.limits = limit_keys::table(&mut reader, "limits", key, value),
+            _ => report_misplaced_key(&mut reader, key),
         }
     }
     findings.into_result()?;
     Ok(layer)
 }
 
-fn refuse_key(reader: &mut Reader<'_, '_>, key: &Key<'_>) {
+fn report_misplaced_key(reader: &mut DocumentReader<'_, '_>, key: &Key<'_>) {
     let help = match key.get_ref().as_ref() {
         unknown @ ("allow" | "ask" | "deny" | "resources" | "prompts") => {
             format!("put it into the table of a server: [servers.NAME], then {unknown} = [...]")
         }
         "rules" => "put it into the table of a server: [[servers.NAME.rules]]".to_owned(),
-        "rate" => "put it into the table [limits], or into the one of a server: [servers.NAME]".to_owned(),
+        "rate" => "put it into the table [limits] or into that of a server: [servers.NAME]".to_owned(),
         _ => DOCUMENT_KEYS.to_owned(),
     };
     reader.unknown_key(key, "a policy", &help);
@@ -73,12 +73,12 @@ fn refuse_key(reader: &mut Reader<'_, '_>, key: &Key<'_>) {
 
 fn parse_toml(source: &Source) -> Result<DeTable<'_>, Diagnostics> {
     let (document, errors) = DeTable::parse_recoverable(&source.text);
-    let mut findings = Findings::new(source);
-    let lines = Lines::of(&source.text);
+    let mut findings = DiagnosticCollector::new(source);
+    let lines = LineIndex::new(&source.text);
     let mut lines_seen = HashSet::new();
     for error in errors {
         let span = error.span().unwrap_or_default();
-        // After one fault the parser finds others on the same line, which are none.
+        // After one error the parser reports follow-up errors on the same line; only the first is kept.
         if lines_seen.insert(lines.line_at(span.start)) {
             findings.add(span, "this is not valid TOML", error.message(), toml_help(error.message()));
         }
@@ -87,28 +87,24 @@ fn parse_toml(source: &Source) -> Result<DeTable<'_>, Diagnostics> {
     Ok(document.into_inner())
 }
 
-/// The parser says what it met; a person wants to know what they forgot.
+/// Returns a hint for a TOML error: the parser's message names what it found, the hint what is probably missing.
 fn toml_help(message: &str) -> &'static str {
     if message.contains("duplicate key") {
-        "a key may stand only once in a table, and a table only once in a file: join the two"
+        "a key may occur only once in a table, and a table only once in a file: merge the two"
     } else if message.contains("array") {
-        "look for a list above that lacks its closing `]`, or for entries without a comma between them"
+        "look for a list above that lacks its closing `]`, or for entries that no comma separates"
     } else if message.contains("string") {
-        "put the text between two quotes, on one line"
+        "put the text in quotes, on one line"
     } else {
         "a policy looks like this: version = 1, then [servers.NAME], and below it allow = [\"...\"]"
     }
 }
 
-/// A document of another version is not read any further: its keys may mean something else.
+/// Checks `version`. A document of another version is not read further, because its keys may have other meanings.
 fn check_version(source: &Source, document: &DeTable<'_>) -> Result<(), Diagnostics> {
     let Some(version) = document.get("version") else {
-        let missing = Diagnostic::new(
-            source,
-            Some(0..0),
-            "the policy does not say its version",
-            "`version` is missing",
-        );
+        let missing =
+            Diagnostic::new(source, Some(0..0), "the policy has no `version`", "`version` is missing");
         return Err(missing.with_help("write `version = 1` as its first line, above all tables").into());
     };
     let number = version.get_ref().as_integer().and_then(|n| i64::from_str_radix(n.as_str(), n.radix()).ok());
@@ -117,10 +113,10 @@ fn check_version(source: &Source, document: &DeTable<'_>) -> Result<(), Diagnost
     }
     let (title, label) = match version.get_ref() {
         DeValue::Integer(other) => {
-            (format!("policies of version {other} are not known here"), "only 1 is known")
+            (format!("policy version {other} is not supported"), "only version 1 is supported")
         }
         _ => (format!("`version` must be the number 1, not {}", kind_of(version)), "expected 1"),
     };
-    let help = "write `version = 1`; for a policy of a later version, use a later lockhouse";
+    let help = "write `version = 1`; a policy of a later version needs a later version of lockhouse";
     Err(Diagnostic::new(source, Some(version.span()), title, label).with_help(help).into())
 }

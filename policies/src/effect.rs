@@ -1,22 +1,22 @@
-//! What a line of a policy does with a call.
+//! The effects that a policy can have on a call: allow, ask, deny.
 
 use std::fmt;
 
-/// From the mildest to the strictest.
+/// The effect of a policy statement on a call, in increasing strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effect {
-    /// It may be made.
+    /// The call may be sent.
     Allow,
-    /// A person decides.
+    /// The call requires approval by a user.
     Ask,
-    /// It must not be made.
+    /// The call must not be sent.
     Deny,
 }
 
 impl Effect {
     pub(crate) const ALL: [Self; 3] = [Self::Allow, Self::Ask, Self::Deny];
 
-    /// As it is written in a policy.
+    /// Returns the effect as policies write it: `allow`, `ask` or `deny`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -26,13 +26,13 @@ impl Effect {
         }
     }
 
-    /// What it makes of a call, after "is".
+    /// Returns the end of a sentence about a call, such as "is allowed".
     #[must_use]
-    pub fn outcome(self) -> &'static str {
+    pub fn predicate(self) -> &'static str {
         match self {
-            Self::Allow => "allowed",
-            Self::Ask => "left to a person",
-            Self::Deny => "denied",
+            Self::Allow => "is allowed",
+            Self::Ask => "requires approval",
+            Self::Deny => "is denied",
         }
     }
 }

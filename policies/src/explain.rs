@@ -1,140 +1,150 @@
-//! Why a call is decided as it is, at the length a person wants when they ask.
+//! Explanations of decisions: the statement that decides a call, and the others that were considered.
 
 use std::fmt;
 
 use lockhouse_protocol::ServerName;
 
 use crate::call::Call;
-use crate::condition::World;
-use crate::denial::{Denial, unmet};
+use crate::call_target::CallTarget;
+use crate::condition::PathResolution;
+use crate::denial::{Denial, describe_result};
 use crate::effect::Effect;
-use crate::item::Item;
-use crate::judge::{Ground, Unmet};
-use crate::layer::{Layer, View};
+use crate::layer::{Layer, LayerView};
 use crate::policy::Policy;
-use crate::printable::{clipped, printable};
+use crate::precedence::{NotApplicable, Statement};
+use crate::printable::{printable, truncate_chars};
 use crate::rule::Rule;
-use crate::source::Place;
+use crate::source::SourceLocation;
 
-/// The longest part of a source line that is quoted, in characters.
+/// The longest quotation of a policy line, in characters.
 const QUOTE_CHARS_MAX: usize = 160;
 
-/// How many of the others the text shows; of more, only the number.
+/// The number of other statements that the text shows. Of any more it shows only the number.
 const OTHERS_MAX: usize = 20;
 
-/// A decision with everything that was considered for it.
+/// A decision with all the statements that were considered for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The server of the call.
     pub server: ServerName,
-    /// What is asked of it.
-    pub item: Item,
-    /// The decision, as [`Policy::decide`] makes it.
+    /// The tool, resource, prompt or list that is requested.
+    pub item: CallTarget,
+    /// The decision, equal to that of [`Policy::decide`].
     pub effect: Effect,
-    /// What decides.
-    pub deciding: Considered,
-    /// What else speaks of the call, in the order of its precedence.
-    pub others: Vec<Considered>,
-    /// Of a denial: what a person could do about it.
+    /// The statement that decides.
+    pub deciding: ConsideredStatement,
+    /// The other statements that match the call, highest precedence first.
+    pub others: Vec<ConsideredStatement>,
+    /// For a denied call, what a user can do to allow it.
     pub hint: Option<String>,
 }
 
-/// A line that speaks of a call.
+/// A policy statement that was considered for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Considered {
-    /// What it does with calls that it fits.
+pub struct ConsideredStatement {
+    /// The effect on calls to which the statement applies.
     pub effect: Effect,
-    /// What it is: `"list_*" in allow`.
+    /// A description of the statement, such as `"list_*" in allow`.
     pub what: String,
-    /// Why it decides, or why it does not. No value of an argument is in it.
+    /// Why the statement decides or does not. Contains no argument value.
     pub why: String,
-    /// Where it stands. What a policy does not have stands nowhere.
-    pub place: Option<Place>,
-    /// The text of that line, fit to be shown.
+    /// The source location of the statement; `None` for a default that no line states.
+    pub location: Option<SourceLocation>,
+    /// The text of the line at `location`, without control characters.
     pub quoted: Option<String>,
 }
 
-/// What decides about a call, and what else was considered.
+/// Explains the decision about a call.
 #[must_use]
 pub fn explain(policy: &Policy, call: &Call) -> Explanation {
-    let (view, ground) = policy.verdict(call);
-    let effect = ground.effect();
-    let denial = (effect == Effect::Deny).then(|| Denial::of(call, view, ground));
-    let why = match (&denial, ground) {
+    let (view, statement) = policy.strictest_statement(call);
+    let effect = statement.effect();
+    let denial = (effect == Effect::Deny).then(|| Denial::new(call, view, statement));
+    let why = match (&denial, statement) {
         (Some(denial), _) => denial.reason.describe(&call.item),
-        (None, Ground::Rule(rule)) => format!("{rule} applies"),
-        (None, Ground::Skills) => "saving a skill is left to a person where nothing is said of it".to_owned(),
-        (None, Ground::Listing(_)) => format!("there is {}", what(ground, view, call)),
-        (None, _) => format!("it matches {}", what(ground, view, call)),
+        (None, Statement::Rule(rule)) => format!("{rule} applies"),
+        (None, Statement::Skills) => {
+            "saving a skill requires approval unless [servers.skills] says otherwise".to_owned()
+        }
+        (None, Statement::Listing(_)) => format!("there is {}", what(statement, view, call)),
+        (None, _) => format!("it matches {}", what(statement, view, call)),
     };
     Explanation {
         server: call.server.clone(),
         item: call.item.clone(),
         effect,
-        deciding: considered(view, ground, call, why),
-        others: others(policy, call, (view, ground)),
+        deciding: consider(view, statement, call, why),
+        others: others(policy, call, (view, statement)),
         hint: denial.map(|denial| denial.hint),
     }
 }
 
-fn others(policy: &Policy, call: &Call, (winner, decisive): (View<'_>, Ground<'_>)) -> Vec<Considered> {
-    let world = World::Known(&call.links);
+fn others(
+    policy: &Policy,
+    call: &Call,
+    (winner, deciding_statement): (LayerView<'_>, Statement<'_>),
+) -> Vec<ConsideredStatement> {
+    let paths = PathResolution::Known(&call.resolved_paths);
     let mut others = Vec::new();
     for view in policy.views(call.client.as_ref()) {
-        let is_winner = view.is(winner);
+        let is_winner = view.has_same_tables(winner);
         let mut first = None;
-        for ground in view.grounds(&call.server, &call.item) {
-            let why = match (ground.judge(call, world), first) {
-                (Err(Unmet::Condition(condition, judged)), _) => unmet(condition, judged),
-                (Err(Unmet::Pinned), _) => "met: the definition is the one that is pinned".to_owned(),
+        for statement in view.statements(&call.server, &call.item) {
+            let why = match (statement.evaluate(call, paths), first) {
+                (Err(NotApplicable::Condition(condition, result)), _) => describe_result(condition, result),
+                (Err(NotApplicable::Pinned), _) => "met: the definition is the one that is pinned".to_owned(),
                 (Ok(()), None) => {
-                    first = Some(ground);
+                    first = Some(statement);
                     if is_winner {
                         continue;
                     }
-                    beside(ground.effect(), decisive.effect())
+                    why_not_deciding(statement.effect(), deciding_statement.effect())
                 }
-                // That nothing permits it matters only where nothing does.
-                (Ok(()), Some(_)) if ground.is_last() => continue,
-                (Ok(()), Some(first)) => outranked(ground, first),
+                // A default matters only where no other statement applies.
+                (Ok(()), Some(_)) if statement.is_fallback() => continue,
+                (Ok(()), Some(first)) => why_outranked(statement, first),
             };
-            others.push(considered(view, ground, call, why));
+            others.push(consider(view, statement, call, why));
         }
     }
     others
 }
 
-fn considered(view: View<'_>, ground: Ground<'_>, call: &Call, why: String) -> Considered {
-    Considered {
-        effect: ground.effect(),
-        what: what(ground, view, call),
+fn consider(view: LayerView<'_>, statement: Statement<'_>, call: &Call, why: String) -> ConsideredStatement {
+    ConsideredStatement {
+        effect: statement.effect(),
+        what: what(statement, view, call),
         why,
-        place: ground.line().map(|line| view.layer.place(line)),
-        quoted: ground.line().map(|line| quoted(view.layer, line)),
+        location: statement.line().map(|line| view.layer.location(line)),
+        quoted: statement.line().map(|line| quoted(view.layer, line)),
     }
 }
 
-/// Why what another layer says does not decide.
-fn beside(effect: Effect, decisive: Effect) -> String {
-    let why = if effect == decisive { "says the same as what decides" } else { "what decides is stricter" };
+/// Why the deciding statement of another layer does not decide.
+fn why_not_deciding(effect: Effect, deciding_statement: Effect) -> String {
+    let why = if effect == deciding_statement {
+        "has the same effect as the deciding line"
+    } else {
+        "the deciding line is stricter"
+    };
     why.to_owned()
 }
 
-/// Why what applies does not count, beside `first`.
-fn outranked(ground: Ground<'_>, first: Ground<'_>) -> String {
-    let why = match (first, ground) {
-        (Ground::InDeny(_), Ground::InDeny(_)) => "another pattern in deny is more specific",
-        (Ground::InDeny(_), _) => "deny is absolute",
-        (Ground::Pin(_), _) => "a pin outranks rules and lists",
-        (Ground::Rule(first), Ground::Rule(rule)) => outranked_rule(rule, first),
-        (Ground::Rule(_), _) => "a rule outranks the lists",
-        (Ground::Ask(_), Ground::Allow(_)) => "the pattern in ask is as specific, or more",
+/// Why a statement that applies is outranked by `first`.
+fn why_outranked(statement: Statement<'_>, first: Statement<'_>) -> String {
+    let why = match (first, statement) {
+        (Statement::InDeny(_), Statement::InDeny(_)) => "another pattern in deny is more specific",
+        (Statement::InDeny(_), _) => "deny is absolute",
+        (Statement::Pin(_), _) => "a pin outranks rules and lists",
+        (Statement::Rule(first), Statement::Rule(rule)) => why_rule_outranked(rule, first),
+        (Statement::Rule(_), _) => "a rule outranks the lists",
+        (Statement::Ask(_), Statement::Allow(_)) => "the pattern in ask is as specific, or more",
         _ => "another pattern is more specific",
     };
     why.to_owned()
 }
 
-fn outranked_rule(rule: &Rule, first: &Rule) -> &'static str {
+fn why_rule_outranked(rule: &Rule, first: &Rule) -> &'static str {
     if rule.tool != first.tool {
         "another rule names the tool more exactly"
     } else if rule.conditions.len() != first.conditions.len() {
@@ -146,39 +156,40 @@ fn outranked_rule(rule: &Rule, first: &Rule) -> &'static str {
     }
 }
 
-fn what(ground: Ground<'_>, view: View<'_>, call: &Call) -> String {
-    let list = call.item.list();
-    match ground {
-        Ground::InDeny(entry) => format!("\"{}\" in deny", entry.pattern),
-        Ground::Ask(entry) => format!("\"{}\" in ask", entry.pattern),
-        Ground::Allow(entry) => format!("\"{}\" in {list}", entry.pattern),
-        Ground::Pin(_) => format!("the pin of {}", call.item),
-        Ground::Rule(rule) => rule.to_string(),
-        Ground::Listing(_) => format!("a {list} list"),
-        Ground::NotInAllow(table, _) => format!("the {list} list of [{}], which lacks it", table.name),
-        Ground::NoAllowList(table) => format!("[{}], which has no {list} list", table.name),
-        Ground::Skills => format!(
-            "the lack of a [{}] table, which leaves skills to a person",
-            view.table_name(&call.server)
-        ),
-        Ground::NoServerTable => format!("the lack of a [{}] table", view.table_name(&call.server)),
-        Ground::NoPolicy => "the lack of a policy".to_owned(),
+fn what(statement: Statement<'_>, view: LayerView<'_>, call: &Call) -> String {
+    let list = call.item.list_key();
+    match statement {
+        Statement::InDeny(entry) => format!("\"{}\" in deny", entry.pattern),
+        Statement::Ask(entry) => format!("\"{}\" in ask", entry.pattern),
+        Statement::Allow(entry) => format!("\"{}\" in {list}", entry.pattern),
+        Statement::Pin(_) => format!("the pin of {}", call.item),
+        Statement::Rule(rule) => rule.to_string(),
+        Statement::Listing(_) => format!("a {list} list"),
+        Statement::NotInAllow(table, _) => format!("the {list} list of [{}], which lacks it", table.name),
+        Statement::NoAllowList(table) => format!("[{}], which has no {list} list", table.name),
+        Statement::Skills => {
+            format!("the lack of a [{}] table, so skills require approval", view.table_name(&call.server))
+        }
+        Statement::NoServerTable => format!("the lack of a [{}] table", view.table_name(&call.server)),
+        Statement::NoPolicy => "the lack of a policy".to_owned(),
     }
 }
 
 fn quoted(layer: &Layer, line: usize) -> String {
     let text = layer.line_text(line).unwrap_or_default().replace('\t', "    ");
-    printable(&clipped(&text, QUOTE_CHARS_MAX))
+    printable(&truncate_chars(&text, QUOTE_CHARS_MAX))
 }
 
-/// The decision, the line that decides with its text, for a denial what to do, and what else was considered. Ends with a
+/// Renders the decision, the deciding line with its text, the hint of a denial, and the other statements. Ends with a
 /// newline.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { server, item, effect, deciding, others, hint } = self;
-        write!(f, "{server}.{item} is {}: {}", effect.outcome(), printable(&deciding.why))?;
-        match (&deciding.place, &deciding.quoted) {
-            (Some(place), Some(text)) => writeln!(f, ", at {place}\n\n{:>5} | {text}\n", place.line)?,
+        write!(f, "{server}.{item} {}: {}", effect.predicate(), printable(&deciding.why))?;
+        match (&deciding.location, &deciding.quoted) {
+            (Some(location), Some(text)) => {
+                writeln!(f, ", at {location}\n\n{:>5} | {text}\n", location.line)?
+            }
             _ => writeln!(f)?,
         }
         if let Some(hint) = hint {
@@ -197,11 +208,11 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// On one line.
-impl fmt::Display for Considered {
+/// Renders the statement on one line.
+impl fmt::Display for ConsideredStatement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<5}  {}", self.effect.as_str(), printable(&self.what))?;
-        self.place.as_ref().map_or(Ok(()), |place| write!(f, " ({place})"))?;
+        self.location.as_ref().map_or(Ok(()), |location| write!(f, " ({location})"))?;
         write!(f, ": {}", printable(&self.why))
     }
 }

@@ -1,25 +1,25 @@
-//! One policy document that has been checked, and what of it applies to a client.
+//! One parsed policy document, and the parts of it that apply to a client.
 
 use std::collections::BTreeMap;
 
 use lockhouse_protocol::ServerName;
 
 use crate::call::ClientName;
-use crate::index::Index;
-use crate::source::{Place, Source};
-use crate::table::{Bounds, ServerTable};
+use crate::pattern_index::PatternIndex;
+use crate::source::{Source, SourceLocation};
+use crate::table::{LimitsEntry, ServerTable};
 
-/// The tables of servers.
+/// The tables of servers by name.
 pub(crate) type Servers = BTreeMap<ServerName, ServerTable>;
 
-/// A document.
+/// One parsed policy document.
 #[derive(Clone, Debug)]
 pub(crate) struct Layer {
-    /// `None`: there is no policy at all.
+    /// The document; `None` when there is no policy.
     pub(crate) source: Option<Source>,
     pub(crate) servers: Servers,
-    /// Of everything together.
-    pub(crate) limits: Option<Bounds>,
+    /// The limits on all calls together.
+    pub(crate) limits: Option<LimitsEntry>,
     pub(crate) clients: Clients,
 }
 
@@ -27,72 +27,72 @@ pub(crate) struct Layer {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clients {
     pub(crate) all: Vec<ClientTable>,
-    by_name: Index,
+    by_name: PatternIndex,
 }
 
-/// What a document says about one client, or about those whose names begin alike.
+/// The table of one client, or of all clients whose names have a common prefix.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientTable {
-    /// The name, or its beginning.
+    /// The client's name, or the prefix of names.
     pub(crate) stem: String,
-    /// Whether it ends in `*`.
+    /// Whether the name ends in `*`.
     pub(crate) starred: bool,
-    pub(crate) limits: Option<Bounds>,
-    /// What it is permitted, of what everyone is. `None`: all of that.
+    pub(crate) limits: Option<LimitsEntry>,
+    /// The server tables that restrict the client further; `None` adds no restriction.
     pub(crate) servers: Option<Servers>,
-    /// The line of its name.
+    /// The line of the client's name, counted from 1.
     pub(crate) line: usize,
 }
 
-/// What one document says about servers: to everyone, or to one client besides.
+/// The server tables of one document that apply to a call: those for all clients, or those of one client.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct View<'p> {
+pub(crate) struct LayerView<'p> {
     pub(crate) layer: &'p Layer,
     pub(crate) servers: &'p Servers,
     pub(crate) client: Option<&'p ClientTable>,
 }
 
 impl Layer {
-    /// Where there is no policy.
-    pub(crate) fn none() -> Self {
+    /// Makes the layer for the case that there is no policy.
+    pub(crate) fn empty() -> Self {
         Self { source: None, servers: Servers::new(), limits: None, clients: Clients::default() }
     }
 
-    /// What it says to everyone.
-    pub(crate) fn base(&self) -> View<'_> {
-        View { layer: self, servers: &self.servers, client: None }
+    /// Returns the tables for all clients.
+    pub(crate) fn common_view(&self) -> LayerView<'_> {
+        LayerView { layer: self, servers: &self.servers, client: None }
     }
 
-    /// What of it applies to a client.
-    pub(crate) fn views(&self, client: Option<&ClientName>) -> impl Iterator<Item = View<'_>> {
-        let table = self.clients.table_of(client);
+    /// Returns the tables that apply to calls of the client; all of them must allow a call.
+    pub(crate) fn views(&self, client: Option<&ClientName>) -> impl Iterator<Item = LayerView<'_>> {
+        let table = self.clients.table_for(client);
         let further = table.and_then(|table| {
-            Some(View { layer: self, servers: table.servers.as_ref()?, client: Some(table) })
+            Some(LayerView { layer: self, servers: table.servers.as_ref()?, client: Some(table) })
         });
-        std::iter::once(self.base()).chain(further)
+        std::iter::once(self.common_view()).chain(further)
     }
 
     pub(crate) fn path(&self) -> &str {
         self.source.as_ref().map(|source| source.path.as_str()).unwrap_or_default()
     }
 
-    pub(crate) fn place(&self, line: usize) -> Place {
-        Place { path: self.path().to_owned(), line }
+    pub(crate) fn location(&self, line: usize) -> SourceLocation {
+        SourceLocation { path: self.path().to_owned(), line }
     }
 
-    /// The text of a line, counted from 1.
+    /// Returns the text of a line, counted from 1.
     pub(crate) fn line_text(&self, line: usize) -> Option<&str> {
         self.source.as_ref()?.text.lines().nth(line.checked_sub(1)?)
     }
 }
 
-impl View<'_> {
-    /// Whether the two are of the same tables.
-    pub(crate) fn is(self, other: View<'_>) -> bool {
+impl LayerView<'_> {
+    /// Whether both are views of the same tables.
+    pub(crate) fn has_same_tables(self, other: LayerView<'_>) -> bool {
         std::ptr::eq(self.servers, other.servers)
     }
 
-    /// What the table of a server is called here.
+    /// Returns the name of a server's table in this view, such as `servers.github`.
     pub(crate) fn table_name(self, server: &ServerName) -> String {
         match self.client {
             Some(client) => format!("{}.servers.{server}", client.table()),
@@ -103,29 +103,29 @@ impl View<'_> {
 
 impl Clients {
     pub(crate) fn new(all: Vec<ClientTable>) -> Self {
-        let by_name = Index::of(all.iter().map(|table| (table.stem.as_str(), table.starred)));
+        let by_name = PatternIndex::new(all.iter().map(|table| (table.stem.as_str(), table.starred)));
         Self { all, by_name }
     }
 
-    /// The most specific one that fits. A client that does not say its name fits `*` alone.
-    pub(crate) fn table_of(&self, client: Option<&ClientName>) -> Option<&ClientTable> {
-        let number = match client {
-            Some(client) => self.by_name.fitting(client.as_str()).next(),
-            None => self.by_name.beginning("").next(),
+    /// Returns the most specific table that matches the client. A client without a name matches `*` alone.
+    pub(crate) fn table_for(&self, client: Option<&ClientName>) -> Option<&ClientTable> {
+        let position = match client {
+            Some(client) => self.by_name.matching(client.as_str()).next(),
+            None => self.by_name.matching_prefixes("").next(),
         };
-        self.all.get(number?)
+        self.all.get(position?)
     }
 }
 
 impl ClientTable {
-    /// What its table is called.
+    /// Returns the name of the client's table, such as `clients.cursor`.
     pub(crate) fn table(&self) -> String {
         let name = self.name();
         let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
         if plain { format!("clients.{name}") } else { format!("clients.{name:?}") }
     }
 
-    /// As it is written.
+    /// Returns the client's name as written in the document, with its `*`.
     pub(crate) fn name(&self) -> String {
         format!("{}{}", self.stem, if self.starred { "*" } else { "" })
     }

@@ -1,15 +1,16 @@
-//! Who may call what: policy documents and the decisions they lead to.
+//! Policy documents, and the decisions that they lead to about calls of upstream servers.
 //!
-//! A document is read once, with all of its errors reported together ([`Policy::parse`]), and can be laid under others
-//! ([`Policy::under`]); each call is then decided by [`Policy::decide`]. What is not permitted is denied. The language is
-//! in docs/policy.md. A call that may go out is a [`PermittedCall`], which nothing but that decision can make; so whoever
-//! demands one cannot be reached around the policy.
+//! [`Policy::parse`] reads a document and reports all of its errors together. [`Policy::restricted_by`] combines
+//! documents, of which the strictest counts. [`Policy::decide`] decides each call; a call that no document allows is
+//! denied. docs/policy.md describes the language. Only [`Policy::decide`], or a user's approval of a [`PendingCall`],
+//! makes a [`PermittedCall`], so code that requires one cannot be reached around the policy.
 //!
-//! Everything here is pure: no I/O, no clock, no threads.
+//! This crate is pure: it has no I/O, no clock and no threads.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod call;
+mod call_target;
 mod condition;
 mod decision;
 mod denial;
@@ -17,49 +18,48 @@ mod diagnostic;
 mod diff;
 mod document;
 mod effect;
-mod excerpt;
 mod explain;
-mod index;
-mod item;
-mod judge;
 mod layer;
 mod limits;
 mod list;
-mod members;
-mod nearest;
 mod pattern;
+mod pattern_index;
 mod policy;
+mod possible_effects;
+mod precedence;
 mod printable;
 mod rule;
+mod schema_parameters;
 mod scoped_limits;
+mod similar_names;
 mod source;
-mod standing;
+mod source_excerpt;
 mod suggest;
 mod table;
 mod template;
-mod unmatched;
+mod unmatched_names;
 
-pub use call::{Call, ClientName, Links};
+pub use call::{Call, ClientName, ResolvedPaths};
+pub use call_target::{CallTarget, Listing};
 pub use decision::Decision;
 pub use decision::pending::{CallDigest, PendingCall};
 pub use decision::permitted::PermittedCall;
 pub use denial::{Denial, DenialReason};
 pub use diagnostic::{DIAGNOSTICS_MAX, Diagnostic, Diagnostics};
-pub use diff::{Change, Said, diff};
+pub use diff::{Change, PolicyValue, diff};
 pub use document::{PATTERNS_MAX, RULES_MAX, TEXT_BYTES_MAX};
 pub use effect::Effect;
-pub use explain::{Considered, Explanation, explain};
-pub use item::{Item, Listing};
-pub use judge::SKILLS;
+pub use explain::{ConsideredStatement, Explanation, explain};
 pub use limits::{Limits, Rate};
-pub use members::Members;
-pub use nearest::nearest;
-pub use pattern::{InvalidPattern, Pattern, Subject};
+pub use pattern::{InvalidPattern, Pattern, PatternKind};
 pub use policy::{PATHS_MAX, Policy};
+pub use precedence::SKILLS;
 pub use printable::{escaped, is_hidden, printable, quoted, visible_text};
+pub use schema_parameters::SchemaParameters;
 pub use scoped_limits::ScopedLimits;
-pub use source::{Place, Source};
-pub use suggest::{Use, suggest};
+pub use similar_names::most_similar_name;
+pub use source::{Source, SourceLocation};
+pub use suggest::{CallKey, suggest_policy};
 pub use table::OnChange;
 pub use template::{SUMMARY_CHARS_MAX, ServerOffer, ToolOffer, render_template};
-pub use unmatched::unmatched;
+pub use unmatched_names::unmatched_names;

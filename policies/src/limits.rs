@@ -1,22 +1,22 @@
-//! How much of what a policy permits may be used.
+//! The values of limits on calls that a policy permits.
 
 use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// So many calls in a time, some of them at once.
+/// A rate limit: a number of calls per period, of which some may be made at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Calls in `per`.
+    /// The number of calls per period.
     pub calls: NonZeroU32,
-    /// The time.
+    /// The period.
     pub per: Duration,
-    /// Calls that may be made at once after a pause.
+    /// The number of calls that may be made at once after a pause.
     pub burst: NonZeroU32,
 }
 
 impl Rate {
-    /// Such as `60/min`: per `s`, `min`, `h` or `d`.
+    /// Parses a rate such as `60/min`. Units are `s`, `m` or `min`, `h` and `d`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (calls, unit) = text.split_once('/')?;
@@ -35,22 +35,22 @@ pub(crate) fn seconds(unit: &str) -> Option<u64> {
     }
 }
 
-/// What bounds the use of one thing. `None` is unbounded by the policy; the configuration's own limits hold besides.
+/// Limits for one scope. `None` means that the policy sets no limit; those of the configuration apply too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Over all executions.
+    /// The rate of calls over all executions.
     pub rate: Option<Rate>,
-    /// Calls of one execution.
+    /// The number of calls in one execution.
     pub calls_per_execution: Option<u32>,
-    /// Bytes of arguments of one execution's calls together.
+    /// The total size of the arguments of one execution's calls, in bytes.
     pub argument_bytes_per_execution: Option<u64>,
-    /// Bytes of results of one execution's calls together.
+    /// The total size of the results of one execution's calls, in bytes.
     pub result_bytes_per_execution: Option<u64>,
-    /// Of one call.
+    /// The time limit of one call.
     pub timeout: Option<Duration>,
 }
 
-/// As it is written in a policy.
+/// Writes the rate as policies do, such as `60/min`.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.per.as_secs();

@@ -1,72 +1,79 @@
-//! The lists of a server's table: patterns, each with the line it stands on.
+//! The lists of patterns in a server's table.
 
 use std::ops::Range;
 
-use crate::index::Index;
-use crate::item::Item;
-use crate::pattern::{Pattern, climbs, plain};
+use crate::call_target::CallTarget;
+use crate::pattern::{Pattern, canonical_uri, may_escape_folder};
+use crate::pattern_index::PatternIndex;
 
-/// A list of patterns.
+/// A list of patterns, such as `allow` or `deny`.
 #[derive(Clone, Debug)]
-pub(crate) struct List {
-    /// The line of the list's key.
+pub(crate) struct PatternList {
+    /// The line of the list's key, counted from 1.
     pub(crate) line: usize,
-    pub(crate) entries: Vec<Entry>,
-    by_name: Index,
-    /// By what [`plain`] makes of it. Of a list that denies.
-    by_plain_name: Option<Index>,
+    pub(crate) entries: Vec<ListEntry>,
+    by_name: PatternIndex,
+    /// The entries by their canonical URI ([`canonical_uri`]); present in `deny` lists only.
+    by_canonical_uri: Option<PatternIndex>,
 }
 
-/// A pattern at its place.
+/// A pattern of a list, with its position in the document.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ListEntry {
     pub(crate) pattern: Pattern,
     pub(crate) line: usize,
-    /// Where the pattern starts and ends in the text.
+    /// Byte range of the pattern in the document.
     pub(crate) span: Range<usize>,
 }
 
-impl List {
-    /// One that permits.
-    pub(crate) fn permitting(line: usize, entries: Vec<Entry>) -> Self {
+impl PatternList {
+    /// Makes a list for `allow`, `ask`, `resources` or `prompts`.
+    pub(crate) fn for_allow(line: usize, entries: Vec<ListEntry>) -> Self {
         let by_name =
-            Index::of(entries.iter().map(|entry| (entry.pattern.stem(), entry.pattern.is_starred())));
-        Self { line, entries, by_name, by_plain_name: None }
+            PatternIndex::new(entries.iter().map(|entry| (entry.pattern.stem(), entry.pattern.is_starred())));
+        Self { line, entries, by_name, by_canonical_uri: None }
     }
 
-    /// One that denies.
-    pub(crate) fn denying(line: usize, entries: Vec<Entry>) -> Self {
-        let plain: Vec<_> =
-            entries.iter().map(|entry| (plain(entry.pattern.stem()), entry.pattern.is_starred())).collect();
-        let by_plain_name = Index::of(plain.iter().map(|(stem, starred)| (stem.as_str(), *starred)));
-        Self { by_plain_name: Some(by_plain_name), ..Self::permitting(line, entries) }
+    /// Makes a list for `deny`.
+    pub(crate) fn for_deny(line: usize, entries: Vec<ListEntry>) -> Self {
+        let plain: Vec<_> = entries
+            .iter()
+            .map(|entry| (canonical_uri(entry.pattern.stem()), entry.pattern.is_starred()))
+            .collect();
+        let by_canonical_uri =
+            PatternIndex::new(plain.iter().map(|(stem, starred)| (stem.as_str(), *starred)));
+        Self { by_canonical_uri: Some(by_canonical_uri), ..Self::for_allow(line, entries) }
     }
 
-    /// What permits it, the most specific first. A URI that climbs by `..` is somewhere else than its beginning says, so
-    /// no beginning permits it.
-    pub(crate) fn permits(&self, item: &Item) -> impl Iterator<Item = &Entry> {
-        let climbs = matches!(item, Item::Resource(uri) if climbs(uri.as_str()));
-        let fitting = self.by_name.fitting(item.as_str()).filter_map(|number| self.entries.get(number));
-        fitting.filter(move |entry| !(climbs && entry.pattern.is_starred()))
+    /// Returns the entries that allow the target, the most specific first. A URI with `..` can leave the folder that
+    /// it starts with, so no prefix pattern allows it.
+    pub(crate) fn permits(&self, item: &CallTarget) -> impl Iterator<Item = &ListEntry> {
+        let may_escape_folder = matches!(item, CallTarget::Resource(uri) if may_escape_folder(uri.as_str()));
+        let fitting = self.by_name.matching(item.as_str()).filter_map(|number| self.entries.get(number));
+        fitting.filter(move |entry| !(may_escape_folder && entry.pattern.is_starred()))
     }
 
-    /// What denies it, the most specific first. A URI is denied in whatever other spelling a server may take for the same.
-    pub(crate) fn denies(&self, item: &Item) -> impl Iterator<Item = &Entry> {
-        let literally = self.by_name.fitting(item.as_str());
-        let plainly: Vec<usize> = match (item, &self.by_plain_name) {
-            (Item::Resource(uri), Some(index)) => {
-                let known: Vec<usize> = self.by_name.fitting(item.as_str()).collect();
-                index.fitting(&plain(uri.as_str())).filter(|number| !known.contains(number)).collect()
+    /// Returns the entries that deny the target, the most specific first. A URI is denied in every spelling that a
+    /// server may take for it.
+    pub(crate) fn denies(&self, item: &CallTarget) -> impl Iterator<Item = &ListEntry> {
+        let literally = self.by_name.matching(item.as_str());
+        let plainly: Vec<usize> = match (item, &self.by_canonical_uri) {
+            (CallTarget::Resource(uri), Some(index)) => {
+                let known: Vec<usize> = self.by_name.matching(item.as_str()).collect();
+                index
+                    .matching(&canonical_uri(uri.as_str()))
+                    .filter(|number| !known.contains(number))
+                    .collect()
             }
             _ => Vec::new(),
         };
         literally.chain(plainly).filter_map(|number| self.entries.get(number))
     }
 
-    /// The first entry that covers all that a pattern means.
-    pub(crate) fn covering(&self, pattern: &Pattern) -> Option<&Entry> {
+    /// Returns the first entry that matches every name that `pattern` matches.
+    pub(crate) fn entry_covering(&self, pattern: &Pattern) -> Option<&ListEntry> {
         let exact = self.by_name.exact(pattern.stem()).filter(|_| !pattern.is_starred());
-        let mut all = exact.chain(self.by_name.beginning(pattern.stem()));
+        let mut all = exact.chain(self.by_name.matching_prefixes(pattern.stem()));
         all.next().and_then(|number| self.entries.get(number))
     }
 }
@@ -76,13 +83,13 @@ mod tests {
     use lockhouse_protocol::ResourceUri;
 
     use super::*;
-    use crate::pattern::Subject;
+    use crate::pattern::PatternKind;
 
     #[test]
-    fn what_is_denied_is_denied_in_every_spelling() {
-        let pattern = Pattern::parse(Subject::Anything, "file:///docs/private/*").unwrap();
-        let deny = List::denying(1, vec![Entry { pattern, line: 1, span: 0..0 }]);
-        let denies = |uri: &str| deny.denies(&Item::Resource(ResourceUri::new(uri).unwrap())).count();
+    fn a_denied_uri_is_denied_in_every_spelling() {
+        let pattern = Pattern::parse(PatternKind::Anything, "file:///docs/private/*").unwrap();
+        let deny = PatternList::for_deny(1, vec![ListEntry { pattern, line: 1, span: 0..0 }]);
+        let denies = |uri: &str| deny.denies(&CallTarget::Resource(ResourceUri::new(uri).unwrap())).count();
         for uri in [
             "file:///docs/private/x",
             "FILE:///docs/Private/x",

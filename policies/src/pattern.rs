@@ -1,76 +1,76 @@
-//! Which tools, resources or prompts a line of a list means.
+//! Patterns that match the names of tools and prompts, and the URIs of resources.
 
 use std::fmt;
 
 use lockhouse_protocol::id::{NAME_BYTES_MAX, PROMPT_BYTES_MAX, URI_BYTES_MAX};
 use lockhouse_protocol::{PromptName, ResourceUri, ToolName};
 
-use crate::condition::{becomes_dots, is_ambiguous};
-use crate::item::Item;
+use crate::call_target::CallTarget;
+use crate::condition::{is_ambiguous, may_become_parent_dir};
 
-/// An exact name, or a beginning of names followed by `*`; a lone `*` means every one. A resource's name is its URI.
+/// An exact name, or a prefix of names followed by `*`; `*` alone matches every name. A resource's name is its URI.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Pattern(Kind);
+pub struct Pattern(PatternForm);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum PatternForm {
     Exact(String),
     Prefix(String),
 }
 
-/// What the patterns of a list are about.
+/// The kind of names that the patterns of a list match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
-    /// `allow`: names of tools.
+pub enum PatternKind {
+    /// `allow` and `ask`: names of tools.
     Tools,
     /// `resources`: URIs.
     Resources,
     /// `prompts`: names of prompts.
     Prompts,
-    /// `deny`: any of them. What has a `:` is read as a URI, and anything else as the name of a tool.
+    /// `deny`: URIs if the pattern contains a `:`, otherwise names of tools.
     Anything,
 }
 
-/// Why a text is no pattern.
+/// Why a text is not a valid pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPattern {
-    /// It has no characters.
+    /// The text is empty.
     #[error("a pattern must not be empty")]
     Empty,
-    /// It has a `*` before its end.
-    #[error("a `*` may stand only at the end of a pattern")]
+    /// The text has a `*` before its end.
+    #[error("a `*` is allowed only at the end of a pattern")]
     StarBeforeEnd,
-    /// It has a character that no tool name has.
-    #[error("no tool name has the character {0:?}")]
+    /// The text has a character that tool names cannot have.
+    #[error("tool names cannot contain the character {0:?}")]
     Character(char),
-    /// It has a control character.
-    #[error("a pattern must not have the control character {0:?}")]
+    /// The text has a control character.
+    #[error("a pattern must not contain the control character {0:?}")]
     Control(char),
-    /// It is longer than any name of its kind.
+    /// The text is longer than any name of its kind, in bytes.
     #[error("a pattern has at most {0} characters before its `*`")]
     TooLong(usize),
 }
 
 impl InvalidPattern {
-    /// What to write in its place.
+    /// Returns a hint about what to write instead.
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
-            Self::Empty => r#"write a name, or remove the entry; "*" means every one of the server"#,
-            Self::StarBeforeEnd => r#"list them by name, or by how their names begin, such as "list_*""#,
+            Self::Empty => r#"write a name, or remove the entry; "*" matches every name of the server"#,
+            Self::StarBeforeEnd => r#"list the names, or a prefix of them such as "list_*""#,
             Self::Character(_) => "use A-Z a-z 0-9 _ - . / and, at the end, `*`",
-            Self::Control(_) => "remove it: nothing that has one is ever read",
-            Self::TooLong(_) => "it can match nothing: use the name as its server spells it",
+            Self::Control(_) => "remove the character: no valid name contains it",
+            Self::TooLong(_) => "a longer pattern can match nothing: use the name as its server spells it",
         }
     }
 }
 
 impl Pattern {
-    /// Reads a pattern of a list about `subject`.
+    /// Parses a pattern of a list for names of this kind.
     ///
     /// # Errors
     /// [`InvalidPattern`] when it is empty, has a `*` before its end or could not match any name.
-    pub fn parse(subject: Subject, text: &str) -> Result<Self, InvalidPattern> {
+    pub fn parse(subject: PatternKind, text: &str) -> Result<Self, InvalidPattern> {
         let (stem, starred) = text.strip_suffix('*').map_or((text, false), |stem| (stem, true));
         if text.is_empty() {
             return Err(InvalidPattern::Empty);
@@ -78,13 +78,13 @@ impl Pattern {
         if stem.contains('*') {
             return Err(InvalidPattern::StarBeforeEnd);
         }
-        let is_uri =
-            matches!(subject, Subject::Resources) || subject == Subject::Anything && stem.contains(':');
-        // The alphabets are those of the names, asked rather than repeated.
+        let is_uri = matches!(subject, PatternKind::Resources)
+            || subject == PatternKind::Anything && stem.contains(':');
+        // The constructors of the names define which characters are valid.
         let (bytes_max, bad) = if is_uri {
             let bad = stem.chars().find(|c| ResourceUri::new(*c).is_err());
             (URI_BYTES_MAX, bad.map(InvalidPattern::Control))
-        } else if subject == Subject::Prompts {
+        } else if subject == PatternKind::Prompts {
             let bad = stem.chars().find(|c| PromptName::new(*c).is_err());
             (PROMPT_BYTES_MAX, bad.map(InvalidPattern::Control))
         } else {
@@ -98,76 +98,81 @@ impl Pattern {
             return Err(InvalidPattern::TooLong(bytes_max));
         }
         let stem = stem.to_owned();
-        Ok(Self(if starred { Kind::Prefix(stem) } else { Kind::Exact(stem) }))
+        Ok(Self(if starred { PatternForm::Prefix(stem) } else { PatternForm::Exact(stem) }))
     }
 
-    /// Whether the pattern permits this one, in a list that permits. A URI that climbs by `..` is somewhere else than its
-    /// beginning says, so no beginning permits it.
+    /// Whether the pattern, in an allowlist, allows the target. A URI with `..` can leave the folder that it starts
+    /// with, so no prefix pattern allows it.
     #[must_use]
-    pub fn permits(&self, item: &Item) -> bool {
-        let climbs = matches!(item, Item::Resource(uri) if climbs(uri.as_str()));
-        self.matches(item.as_str()) && !(climbs && matches!(self.0, Kind::Prefix(_)))
+    pub fn permits(&self, item: &CallTarget) -> bool {
+        let may_escape_folder = matches!(item, CallTarget::Resource(uri) if may_escape_folder(uri.as_str()));
+        self.matches(item.as_str()) && !(may_escape_folder && matches!(self.0, PatternForm::Prefix(_)))
     }
 
-    /// The name, or the beginning of names.
+    /// Returns the pattern without its `*`.
     pub(crate) fn stem(&self) -> &str {
         match &self.0 {
-            Kind::Exact(stem) | Kind::Prefix(stem) => stem,
+            PatternForm::Exact(stem) | PatternForm::Prefix(stem) => stem,
         }
     }
 
-    /// Whether it ends in `*`.
+    /// Whether the pattern ends in `*`.
     pub(crate) fn is_starred(&self) -> bool {
-        matches!(self.0, Kind::Prefix(_))
+        matches!(self.0, PatternForm::Prefix(_))
     }
 
     pub(crate) fn matches(&self, text: &str) -> bool {
         match &self.0 {
-            Kind::Exact(name) => name == text,
-            Kind::Prefix(prefix) => text.starts_with(prefix.as_str()),
+            PatternForm::Exact(name) => name == text,
+            PatternForm::Prefix(prefix) => text.starts_with(prefix.as_str()),
         }
     }
 
-    /// Whether this pattern means everything that begins so.
-    pub(crate) fn has_all_of(&self, beginning: &str) -> bool {
-        matches!(&self.0, Kind::Prefix(prefix) if beginning.starts_with(prefix.as_str()))
+    /// Whether the pattern matches every name that starts with `beginning`.
+    pub(crate) fn covers_prefix(&self, beginning: &str) -> bool {
+        matches!(&self.0, PatternForm::Prefix(prefix) if beginning.starts_with(prefix.as_str()))
     }
 
-    /// Whether this pattern means anything that begins so.
-    pub(crate) fn has_any_of(&self, beginning: &str) -> bool {
+    /// Whether the pattern matches some name that starts with `beginning`.
+    pub(crate) fn overlaps_prefix(&self, beginning: &str) -> bool {
         match &self.0 {
-            Kind::Exact(name) => name.starts_with(beginning),
-            Kind::Prefix(prefix) => prefix.starts_with(beginning) || beginning.starts_with(prefix.as_str()),
+            PatternForm::Exact(name) => name.starts_with(beginning),
+            PatternForm::Prefix(prefix) => {
+                prefix.starts_with(beginning) || beginning.starts_with(prefix.as_str())
+            }
         }
     }
 
-    /// Whether this pattern means everything that the other one means.
+    /// Whether the pattern matches every name that `other` matches.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            (Kind::Exact(name), Kind::Exact(other)) => name == other,
-            (Kind::Exact(_), Kind::Prefix(_)) => false,
-            (Kind::Prefix(prefix), Kind::Exact(other) | Kind::Prefix(other)) => {
+            (PatternForm::Exact(name), PatternForm::Exact(other)) => name == other,
+            (PatternForm::Exact(_), PatternForm::Prefix(_)) => false,
+            (PatternForm::Prefix(prefix), PatternForm::Exact(other) | PatternForm::Prefix(other)) => {
                 other.starts_with(prefix.as_str())
             }
         }
     }
 }
 
-/// Whether a server could take a URI for one outside of the folder that it seems to be in: a segment `..`, or what could
-/// become one.
-pub(crate) fn climbs(uri: &str) -> bool {
-    let plain = plain(uri);
-    plain.split(['/', '?', '#', ':', ';', '=', '&']).any(|segment| segment == ".." || becomes_dots(segment))
+/// Whether a server could resolve the URI outside of the folder that it seems to be in: it has a segment `..`, or one
+/// that a program could turn into `..`.
+pub(crate) fn may_escape_folder(uri: &str) -> bool {
+    let plain = canonical_uri(uri);
+    plain
+        .split(['/', '?', '#', ':', ';', '=', '&'])
+        .any(|segment| segment == ".." || may_become_parent_dir(segment))
         || is_ambiguous(&plain)
 }
 
-/// The one spelling of all those of a URI that a server may take for the same: nothing encoded, small letters, one slash.
-pub(crate) fn plain(uri: &str) -> String {
+/// Returns one canonical spelling for all URIs that a server may take for the same: percent-decoded, in lower case,
+/// without empty or `.` segments.
+pub(crate) fn canonical_uri(uri: &str) -> String {
     let mut plain = uri.to_owned();
-    // Each round makes it shorter, or is the last.
+    // Each round makes the text shorter, or is the last.
     loop {
-        let next = decoded(&plain);
+        let next = percent_decode_once(&plain);
         if next.len() == plain.len() {
             break;
         }
@@ -183,30 +188,30 @@ pub(crate) fn plain(uri: &str) -> String {
     segments.join("/") + end
 }
 
-/// With one round of percent-encoding undone.
-fn decoded(text: &str) -> String {
+/// Undoes one round of percent-encoding.
+fn percent_decode_once(text: &str) -> String {
     let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
-    let (bytes, mut decoded, mut at) = (text.as_bytes(), Vec::new(), 0);
+    let (bytes, mut percent_decode_once, mut at) = (text.as_bytes(), Vec::new(), 0);
     while let Some(byte) = bytes.get(at) {
         match (byte, digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
             (b'%', Some(high), Some(low)) => {
-                decoded.extend(u8::try_from(high * 16 + low));
+                percent_decode_once.extend(u8::try_from(high * 16 + low));
                 at += 3;
             }
             _ => {
-                decoded.push(*byte);
+                percent_decode_once.push(*byte);
                 at += 1;
             }
         }
     }
-    String::from_utf8_lossy(&decoded).into_owned()
+    String::from_utf8_lossy(&percent_decode_once).into_owned()
 }
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Exact(name) => f.write_str(name),
-            Kind::Prefix(prefix) => write!(f, "{prefix}*"),
+            PatternForm::Exact(name) => f.write_str(name),
+            PatternForm::Prefix(prefix) => write!(f, "{prefix}*"),
         }
     }
 }
@@ -216,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uri_that_climbs_is_known_in_every_dress() {
+    fn a_uri_that_leaves_its_folder_is_detected_in_every_spelling() {
         for uri in [
             "file:///docs/../etc/passwd",
             "file:///docs/%2e%2E/etc",
@@ -231,7 +236,7 @@ mod tests {
             "file:///docs/.é./etc",
             "file:///docs/%u002e%u002e/etc",
         ] {
-            assert!(climbs(uri), "{uri}");
+            assert!(may_escape_folder(uri), "{uri}");
         }
         for uri in [
             "file:///docs/a..b",
@@ -242,7 +247,7 @@ mod tests {
             "x:%%%",
             "x:%ff%fe",
         ] {
-            assert!(!climbs(uri), "{uri}");
+            assert!(!may_escape_folder(uri), "{uri}");
         }
     }
 }

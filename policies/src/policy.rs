@@ -1,85 +1,95 @@
-//! A policy that has been checked, and what it says about a tool, a resource or a prompt.
+//! The policy that decides calls: one document, and those that restrict it further.
 
 use std::collections::HashSet;
 
 use lockhouse_protocol::{ServerName, ToolName};
 
 use crate::call::{Call, ClientName};
-use crate::condition::World;
+use crate::call_target::CallTarget;
+use crate::condition::PathResolution;
 use crate::diagnostic::Diagnostics;
 use crate::document;
 use crate::effect::Effect;
-use crate::item::Item;
-use crate::judge::Ground;
-use crate::layer::{Layer, View};
+use crate::layer::{Layer, LayerView};
+use crate::precedence::Statement;
 use crate::source::Source;
 use crate::table::OnChange;
 
-/// Paths of one call whose links are asked for. Any further one leads nobody knows where.
+/// The number of paths of one call that are resolved. The targets of any further paths are unknown.
 pub const PATHS_MAX: usize = 1_000;
 
-/// Who may call what. Whatever it does not allow is denied.
+/// Decides which calls are allowed. Calls that it does not allow are denied.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Of what these and [`above`](Self::above) say the strictest counts.
+    /// The policy's own document. For each call, the strictest of this document and those in [`above`](Self::above)
+    /// counts.
     own: Layer,
     above: Vec<Layer>,
 }
 
 impl Policy {
-    /// Reads a policy document: at most [`TEXT_BYTES_MAX`](crate::TEXT_BYTES_MAX) bytes of TOML with at most [`PATTERNS_MAX`](crate::PATTERNS_MAX) patterns and
-    /// [`RULES_MAX`](crate::RULES_MAX) rules.
+    /// Parses a policy document: at most [`TEXT_BYTES_MAX`](crate::TEXT_BYTES_MAX) bytes of TOML, with at most
+    /// [`PATTERNS_MAX`](crate::PATTERNS_MAX) patterns and [`RULES_MAX`](crate::RULES_MAX) rules.
     ///
     /// # Errors
-    /// All errors of the document at once, but for two cases: when the text is not TOML, only what is wrong with the
-    /// TOML; when it is of another version, only that. At most [`DIAGNOSTICS_MAX`](crate::DIAGNOSTICS_MAX) are kept.
+    /// All errors of the document at once. If the text is not valid TOML, or is of another version, only that is
+    /// reported. At most [`DIAGNOSTICS_MAX`](crate::DIAGNOSTICS_MAX) errors are kept.
     pub fn parse(source: Source) -> Result<Self, Diagnostics> {
         Ok(Self { own: document::read(source)?, above: Vec::new() })
     }
 
-    /// No policy at all: everything is denied, with a hint at how to write one.
+    /// Makes a policy without any document. It denies all calls, with a hint at how to write a policy.
     #[must_use]
     pub fn empty() -> Self {
-        Self { own: Layer::none(), above: Vec::new() }
+        Self { own: Layer::empty(), above: Vec::new() }
     }
 
-    /// This policy below another one: of what the two say about a call the stricter counts, so that each can only take
-    /// away from the other.
+    /// Adds the documents of `above`. The strictest document counts for each call, so each can only restrict the
+    /// others.
     #[must_use]
-    pub fn under(mut self, above: Self) -> Self {
+    pub fn restricted_by(mut self, above: Self) -> Self {
         self.above.push(above.own);
         self.above.extend(above.above);
         self
     }
 
-    /// Whether a call of the tool would be allowed, or asked about, with some arguments and the right definition. For
-    /// listing only: it makes no [`PermittedCall`](crate::PermittedCall).
+    /// Whether the tool can be called with some arguments and the pinned definition, with or without approval.
+    /// Intended for listings: it makes no [`PermittedCall`](crate::PermittedCall).
     #[must_use]
     pub fn permits(&self, server: &ServerName, tool: &ToolName, client: Option<&ClientName>) -> bool {
-        self.permits_item(server, &tool.into(), client)
+        self.permits_target(server, &tool.into(), client)
     }
 
-    /// The same of anything.
+    /// Whether the target can be requested with some arguments, with or without approval. Intended for listings.
     #[must_use]
-    pub fn permits_item(&self, server: &ServerName, item: &Item, client: Option<&ClientName>) -> bool {
-        self.views(client).all(|view| view.could_permit(server, item))
+    pub fn permits_target(
+        &self,
+        server: &ServerName,
+        item: &CallTarget,
+        client: Option<&ClientName>,
+    ) -> bool {
+        self.views(client).all(|view| view.may_permit(server, item))
     }
 
-    /// Whether anything that begins so may be permitted to be read: what a resource's template with this beginning is
-    /// listed for.
+    /// Whether some resource whose URI starts with `beginning` can be read. Decides whether a resource template is listed.
     #[must_use]
-    pub fn permits_some_of(&self, server: &ServerName, beginning: &str, client: Option<&ClientName>) -> bool {
-        self.views(client).all(|view| view.could_permit_some_of(server, beginning))
+    pub fn permits_any_with_prefix(
+        &self,
+        server: &ServerName,
+        beginning: &str,
+        client: Option<&ClientName>,
+    ) -> bool {
+        self.views(client).all(|view| view.may_permit_prefix(server, beginning))
     }
 
-    /// The paths that a call's decision depends on: in its arguments, and the folders that rules name. Where each leads
-    /// to goes into [`Call::links`]. At most [`PATHS_MAX`].
+    /// Returns the paths on which the decision depends: those in the arguments, and the folders of rules. The caller
+    /// resolves their symbolic links into [`Call::resolved_paths`]. At most [`PATHS_MAX`].
     #[must_use]
-    pub fn paths(&self, call: &Call) -> Vec<String> {
+    pub fn paths_to_resolve(&self, call: &Call) -> Vec<String> {
         let mut found: Vec<&str> = Vec::new();
         for view in self.views(call.client.as_ref()) {
-            for ground in view.grounds(&call.server, &call.item) {
-                let Ground::Rule(rule) = ground else { continue };
+            for statement in view.statements(&call.server, &call.item) {
+                let Statement::Rule(rule) = statement else { continue };
                 for condition in &rule.conditions {
                     condition.paths(&call.arguments, &mut |path| found.push(path));
                 }
@@ -90,57 +100,59 @@ impl Policy {
         each_once.take(PATHS_MAX).map(str::to_owned).collect()
     }
 
-    /// The files of its documents, this policy's own first.
+    /// Returns the names of the document files, the policy's own first.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.layers().filter(|layer| layer.source.is_some()).map(Layer::path)
     }
 
-    /// The texts of these files, in the same order.
+    /// Returns the texts of the documents, the policy's own first.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.layers().filter_map(|layer| layer.source.as_ref()).map(|source| source.text.as_str())
     }
 
-    /// The servers that have a table, in every document, in the order of their names.
+    /// Returns the servers that have a table in every document, sorted by name.
     pub fn servers(&self) -> impl Iterator<Item = &ServerName> {
         let names = self.own.servers.keys();
         names.filter(|name| self.above.iter().all(|layer| layer.servers.contains_key(*name)))
     }
 
-    /// What becomes of the server's tools when they change: the strictest of what is said, if anything is.
+    /// Returns the strictest `on_change` for the server, or `None` when no document sets one.
     #[must_use]
     pub fn on_change(&self, server: &ServerName, client: Option<&ClientName>) -> Option<OnChange> {
-        let said = self.views(client).filter_map(|view| view.servers.get(server)?.on_change);
-        said.map(|(choice, _)| choice).max()
+        let choices = self.views(client).filter_map(|view| view.servers.get(server)?.on_change);
+        choices.map(|(choice, _)| choice).max()
     }
 
     pub(crate) fn layers(&self) -> impl Iterator<Item = &Layer> {
         std::iter::once(&self.own).chain(&self.above)
     }
 
-    pub(crate) fn views(&self, client: Option<&ClientName>) -> impl Iterator<Item = View<'_>> {
+    pub(crate) fn views(&self, client: Option<&ClientName>) -> impl Iterator<Item = LayerView<'_>> {
         self.layers().flat_map(move |layer| layer.views(client))
     }
 
-    /// How many of its layers and clients' tables would not let a call go without a person.
-    pub(crate) fn asked_by(&self, call: &Call) -> usize {
-        let world = World::Known(&call.links);
-        let asks = |view: &View<'_>| view.decisive(call, world).effect() != Effect::Allow;
-        self.views(call.client.as_ref()).filter(asks).count()
+    /// Counts the views that do not allow the call without approval.
+    pub(crate) fn layers_requiring_approval(&self, call: &Call) -> usize {
+        let paths = PathResolution::Known(&call.resolved_paths);
+        let requires_approval =
+            |view: &LayerView<'_>| view.deciding_statement(call, paths).effect() != Effect::Allow;
+        self.views(call.client.as_ref()).filter(requires_approval).count()
     }
 
-    /// What decides about a call: the strictest of what its layers say, and of two alike the first.
-    pub(crate) fn verdict(&self, call: &Call) -> (View<'_>, Ground<'_>) {
-        let world = World::Known(&call.links);
+    /// Returns the statement that decides the call: the strictest among the deciding statements of all views, and the
+    /// first of equals.
+    pub(crate) fn strictest_statement(&self, call: &Call) -> (LayerView<'_>, Statement<'_>) {
+        let paths = PathResolution::Known(&call.resolved_paths);
         let client = call.client.as_ref();
-        let first = self.own.base();
-        let mut strictest = (first, first.decisive(call, world));
+        let first = self.own.common_view();
+        let mut strictest = (first, first.deciding_statement(call, paths));
         for view in self.views(client).skip(1) {
             if strictest.1.effect() == Effect::Deny {
                 break;
             }
-            let ground = view.decisive(call, world);
-            if ground.effect() > strictest.1.effect() {
-                strictest = (view, ground);
+            let statement = view.deciding_statement(call, paths);
+            if statement.effect() > strictest.1.effect() {
+                strictest = (view, statement);
             }
         }
         strictest

@@ -1,14 +1,14 @@
-//! Text from elsewhere, made harmless for a terminal and for a reader.
+//! Makes text from elsewhere safe to print in a terminal and to read.
 
 use std::borrow::Cow;
 
-/// The text with each control or invisible character replaced by U+FFFD, so that it can neither drive a terminal nor
-/// show something other than what it is.
+/// Replaces each control or invisible character with U+FFFD, so that the text can neither control a terminal nor
+/// conceal characters.
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// The text with each control or invisible character as JSON escapes it in a string, so that it is exact and can be seen.
+/// Replaces each control or invisible character with its JSON escape, so that the text is exact and visible.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -23,11 +23,12 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
-/// The text, or its beginning and an ellipsis, in quotation marks: each control or invisible character as an escape such as
-/// `\n`, so that a reader sees what is there.
+/// Puts the text, cut to `chars_max` characters with an ellipsis, in quotation marks. Control and invisible
+/// characters become escapes such as `\
+/// `.
 pub fn quoted(text: &str, chars_max: usize) -> String {
     let mut quoted = String::from('"');
-    for c in clipped(text, chars_max).chars() {
+    for c in truncate_chars(text, chars_max).chars() {
         match c {
             '"' | '\\' | '\n' | '\r' | '\t' => quoted.extend(c.escape_debug()),
             c if is_hidden(c) => quoted.extend(c.escape_unicode()),
@@ -38,9 +39,10 @@ pub fn quoted(text: &str, chars_max: usize) -> String {
     quoted
 }
 
-/// The text on one line: whitespace collapsed, hidden characters dropped, at most `chars_max` characters.
+/// Returns the text on one line of at most `chars_max` characters: collapses whitespace and removes hidden
+/// characters.
 pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
-    // Looking at a few times the limit is enough, and keeps the work independent of a hostile text's length.
+    // Only a multiple of the limit is read, so that a hostile text cannot make this slow.
     let seen: String = text
         .chars()
         .take(chars_max.saturating_mul(8))
@@ -48,19 +50,19 @@ pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
         .filter(|c| !is_hidden(*c))
         .collect();
     let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
-    clipped(&words, chars_max)
+    truncate_chars(&words, chars_max)
 }
 
-/// The text, or its beginning and an ellipsis, so that it has at most `chars_max` characters.
-pub(crate) fn clipped(text: &str, chars_max: usize) -> String {
+/// Cuts the text to at most `chars_max` characters, the last of them an ellipsis.
+pub(crate) fn truncate_chars(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         None => text.to_owned(),
         Some(_) => text.chars().take(chars_max.saturating_sub(1)).chain(['…']).collect(),
     }
 }
 
-/// Prose for a model or a person, with its lines: what cannot be seen is replaced by U+FFFD. Left out are the characters that
-/// only choose between forms of their neighbours, which writers of emoji and of Persian use and nobody misses.
+/// Cleans multi-line prose for a model or a user: replaces invisible characters with U+FFFD, and normalises line
+/// ends. Removes variation selectors and joiners, which only choose the form of neighbouring characters.
 pub fn visible_text(text: &str) -> Cow<'_, str> {
     let stays = |c: char| matches!(c, '\n' | '\t') || !is_hidden(c);
     if text.chars().all(stays) {
@@ -76,9 +78,8 @@ pub fn visible_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown.collect())
 }
 
-/// Whether a character cannot be seen: control characters, those that reorder text, take no room or smuggle bytes along
-/// unseen (the default-ignorable ones of Unicode and its other format characters without a shape), and those that have no
-/// meaning of their own (private use, noncharacters).
+/// Whether a character is invisible or has no defined meaning: control characters, characters that reorder text,
+/// default-ignorable and other format characters, private use and noncharacters.
 pub fn is_hidden(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_keeps_its_lines_and_its_emoji_and_loses_what_is_unseen() {
+    fn prose_keeps_its_lines_and_emoji_and_loses_invisible_characters() {
         for (text, shown) in [
             ("Größe 中\n\tx 👍", "Größe 中\n\tx 👍"),
             ("a\r\nb\rc\u{2028}d", "a\nb\nc\nd"),

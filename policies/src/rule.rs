@@ -1,66 +1,68 @@
-//! Rules: what becomes of a tool's calls, by their arguments.
+//! Rules: the effect on a tool's calls, depending on their arguments.
 
 use std::fmt;
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use crate::condition::{Condition, Judged, World};
+use crate::condition::{Condition, ConditionResult, PathResolution};
 use crate::effect::Effect;
-use crate::index::Index;
 use crate::pattern::Pattern;
+use crate::pattern_index::PatternIndex;
 
-/// One rule.
+/// A rule for the tools that match a pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(crate) tool: Pattern,
     pub(crate) conditions: Vec<Condition>,
     pub(crate) effect: Effect,
-    /// The line of its tool.
+    /// The line of the rule's `tool`, counted from 1.
     pub(crate) line: usize,
-    /// Where its tool starts and ends in the text.
+    /// Byte range of the rule's `tool` in the document.
     pub(crate) span: Range<usize>,
 }
 
-/// The rules of a table, in the order in which they count.
+/// The rules of a server's table, in order of precedence.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
     all: Vec<Rule>,
-    by_tool: Index,
+    by_tool: PatternIndex,
 }
 
 impl Rule {
+    /// Checks whether the rule applies to a call with these arguments.
+    ///
     /// # Errors
-    /// The first condition that is not met, and how.
-    pub(crate) fn judge(
+    /// The first condition that is not met, with its result.
+    pub(crate) fn evaluate(
         &self,
         arguments: &Map<String, Value>,
-        world: World<'_>,
-    ) -> Result<(), (&Condition, Judged)> {
+        paths: PathResolution<'_>,
+    ) -> Result<(), (&Condition, ConditionResult)> {
         for condition in &self.conditions {
-            let judged = condition.judge(arguments, self.effect, world);
-            if !judged.counts_for(self.effect) {
-                return Err((condition, judged));
+            let result = condition.evaluate(arguments, self.effect, paths);
+            if !result.satisfies(self.effect) {
+                return Err((condition, result));
             }
         }
         Ok(())
     }
 
-    /// The conditions of a rule that applies which nobody can tell to be met, each with the reason.
+    /// Returns the conditions that could not be evaluated, each with the reason.
     pub(crate) fn unknown<'r>(
         &'r self,
         arguments: &'r Map<String, Value>,
-        world: World<'r>,
+        paths: PathResolution<'r>,
     ) -> impl Iterator<Item = (&'r Condition, &'static str)> {
         self.conditions.iter().filter_map(move |condition| {
-            match condition.judge(arguments, self.effect, world) {
-                Judged::Unknown(why) => Some((condition, why)),
+            match condition.evaluate(arguments, self.effect, paths) {
+                ConditionResult::Unknown(why) => Some((condition, why)),
                 _ => None,
             }
         })
     }
 
-    /// Its conditions, as the end of a sentence.
+    /// Returns the conditions as the end of a sentence.
     pub(crate) fn when(&self) -> String {
         let all: Vec<_> = self.conditions.iter().map(ToString::to_string).collect();
         if all.is_empty() { String::new() } else { format!(" when {}", all.join(" and ")) }
@@ -68,16 +70,17 @@ impl Rule {
 }
 
 impl Rules {
-    /// Within what the names of their tools say, more conditions come before fewer, and the stricter before the milder.
+    /// Sorts the rules by precedence. Among rules for equally specific patterns, one with more conditions precedes
+    /// one with fewer, and a stricter one precedes a milder one.
     pub(crate) fn new(mut all: Vec<Rule>) -> Self {
         all.sort_by_key(|rule| (std::cmp::Reverse((rule.conditions.len(), rule.effect)), rule.line));
-        let by_tool = Index::of(all.iter().map(|rule| (rule.tool.stem(), rule.tool.is_starred())));
+        let by_tool = PatternIndex::new(all.iter().map(|rule| (rule.tool.stem(), rule.tool.is_starred())));
         Self { all, by_tool }
     }
 
-    /// Those for a tool, in the order in which they count.
-    pub(crate) fn of(&self, tool: &str) -> impl Iterator<Item = &Rule> {
-        self.by_tool.fitting(tool).filter_map(|number| self.all.get(number))
+    /// Returns the rules that match a tool, in order of precedence.
+    pub(crate) fn for_tool(&self, tool: &str) -> impl Iterator<Item = &Rule> {
+        self.by_tool.matching(tool).filter_map(|number| self.all.get(number))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Rule> {

@@ -1,40 +1,44 @@
-//! What bounds one permitted call: the limits of its tool, its server, its client and of everything together.
+//! The limits that apply to one permitted call: those of its tool, its server, its client, and of all calls together.
 
 use crate::call::ClientName;
+use crate::call_target::CallTarget;
 use crate::decision::permitted::PermittedCall;
-use crate::item::Item;
 use crate::limits::Limits;
 use crate::policy::Policy;
 use crate::printable::printable;
-use crate::source::Place;
-use crate::table::{Bounds, ServerTable};
+use crate::source::SourceLocation;
+use crate::table::{LimitsEntry, ServerTable};
 
-/// Limits, and what they are counted for.
+/// Limits, and the scope in which calls share them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScopedLimits {
-    /// Such as `server github`, `tool github/create_*` or `client cursor`; it is shown to people. Calls with the same scope
-    /// share its limits: no two limits of one policy have the same.
+    /// The scope, such as `server github`, `tool github/create_*` or `client cursor`; shown to users. Calls with the
+    /// same scope share its limits. No two limits of one policy have the same scope.
     pub scope: String,
     /// The limits.
     pub limits: Limits,
-    /// Where the first of them stands.
-    pub place: Place,
+    /// The location of the first of the limits.
+    pub location: SourceLocation,
 }
 
 impl Policy {
-    /// What bounds this call, from the narrowest scope to the widest; of two alike the first layer's comes first.
+    /// Returns the limits that apply to the call, from the narrowest scope to the widest. In the same scope, those of
+    /// the policy's own document come before those of documents above it.
     #[must_use]
     pub fn limits(&self, call: &PermittedCall, client: Option<&ClientName>) -> Vec<ScopedLimits> {
         let (server, item) = (call.server(), call.item());
         let mut all = Vec::new();
         for (number, layer) in self.layers().enumerate() {
-            let mut add = |width: usize, scope: String, Bounds { limits, line }: Bounds| {
+            let mut add = |width: usize, scope: String, LimitsEntry { limits, line }: LimitsEntry| {
                 let of = if number == 0 { String::new() } else { format!(" ({})", printable(layer.path())) };
-                all.push((width, ScopedLimits { scope: scope + &of, limits, place: layer.place(line) }));
+                all.push((
+                    width,
+                    ScopedLimits { scope: scope + &of, limits, location: layer.location(line) },
+                ));
             };
             let mut add_table = |table: &ServerTable, whose: &str| {
-                if let Item::Tool(tool) = item {
-                    for (pattern, bounds) in table.tool_limits.of(tool.as_str()) {
+                if let CallTarget::Tool(tool) = item {
+                    for (pattern, bounds) in table.tool_limits.for_tool(tool.as_str()) {
                         add(0, format!("tool {server}/{pattern}{whose}"), *bounds);
                     }
                 }
@@ -42,7 +46,7 @@ impl Policy {
                     add(1, format!("server {server}{whose}"), bounds);
                 }
             };
-            let client = layer.clients.table_of(client);
+            let client = layer.clients.table_for(client);
             if let Some((client, table)) =
                 client.and_then(|client| Some((client, client.servers.as_ref()?.get(server)?)))
             {

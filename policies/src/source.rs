@@ -1,28 +1,28 @@
-//! Files as people know them, and places in them.
+//! Source files as users name them, and locations in them.
 
 use std::fmt;
 
 use crate::printable::printable;
 
-/// A file that a person wrote: its name as shown to people, and its text.
+/// A file that a user wrote: its name for messages, and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The name to show; nothing is opened by it.
+    /// The name for messages. Nothing is opened by it.
     pub path: String,
     /// The whole text.
     pub text: String,
 }
 
-/// A line of a file, shown as `path:line`; what Lockhouse says by itself is in no file and has no line.
+/// A line of a file, displayed as `path:line`. A location of a built-in default has no line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The file's name as shown to people.
+pub struct SourceLocation {
+    /// The file's name for messages.
     pub path: String,
-    /// Counted from 1; 0 where there is no file.
+    /// Line number, counted from 1; 0 for a built-in default.
     pub line: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => f.write_str(&printable(&self.path)),
@@ -31,18 +31,19 @@ impl fmt::Display for Place {
     }
 }
 
-/// Where each line of a text starts: a document can have thousands of patterns, and each needs its line.
-pub(crate) struct Lines {
+/// The offset at which each line of a text starts, so that the line of each of thousands of patterns is found
+/// quickly.
+pub(crate) struct LineIndex {
     starts: Vec<usize>,
 }
 
-impl Lines {
-    pub(crate) fn of(text: &str) -> Self {
+impl LineIndex {
+    pub(crate) fn new(text: &str) -> Self {
         let after_newlines = text.match_indices('\n').map(|(at, _)| at + 1);
         Self { starts: std::iter::once(0).chain(after_newlines).collect() }
     }
 
-    /// The line that a byte offset is on, counted from 1.
+    /// Returns the line of a byte offset, counted from 1.
     pub(crate) fn line_at(&self, offset: usize) -> usize {
         self.starts.partition_point(|start| *start <= offset)
     }
@@ -54,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_newline_belongs_to_the_line_it_ends() {
-        let lines = Lines::of("ab\n\nc");
+        let lines = LineIndex::new("ab\n\nc");
         let seen: Vec<_> = (0..6).map(|offset| lines.line_at(offset)).collect();
         assert_eq!(seen, [1, 1, 1, 2, 3, 3]);
     }

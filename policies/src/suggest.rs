@@ -1,56 +1,56 @@
-//! The smallest policy that would have covered what was used.
+//! Generates a minimal policy from recorded calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use lockhouse_protocol::ServerName;
 
 use crate::call::ClientName;
+use crate::call_target::{CallTarget, Listing};
 use crate::document::{PATTERNS_MAX, TEXT_BYTES_MAX};
-use crate::item::{Item, Listing};
 use crate::printable::printable;
 
-/// What is kept free at the end of the text for closing it and saying what was left out.
+/// Bytes that are reserved at the end of the text, for closing it and for counting what was left out.
 const TAIL_BYTES: usize = 1024;
 
-/// Clients that a comment names.
+/// The number of clients that a comment names.
 const CLIENTS_NAMED_MAX: usize = 5;
 
 const HEADER: &str = "\
-# The least that covers what was used: exactly these tools, resources and prompts, with any arguments.
-# Behind each stands how often it was used, and by whom, as they call themselves.
+# A minimal policy generated from recorded calls. It allows exactly these tools, resources and prompts, with any arguments.
+# The comments say how often each was used, and by which AI clients.
 
 version = 1
 ";
 
-/// What a call was of.
+/// The server, target and client of recorded calls, by which they are counted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Use {
+pub struct CallKey {
     /// The upstream server.
     pub server: ServerName,
-    /// What was asked of it.
-    pub item: Item,
-    /// The AI client, where there was one.
+    /// The tool, resource, prompt or list that was requested.
+    pub item: CallTarget,
+    /// The AI client, if there was one.
     pub client: Option<ClientName>,
 }
 
 #[derive(Default)]
-struct Used<'u> {
+struct UsageCount<'u> {
     times: u64,
     clients: BTreeSet<&'u ClientName>,
 }
 
-/// A list's key, and its entries.
-type Lists<'u> = BTreeMap<&'static str, BTreeMap<&'u str, Used<'u>>>;
+/// The lists of one server's table, by key, and their entries.
+type ServerLists<'u> = BTreeMap<&'static str, BTreeMap<&'u str, UsageCount<'u>>>;
 
-/// A policy document that permits exactly the tools, resources and prompts that were used, each so often, with any
-/// arguments. What does not fit into the bounds of a policy is left out, and the text says how much that is.
+/// Generates a policy that allows exactly the targets of the recorded calls, with any arguments. `uses` counts the
+/// calls of each target. Targets that exceed the bounds of a policy are left out, and a comment says how many.
 #[must_use]
-pub fn suggest(uses: &BTreeMap<Use, u64>) -> String {
-    let mut servers: BTreeMap<&ServerName, Lists<'_>> = BTreeMap::new();
+pub fn suggest_policy(uses: &BTreeMap<CallKey, u64>) -> String {
+    let mut servers: BTreeMap<&ServerName, ServerLists<'_>> = BTreeMap::new();
     for (one, times) in uses {
-        let list = servers.entry(&one.server).or_default().entry(one.item.list()).or_default();
-        // To be listed, a server needs no more than the list.
-        if let Item::List(Listing::Resources | Listing::Prompts) = one.item {
+        let list = servers.entry(&one.server).or_default().entry(one.item.list_key()).or_default();
+        // Listing requires only that the list exists.
+        if let CallTarget::List(Listing::Resources | Listing::Prompts) = one.item {
             continue;
         }
         let used = list.entry(one.item.as_str()).or_default();
@@ -69,8 +69,8 @@ pub fn suggest(uses: &BTreeMap<Use, u64>) -> String {
         for (key, entries) in lists {
             text += &format!("{key} = [\n");
             for (name, used) in entries {
-                let line = format!("    {},  # {}\n", toml::Value::from(name), used.told());
-                // A name that ends in a star would be read as a beginning, and permit more.
+                let line = format!("    {},  # {}\n", toml::Value::from(name), used.comment());
+                // A name with `*` would be read as a pattern, and allow more.
                 let fits = patterns < PATTERNS_MAX && text.len() + line.len() + TAIL_BYTES < TEXT_BYTES_MAX;
                 if name.contains('*') || !fits {
                     left_out += 1;
@@ -83,13 +83,13 @@ pub fn suggest(uses: &BTreeMap<Use, u64>) -> String {
         }
     }
     if left_out > 0 {
-        text += &format!("\n# {left_out} more that were used have no place in a policy.\n");
+        text += &format!("\n# {left_out} more targets of recorded calls do not fit in a policy.\n");
     }
     text
 }
 
-impl Used<'_> {
-    fn told(&self) -> String {
+impl UsageCount<'_> {
+    fn comment(&self) -> String {
         let times = if self.times == 1 { "once".to_owned() } else { format!("{} times", self.times) };
         let named = self.clients.iter().take(CLIENTS_NAMED_MAX).map(|client| client.as_str());
         let named: Vec<_> = named.map(printable).collect();

@@ -1,69 +1,69 @@
-//! What a policy says about one upstream server.
+//! The table of one upstream server in a policy.
 
 use std::collections::BTreeMap;
 
 use lockhouse_protocol::ToolName;
 
-use crate::index::Index;
-use crate::item::{Item, Listing};
+use crate::call_target::{CallTarget, Listing};
 use crate::limits::Limits;
-use crate::list::List;
+use crate::list::PatternList;
 use crate::pattern::Pattern;
+use crate::pattern_index::PatternIndex;
 use crate::rule::Rules;
 
-/// A server's table.
+/// The table of one upstream server.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerTable {
-    /// As it is written: `servers.github`.
+    /// The table's name as it is written: `servers.github`.
     pub(crate) name: String,
-    /// The line of the server's name.
+    /// The line of the server's name, counted from 1.
     pub(crate) line: usize,
-    /// Of tools.
-    pub(crate) allow: Option<List>,
-    /// Of tools that a person is asked about.
-    pub(crate) ask: Option<List>,
-    pub(crate) resources: Option<List>,
-    pub(crate) prompts: Option<List>,
-    /// Of all of them.
-    pub(crate) deny: Option<List>,
+    /// Tools that may be called.
+    pub(crate) allow: Option<PatternList>,
+    /// Tools whose calls require approval.
+    pub(crate) ask: Option<PatternList>,
+    pub(crate) resources: Option<PatternList>,
+    pub(crate) prompts: Option<PatternList>,
+    /// Tools and resources that are denied, whatever other lists say.
+    pub(crate) deny: Option<PatternList>,
     pub(crate) rules: Rules,
     pub(crate) pins: BTreeMap<ToolName, Pin>,
     pub(crate) on_change: Option<(OnChange, usize)>,
-    pub(crate) limits: Option<Bounds>,
+    pub(crate) limits: Option<LimitsEntry>,
     pub(crate) tool_limits: ToolLimits,
 }
 
-/// What a tool's definition has to be.
+/// The required digest of a tool's definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pin {
-    /// SHA-256, in small hexadecimal letters.
+    /// SHA-256 in lowercase hexadecimal.
     pub(crate) digest: String,
     pub(crate) line: usize,
 }
 
-/// Limits, and the line of the first of them.
+/// Limits, with the line of the first of them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct LimitsEntry {
     pub(crate) limits: Limits,
     pub(crate) line: usize,
 }
 
-/// Limits of some of a server's tools.
+/// Limits for tools of a server, by pattern.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolLimits {
-    pub(crate) all: Vec<(Pattern, Bounds)>,
-    by_tool: Index,
+    pub(crate) all: Vec<(Pattern, LimitsEntry)>,
+    by_tool: PatternIndex,
 }
 
-/// What becomes of a tool whose definition is not what it was when a person met it. From the mildest to the strictest.
+/// What happens to a tool whose definition differs from the one that a user accepted, in increasing strictness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OnChange {
-    /// It may be called as before; the change is told to whoever looks after the server.
+    /// The tool may still be called; the server's operator gets a warning.
     #[default]
     Warn,
-    /// It may not be called until a person accepts the change.
+    /// The tool may not be called until a user accepts the change.
     Ask,
-    /// It may not be called, and no question is put to anyone.
+    /// The tool may not be called, and no user is asked.
     Block,
 }
 
@@ -71,13 +71,13 @@ impl OnChange {
     pub(crate) const NAMES: [(&'static str, Self); 3] =
         [("warn", Self::Warn), ("ask", Self::Ask), ("block", Self::Block)];
 
-    /// The choice that is written so, if there is one.
+    /// Parses the value of `on_change`.
     #[must_use]
-    pub fn named(written: &str) -> Option<Self> {
+    pub fn parse(written: &str) -> Option<Self> {
         Self::NAMES.into_iter().find(|(name, _)| *name == written).map(|(_, choice)| choice)
     }
 
-    /// As it is written in a policy.
+    /// Returns the value as policies write it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         Self::NAMES.into_iter().find(|(_, choice)| *choice == self).map_or("warn", |(name, _)| name)
@@ -102,18 +102,18 @@ impl ServerTable {
         }
     }
 
-    /// The list that can permit it.
-    pub(crate) fn permitting(&self, item: &Item) -> Option<&List> {
+    /// Returns the list that can allow the target.
+    pub(crate) fn allowlist_for(&self, item: &CallTarget) -> Option<&PatternList> {
         let list = match item {
-            Item::Tool(_) => &self.allow,
-            Item::Resource(_) | Item::List(Listing::Resources) => &self.resources,
-            Item::Prompt(_) | Item::List(Listing::Prompts) => &self.prompts,
+            CallTarget::Tool(_) => &self.allow,
+            CallTarget::Resource(_) | CallTarget::List(Listing::Resources) => &self.resources,
+            CallTarget::Prompt(_) | CallTarget::List(Listing::Prompts) => &self.prompts,
         };
         list.as_ref()
     }
 
-    /// Each list by its key.
-    pub(crate) fn lists(&self) -> impl Iterator<Item = (&'static str, &List)> {
+    /// Returns each list with its key.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = (&'static str, &PatternList)> {
         let all = [
             ("allow", &self.allow),
             ("ask", &self.ask),
@@ -126,13 +126,14 @@ impl ServerTable {
 }
 
 impl ToolLimits {
-    pub(crate) fn new(all: Vec<(Pattern, Bounds)>) -> Self {
-        let by_tool = Index::of(all.iter().map(|(pattern, _)| (pattern.stem(), pattern.is_starred())));
+    pub(crate) fn new(all: Vec<(Pattern, LimitsEntry)>) -> Self {
+        let by_tool =
+            PatternIndex::new(all.iter().map(|(pattern, _)| (pattern.stem(), pattern.is_starred())));
         Self { all, by_tool }
     }
 
-    /// Those of one tool, the narrowest first.
-    pub(crate) fn of(&self, tool: &str) -> impl Iterator<Item = &(Pattern, Bounds)> {
-        self.by_tool.fitting(tool).filter_map(|number| self.all.get(number))
+    /// Returns the limits that apply to one tool, the narrowest pattern first.
+    pub(crate) fn for_tool(&self, tool: &str) -> impl Iterator<Item = &(Pattern, LimitsEntry)> {
+        self.by_tool.matching(tool).filter_map(|number| self.all.get(number))
     }
 }

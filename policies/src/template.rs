@@ -1,4 +1,4 @@
-//! The policy that a person starts from: what reads is allowed, the rest stands ready behind a `#`.
+//! Renders the policy that a user starts from: read-only tools are allowed, all others are listed as comments.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use lockhouse_protocol::{ServerName, ToolName};
 use crate::document::{PATTERNS_MAX, TEXT_BYTES_MAX};
 use crate::printable::one_line;
 
-/// The longest summary written behind a tool's name, in characters.
+/// The longest summary after a tool's name, in characters.
 pub const SUMMARY_CHARS_MAX: usize = 80;
 
-/// What is kept free at the end of the text for closing it and saying what was left out.
+/// Bytes that are reserved at the end of the text, for closing it and for counting what was left out.
 const TAIL_BYTES: usize = 1024;
 
 const HEADER: &str = "\
 # A Lockhouse policy, written by `lockhouse policy init`.
 #
-# It allows the tools of which their server says that they only read, and denies everything else. That a tool only
-# reads, and what stands behind its name, are the server's own words: look through the lists before you rely on them.
+# It allows the tools that their server annotates as read-only, and denies all others. Annotations, names and summaries
+# are written by the server and may be wrong: review the lists before you rely on them.
 #
 # To allow one of the other tools, delete the `#` before its name. A pattern may end in `*`, such as \"list_*\".
 # To be asked about each of its calls instead, put its name into a list of its own: ask = [\"create_*\"].
@@ -30,32 +30,32 @@ const HEADER: &str = "\
 version = 1
 ";
 
-/// What one upstream server offers.
+/// The tools that one upstream server offers.
 #[derive(Clone, Debug)]
 pub struct ServerOffer {
-    /// The server, as the configuration names it.
+    /// The server's name in the configuration.
     pub name: ServerName,
-    /// Its tools, in any order.
+    /// The server's tools, in any order.
     pub tools: Vec<ToolOffer>,
 }
 
-/// A tool, as its server describes it.
+/// A tool as its server describes it.
 #[derive(Clone, Debug)]
 pub struct ToolOffer {
     /// The tool's name.
     pub name: ToolName,
-    /// Whether the server says that the tool only reads.
+    /// Whether the server annotates the tool as read-only.
     pub read_only: bool,
-    /// What the tool does. It may be anything: what is written of it is one line, without hidden characters and of at
-    /// most [`SUMMARY_CHARS_MAX`].
+    /// What the tool does, in the server's words. The template shows one line of it, without hidden characters and of
+    /// at most [`SUMMARY_CHARS_MAX`].
     pub summary: String,
 }
 
-/// A policy that allows exactly the tools offered as read-only. The others stand in it as comments, which become
-/// entries by deleting their `#`.
+/// Renders a policy that allows exactly the read-only tools. All others are comments, which become entries when their
+/// `#` is deleted.
 ///
-/// A tool offered twice is allowed only if it is read-only both times. What does not fit into the bounds of a policy
-/// is left out, hence denied, and the text says how much that is.
+/// A tool that is offered twice is allowed only if it is read-only both times. Tools that exceed the bounds of a
+/// policy are left out, hence denied, and a comment says how many.
 #[must_use]
 pub fn render_template(servers: &[ServerOffer]) -> String {
     let mut text = HEADER.to_owned();
@@ -83,7 +83,8 @@ pub fn render_template(servers: &[ServerOffer]) -> String {
     text
 }
 
-/// Read-only tools first. Every name counts as a pattern, also behind a `#`: it must be possible to delete that.
+/// Adds read-only tools first. Comments count as patterns too, so that their `#` can be deleted without exceeding the
+/// limit.
 fn add_tools(text: &mut String, patterns: &mut usize, tools: &BTreeMap<&ToolName, Tool<'_>>) -> usize {
     let (readers, others): (Vec<_>, Vec<_>) = tools.iter().partition(|(_, tool)| tool.read_only);
     let mut left_out = 0;
@@ -107,7 +108,7 @@ struct Tool<'o> {
     summary: &'o str,
 }
 
-/// Each server and each tool once, since a table or an entry written twice would make the policy invalid.
+/// Merges duplicate servers and tools, since a duplicate table or entry would make the policy invalid.
 fn sorted(servers: &[ServerOffer]) -> BTreeMap<&ServerName, BTreeMap<&ToolName, Tool<'_>>> {
     let mut all: BTreeMap<_, BTreeMap<_, Tool<'_>>> = BTreeMap::new();
     for server in servers {

@@ -1,30 +1,31 @@
-//! What the fuzzer found is kept, and met again in each run of the tests, by the same functions that the fuzzer calls.
+//! Replays the fuzzing corpus through the functions that the fuzzer calls, and checks that the corpus still covers all kinds
+//! of results.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-#[allow(unreachable_pub)] // There it is a library.
+#[allow(unreachable_pub)] // It is a library in its own package.
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz;
 
 use std::path::Path;
 
-use fuzz::Reached;
+use fuzz::Coverage;
 
-/// What all the inputs of one target come to, together.
-fn replay(target: &str, meet: fn(&[u8]) -> Reached) -> Reached {
+/// Passes all inputs of one target's corpus to `check`, and returns their combined coverage.
+fn replay(target: &str, check: fn(&[u8]) -> Coverage) -> Coverage {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
     let inputs: Vec<_> = std::fs::read_dir(directory).unwrap().map(|input| input.unwrap().path()).collect();
     assert!(!inputs.is_empty(), "no corpus for {target}");
-    inputs.into_iter().flat_map(|input| meet(&std::fs::read(input).unwrap())).collect()
+    inputs.into_iter().flat_map(|input| check(&std::fs::read(input).unwrap())).collect()
 }
 
 #[test]
-fn documents() {
+fn the_corpus_covers_all_kinds_of_documents() {
     let reached = replay("policy_document", fuzz::policy_document);
-    assert_eq!(reached, Reached::from(["faults", "policy", "allow", "ask", "deny"].map(str::to_owned)));
+    assert_eq!(reached, Coverage::from(["faults", "policy", "allow", "ask", "deny"].map(str::to_owned)));
 }
 
 #[test]
-fn decisions() {
+fn the_corpus_covers_all_decisions_of_each_condition() {
     let reached = replay("decision", fuzz::decision);
     for tool in ["under", "host", "pattern", "number", "value", "nested"] {
         for decision in ["allow", "deny"] {

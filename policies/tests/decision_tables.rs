@@ -1,20 +1,20 @@
-//! The tables in `decisions/`, and the one in docs/policy.md: each document has a policy, or two of which the first is under the second, and what they
-//! decide about calls.
+//! Checks the tables of calls and expected decisions in `decisions/` and docs/policy.md. Each document has one policy, or
+//! two of which the second restricts the first.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use lockhouse_policies::{Call, ClientName, Decision, Item, Listing, Policy, Source, explain};
+use lockhouse_policies::{Call, CallTarget, ClientName, Decision, Listing, Policy, Source, explain};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 use serde_json::{Map, Value};
 
-/// Fewer would mean that some were not found.
+/// The least number of rows in all tables. Fewer rows mean that a table was not found.
 const ROWS_MIN: usize = 250;
 
 struct Document {
     policy: Policy,
-    /// What begins so leads there; `?`: nobody knows where.
+    /// Symbolic links: the target of each path prefix; `?` for an unknown target.
     links: BTreeMap<String, String>,
     rows: Vec<Row>,
 }
@@ -27,7 +27,7 @@ struct Row {
 }
 
 #[test]
-fn every_row_is_decided_as_it_says() {
+fn each_row_has_the_expected_decision() {
     let (mut rows, mut wrong) = (0, Vec::new());
     let tables = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/decisions")).unwrap();
     let mut documents: Vec<_> = tables.map(|entry| entry.unwrap().path()).collect();
@@ -37,30 +37,35 @@ fn every_row_is_decided_as_it_says() {
         rows += table.len();
         for row in table {
             let at = format!("{}:{}", path.file_name().unwrap().display(), row.line);
-            wrong.extend(judge(&policy, &links, row).err().map(|why| format!("{at}: {why}")));
+            wrong.extend(check(&policy, &links, row).err().map(|why| format!("{at}: {why}")));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(rows >= ROWS_MIN, "{rows}");
 }
 
-fn judge(policy: &Policy, links: &BTreeMap<String, String>, row: Row) -> Result<(), String> {
+fn check(policy: &Policy, links: &BTreeMap<String, String>, row: Row) -> Result<(), String> {
     let mut call = row.call;
-    call.links =
-        policy.paths(&call).into_iter().filter_map(|path| Some((path.clone(), end(links, &path)?))).collect();
-    let permits = policy.permits_item(&call.server, &call.item, call.client.as_ref());
+    call.resolved_paths = policy
+        .paths_to_resolve(&call)
+        .into_iter()
+        .filter_map(|path| Some((path.clone(), resolve(links, &path)?)))
+        .collect();
+    let permits = policy.permits_target(&call.server, &call.item, call.client.as_ref());
     let explained = explain(policy, &call);
     let text = explained.to_string();
     let (decision, place) = match policy.decide(call) {
         Decision::Allow(permitted) => ("allow", permitted.rule().to_string()),
         Decision::Ask(pending) => ("ask", pending.rule().to_string()),
-        Decision::Deny(denial) => ("deny", denial.place.map(|place| place.to_string()).unwrap_or_default()),
+        Decision::Deny(denial) => {
+            ("deny", denial.location.map(|place| place.to_string()).unwrap_or_default())
+        }
     };
     let expected = (row.decision.as_str(), row.place.as_str());
     if (decision, place.as_str()) != expected {
         return Err(format!("{decision} {place}, and should be {expected:?}\n{text}"));
     }
-    let explained_place = explained.deciding.place.map(|place| place.to_string()).unwrap_or_default();
+    let explained_place = explained.deciding.location.map(|place| place.to_string()).unwrap_or_default();
     if (explained.effect.as_str(), explained_place) != (decision, place) {
         return Err(format!("it is explained otherwise: {text}"));
     }
@@ -70,8 +75,8 @@ fn judge(policy: &Policy, links: &BTreeMap<String, String>, row: Row) -> Result<
     Ok(())
 }
 
-/// Where a path leads to.
-fn end(links: &BTreeMap<String, String>, path: &str) -> Option<String> {
+/// Resolves the symbolic links of a path; `None` if the target is unknown.
+fn resolve(links: &BTreeMap<String, String>, path: &str) -> Option<String> {
     let plain = path.replace("//", "/").replace("/./", "/");
     let link = links.iter().rev().find(|(from, _)| plain == **from || plain.starts_with(&format!("{from}/")));
     match link {
@@ -95,7 +100,7 @@ fn read(path: &Path) -> Document {
                     let source = Source { path: file.to_owned(), text: block.join("\n") };
                     let layer = Policy::parse(source).unwrap_or_else(|errors| panic!("{errors}"));
                     policy = Some(match policy {
-                        Some(policy) => policy.under(layer),
+                        Some(policy) => policy.restricted_by(layer),
                         None => layer,
                     });
                 }
@@ -126,26 +131,26 @@ fn row(line: usize, text: &str) -> Row {
         "" => Map::new(),
         json => serde_json::from_str(json).unwrap_or_else(|error| panic!("{line}: {error}")),
     };
-    let client = Some(client).filter(|client| !client.is_empty()).map(ClientName::of);
-    let mut call = Call::new(&server, item).with_arguments(arguments).by(client);
+    let client = Some(client).filter(|client| !client.is_empty()).map(ClientName::new);
+    let mut call = Call::new(&server, item).with_arguments(arguments).with_client(client);
     call.definition = definition;
     Row { line, call, decision: decision.to_owned(), place: place.to_owned() }
 }
 
-/// `SERVER/TOOL`, `SERVER resource URI`, `SERVER prompt NAME`, or `SERVER list KIND`.
-fn item(text: &str) -> (ServerName, Item) {
+/// Parses a call target: `SERVER/TOOL`, `SERVER resource URI`, `SERVER prompt NAME`, or `SERVER list KIND`.
+fn item(text: &str) -> (ServerName, CallTarget) {
     let (server, item) = match text.split_once(' ') {
         None => {
             let (server, tool) = text.split_once('/').unwrap();
-            (server, Item::Tool(ToolName::new(tool).unwrap()))
+            (server, CallTarget::Tool(ToolName::new(tool).unwrap()))
         }
         Some((server, rest)) => {
             let (kind, name) = rest.split_once(' ').unwrap();
             let item = match (kind, name) {
-                ("resource", uri) => Item::Resource(ResourceUri::new(uri).unwrap()),
-                ("prompt", name) => Item::Prompt(PromptName::new(name).unwrap()),
-                ("list", "resources") => Item::List(Listing::Resources),
-                ("list", "prompts") => Item::List(Listing::Prompts),
+                ("resource", uri) => CallTarget::Resource(ResourceUri::new(uri).unwrap()),
+                ("prompt", name) => CallTarget::Prompt(PromptName::new(name).unwrap()),
+                ("list", "resources") => CallTarget::List(Listing::Resources),
+                ("list", "prompts") => CallTarget::List(Listing::Prompts),
                 other => panic!("{other:?}"),
             };
             (server, item)

@@ -1,7 +1,7 @@
-//! What a policy decides, and how it says so.
+//! Decisions of policies, and the text of denials.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use lockhouse_policies::{Call, Decision, DenialReason, Item, Listing, Policy, Source, explain};
+use lockhouse_policies::{Call, CallTarget, Decision, DenialReason, Listing, Policy, Source, explain};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 
 const TEXT: &str = r#"version = 1
@@ -30,12 +30,12 @@ fn names(call: &str) -> (ServerName, ToolName) {
     (ServerName::new(server).unwrap(), ToolName::new(tool).unwrap())
 }
 
-/// The line that allows a call, or the words that deny it.
+/// Returns the location of the line that allows the call, or the text of the denial.
 fn decide(policy: &Policy, call: &str) -> Result<String, String> {
     let (server, tool) = names(call);
     let decided = match policy.decide(Call::new(&server, &tool)) {
         Decision::Allow(call) => {
-            assert_eq!((call.server(), call.item()), (&server, &Item::from(&tool)));
+            assert_eq!((call.server(), call.item()), (&server, &CallTarget::from(&tool)));
             Ok(call.rule().to_string())
         }
         Decision::Ask(pending) => Err(format!("a person decides ({})", pending.rule())),
@@ -97,9 +97,9 @@ allow = ["*"]
 fn resources_and_prompts_have_lists_of_their_own() {
     let source = Source { path: "policy.toml".to_owned(), text: BESIDES_TOOLS.to_owned() };
     let policy = Policy::parse(source).unwrap();
-    let uri = |uri: &str| Item::Resource(ResourceUri::new(uri).unwrap());
-    let prompt = |name: &str| Item::Prompt(PromptName::new(name).unwrap());
-    let rows: [(&str, Item, Result<&str, &str>); 20] = [
+    let uri = |uri: &str| CallTarget::Resource(ResourceUri::new(uri).unwrap());
+    let prompt = |name: &str| CallTarget::Prompt(PromptName::new(name).unwrap());
+    let rows: [(&str, CallTarget, Result<&str, &str>); 20] = [
         ("docs", uri("file:///docs/a.md"), Ok("policy.toml:4")),
         ("docs", uri("note://one"), Ok("policy.toml:4")),
         (
@@ -126,36 +126,36 @@ fn resources_and_prompts_have_lists_of_their_own() {
         ("docs", prompt("Say hello"), Ok("policy.toml:5")),
         ("docs", prompt("review_secrets"), Err(r#"it matches "review_secret*" in deny (policy.toml:6)"#)),
         ("docs", prompt("say hello"), Err("it is not in the prompts list of [servers.docs] (policy.toml:5)")),
-        ("docs", Item::List(Listing::Resources), Ok("policy.toml:4")),
-        ("docs", Item::List(Listing::Prompts), Ok("policy.toml:5")),
+        ("docs", CallTarget::List(Listing::Resources), Ok("policy.toml:4")),
+        ("docs", CallTarget::List(Listing::Prompts), Ok("policy.toml:5")),
         ("open", uri("x:y"), Ok("policy.toml:9")),
         ("open", uri("delta:y"), Err(r#"it matches "del*" in deny (policy.toml:11)"#)),
         ("open", prompt("delete"), Err(r#"it matches "del*" in deny (policy.toml:11)"#)),
         (
             "open",
-            Item::Tool(ToolName::new("x").unwrap()),
+            CallTarget::Tool(ToolName::new("x").unwrap()),
             Err("[servers.open] has no allow list (policy.toml:8)"),
         ),
         ("tools", uri("x:y"), Err("[servers.tools] has no resources list (policy.toml:13)")),
         ("tools", prompt("x"), Err("[servers.tools] has no prompts list (policy.toml:13)")),
         (
             "tools",
-            Item::List(Listing::Resources),
+            CallTarget::List(Listing::Resources),
             Err("[servers.tools] has no resources list (policy.toml:13)"),
         ),
         ("other", uri("x:y"), Err("there is no [servers.other] table in policy.toml")),
     ];
     for (server, item, expected) in rows {
         let server = ServerName::new(server).unwrap();
-        let permits = policy.permits_item(&server, &item, None);
+        let permits = policy.permits_target(&server, &item, None);
         match (policy.decide(Call::new(&server, item.clone())), expected) {
             (Decision::Allow(call), Ok(place)) => {
                 assert_eq!((call.item(), call.rule().to_string().as_str()), (&item, place));
                 assert!(permits);
             }
             (Decision::Deny(denial), Err(why)) => {
-                let told = denial.to_string();
-                assert!(told.ends_with(&format!(": {why}")), "{told}");
+                let message = denial.to_string();
+                assert!(message.ends_with(&format!(": {why}")), "{message}");
                 assert!(!permits);
             }
             (decision, _) => panic!("{decision:?}"),
@@ -164,23 +164,23 @@ fn resources_and_prompts_have_lists_of_their_own() {
 }
 
 #[test]
-fn a_denied_resource_is_named_and_cut() {
+fn a_denial_truncates_a_long_uri() {
     let server = ServerName::new("s").unwrap();
     let uri = ResourceUri::new(format!("file:///\u{202e}{}", "x".repeat(5_000))).unwrap();
-    let Decision::Deny(denial) = Policy::empty().decide(Call::new(&server, Item::Resource(uri))) else {
+    let Decision::Deny(denial) = Policy::empty().decide(Call::new(&server, CallTarget::Resource(uri))) else {
         panic!("allowed")
     };
-    let told = denial.to_string();
-    assert!(told.starts_with("the policy does not allow the resource file:///\u{fffd}xxx"), "{told}");
-    assert!(told.ends_with("x… of s: there is no policy") && told.len() < 400, "{told}");
+    let message = denial.to_string();
+    assert!(message.starts_with("the policy does not allow the resource file:///\u{fffd}xxx"), "{message}");
+    assert!(message.ends_with("x… of s: there is no policy") && message.len() < 400, "{message}");
 }
 
 #[test]
-fn a_template_is_listed_if_some_of_what_it_makes_is_permitted() {
+fn a_resource_template_is_listed_if_it_can_produce_a_permitted_uri() {
     let source = Source { path: "policy.toml".to_owned(), text: BESIDES_TOOLS.to_owned() };
     let policy = Policy::parse(source).unwrap();
     let permits = |server: &str, beginning: &str| {
-        policy.permits_some_of(&ServerName::new(server).unwrap(), beginning, None)
+        policy.permits_any_with_prefix(&ServerName::new(server).unwrap(), beginning, None)
     };
     assert!(permits("docs", "file:///docs/") && permits("docs", "file:///") && permits("docs", "note://"));
     assert!(permits("docs", "file:///docs/public/"));
@@ -193,7 +193,7 @@ fn without_a_policy_everything_is_denied() {
     let (server, tool) = names("github/list_issues");
     let Decision::Deny(denial) = Policy::empty().decide(Call::new(&server, &tool)) else { panic!("allowed") };
     assert_eq!(denial.reason, DenialReason::NoPolicy);
-    assert_eq!(denial.place, None);
+    assert_eq!(denial.location, None);
     assert!(denial.hint.contains("lockhouse policy init"));
     let words = "the policy does not allow github/list_issues: there is no policy";
     assert_eq!(denial.to_string(), words);
@@ -207,7 +207,7 @@ fn a_policy_names_its_servers() {
 }
 
 #[test]
-fn a_table_may_be_written_in_any_way_toml_knows() {
+fn a_table_may_use_any_toml_syntax() {
     for text in [
         "version = 1\nservers = { s = { allow = [\"t\"] } }",
         "version = 1\nservers.s.allow = [\"t\"]",

@@ -1,4 +1,4 @@
-//! Policies that people are shown: the examples, those in the documentation, and what the schema for editors says of them.
+//! Checks the policies in `examples/` and in the documentation, against the parser and the JSON Schema for editors.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -23,14 +23,14 @@ fn valid(schema: &Validator, text: &str) -> bool {
     schema.is_valid(&toml::from_str::<serde_json::Value>(text).unwrap())
 }
 
-fn assert_sound(schema: &Validator, name: &str, text: &str) {
+fn assert_valid(schema: &Validator, name: &str, text: &str) {
     if let Err(errors) = Policy::parse(Source { path: name.to_owned(), text: text.to_owned() }) {
         panic!("{errors}");
     }
     assert!(valid(schema, text), "the schema refuses {name}");
 }
 
-/// What stands in the blocks of a document.
+/// Returns the contents of a document's code blocks that are policies.
 fn blocks(text: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut lines = text.lines();
@@ -44,19 +44,19 @@ fn blocks(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_examples_are_sound() {
+fn the_examples_are_valid() {
     let schema = schema();
     let mut seen = 0;
     for entry in std::fs::read_dir(root().join("policies/examples")).unwrap() {
         let path = entry.unwrap().path();
-        assert_sound(&schema, &path.display().to_string(), &read(&path));
+        assert_valid(&schema, &path.display().to_string(), &read(&path));
         seen += 1;
     }
     assert!(seen >= 8, "{seen}");
 }
 
 #[test]
-fn the_policies_of_the_documentation_and_of_the_tables_are_sound() {
+fn the_policies_in_the_documentation_and_the_tables_are_valid() {
     let schema = schema();
     let mut documents = vec![root().join("docs/policy.md")];
     let tables = std::fs::read_dir(root().join("policies/tests/decisions")).unwrap();
@@ -65,7 +65,7 @@ fn the_policies_of_the_documentation_and_of_the_tables_are_sound() {
     for path in documents {
         for block in blocks(&read(&path)) {
             let whole = if block.contains("version = 1") { block } else { format!("version = 1\n{block}") };
-            assert_sound(&schema, &path.display().to_string(), &whole);
+            assert_valid(&schema, &path.display().to_string(), &whole);
             seen += 1;
         }
     }
@@ -73,7 +73,7 @@ fn the_policies_of_the_documentation_and_of_the_tables_are_sound() {
 }
 
 #[test]
-fn the_schema_refuses_what_the_policy_refuses() {
+fn the_schema_rejects_what_the_parser_rejects() {
     let schema = schema();
     for text in [
         "",

@@ -1,4 +1,4 @@
-//! What a person reads who made a mistake. Each snapshot must tell what to do.
+//! Diagnostics of invalid policy documents. Each snapshot must say what to do.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use lockhouse_policies::{
@@ -124,8 +124,8 @@ fn too_many_patterns_are_refused_once() {
 #[test]
 fn too_many_rules_conditions_and_examples_are_refused() {
     let rule = |rest: &str| format!("[[servers.a.rules]]\ntool = \"x\"\neffect = \"deny\"\n{rest}\n");
-    let of = |rules: &str| format!("version = 1\n{rules}");
-    let parses = |text: &str| Policy::parse(Source { path: String::new(), text: of(text) }).is_ok();
+    let document = |rules: &str| format!("version = 1\n{rules}");
+    let parses = |text: &str| Policy::parse(Source { path: String::new(), text: document(text) }).is_ok();
     let conditions = |count: usize| {
         let all: Vec<_> = (0..count).map(|n| format!("a{n} = 1")).collect();
         rule(&format!("when = {{ {} }}", all.join(", ")))
@@ -138,13 +138,13 @@ fn too_many_rules_conditions_and_examples_are_refused() {
     ];
     for (fits, too_many, title) in rows {
         assert!(parses(&fits), "{title}");
-        let errors = errors(&of(&too_many));
+        let errors = errors(&document(&too_many));
         assert_eq!(errors.0.iter().map(Diagnostic::title).collect::<Vec<_>>(), [title]);
     }
     let values = |count: usize| rule(&format!("when = {{ a = [{}] }}", "1,".repeat(count)));
     assert!(parses(&values(PATTERNS_MAX - 1)));
     let title = "the policy has more than 10000 patterns";
-    assert_eq!(errors(&of(&values(PATTERNS_MAX + 5))).0[0].title(), title);
+    assert_eq!(errors(&document(&values(PATTERNS_MAX + 5))).0[0].title(), title);
 }
 
 #[test]

@@ -1,7 +1,9 @@
-//! Which limits a call has, for whom changes are withheld, and whose links a decision depends on.
+//! The limits of a call, `on_change` per server and client, and the paths to resolve before a decision.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use lockhouse_policies::{Call, ClientName, Decision, Item, Listing, OnChange, PATHS_MAX, Policy, Source};
+use lockhouse_policies::{
+    Call, CallTarget, ClientName, Decision, Listing, OnChange, PATHS_MAX, Policy, Source,
+};
 use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Value, json};
 
@@ -44,30 +46,30 @@ fn policy(path: &str, text: &str) -> Policy {
     Policy::parse(source).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-fn limits(policy: &Policy, server: &str, item: Item, client: Option<&str>) -> Vec<String> {
-    let client = client.map(ClientName::of);
-    let call = Call::new(&ServerName::new(server).unwrap(), item).by(client.clone());
+fn limits(policy: &Policy, server: &str, item: CallTarget, client: Option<&str>) -> Vec<String> {
+    let client = client.map(ClientName::new);
+    let call = Call::new(&ServerName::new(server).unwrap(), item).with_client(client.clone());
     let Decision::Allow(permitted) = policy.decide(call) else { panic!("it is not allowed") };
     let limits = policy.limits(&permitted, client.as_ref());
     limits
         .into_iter()
         .map(|scoped| {
             let limits = scoped.limits;
-            let said = [
+            let texts = [
                 limits.rate.map(|rate| format!("rate {rate}")),
                 limits.calls_per_execution.map(|count| format!("calls {count}")),
                 limits.argument_bytes_per_execution.map(|count| format!("in {count}")),
                 limits.result_bytes_per_execution.map(|count| format!("out {count}")),
                 limits.timeout.map(|timeout| format!("timeout {timeout:?}")),
             ];
-            let said: Vec<_> = said.into_iter().flatten().collect();
-            format!("{}: {} ({})", scoped.scope, said.join(", "), scoped.place)
+            let texts: Vec<_> = texts.into_iter().flatten().collect();
+            format!("{}: {} ({})", scoped.scope, texts.join(", "), scoped.location)
         })
         .collect()
 }
 
-fn tool(name: &str) -> Item {
-    Item::Tool(ToolName::new(name).unwrap())
+fn tool(name: &str) -> CallTarget {
+    CallTarget::Tool(ToolName::new(name).unwrap())
 }
 
 #[test]
@@ -85,7 +87,7 @@ fn limits_come_from_the_narrowest_scope_to_the_widest() {
         ]
     );
     assert_eq!(
-        limits(&own, "github", Item::List(Listing::Resources), None),
+        limits(&own, "github", CallTarget::List(Listing::Resources), None),
         [
             "server github: rate 60/min, timeout 30s (policy.toml:7)",
             "client *: rate 1/d (policy.toml:24)",
@@ -99,8 +101,8 @@ fn limits_come_from_the_narrowest_scope_to_the_widest() {
 }
 
 #[test]
-fn the_limits_of_every_layer_hold_and_each_has_its_own_scope() {
-    let both = policy("policy.toml", TEXT).under(policy("company.toml", COMPANY));
+fn the_limits_of_each_layer_apply_in_their_own_scope() {
+    let both = policy("policy.toml", TEXT).restricted_by(policy("company.toml", COMPANY));
     assert_eq!(
         limits(&both, "github", tool("list"), Some("x")),
         [
@@ -115,19 +117,19 @@ fn the_limits_of_every_layer_hold_and_each_has_its_own_scope() {
 }
 
 #[test]
-fn the_strictest_word_on_changes_counts() {
+fn the_strictest_on_change_counts() {
     let own = policy("policy.toml", TEXT);
     let (github, other) = (ServerName::new("github").unwrap(), ServerName::new("other").unwrap());
-    let cursor = ClientName::of("cursor");
+    let cursor = ClientName::new("cursor");
     assert_eq!(own.on_change(&github, None), Some(OnChange::Ask));
     assert_eq!(own.on_change(&github, Some(&cursor)), Some(OnChange::Block));
     assert_eq!(own.on_change(&other, Some(&cursor)), None);
-    let both = policy("company.toml", COMPANY).under(own);
+    let both = policy("company.toml", COMPANY).restricted_by(own);
     assert_eq!(both.on_change(&github, None), Some(OnChange::Ask));
 }
 
 #[test]
-fn the_paths_that_matter_are_those_of_rules_about_the_tool() {
+fn the_paths_to_resolve_are_those_of_rules_for_the_tool() {
     let text = r#"version = 1
 [[servers.s.rules]]
 tool = "read"
@@ -144,7 +146,7 @@ effect = "allow"
         Call::new(&server, &tool).with_arguments(arguments.as_object().cloned().unwrap())
     };
     let arguments = json!({"files": [{"path": "/srv/docs//a"}, {"path": "rel"}, {"path": 1}], "path": "/x"});
-    assert_eq!(policy.paths(&call(arguments)), ["/srv/docs", "/data", "/srv/docs//a"]);
+    assert_eq!(policy.paths_to_resolve(&call(arguments)), ["/srv/docs", "/data", "/srv/docs//a"]);
     let many: Vec<_> = (0..2 * PATHS_MAX).map(|n| json!({"path": format!("/{n}")})).collect();
-    assert_eq!(policy.paths(&call(json!({"files": many}))).len(), PATHS_MAX);
+    assert_eq!(policy.paths_to_resolve(&call(json!({"files": many}))).len(), PATHS_MAX);
 }

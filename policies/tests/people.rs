@@ -1,10 +1,10 @@
-//! What people read about policies: explanations, differences, suggestions.
+//! Texts about policies for users: explanations, differences and suggested policies.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 
 use lockhouse_policies::{
-    Call, ClientName, Decision, Item, Listing, Policy, Source, Use, diff, explain, suggest,
+    Call, CallKey, CallTarget, ClientName, Decision, Listing, Policy, Source, diff, explain, suggest_policy,
 };
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 use serde_json::{Value, json};
@@ -19,9 +19,9 @@ fn server(name: &str) -> ServerName {
 }
 
 fn call(name: &str, arguments: &Value) -> Call {
-    let (of, tool) = name.split_once('/').unwrap();
+    let (server_name, tool) = name.split_once('/').unwrap();
     let tool = ToolName::new(tool).unwrap();
-    Call::new(&server(of), &tool).with_arguments(arguments.as_object().cloned().unwrap())
+    Call::new(&server(server_name), &tool).with_arguments(arguments.as_object().cloned().unwrap())
 }
 
 const OWN: &str = r#"version = 1
@@ -61,7 +61,7 @@ allow = ["list_*"]
 #[test]
 fn an_explanation_names_what_decides_and_what_else_was_considered() {
     let (own, company) = (policy("policy.toml", OWN), policy("company.toml", COMPANY));
-    let both = own.clone().under(company);
+    let both = own.clone().restricted_by(company);
     let acme = json!({"owner": "acme", "repo": "app"});
     let mut text = String::new();
     for (policy, call) in [
@@ -71,12 +71,12 @@ fn an_explanation_names_what_decides_and_what_else_was_considered() {
         (&own, call("github/create_pull", &json!({"owner": "x"}))),
         (&own, call("github/list_private_x", &json!({}))),
         (&own, call("github/pinned", &json!({}))),
-        (&own, call("github/pinned", &json!({})).defined("b".repeat(64))),
-        (&own, call("github/pinned", &json!({})).defined("a".repeat(64))),
+        (&own, call("github/pinned", &json!({})).with_definition_digest("b".repeat(64))),
+        (&own, call("github/pinned", &json!({})).with_definition_digest("a".repeat(64))),
         (&own, call("files/read", &json!({"path": "/etc/passwd", "lines": 11}))),
         (&own, call("files/read", &json!({"path": "../x"}))),
         (&both, call("github/create_issue", &acme)),
-        (&both, call("github/create_issue", &acme).by(Some(ClientName::of("cursor")))),
+        (&both, call("github/create_issue", &acme).with_client(Some(ClientName::new("cursor")))),
         (&both, call("files/read", &json!({"path": "/srv/a"}))),
     ] {
         text += &format!("{}=====\n", explain(policy, &call));
@@ -93,8 +93,8 @@ fn a_denial_names_the_rule_that_would_have_permitted_it() {
     assert_eq!(
         format!("{denial}\n{}", denial.hint),
         "the policy does not allow files/read: [servers.files] has no allow list (policy.toml:20)\n\
-         the rule for \"read\" when `path` is under \"/srv\" and `lines` is at most 10 or not there (policy.toml:22) \
-         leaves it to a person, but is not met: `lines` is at most 10 or not there"
+         the rule for \"read\" when `path` is under \"/srv\" and `lines` is at most 10 or absent (policy.toml:22) \
+         requires approval for it, but is not met: `lines` is at most 10 or absent"
     );
 }
 
@@ -148,48 +148,50 @@ rate = "1000/h"
     );
 }
 
-fn counted(uses: &[Use]) -> BTreeMap<Use, u64> {
+fn counted(uses: &[CallKey]) -> BTreeMap<CallKey, u64> {
     uses.iter().zip(1..).map(|(one, times)| (one.clone(), times)).collect()
 }
 
 #[test]
 fn a_suggestion_permits_what_was_used_and_nothing_else() {
-    let tool = |name: &str| Item::Tool(ToolName::new(name).unwrap());
-    let used = |of: &str, item: Item, client: Option<&str>| Use {
-        server: server(of),
+    let tool = |name: &str| CallTarget::Tool(ToolName::new(name).unwrap());
+    let used = |server_name: &str, item: CallTarget, client: Option<&str>| CallKey {
+        server: server(server_name),
         item,
-        client: client.map(ClientName::of),
+        client: client.map(ClientName::new),
     };
     let uses = [
         used("github", tool("list_issues"), Some("cursor")),
         used("github", tool("list_issues"), Some("claude\nversion = 2")),
         used("github", tool("create_issue"), None),
-        used("docs", Item::Resource(ResourceUri::new("file:///a \"b\" \\c").unwrap()), None),
-        used("docs", Item::Resource(ResourceUri::new("file:///*").unwrap()), None),
-        used("docs", Item::Prompt(PromptName::new("Räum auf").unwrap()), Some("cursor")),
-        used("listed", Item::List(Listing::Resources), None),
+        used("docs", CallTarget::Resource(ResourceUri::new("file:///a \"b\" \\c").unwrap()), None),
+        used("docs", CallTarget::Resource(ResourceUri::new("file:///*").unwrap()), None),
+        used("docs", CallTarget::Prompt(PromptName::new("Räum auf").unwrap()), Some("cursor")),
+        used("listed", CallTarget::List(Listing::Resources), None),
     ];
-    let text = suggest(&counted(&uses));
+    let text = suggest_policy(&counted(&uses));
     insta::assert_snapshot!(text);
     let suggested = policy("suggested.toml", &text);
-    for Use { server, item, client } in &uses {
-        let permits = suggested.permits_item(server, item, client.as_ref());
+    for CallKey { server, item, client } in &uses {
+        let permits = suggested.permits_target(server, item, client.as_ref());
         assert_eq!(permits, !item.as_str().contains('*'), "{item}");
     }
-    for (of, name) in [("github", "list_issue"), ("github", "list_issues2"), ("docs", "x"), ("other", "x")] {
-        assert!(!suggested.permits_item(&server(of), &tool(name), None), "{of}/{name}");
+    for (server_name, name) in
+        [("github", "list_issue"), ("github", "list_issues2"), ("docs", "x"), ("other", "x")]
+    {
+        assert!(!suggested.permits_target(&server(server_name), &tool(name), None), "{server_name}/{name}");
     }
-    policy("nothing.toml", &suggest(&BTreeMap::new()));
+    policy("nothing.toml", &suggest_policy(&BTreeMap::new()));
 }
 
 #[test]
 fn a_suggestion_stays_within_the_bounds_of_a_policy() {
-    let one = |n: u32| Use {
+    let one = |n: u32| CallKey {
         server: server("s"),
-        item: Item::Resource(ResourceUri::new(format!("x:{n:0>200}")).unwrap()),
+        item: CallTarget::Resource(ResourceUri::new(format!("x:{n:0>200}")).unwrap()),
         client: None,
     };
-    let text = suggest(&counted(&(0..12_000).map(one).collect::<Vec<_>>()));
-    assert!(text.contains("more that were used have no place"));
+    let text = suggest_policy(&counted(&(0..12_000).map(one).collect::<Vec<_>>()));
+    assert!(text.contains("more targets of recorded calls do not fit"));
     policy("suggested.toml", &text);
 }

@@ -1,15 +1,15 @@
-//! What holds for any policy with rules, and any call.
+//! Property tests of precedence, for arbitrary policies with rules and arbitrary calls.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::cmp::Reverse;
 
-use lockhouse_policies::{Call, Decision, Effect, Item, Policy, Source, explain};
+use lockhouse_policies::{Call, CallTarget, Decision, Effect, Policy, Source, explain};
 use lockhouse_protocol::{ServerName, ToolName};
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// A rule as it is generated. Conditions are on the arguments `a`, `b` and `c`.
+/// A generated rule, with conditions on the arguments `a`, `b` and `c`.
 #[derive(Clone, Debug)]
 struct Rule {
     tool: String,
@@ -38,7 +38,7 @@ struct Document {
 }
 
 impl Document {
-    /// `None`: it permits something in vain, and is therefore refused.
+    /// Parses the document. Returns `None` if it is invalid because an entry can never apply.
     fn parse(&self) -> Option<Policy> {
         let Self { allow, ask, deny, rules } = self;
         let rules: String = rules.iter().map(Rule::text).collect();
@@ -110,7 +110,8 @@ fn arguments() -> impl Strategy<Value = Map<String, Value>> {
 fn call(policy: &Policy, tool: &str, arguments: &Map<String, Value>) -> Call {
     let server = ServerName::new("s").unwrap();
     let mut call = Call::new(&server, &ToolName::new(tool).unwrap()).with_arguments(arguments.clone());
-    call.links = policy.paths(&call).into_iter().map(|path| (path.clone(), path)).collect();
+    call.resolved_paths =
+        policy.paths_to_resolve(&call).into_iter().map(|path| (path.clone(), path)).collect();
     call
 }
 
@@ -118,22 +119,22 @@ fn effect(policy: &Policy, tool: &str, arguments: &Map<String, Value>) -> Effect
     let explained = explain(policy, &call(policy, tool, arguments));
     let (server, name) = (ServerName::new("s").unwrap(), ToolName::new(tool).unwrap());
     let permits = policy.permits(&server, &name, None);
-    let asks = policy.asks(&server, &name, None);
-    let certain = policy.certain(&server, &Item::from(&name), None);
+    let asks = policy.may_require_approval(&server, &name, None);
+    let certain = policy.certain_effect(&server, &CallTarget::from(&name), None);
     let (effect, place) = match policy.decide(call(policy, tool, arguments)) {
         Decision::Allow(permitted) => (Effect::Allow, Some(permitted.rule().clone())),
         Decision::Ask(pending) => (Effect::Ask, Some(pending.rule().clone())),
-        Decision::Deny(denial) => (Effect::Deny, denial.place),
+        Decision::Deny(denial) => (Effect::Deny, denial.location),
     };
-    assert_eq!((explained.effect, &explained.deciding.place), (effect, &place), "{explained}");
+    assert_eq!((explained.effect, &explained.deciding.location), (effect, &place), "{explained}");
     assert!(permits || effect == Effect::Deny, "{explained}");
     assert!(asks || effect != Effect::Ask, "{explained}");
     assert!(certain.is_none_or(|certain| certain == effect), "{explained}");
     effect
 }
 
-/// The meaning of a pattern, told in another way than the crate does.
-fn means(pattern: &str, name: &str) -> bool {
+/// Whether the pattern matches the name, by an implementation that is independent of the crate.
+fn matches_name(pattern: &str, name: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == name, |prefix| name.starts_with(prefix))
 }
 
@@ -145,9 +146,9 @@ fn named(effect: &str) -> Effect {
     }
 }
 
-/// The decision, told in another way than the crate does, where conditions are equalities.
+/// Returns the expected effect, by an implementation that is independent of the crate. All conditions are equalities.
 fn expected(document: &Document, tool: &str, arguments: &Map<String, Value>) -> Effect {
-    if document.deny.iter().any(|pattern| means(pattern, tool)) {
+    if document.deny.iter().any(|pattern| matches_name(pattern, tool)) {
         return Effect::Deny;
     }
     let exactness = |pattern: &str| (!pattern.ends_with('*'), pattern.len());
@@ -155,7 +156,7 @@ fn expected(document: &Document, tool: &str, arguments: &Map<String, Value>) -> 
         arguments.get(argument).and_then(Value::as_str) == Some(condition.trim_matches('"'))
     };
     let applying =
-        document.rules.iter().filter(|rule| means(&rule.tool, tool) && rule.when.iter().all(is_met));
+        document.rules.iter().filter(|rule| matches_name(&rule.tool, tool) && rule.when.iter().all(is_met));
     let best = applying.max_by_key(|rule| (exactness(&rule.tool), rule.when.len(), named(rule.effect)));
     if let Some(rule) = best {
         return named(rule.effect);
@@ -163,18 +164,19 @@ fn expected(document: &Document, tool: &str, arguments: &Map<String, Value>) -> 
     let lists = [(&document.allow, Effect::Allow), (&document.ask, Effect::Ask)];
     let listed =
         lists.into_iter().flat_map(|(list, effect)| list.iter().map(move |pattern| (pattern, effect)));
-    let best = listed.filter(|(pattern, _)| means(pattern, tool)).min_by_key(|(pattern, effect)| {
+    let best = listed.filter(|(pattern, _)| matches_name(pattern, tool)).min_by_key(|(pattern, effect)| {
         let (exact, length) = exactness(pattern);
         Reverse((exact, length, *effect))
     });
     best.map_or(Effect::Deny, |(_, effect)| effect)
 }
 
-/// Where a path leads to where there are no links, told in another way than the crate does.
+/// Returns the normalized components of a path without symbolic links, by an implementation that is independent of the
+/// crate.
 fn normal(path: &str) -> Vec<String> {
     let mut folders: Vec<String> = Vec::new();
     let escapes = [("%2e", "."), ("%u002e", "."), ("%2f", "/")];
-    let path = escapes.iter().fold(path.to_owned(), |path, (escape, meant)| path.replace(escape, meant));
+    let path = escapes.iter().fold(path.to_owned(), |path, (escape, decoded)| path.replace(escape, decoded));
     let path: String = path
         .chars()
         .filter_map(|c| match c {
@@ -232,18 +234,18 @@ fn path() -> impl Strategy<Value = String> {
     prop_oneof![free, inside]
 }
 
-/// Whether a policy allows the tool `t` with a path that leads to `end`.
+/// Whether a policy allows the tool `t` with a path that resolves to `end`.
 fn allows_path(text: &str, path: &str, end: &str) -> bool {
     let policy = Policy::parse(Source { path: "p".to_owned(), text: text.to_owned() }).unwrap();
     let arguments = json!({ "path": path }).as_object().cloned().unwrap();
     let mut call = call(&policy, "t", &arguments);
-    call.links.insert(path.to_owned(), end.to_owned());
+    call.resolved_paths.insert(path.to_owned(), end.to_owned());
     matches!(policy.decide(call), Decision::Allow(_))
 }
 
 proptest! {
     #[test]
-    fn the_most_specific_counts(
+    fn the_most_specific_pattern_counts(
         document in (patterns(4), patterns(3), patterns(1), vec(rule_of(vec![r#""x""#, r#""y""#]), 0..6))
             .prop_map(|(allow, ask, deny, rules)| Document { allow, ask, deny, rules }),
         tool in "[ab]{1,4}",
@@ -255,7 +257,7 @@ proptest! {
     }
 
     #[test]
-    fn another_deny_never_allows_more(
+    fn an_added_deny_never_allows_more(
         document in document(), entry in pattern(), rule in any_rule(), tool in "[ab]{1,4}", arguments in arguments(),
     ) {
         let Some(policy) = document.parse() else { return Ok(()) };
@@ -273,21 +275,21 @@ proptest! {
     }
 
     #[test]
-    fn of_two_layers_the_strictest_counts(
+    fn the_strictest_of_two_layers_counts(
         one in document(), other in document(), tool in "[ab]{1,4}", arguments in arguments(),
     ) {
         let (Some(one), Some(other)) = (one.parse(), other.parse()) else { return Ok(()) };
-        let both = one.clone().under(other.clone());
+        let both = one.clone().restricted_by(other.clone());
         let strictest = effect(&one, &tool, &arguments).max(effect(&other, &tool, &arguments));
         prop_assert_eq!(effect(&both, &tool, &arguments), strictest);
-        prop_assert_eq!(effect(&other.under(one), &tool, &arguments), strictest);
+        prop_assert_eq!(effect(&other.restricted_by(one), &tool, &arguments), strictest);
     }
 
     #[test]
-    fn no_path_leads_out_of_its_folder(path in path(), end in path()) {
+    fn no_allowed_path_leaves_its_folder(path in path(), end in path()) {
         let text = r#"version = 1
             servers.s.rules = [{ tool = "t", when = { path = { under = "/srv/docs" } }, effect = "allow" }]"#;
-        // Where the folder leads to is what counts for others.
+        // The policy compares resolved paths with the resolved folder.
         prop_assume!(path != "/srv/docs");
         if allows_path(text, &path, &end) {
             for path in [path, end] {
@@ -297,12 +299,12 @@ proptest! {
     }
 
     #[test]
-    fn nothing_below_a_denied_folder_gets_through(path in path(), end in path()) {
+    fn no_path_below_a_denied_folder_is_allowed(path in path(), end in path()) {
         let text = r#"version = 1
             [servers.s]
             allow = ["t"]
             rules = [{ tool = "t", when = { path = { under = "/srv/docs" } }, effect = "deny" }]"#;
-        // Where the folder leads to is what counts for others.
+        // The policy compares resolved paths with the resolved folder.
         prop_assume!(path != "/srv/docs");
         if allows_path(text, &path, &end) {
             for path in [path, end] {

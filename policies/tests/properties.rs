@@ -1,8 +1,8 @@
-//! What holds for any policy, any name and any text.
+//! Property tests for arbitrary policies, names and texts.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use lockhouse_policies::{
-    Call, Decision, Diagnostic, Item, PATTERNS_MAX, Pattern, Policy, ServerOffer, Source, Subject,
+    Call, CallTarget, Decision, Diagnostic, PATTERNS_MAX, Pattern, PatternKind, Policy, ServerOffer, Source,
     TEXT_BYTES_MAX, ToolOffer, render_template,
 };
 use lockhouse_protocol::{ServerName, ToolName};
@@ -21,39 +21,39 @@ fn tool(name: impl Into<String>) -> ToolName {
     ToolName::new(name).unwrap()
 }
 
-/// Of a small alphabet, so that patterns and names meet often.
+/// Generates patterns over a small alphabet, so that they often match the names.
 fn patterns() -> impl Strategy<Value = Vec<String>> {
     btree_set("[ab/]{0,3}\\*|[ab/]{1,3}", 0..6).prop_map(|set| set.into_iter().collect())
 }
 
-/// The meaning of a pattern, told in another way than the crate does.
-fn means(pattern: &str, name: &str) -> bool {
+/// Whether the pattern matches the name, by an implementation that is independent of the crate.
+fn matches_name(pattern: &str, name: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == name, |prefix| name.starts_with(prefix))
 }
 
 proptest! {
     #[test]
-    fn deny_beats_allow_and_the_unlisted_is_denied(allow in patterns(), deny in patterns(), name in "[ab/]{1,4}") {
+    fn deny_outranks_allow_and_unlisted_tools_are_denied(allow in patterns(), deny in patterns(), name in "[ab/]{1,4}") {
         let text = format!("version = 1\n[servers.s]\nallow = {allow:?}\ndeny = {deny:?}\n");
-        // Entries that are allowed in vain make a document invalid.
+        // A document with `allow` entries that `deny` covers is invalid.
         let Ok(policy) = Policy::parse(Source { path: "p".to_owned(), text }) else { return Ok(()) };
-        let denied = deny.iter().any(|pattern| means(pattern, &name));
-        let listed = allow.iter().any(|pattern| means(pattern, &name));
+        let denied = deny.iter().any(|pattern| matches_name(pattern, &name));
+        let listed = allow.iter().any(|pattern| matches_name(pattern, &name));
         let name = tool(name);
         prop_assert_eq!(policy.permits(&server(), &name, None), listed && !denied);
         prop_assert_eq!(matches!(policy.decide(Call::new(&server(), &name)), Decision::Allow(_)), listed && !denied);
     }
 
     #[test]
-    fn a_trailing_star_means_starts_with(prefix in "[a-c_./-]{0,3}", name in "[a-c_./-]{1,5}") {
-        let pattern = Pattern::parse(Subject::Tools, &format!("{prefix}*")).unwrap();
-        prop_assert_eq!(pattern.permits(&Item::Tool(tool(name.clone()))), name.starts_with(&prefix));
+    fn a_trailing_star_matches_a_prefix(prefix in "[a-c_./-]{0,3}", name in "[a-c_./-]{1,5}") {
+        let pattern = Pattern::parse(PatternKind::Tools, &format!("{prefix}*")).unwrap();
+        prop_assert_eq!(pattern.permits(&CallTarget::Tool(tool(name.clone()))), name.starts_with(&prefix));
     }
 
     #[test]
-    fn what_covers_a_pattern_matches_all_it_matches(wide in "[ab]{0,2}\\*?", narrow in "[ab]{0,3}\\*?", name in "[ab]{1,4}") {
-        let (Ok(wide), Ok(narrow)) = (Pattern::parse(Subject::Tools, &wide), Pattern::parse(Subject::Tools, &narrow)) else { return Ok(()) };
-        let name = Item::Tool(tool(name));
+    fn a_covering_pattern_matches_each_name_that_the_covered_one_matches(wide in "[ab]{0,2}\\*?", narrow in "[ab]{0,3}\\*?", name in "[ab]{1,4}") {
+        let (Ok(wide), Ok(narrow)) = (Pattern::parse(PatternKind::Tools, &wide), Pattern::parse(PatternKind::Tools, &narrow)) else { return Ok(()) };
+        let name = CallTarget::Tool(tool(name));
         if wide.covers(&narrow) && narrow.permits(&name) {
             prop_assert!(wide.permits(&name));
         }
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_like_a_policy_makes_parsing_panic(
+    fn no_document_resembling_a_policy_makes_parsing_panic(
         tokens in vec(prop::sample::select(vec![
             "version", "servers", "=", "1", "[", "]", "[[", "]]", ".", "\"", "'", "\"\"\"", "\n", "\r\n", "#", ",", "{", "}",
             "allow", "deny", "rules", "\"list_*\"", "é", "\\", "\u{feff}", "\t", " ", "when", "tool", "effect", "\"ask\"", "match",
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn any_span_can_be_shown(text in "(?s).{0,30}", start in 0..200usize, end in 0..200usize, label in any::<String>()) {
+    fn any_span_can_be_rendered(text in "(?s).{0,30}", start in 0..200usize, end in 0..200usize, label in any::<String>()) {
         let source = Source { path: String::new(), text };
         for span in [start..end, start..usize::MAX, usize::MAX..end] {
             let shown = Diagnostic::new(&source, Some(span), label.clone(), label.clone()).with_help(label.clone()).render(false);
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn a_template_permits_exactly_what_only_reads(
+    fn a_template_permits_exactly_the_read_only_tools(
         offers in vec(("[a-c]{1,2}", vec(("[a-d_./-]{1,3}", any::<bool>(), any::<String>()), 0..8)), 0..4),
     ) {
         let offer = |(name, read_only, summary)| ToolOffer { name: tool(name), read_only, summary };
@@ -138,7 +138,7 @@ fn a_hostile_summary_stays_a_comment() {
 }
 
 #[test]
-fn more_than_fits_is_left_out_and_counted() {
+fn tools_over_the_size_limit_are_left_out_and_counted() {
     let summary = "s".repeat(200);
     let offer =
         |n| ToolOffer { name: tool(format!("{n:0>100}")), read_only: n % 2 == 0, summary: summary.clone() };

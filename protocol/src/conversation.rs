@@ -1,43 +1,44 @@
-//! The supervisor's side of the conversation with one worker, without I/O: message → action or violation.
+//! The supervisor's side of the protocol with one worker, as a state machine without I/O: each message becomes an action or a
+//! violation.
 //!
 //! ```text
-//! Sealing ──Ready──► Idle ──run()──► Running ──Done──► Over
-//!                                    ▲     │
-//!                              run() │     │ Done, in a session
-//!                                    Resting
+//! Sealing ──Ready──► Idle ──start_run()──► Running ──Done──► Finished
+//!                                          ▲     │
+//!                              start_run() │     │ Done, in a session
+//!                                        BetweenRuns
 //! ```
-//! A worker may only say what its phase permits. Whatever else it says is a [`Violation`], and its end.
+//! A worker may send only the messages that its phase permits. Any other message is a [`Violation`], which ends the worker.
 //!
-//! Threads of a session's code can outlive the run that started them. What they print and ask for while the session rests
-//! belongs to its next run, and is counted there.
+//! Threads of a session's code can outlive the run that started them. Their output and requests between two runs are counted
+//! as those of the next run.
 
 use std::collections::HashSet;
 
 use crate::id::CallId;
-use crate::profile::ConversationLimits;
-use crate::worker::{FromWorker, Outcome, Request, Stream};
+use crate::sandbox_profile::ConversationLimits;
+use crate::worker_messages::{FromWorker, Outcome, Request, Stream};
 
-/// Questions about servers and tools that one execution may ask, besides its calls.
+/// The number of lookups in one execution: requests about servers, tools, results and skills, which are not tool calls.
 pub const LOOKUPS_MAX: u32 = 1_000;
 
-/// What the supervisor does about a message.
+/// The supervisor's action upon a message of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The worker says that it is sealed: verify it.
+    /// Verify the seal: the worker reports that it is sealed.
     Verify,
-    /// The worker could not seal itself, for this reason.
-    GiveUp(String),
-    /// Keep a piece of output.
+    /// Discard the worker: it could not seal itself, for this reason.
+    SealFailed(String),
+    /// Append a piece of output.
     Append(Stream, String),
     /// Answer a request, later, through [`Conversation::reply`].
     Answer(CallId, Request),
-    /// The execution is over.
+    /// Finish the execution with this outcome.
     Finish(Outcome),
-    /// The execution has used up what it may use: stop it.
+    /// Stop the execution: it reached this limit.
     Stop(ExceededLimit),
 }
 
-/// A limit of the conversation that was reached.
+/// The limit of a conversation that an execution reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExceededLimit {
     /// [`ConversationLimits::calls`].
@@ -48,26 +49,26 @@ pub enum ExceededLimit {
     Output,
 }
 
-/// What only a broken or hostile worker does.
+/// A breach of the protocol, which only a broken or hostile worker commits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// The message does not belong to the phase.
+    /// The phase does not permit the message.
     #[error("it sent {message} while {phase}")]
     OutOfPhase {
         /// The kind of message.
         message: &'static str,
-        /// Where the conversation stood.
+        /// The phase of the conversation.
         phase: &'static str,
     },
-    /// The ids of requests must grow.
-    #[error("it used call id {} again, or counted down", .0.0)]
+    /// The id of a request is not larger than all ids before it.
+    #[error("it used call id {}, which is not larger than its last one", .0.0)]
     ReusedCallId(CallId),
-    /// Output of nothing would go on for ever without ever reaching the limit of output.
-    #[error("it sent output of nothing")]
+    /// A piece of output is empty. Empty pieces would never reach the limit of output.
+    #[error("it sent an empty piece of output")]
     EmptyOutput,
-    /// More requests await their reply than were agreed.
-    #[error("it has more than {0} requests under way")]
-    TooManyUnderWay(u32),
+    /// More requests await their reply than [`ConversationLimits::parallel_calls`].
+    #[error("it has more than {0} requests in flight")]
+    TooManyInFlight(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +76,8 @@ enum Phase {
     Sealing,
     Idle,
     Running,
-    Resting,
-    Over,
+    BetweenRuns,
+    Finished,
 }
 
 impl Phase {
@@ -85,28 +86,29 @@ impl Phase {
             Self::Sealing => "sealing itself",
             Self::Idle => "idle",
             Self::Running => "running",
-            Self::Resting => "between two runs",
-            Self::Over => "already done",
+            Self::BetweenRuns => "between two runs",
+            Self::Finished => "already finished",
         }
     }
 }
 
-/// One conversation, from birth to the final answer, or to that of its session's last run.
+/// The state of the protocol with one worker, from the fork to its outcome; for a session, to the outcome of its last
+/// run.
 #[derive(Debug)]
 pub struct Conversation {
     limits: ConversationLimits,
     phase: Phase,
-    /// Whether what runs is a run of a session.
+    /// Whether the current run belongs to a session.
     in_session: bool,
     last_call: CallId,
-    under_way: HashSet<CallId>,
+    in_flight: HashSet<CallId>,
     calls: u32,
     lookups: u32,
     output_bytes: u64,
 }
 
 impl Conversation {
-    /// A conversation with a worker that was just forked.
+    /// Starts the conversation with a worker that was just forked.
     #[must_use]
     pub fn new(limits: ConversationLimits) -> Self {
         Self {
@@ -114,19 +116,18 @@ impl Conversation {
             phase: Phase::Sealing,
             in_session: false,
             last_call: CallId(0),
-            under_way: HashSet::new(),
+            in_flight: HashSet::new(),
             calls: 0,
             lookups: 0,
             output_bytes: 0,
         }
     }
 
-    /// Notes that code is sent, which may be the next run of a session.
-    ///
-    /// Returns whether it may be: only an idle worker may get code, and only once, but for a session's own next run.
+    /// Records that code is sent to the worker. Returns false, and records nothing, if the worker may not get code
+    /// now: only an idle worker may, once, or a session's worker between two runs.
     #[must_use]
-    pub fn run(&mut self, in_session: bool) -> bool {
-        let may = self.phase == Phase::Idle || self.phase == Phase::Resting && in_session;
+    pub fn start_run(&mut self, in_session: bool) -> bool {
+        let may = self.phase == Phase::Idle || self.phase == Phase::BetweenRuns && in_session;
         if may {
             self.phase = Phase::Running;
             self.in_session = in_session;
@@ -134,26 +135,27 @@ impl Conversation {
         may
     }
 
-    /// Gives up what is under way while a session rests: each of these requests gets its reply now or never.
-    pub fn abandon(&mut self) -> Vec<CallId> {
+    /// Between two runs of a session, stops waiting for the requests in flight and returns their ids in order. The
+    /// caller replies to them now or never.
+    pub fn abandon_in_flight(&mut self) -> Vec<CallId> {
         let mut calls: Vec<CallId> = match self.phase {
-            Phase::Resting => self.under_way.drain().collect(),
+            Phase::BetweenRuns => self.in_flight.drain().collect(),
             _ => Vec::new(),
         };
         calls.sort_unstable();
         calls
     }
 
-    /// Notes that a request is answered. Returns false when it is not awaiting an answer, and then nothing is sent.
+    /// Records the reply to a request. Returns false if the request does not await one; then nothing may be sent.
     #[must_use]
     pub fn reply(&mut self, call: CallId) -> bool {
-        self.under_way.remove(&call)
+        self.in_flight.remove(&call)
     }
 
-    /// What a message means.
+    /// Returns the action upon a message.
     ///
     /// # Errors
-    /// A [`Violation`], after which the worker must not be heard again.
+    /// A [`Violation`]. The worker must be ended, and its further messages ignored.
     pub fn receive(&mut self, message: FromWorker) -> Result<Action, Violation> {
         match (self.phase, message) {
             (Phase::Sealing, FromWorker::Ready) => {
@@ -161,17 +163,17 @@ impl Conversation {
                 Ok(Action::Verify)
             }
             (Phase::Sealing, FromWorker::Refused { reason }) => {
-                self.phase = Phase::Over;
-                Ok(Action::GiveUp(reason))
+                self.phase = Phase::Finished;
+                Ok(Action::SealFailed(reason))
             }
-            (Phase::Running | Phase::Resting, FromWorker::Output { stream, text }) => {
+            (Phase::Running | Phase::BetweenRuns, FromWorker::Output { stream, text }) => {
                 self.output(stream, text)
             }
-            (Phase::Running | Phase::Resting, FromWorker::Request { call, request }) => {
+            (Phase::Running | Phase::BetweenRuns, FromWorker::Request { call, request }) => {
                 self.request(call, request)
             }
             (Phase::Running, FromWorker::Done(outcome)) => {
-                self.phase = if self.in_session { Phase::Resting } else { Phase::Over };
+                self.phase = if self.in_session { Phase::BetweenRuns } else { Phase::Finished };
                 (self.calls, self.lookups, self.output_bytes) = (0, 0, 0);
                 Ok(Action::Finish(outcome))
             }
@@ -194,8 +196,8 @@ impl Conversation {
         if call <= self.last_call {
             return Err(Violation::ReusedCallId(call));
         }
-        if self.under_way.len() >= self.limits.parallel_calls as usize {
-            return Err(Violation::TooManyUnderWay(self.limits.parallel_calls));
+        if self.in_flight.len() >= self.limits.parallel_calls as usize {
+            return Err(Violation::TooManyInFlight(self.limits.parallel_calls));
         }
         let (count, max, limit) = if request.goes_upstream() {
             (&mut self.calls, self.limits.calls, ExceededLimit::Calls)
@@ -207,12 +209,12 @@ impl Conversation {
             return Ok(self.stop(limit));
         }
         self.last_call = call;
-        self.under_way.insert(call);
+        self.in_flight.insert(call);
         Ok(Action::Answer(call, request))
     }
 
     fn stop(&mut self, limit: ExceededLimit) -> Action {
-        self.phase = Phase::Over;
+        self.phase = Phase::Finished;
         Action::Stop(limit)
     }
 }

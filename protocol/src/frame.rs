@@ -1,7 +1,7 @@
-//! Frames: a length of four bytes, little endian, then a message in bincode's fixed-width encoding.
+//! Frames: a length of four bytes, little endian, followed by a message in bincode's fixed-width encoding.
 //!
-//! The length is checked before anything is allocated or decoded, and a message must fill its frame exactly. This is
-//! the one file that names bincode: another codec with the same bytes can take its place here.
+//! The length is checked before anything is allocated or decoded, and a message must fill its frame exactly. Only
+//! this file depends on bincode; another codec that produces the same bytes can replace it here.
 
 use bincode::error::DecodeError;
 use bincode::serde::decode_from_slice;
@@ -9,13 +9,14 @@ use serde::{Serialize, de::DeserializeOwned};
 
 const LENGTH_BYTES: usize = 4;
 
-/// What bincode may allocate for a message, by the bytes that the message has: a short frame cannot claim a long text.
-/// A container's elements are larger in memory than on the wire, by less than the room that is left here.
+/// The class of small frames: the longest frame, and the bytes that bincode may allocate for its message. The allocation is
+/// bounded by class, so that a short frame cannot claim a long text. The margin between the two numbers exceeds the
+/// overhead of container elements in memory.
 const SMALL: (usize, usize) = (64 * 1024, 1024 * 1024);
 const MEDIUM: (usize, usize) = (1024 * 1024, 8 * 1024 * 1024);
 const LARGE_ALLOCATION: usize = 64 * 1024 * 1024;
 
-/// The encoding: little endian, fixed-width integers, lengths of eight bytes.
+/// Returns the encoding: little endian, fixed-width integers, lengths of eight bytes.
 fn encoding<const ALLOCATION: usize>() -> impl bincode::config::Config {
     bincode::config::legacy().with_limit::<ALLOCATION>()
 }
@@ -28,8 +29,8 @@ fn decode_body<T: DeserializeOwned>(body: &[u8]) -> Result<(T, usize), DecodeErr
     }
 }
 
-/// Bincode shows its errors as Rust does.
-fn in_words(error: DecodeError) -> String {
+/// Describes a decoding error in plain language; bincode's own errors are in Rust's debug form.
+fn describe(error: DecodeError) -> String {
     match error {
         DecodeError::OtherString(words) => words,
         DecodeError::Other(words) => words.to_owned(),
@@ -38,27 +39,27 @@ fn in_words(error: DecodeError) -> String {
         DecodeError::Utf8 { .. } => "a text is not valid UTF-8".to_owned(),
         DecodeError::InvalidBooleanValue(byte) => format!("the byte {byte} is neither true nor false"),
         DecodeError::UnexpectedVariant { found, .. } => format!("there is no variant {found}"),
-        _ => "it has another form".to_owned(),
+        _ => "it has an unexpected form".to_owned(),
     }
 }
 
-/// Why bytes are not a message.
+/// Why bytes are not a valid frame, or a message cannot be encoded.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// The frame is longer than agreed.
+    /// The frame exceeds the limit.
     #[error("a message of {bytes} bytes exceeds the limit of {limit} bytes")]
     TooLarge {
-        /// What the length says.
+        /// The frame's length, without its four length bytes.
         bytes: u64,
-        /// What was agreed.
+        /// The limit.
         limit: u32,
     },
-    /// The bytes are no message of this type.
+    /// The bytes are not a message of this type.
     #[error("the bytes are not a valid message: {0}")]
     Malformed(String),
 }
 
-/// Encodes one message with its length in front.
+/// Encodes one message as a frame.
 ///
 /// # Errors
 /// [`FrameError::TooLarge`] when it exceeds `limit` bytes.
@@ -74,10 +75,10 @@ pub fn encode<T: Serialize>(message: &T, limit: u32) -> Result<Vec<u8>, FrameErr
     Ok(frame)
 }
 
-/// Decodes one whole frame, length included, as it comes in one datagram.
+/// Decodes a datagram that holds one whole frame, including its length.
 ///
 /// # Errors
-/// [`FrameError`] when the datagram is anything but exactly one frame.
+/// [`FrameError`] when the datagram is not exactly one valid frame.
 pub fn decode<T: DeserializeOwned>(datagram: &[u8], limit: u32) -> Result<T, FrameError> {
     let mut decoder = FrameDecoder::new(limit);
     decoder.push(datagram);
@@ -87,8 +88,7 @@ pub fn decode<T: DeserializeOwned>(datagram: &[u8], limit: u32) -> Result<T, Fra
     }
 }
 
-/// Cuts a stream of bytes into messages. Bytes go in with [`push`](Self::push), messages come out of
-/// [`next`](Self::next).
+/// Splits a stream of bytes into messages. [`push`](Self::push) adds bytes, [`next`](Self::next) returns messages.
 #[derive(Debug)]
 pub struct FrameDecoder {
     limit: u32,
@@ -97,31 +97,31 @@ pub struct FrameDecoder {
 }
 
 impl FrameDecoder {
-    /// A decoder that refuses frames above `limit` bytes.
+    /// Makes a decoder that rejects frames of more than `limit` bytes.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self { limit, buffer: Vec::new(), consumed: 0 }
     }
 
-    /// Adds what was read. Call [`next`](Self::next) until it gives `None` before more is read: then the decoder
-    /// never holds more than one frame and one read.
+    /// Adds bytes that were read. Call [`next`](Self::next) until it returns `None` before reading more, so that the
+    /// decoder never holds more than one frame and one read.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.consumed);
         self.consumed = 0;
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Whether every byte has become part of a message.
+    /// Whether all bytes have been decoded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.consumed == self.buffer.len()
     }
 
-    /// The next message, or `None` until more bytes come.
+    /// Returns the next message, or `None` if its frame is incomplete.
     ///
     /// # Errors
-    /// [`FrameError`]: the stream is then broken for good.
-    #[allow(clippy::should_implement_trait)] // The type of message is the caller's choice at each call.
+    /// [`FrameError`]. The stream cannot be decoded further.
+    #[allow(clippy::should_implement_trait)] // Each call chooses its type of message.
     pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let rest = &self.buffer[self.consumed..];
         let Some((length, rest)) = rest.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
@@ -130,7 +130,7 @@ impl FrameDecoder {
             return Err(FrameError::TooLarge { bytes: length.into(), limit: self.limit });
         }
         let Some(body) = rest.get(..length as usize) else { return Ok(None) };
-        let (message, used) = decode_body(body).map_err(|error| FrameError::Malformed(in_words(error)))?;
+        let (message, used) = decode_body(body).map_err(|error| FrameError::Malformed(describe(error)))?;
         if used != body.len() {
             return Err(FrameError::Malformed(format!("{} bytes too many", body.len() - used)));
         }

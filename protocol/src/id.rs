@@ -1,19 +1,20 @@
-//! Identifiers. A value of one of these types has been checked, whoever sent it.
+//! Identifiers and names that are validated when they are constructed or decoded.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest server or tool name, in bytes. MCP recommends that tool names have at most 128 characters.
+/// The longest server, tool, handle or skill name, in bytes. MCP recommends that tool names have at most 128
+/// characters.
 pub const NAME_BYTES_MAX: usize = 128;
 
 /// The longest resource URI, in bytes.
 pub const URI_BYTES_MAX: usize = 8 * 1024;
 
-/// The longest prompt name, in bytes. MCP does not say what characters such names have.
+/// The longest prompt name, in bytes. MCP does not restrict the characters of prompt names.
 pub const PROMPT_BYTES_MAX: usize = 256;
 
-/// One run of submitted code; 128 bits, of which the supervisor makes a UUID of version 7.
+/// The id of an execution: 128 bits, which the supervisor generates as a UUID of version 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ExecutionId(pub u128);
 
@@ -25,11 +26,11 @@ impl fmt::Display for ExecutionId {
     }
 }
 
-/// One request of a worker; a worker counts them upwards from 1, and an id is never used twice.
+/// The id of a worker's request. A worker numbers its requests upwards from 1 and never reuses an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CallId(pub u32);
 
-/// Why a name was refused.
+/// Why a name is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} name {name:?} is not valid: use 1 to {NAME_BYTES_MAX} of {allowed}")]
 pub struct InvalidName {
@@ -46,22 +47,22 @@ macro_rules! name_type {
         pub struct $type(String);
 
         impl $type {
-            /// Checks a name.
+            /// Validates a name.
             ///
             /// # Errors
-            /// [`InvalidName`] when it is empty, too long or has a character outside the allowed ones.
+            /// [`InvalidName`] when the name is empty, too long or contains a character that is not allowed.
             pub fn new(name: impl Into<String>) -> Result<Self, InvalidName> {
                 let name = name.into();
                 let allowed = |c: char| c.is_ascii_alphanumeric() || $extra.contains(c);
                 if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(allowed) {
-                    // A hostile name can be long: what an error repeats of it is bounded.
+                    // A hostile name can be long, so the error repeats a bounded part of it.
                     let name = name.chars().take(NAME_BYTES_MAX).collect();
                     return Err(InvalidName { what: $what, name, allowed: $allowed });
                 }
                 Ok(Self(name))
             }
 
-            /// The name as text.
+            /// Returns the name.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -90,24 +91,24 @@ macro_rules! name_type {
 }
 
 name_type!(
-    /// An upstream server, as the configuration names it.
+    /// The name of an upstream server in the configuration.
     ServerName, "server", "_-", "A-Z a-z 0-9 _ -"
 );
 name_type!(
-    /// A tool, as its upstream server names it.
+    /// The name of a tool at its upstream server.
     ToolName, "tool", "_-./", "A-Z a-z 0-9 _ - . /"
 );
 
 name_type!(
-    /// A result that the supervisor keeps. The supervisor alone makes them, and nobody can guess one.
+    /// The handle of a stored result or a detached run. The supervisor generates handles that cannot be guessed.
     ResultHandle, "result handle", "_-", "A-Z a-z 0-9 _ -"
 );
 name_type!(
-    /// A saved skill, as its folder is named.
+    /// The name of a saved skill, which is also the name of its folder.
     SkillName, "skill", "_-", "A-Z a-z 0-9 _ -"
 );
 
-/// Why a resource URI or a prompt name was refused.
+/// Why a resource URI or a prompt name is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is not valid: use 1 to {bytes_max} bytes without control characters")]
 pub struct InvalidText {
@@ -123,10 +124,10 @@ macro_rules! text_type {
         pub struct $type(String);
 
         impl $type {
-            /// Checks a text.
+            /// Validates a text.
             ///
             /// # Errors
-            /// [`InvalidText`] when it is empty, too long or has a control character.
+            /// [`InvalidText`] when the text is empty, too long or contains a control character.
             pub fn new(text: impl Into<String>) -> Result<Self, InvalidText> {
                 let text = text.into();
                 if text.is_empty() || text.len() > $bytes_max || text.chars().any(char::is_control) {
@@ -135,7 +136,7 @@ macro_rules! text_type {
                 Ok(Self(text))
             }
 
-            /// The text itself.
+            /// Returns the text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -164,11 +165,11 @@ macro_rules! text_type {
 }
 
 text_type!(
-    /// A resource, as its upstream server names it.
+    /// The URI of a resource at its upstream server.
     ResourceUri, "a resource URI", URI_BYTES_MAX
 );
 text_type!(
-    /// A prompt, as its upstream server names it.
+    /// The name of a prompt at its upstream server.
     PromptName, "a prompt name", PROMPT_BYTES_MAX
 );
 
@@ -177,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_without_bounds_or_with_control_characters_are_refused() {
+    fn texts_that_are_too_long_or_have_control_characters_are_rejected() {
         for bad in ["", "a\n", "\u{1b}[2J", &"x".repeat(URI_BYTES_MAX + 1)] {
             assert!(ResourceUri::new(bad).is_err(), "{bad:?}");
             assert!(PromptName::new(bad).is_err(), "{bad:?}");
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn names_outside_the_alphabet_are_refused() {
+    fn names_with_other_characters_are_rejected() {
         for bad in ["", "a b", "a\n", "é", "a*", &"x".repeat(129)] {
             assert!(ServerName::new(bad).is_err(), "{bad:?}");
             assert!(ToolName::new(bad).is_err(), "{bad:?}");

@@ -1,35 +1,35 @@
-//! What supervisor, zygote and worker say to each other.
+//! The messages between supervisor, zygotes and workers.
 //!
 //! ```text
-//! supervisor ──ToZygote──► zygote     Prepare once, then Fork as often as wanted
+//! supervisor ──ToZygote──► zygote     Prepare once, then Fork as often as needed
 //! supervisor ◄─FromZygote─ zygote     Prepared | Refused, then Forked (with two descriptors) and Exited
 //! supervisor ──ToWorker──► worker     Run once, then a Reply to each Request
-//! supervisor ◄─FromWorker─ worker     Ready | Refused, then Output and Request as it likes, then Done, once
+//! supervisor ◄─FromWorker─ worker     Ready | Refused, then any Output and Request, then Done once
 //! ```
 //!
-//! Everything here is plain data and decisions about it: no I/O, no clock, no threads. A worker is assumed to be
-//! hostile, so [`frame`] checks a length before it decodes and [`conversation`] turns each message into an action or
-//! a [`Violation`], which ends the worker.
+//! This crate is plain data and decisions about it: it has no I/O, no clock and no threads. A worker is assumed to be
+//! hostile, so [`frame`] checks a length before it decodes, and [`conversation`] turns each message into an action or
+//! into a [`Violation`], which ends the worker.
 
 pub mod conversation;
-pub mod finding;
 pub mod frame;
 pub mod id;
-pub mod profile;
-pub mod search;
-pub mod worker;
-pub mod zygote;
+pub mod protection;
+pub mod sandbox_profile;
+pub mod search_options;
+pub mod worker_messages;
+pub mod zygote_messages;
 
 pub use conversation::{Action, Conversation, ExceededLimit, LOOKUPS_MAX, Violation};
-pub use finding::{Finding, Protection, Verdict};
 pub use frame::{FrameDecoder, FrameError};
 pub use id::{
     CallId, ExecutionId, InvalidName, InvalidText, PromptName, ResourceUri, ResultHandle, ServerName,
     SkillName, ToolName,
 };
-pub use profile::{ConversationLimits, SandboxProfile};
-pub use search::{Detail, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX};
-pub use worker::{
+pub use protection::{Finding, Protection, Verdict};
+pub use sandbox_profile::{ConversationLimits, SandboxProfile};
+pub use search_options::{SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SearchDetail};
+pub use worker_messages::{
     CodeError, Failure, FailureCode, FromWorker, Job, Outcome, Reply, Request, Stream, ToWorker,
 };
-pub use zygote::{Exit, FromZygote, SECCOMP_FILTERS, STACK_OVERFLOW_STATUS, ToZygote};
+pub use zygote_messages::{Exit, FromZygote, SECCOMP_FILTERS, STACK_OVERFLOW_STATUS, ToZygote};

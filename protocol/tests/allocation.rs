@@ -1,4 +1,4 @@
-//! What a peer's bytes can make the decoder allocate.
+//! Bounds of the memory that the decoder allocates for a hostile peer's bytes.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod counting;
@@ -10,7 +10,7 @@ use lockhouse_protocol::{FrameDecoder, FrameError, FromWorker, FromZygote, Strea
 const LIMIT: u32 = 8 * 1024 * 1024;
 
 #[test]
-fn the_counter_counts() {
+fn the_counting_allocator_counts() {
     assert_eq!(largest(|| Vec::<u8>::with_capacity(12_345)).0, 12_345);
     assert_eq!(largest(|| vec![0_u8; 54_321]).0, 54_321);
     assert_eq!(largest(|| 1 + 1).0, 0);
@@ -22,7 +22,7 @@ fn the_counter_counts() {
 }
 
 #[test]
-fn a_length_over_the_limit_is_refused_before_the_body_and_without_allocating() {
+fn a_length_over_the_limit_is_rejected_before_the_body_and_without_allocating() {
     for length in [LIMIT + 1, LIMIT * 2, u32::MAX] {
         let mut decoder = FrameDecoder::new(LIMIT);
         decoder.push(&length.to_le_bytes());
@@ -48,8 +48,8 @@ fn a_datagram_allocates_no_more_than_itself() {
     assert!(largest(|| decode::<FromZygote>(&datagram, u32::MAX).unwrap_err()).0 < 256);
 }
 
-/// A message after which a length comes that promises more than there is.
-fn promises<T: serde::de::DeserializeOwned>(before: &[u8], length: u64) -> usize {
+/// Decodes a frame whose inner length exceeds the frame, and returns the largest allocation in bytes.
+fn largest_allocation<T: serde::de::DeserializeOwned>(before: &[u8], length: u64) -> usize {
     let mut body = before.to_vec();
     body.extend(length.to_le_bytes());
     let mut frame = u32::try_from(body.len()).unwrap().to_le_bytes().to_vec();
@@ -59,8 +59,8 @@ fn promises<T: serde::de::DeserializeOwned>(before: &[u8], length: u64) -> usize
     bytes
 }
 
-/// The decoder's own bound, where a frame lies about what is inside it: 64 MiB for text, which is not touched before
-/// the bytes are found missing, and 1 MiB for lists.
+/// When a length inside a frame exceeds the frame, the decoder allocates at most 64 MiB for text, which it does not touch
+/// before it finds the bytes missing, and at most 1 MiB for lists.
 #[test]
 fn a_length_inside_a_frame_is_bounded_too() {
     const TEXT_MAX: usize = 64 * 1024 * 1024;
@@ -68,26 +68,26 @@ fn a_length_inside_a_frame_is_bounded_too() {
     let number = |number: u32| number.to_le_bytes();
     for length in [64, 1 << 20, 1 << 26, 1 << 32, 1 << 60, u64::MAX] {
         // Refused { reason }
-        assert!(promises::<FromWorker>(&number(1), length) <= TEXT_MAX, "text of {length}");
+        assert!(largest_allocation::<FromWorker>(&number(1), length) <= TEXT_MAX, "text of {length}");
         // Output { stream: Stdout, text }
         assert!(
-            promises::<FromWorker>(&[number(2), number(0)].concat(), length) <= TEXT_MAX,
+            largest_allocation::<FromWorker>(&[number(2), number(0)].concat(), length) <= TEXT_MAX,
             "text of {length}"
         );
         // Done(Value(Some(json)))
         let value = [&number(4)[..], &number(0), &[1]].concat();
-        assert!(promises::<FromWorker>(&value, length) <= LIST_MAX, "bytes of {length}");
+        assert!(largest_allocation::<FromWorker>(&value, length) <= LIST_MAX, "bytes of {length}");
         // Reply { call: 1, reply: Ok(json) }
         let reply = [number(1), number(1), number(0)].concat();
-        assert!(promises::<ToWorker>(&reply, length) <= LIST_MAX, "bytes of {length}");
+        assert!(largest_allocation::<ToWorker>(&reply, length) <= LIST_MAX, "bytes of {length}");
         // Prepare(profile), up to its list of modules
         let profile = [&number(0)[..], &[0; 16], &[0]].concat();
-        assert!(promises::<ToZygote>(&profile, length) <= LIST_MAX, "list of {length}");
+        assert!(largest_allocation::<ToZygote>(&profile, length) <= LIST_MAX, "list of {length}");
     }
 }
 
 #[test]
-fn a_long_stream_is_held_one_frame_and_one_read_at_a_time() {
+fn a_long_stream_is_buffered_one_frame_and_one_read_at_a_time() {
     const READ_BYTES: usize = 64 * 1024;
     let message = FromWorker::Output { stream: Stream::Stdout, text: "x".repeat(100_000) };
     let stream: Vec<u8> =

@@ -1,5 +1,5 @@
-//! The bytes of one example of every message. Supervisor, zygote and worker are built together, but another codec must
-//! write the same: a snapshot that changes here is a change of the protocol.
+//! Golden tests of the encoding: the bytes of an example of each message. Supervisor, zygote and worker are built together,
+//! but a different codec must produce the same bytes. A changed snapshot is a change of the protocol.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -7,9 +7,9 @@ use std::fmt::{Debug, Write};
 
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, Detail, ExecutionId, Exit, Failure, FailureCode, Finding,
-    FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, ResultHandle,
-    SandboxProfile, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName,
+    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
+    FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, ResultHandle, SandboxProfile,
+    SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,14 +22,14 @@ fn snapshot<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, exa
     insta::assert_snapshot!(name, dump(examples));
 }
 
-/// Each example with its frame, sixteen bytes to a line. Every variant must have an example.
+/// Returns each example with a hex dump of its frame, 16 bytes to a line. Panics if a variant has no example.
 fn dump<T: Serialize + DeserializeOwned + PartialEq + Debug>(examples: &[T]) -> String {
     let mut text = String::new();
-    let mut shown = BTreeSet::new();
+    let mut variants_seen = BTreeSet::new();
     for example in examples {
         let frame = encode(example, LIMIT).unwrap();
         assert_eq!(&decode::<T>(&frame, LIMIT).unwrap(), example);
-        shown.insert(frame[LENGTH_BYTES..][..VARIANT_BYTES].to_vec());
+        variants_seen.insert(frame[LENGTH_BYTES..][..VARIANT_BYTES].to_vec());
         writeln!(text, "{example:?}").unwrap();
         for line in frame.chunks(16) {
             let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -38,11 +38,16 @@ fn dump<T: Serialize + DeserializeOwned + PartialEq + Debug>(examples: &[T]) -> 
             writeln!(text, "    {:47}  {ascii}", hex.join(" ")).unwrap();
         }
     }
-    assert_eq!(shown.len(), variants::<T>(), "a variant of {} has no example", std::any::type_name::<T>());
+    assert_eq!(
+        variants_seen.len(),
+        variants::<T>(),
+        "a variant of {} has no example",
+        std::any::type_name::<T>()
+    );
     text
 }
 
-/// How many variants an enum has, as the refusal of one too high tells.
+/// Returns the number of variants of an enum, read from the error for a variant number that is too high.
 fn variants<T: DeserializeOwned + Debug>() -> usize {
     let frame = encode(&u32::MAX, LIMIT).unwrap();
     let refusal = decode::<T>(&frame, LIMIT).unwrap_err().to_string();
@@ -129,7 +134,7 @@ fn requests() {
             Request::ListServers,
             Request::ListTools { server: server() },
             Request::Describe { server: server(), tool: tool() },
-            Request::Search { query: "open issues".into(), limit: 5, detail: Detail::Full },
+            Request::Search { query: "open issues".into(), limit: 5, detail: SearchDetail::Full },
             Request::ListResources { server: server() },
             Request::ReadResource { server: server(), uri: ResourceUri::new("file:///a b").unwrap() },
             Request::ListPrompts { server: server() },

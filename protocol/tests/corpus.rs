@@ -1,4 +1,5 @@
-//! What the fuzzer found is kept, and met again in each run of the tests, by the same functions that the fuzzer calls.
+//! Replays the fuzzing corpus through the functions that the fuzzer calls, and checks that the corpus still covers all kinds
+//! of results.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 #[allow(unreachable_pub)] // There it is a library.
@@ -7,45 +8,50 @@ mod fuzz;
 
 use std::path::Path;
 
-use fuzz::Reached;
+use fuzz::Coverage;
 
-/// What all the inputs of one target come to, together.
-fn replay(target: &str, meet: fn(&[u8]) -> Reached) -> Reached {
+/// Passes all inputs of one target's corpus to `check`, and returns their combined coverage.
+fn replay(target: &str, check: fn(&[u8]) -> Coverage) -> Coverage {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
     let inputs: Vec<_> = std::fs::read_dir(directory).unwrap().map(|input| input.unwrap().path()).collect();
     assert!(!inputs.is_empty(), "no corpus for {target}");
-    inputs.into_iter().flat_map(|input| meet(&std::fs::read(input).unwrap())).collect()
+    inputs.into_iter().flat_map(|input| check(&std::fs::read(input).unwrap())).collect()
 }
 
-/// A corpus that no longer reaches these belongs to an older protocol: `fuzz/examples/seeds.rs` makes new seeds.
-fn reaches(reached: &Reached, kinds: &[&str]) {
-    let told = |kind: &&&str| reached.iter().any(|reached| reached.split(' ').any(|word| word == **kind));
-    let missing: Vec<_> = kinds.iter().filter(|kind| !told(kind)).collect();
+/// Asserts that the corpus produced each of these kinds. A corpus that does not was made for an older protocol;
+/// `fuzz/examples/seeds.rs` generates new seeds.
+fn assert_reaches(reached: &Coverage, kinds: &[&str]) {
+    let is_reached =
+        |kind: &&&str| reached.iter().any(|reached| reached.split(' ').any(|word| word == **kind));
+    let missing: Vec<_> = kinds.iter().filter(|kind| !is_reached(kind)).collect();
     assert!(missing.is_empty(), "not reached any more: {missing:?} in {reached:?}");
 }
 
 #[test]
 fn frames() {
     let reached = replay("frame_decoder", fuzz::frame_decoder);
-    reaches(&reached, &["Ready", "Refused", "Output", "Stdout", "Stderr", "Request", "Done"]);
-    reaches(&reached, &["Call", "ListServers", "ListTools", "Describe", "Search"]);
-    reaches(&reached, &["Value", "Error", "Interrupted", "CpuLimit", "MemoryLimit"]);
-    reaches(&reached, &["Run", "Reply", "Ok", "Err", "Prepare", "Fork"]);
-    reaches(&reached, &["Prepared", "Forked", "Exited", "Status", "Signal", "ForkFailed"]);
-    reaches(&reached, &["TooLarge", "Malformed"]);
+    assert_reaches(&reached, &["Ready", "Refused", "Output", "Stdout", "Stderr", "Request", "Done"]);
+    assert_reaches(&reached, &["Call", "ListServers", "ListTools", "Describe", "Search"]);
+    assert_reaches(&reached, &["Value", "Error", "Interrupted", "CpuLimit", "MemoryLimit"]);
+    assert_reaches(&reached, &["Run", "Reply", "Ok", "Err", "Prepare", "Fork"]);
+    assert_reaches(&reached, &["Prepared", "Forked", "Exited", "Status", "Signal", "ForkFailed"]);
+    assert_reaches(&reached, &["TooLarge", "Malformed"]);
 }
 
 #[test]
 fn zygote_messages() {
     let reached = replay("zygote_messages", fuzz::zygote_messages);
-    reaches(&reached, &["Prepare", "Fork", "Prepared", "Refused", "Forked", "Exited", "Status", "Signal"]);
-    reaches(&reached, &["ForkFailed", "TooLarge", "Malformed"]);
+    assert_reaches(
+        &reached,
+        &["Prepare", "Fork", "Prepared", "Refused", "Forked", "Exited", "Status", "Signal"],
+    );
+    assert_reaches(&reached, &["ForkFailed", "TooLarge", "Malformed"]);
 }
 
 #[test]
 fn conversations() {
     let reached = replay("conversation", fuzz::conversation);
-    reaches(&reached, &["Verify", "GiveUp", "Append", "Answer", "Finish", "Rest", "Stop"]);
-    reaches(&reached, &["Output", "Calls", "Lookups"]);
-    reaches(&reached, &["OutOfPhase", "ReusedCallId", "TooManyUnderWay"]);
+    assert_reaches(&reached, &["Verify", "SealFailed", "Append", "Answer", "Finish", "Rest", "Stop"]);
+    assert_reaches(&reached, &["Output", "Calls", "Lookups"]);
+    assert_reaches(&reached, &["OutOfPhase", "ReusedCallId", "TooManyInFlight"]);
 }

@@ -1,14 +1,14 @@
-//! Malformed frames by the hundred thousand, the same ones each time: no panic, and never more memory than is written
-//! here. `LOCKHOUSE_TESTS=full` takes a million.
+//! Decodes 100,000 malformed frames, generated with a fixed seed: the decoder must not panic, and must not exceed the memory
+//! bounds below. `LOCKHOUSE_TESTS=full` decodes a million.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod counting;
 
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, Detail, ExecutionId, Exit, Failure, FailureCode, Finding,
-    FrameDecoder, FrameError, FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Request,
-    ResourceUri, SandboxProfile, ServerName, Stream, ToWorker, ToZygote, ToolName,
+    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FrameDecoder,
+    FrameError, FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri,
+    SandboxProfile, SearchDetail, ServerName, Stream, ToWorker, ToZygote, ToolName,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,17 +18,18 @@ const FULL: u64 = 1_000_000;
 const LIMIT: u32 = 8 * 1024 * 1024;
 const LENGTH_BYTES: usize = 4;
 
-/// What decoding may hold at one time besides the frame itself, by the frame's size. A text is made as long as it
-/// claims, before the bytes are found missing and without touching it: at most 1, 8 or 64 MiB, as `frame.rs` says. A list
-/// begins with at most 1 MiB. What is really there takes up to nine times its bytes: an empty text in a list is 8 bytes
-/// in the frame and 24 in memory, and a list that grows is held twice and once more.
+/// Upper bounds, in bytes, of the memory that decoding may hold besides the frame itself, by the frame's size. The decoder
+/// allocates the claimed length of a text before it finds bytes missing, without touching the memory: at most 1, 8 or 64
+/// MiB, the limits in `frame.rs`. A list starts with at most 1 MiB. Decoded contents take up to nine times their encoded
+/// size: an empty text in a list has 8 bytes in the frame and 24 in memory, and a growing list exists twice while it is
+/// copied to twice its capacity.
 const PEAK_MAX: usize = 2 * MIB + 9 * SMALL;
 const PEAK_OF_MEDIUM_MAX: usize = (8 + 1 + 9) * MIB;
 const PEAK_OF_LARGE_MAX: usize = (64 + 1) * MIB + 9 * LIMIT as usize;
 const SMALL: usize = 64 * 1024;
 const MIB: usize = 1024 * 1024;
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): a counter, well mixed.
+/// The pseudo-random generator SplitMix64 (Steele, Lea and Flood, 2014).
 struct Random(u64);
 
 impl Random {
@@ -52,7 +53,7 @@ impl Random {
     }
 }
 
-/// Valid frames of every kind, for what comes of them.
+/// Returns valid frames of each kind, which the mutations below start from.
 fn examples() -> Vec<Box<[u8]>> {
     let frames = [from_worker(), to_worker(), zygote()].concat();
     frames.into_iter().map(Vec::into_boxed_slice).collect()
@@ -88,7 +89,7 @@ fn from_worker() -> Vec<Vec<u8>> {
         Request::ListServers,
         Request::ListTools { server: server() },
         Request::Describe { server: server(), tool: tool() },
-        Request::Search { query: "open issues".into(), limit: 5, detail: Detail::Full },
+        Request::Search { query: "open issues".into(), limit: 5, detail: SearchDetail::Full },
         Request::ListResources { server: server() },
         Request::ReadResource { server: server(), uri: ResourceUri::new("file:///a").unwrap() },
         Request::ListPrompts { server: server() },
@@ -139,7 +140,7 @@ fn zygote() -> Vec<Vec<u8>> {
         preload: vec!["json".into(), "re".into()],
         limits,
     };
-    let said = [
+    let messages = [
         FromZygote::Prepared {
             runtime: "Python".into(),
             findings: vec![Finding::absent(Protection::WriteXorExecute, "no MDWE")],
@@ -148,12 +149,15 @@ fn zygote() -> Vec<Vec<u8>> {
         FromZygote::Forked { pid: 4_242 },
         FromZygote::Exited { pid: 4_242, exit: Exit::Signal(9), cpu_us: 1_500, peak_memory_bytes: 4_096 },
     ];
-    [encoded(&[ToZygote::Prepare(profile), ToZygote::Fork { warm: true, session: false }]), encoded(&said)]
-        .concat()
+    [
+        encoded(&[ToZygote::Prepare(profile), ToZygote::Fork { warm: true, session: false }]),
+        encoded(&messages),
+    ]
+    .concat()
 }
 
-/// The ways to be malformed. Some of them come out valid: then they must mean themselves.
-const WAYS: [fn(&mut Random, &[Box<[u8]>]) -> Vec<u8>; 9] = [
+/// Generators of malformed frames. A frame that happens to be valid must encode to the same bytes again.
+const MUTATIONS: [fn(&mut Random, &[Box<[u8]>]) -> Vec<u8>; 9] = [
     random_bytes,
     random_body,
     truncated,
@@ -162,7 +166,7 @@ const WAYS: [fn(&mut Random, &[Box<[u8]>]) -> Vec<u8>; 9] = [
     length_replaced,
     length_inside_replaced,
     variant_replaced,
-    put_together,
+    frames_combined,
 ];
 
 fn random_bytes(random: &mut Random, _: &[Box<[u8]>]) -> Vec<u8> {
@@ -180,7 +184,7 @@ fn truncated(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
     frame[..random.below(frame.len())].to_vec()
 }
 
-/// Cut, and its length says so.
+/// Truncates the body and sets the length to match.
 fn truncated_body(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
     let body = &random.pick(examples)[LENGTH_BYTES..];
     with_length(&body[..random.below(body.len())])
@@ -204,7 +208,7 @@ fn length_replaced(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
     frame
 }
 
-/// Somewhere inside, eight bytes that are a length there, or tear one.
+/// Replaces eight bytes at a random position in the body by a false length.
 fn length_inside_replaced(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
     let claims = [1 << 16, 1 << 20, (1 << 20) - 1, 1 << 26, 1 << 31, 1 << 32, 1 << 63, u64::MAX];
     let mut frame = [random.pick(examples), &[0; 8]].concat();
@@ -220,8 +224,8 @@ fn variant_replaced(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
     frame
 }
 
-/// Two frames in a row, one inside the other, or one with more behind it that its length claims.
-fn put_together(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
+/// Combines two frames: one after the other, one inside the other, or one whose length includes the other.
+fn frames_combined(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
     let (first, second) = (random.pick(examples), random.pick(examples));
     match random.below(3) {
         0 => [first, second].concat(),
@@ -234,83 +238,83 @@ fn with_length(body: &[u8]) -> Vec<u8> {
     [&u32::try_from(body.len()).unwrap().to_le_bytes(), body].concat()
 }
 
-/// What became of all the frames.
+/// The number of frames by result of decoding.
 #[derive(Debug, Default)]
-struct Seen {
+struct DecodeCounts {
     messages: u64,
     incomplete: u64,
     too_large: u64,
     malformed: u64,
 }
 
-/// Decodes, and gives the most that was held meanwhile.
-fn meet<T: Serialize + DeserializeOwned>(bytes: &[u8], seen: &mut Seen) -> usize {
+/// Decodes the bytes as messages of one type, and returns the peak of allocated bytes.
+fn decode_all<T: Serialize + DeserializeOwned>(bytes: &[u8], counts: &mut DecodeCounts) -> usize {
     let mut decoder = FrameDecoder::new(LIMIT);
     decoder.push(bytes);
     let mut most = 0;
     let mut accepted = 0;
     loop {
-        let (held, met) = counting::peak(|| decoder.next::<T>());
+        let (held, decoded) = counting::peak(|| decoder.next::<T>());
         most = most.max(held);
-        match met {
+        match decoded {
             Ok(Some(message)) => {
-                // What is accepted means itself: nothing else has these bytes.
+                // An accepted message has exactly one encoding: these bytes.
                 let frame = encode(&message, LIMIT).unwrap();
                 assert_eq!(bytes.get(accepted..accepted + frame.len()), Some(&frame[..]));
                 accepted += frame.len();
-                seen.messages += 1;
+                counts.messages += 1;
             }
             Ok(None) => {
                 assert!(counting::peak(|| decode::<T>(bytes, LIMIT).is_ok()).0 <= PEAK_MAX);
-                seen.incomplete += 1;
+                counts.incomplete += 1;
                 return most;
             }
             Err(FrameError::TooLarge { bytes, limit }) => {
                 assert!(held == 0 && bytes > limit.into());
-                seen.too_large += 1;
+                counts.too_large += 1;
                 return most;
             }
             Err(FrameError::Malformed(words)) => {
                 assert!(words.len() < 4_096, "an error of {} bytes", words.len());
-                seen.malformed += 1;
+                counts.malformed += 1;
                 return most;
             }
         }
     }
 }
 
-fn meet_as_each(bytes: &[u8], seen: &mut Seen) -> usize {
-    let met = [
-        meet::<FromWorker>(bytes, seen),
-        meet::<ToWorker>(bytes, seen),
-        meet::<FromZygote>(bytes, seen),
-        meet::<ToZygote>(bytes, seen),
+fn decode_as_each_type(bytes: &[u8], counts: &mut DecodeCounts) -> usize {
+    let peaks = [
+        decode_all::<FromWorker>(bytes, counts),
+        decode_all::<ToWorker>(bytes, counts),
+        decode_all::<FromZygote>(bytes, counts),
+        decode_all::<ToZygote>(bytes, counts),
     ];
-    met.into_iter().max().unwrap_or(0)
+    peaks.into_iter().max().unwrap_or(0)
 }
 
 #[test]
-fn malformed_frames_by_the_hundred_thousand() {
+fn malformed_frames_are_rejected_within_the_memory_bound() {
     let full = std::env::var("LOCKHOUSE_TESTS").is_ok_and(|form| form == "full");
     let examples = examples();
     let mut random = Random(1);
-    let (mut seen, mut most) = (Seen::default(), 0);
+    let (mut counts, mut most) = (DecodeCounts::default(), 0);
     for index in 0..if full { FULL } else { QUICK } {
-        let way = (index % WAYS.len() as u64) as usize;
-        let bytes = WAYS[way](&mut random, &examples);
-        let held = meet_as_each(&bytes, &mut seen);
-        assert!(held <= PEAK_MAX, "frame {index}, in way {way}, held {held} bytes: {bytes:?}");
+        let mutation = (index % MUTATIONS.len() as u64) as usize;
+        let bytes = MUTATIONS[mutation](&mut random, &examples);
+        let held = decode_as_each_type(&bytes, &mut counts);
+        assert!(held <= PEAK_MAX, "frame {index}, by mutation {mutation}, held {held} bytes: {bytes:?}");
         most = most.max(held);
     }
-    println!("{seen:?}, {most} bytes at most");
-    // Controls: each way out was taken, and the bound is one that frames come near to.
-    let Seen { messages, incomplete, too_large, malformed } = seen;
+    println!("{counts:?}, {most} bytes at most");
+    // Controls: each result occurred, and some frames come close to the bound.
+    let DecodeCounts { messages, incomplete, too_large, malformed } = counts;
     let least = QUICK / 100;
-    assert!(messages.min(incomplete).min(too_large).min(malformed) > least, "{seen:?}");
+    assert!(messages.min(incomplete).min(too_large).min(malformed) > least, "{counts:?}");
     assert!(most > PEAK_MAX / 3, "{most}");
 }
 
-/// A body of `bytes` bytes that claims as much as it can, in each type that has a text or a list.
+/// Generates frames with bodies of `bytes` bytes whose inner lengths exceed them, for each type with a text or a list.
 fn claims(bytes: usize) -> impl Iterator<Item = Vec<u8>> {
     let number = |number: u32| number.to_le_bytes().to_vec();
     let starts = [
@@ -334,13 +338,13 @@ fn claims(bytes: usize) -> impl Iterator<Item = Vec<u8>> {
 }
 
 #[test]
-fn large_frames_that_claim_more_than_they_are() {
+fn large_frames_with_false_lengths_stay_within_the_memory_bounds() {
     let rows = [(SMALL, PEAK_MAX), (SMALL + 1, PEAK_OF_MEDIUM_MAX), (MIB + 1, PEAK_OF_LARGE_MAX)];
     for (bytes, bound) in rows {
-        let mut seen = Seen::default();
-        let most = claims(bytes).map(|frame| meet_as_each(&frame, &mut seen)).max().unwrap_or(0);
-        println!("{bytes} bytes: {most} bytes at most, {seen:?}");
+        let mut counts = DecodeCounts::default();
+        let most = claims(bytes).map(|frame| decode_as_each_type(&frame, &mut counts)).max().unwrap_or(0);
+        println!("{bytes} bytes: {most} bytes at most, {counts:?}");
         assert!(most <= bound && most >= bytes / 2, "{bytes} bytes made it hold {most}");
-        assert!(seen.malformed > 0 && seen.too_large == 0, "{seen:?}");
+        assert!(counts.malformed > 0 && counts.too_large == 0, "{counts:?}");
     }
 }

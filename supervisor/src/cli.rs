@@ -1,21 +1,21 @@
-//! The command line: one file per command.
+//! The command line: argument parsing and dispatch. Each command has a file of its own.
 
 #[macro_use]
-mod output; // First: the others print through its macros.
+mod output; // Declared first: the other modules print through its macros.
 
 mod approvals;
 mod audit;
-mod command_log;
+mod command_audit_log;
 mod configuration;
 mod confine;
-mod consent;
+mod confirmation;
+mod control_client;
 mod demo;
 mod doctor;
 mod generate;
 mod import;
 mod init;
 mod language;
-mod orders;
 mod policy;
 mod result;
 mod run;
@@ -31,7 +31,7 @@ mod table;
 mod terminal;
 mod token;
 mod tools;
-mod unavailable;
+mod unavailable_servers;
 
 use std::process::ExitCode;
 
@@ -44,14 +44,14 @@ use lockhouse_policies::Policy;
 
 use crate::config::{self, ConfigError, Files, Settings};
 
-/// Wrong arguments, or a file that cannot be used; clap's own exit status is the same.
+/// Exit status for invalid arguments or an unusable file. clap exits with the same status on a usage error.
 pub(crate) const USAGE: u8 = 2;
-/// This host cannot run code safely, or something that was needed is not available.
+/// Exit status when this host cannot run code safely, or when a required file, server or service is not available.
 pub(crate) const UNAVAILABLE: u8 = 7;
 
-/// An MCP server that runs code in sealed workers, with every other MCP server as a library.
+/// An MCP server that runs model-written code in sandboxed workers, where all your other MCP servers are libraries
 #[derive(Debug, Parser)]
-#[command(version, about, after_help = EXIT_CODES)]
+#[command(version, after_help = EXIT_CODES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -59,72 +59,73 @@ struct Arguments {
     files: Files,
 }
 
-const EXIT_CODES: &str = "Exit status: 0 ok, 1 the code failed, 2 wrong arguments or files, 3 timeout, 4 limit, \
-    5 killed, 6 cancelled, 7 not available on this host. LOCKHOUSE_LOG=debug shows more on stderr.";
+const EXIT_CODES: &str = "Exit status: 0 success, 1 the code failed, 2 invalid arguments or files, 3 timeout, 4 resource limit, \
+    5 killed, 6 cancelled, 7 not available on this host. Set LOCKHOUSE_LOG=debug for more detail on stderr.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve one AI client over standard input and output, or many over HTTP
+    /// Run the MCP server: for one AI client over standard input and output, or for many over HTTP
     Serve(serve::Arguments),
-    /// Run a program, as run_code would
+    /// Run a program in a sandboxed worker, as the run_code tool does
     Run(run::Arguments),
-    /// Print what was too long for the answer of `lockhouse run --json`
+    /// Print a result that was too long for the answer of `lockhouse run --json`
     Result(result::Arguments),
-    /// Show what Lockhouse does, with a small server of its own
+    /// Demonstrate Lockhouse with a built-in example server
     Demo,
-    /// Answer what running code asks a person for
+    /// Answer the approval requests and questions of running code
     Approvals(approvals::Arguments),
     /// List, search and show the tools of the configured servers
     #[command(subcommand)]
     Tools(tools::Command),
-    /// Write the permitted tools as files that type checkers, editors and people read
+    /// Write type stubs of the permitted tools, for type checkers and editors
     Stubs(stubs::Arguments),
-    /// Add, remove, list and try upstream servers
+    /// Add, remove, list and test upstream servers
     #[command(subcommand)]
     Server(server::Command),
-    /// Take the servers that AI clients have into the configuration, and plaintext secrets out of it
+    /// Import the MCP servers of your AI clients into the configuration; plaintext secrets are moved to files
     Import(import::Arguments),
-    /// Write the entry that points at Lockhouse into an AI client's own file
+    /// Add Lockhouse to an AI client's own configuration file
     Init(init::Arguments),
     /// List, show, test, approve, remove and export the skills that code has saved
     Skills(skills::Arguments),
     /// Check the configuration
     #[command(subcommand)]
     Config(configuration::Command),
-    /// Write, check and explain the policy
+    /// Generate, check, explain and compare policies
     #[command(subcommand)]
     Policy(policy::Command),
-    /// Show how every Lockhouse of this user is that runs: ready or not, engines, servers, queue
+    /// Show the status of your running Lockhouse processes: readiness, engines, servers and queue
     Status(status::Arguments),
-    /// List and end what runs now
+    /// List and end running code
     #[command(subcommand)]
     Runs(runs::Command),
-    /// List and end what AI clients keep between runs
+    /// List and end sessions, whose variables persist between runs
     #[command(subcommand)]
     Sessions(sessions::Command),
-    /// Make, list and revoke the tokens with which AI clients come in over HTTP
+    /// Create, list and revoke the tokens that authenticate AI clients over HTTP
     #[command(subcommand)]
     Token(token::Command),
-    /// Look into the audit log, verify it and export it
+    /// Search, verify and export the audit log
     #[command(subcommand)]
     Audit(audit::Command),
-    /// Say what protections this host gives, and try what a sealed worker must not be able to do
+    /// Test the sandbox on this host and report which protections work
     Doctor(doctor::Arguments),
-    /// Confine this process and become a program: upstream servers with `sandbox` are started so
+    /// Sandbox this process, then execute a program in it: how upstream servers with `sandbox` are started
     #[command(hide = true)]
     Confine(confine::Arguments),
-    /// The demo's own upstream server
+    /// Run the example server of `lockhouse demo`
     #[command(hide = true)]
     DemoServer,
-    /// Write manual pages or completions for shells into a directory
+    /// Generate manual pages, shell completions, the configuration template or its schema
     #[command(hide = true)]
     Generate(generate::Arguments),
 }
 
-/// Runs the command that was asked for.
+/// Parses the command line, runs the command and returns its exit status.
 pub(crate) fn main() -> ExitCode {
-    let Arguments { command, files } = Arguments::try_parse().unwrap_or_else(|error| misunderstood(error));
-    // What follows is the supervisor's own, and part of it would stay with the program.
+    let Arguments { command, files } =
+        Arguments::try_parse().unwrap_or_else(|error| exit_with_usage_error(error));
+    // Before the supervisor's own process settings, part of which the executed program would inherit.
     if let Command::Confine(arguments) = command {
         return confine::confine(arguments);
     }
@@ -132,16 +133,16 @@ pub(crate) fn main() -> ExitCode {
         Command::Serve(_) => config::log_format(&files),
         _ => log::Format::Text,
     };
-    give_memory_back();
+    limit_freed_memory();
     if let Err(error) = harden() {
-        return complain(&error, UNAVAILABLE);
+        return print_error(&error, UNAVAILABLE);
     }
     log::install(format, default_log(&command));
-    // One thread for everything: zygotes end with the thread that started them, and no call pays for a change of
-    // thread on its way.
+    // A single-threaded runtime: zygotes die with the thread that started them, and no call pays for a change of
+    // thread.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return complain(&error, UNAVAILABLE),
+        Err(error) => return print_error(&error, UNAVAILABLE),
     };
     let status = runtime.block_on(async {
         match command {
@@ -168,37 +169,38 @@ pub(crate) fn main() -> ExitCode {
             Command::Generate(arguments) => generate::generate(&arguments),
             Command::DemoServer => match demo::server::serve().await {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(error) => complain(error.as_ref(), UNAVAILABLE),
+                Err(error) => print_error(error.as_ref(), UNAVAILABLE),
             },
         }
     });
     traces::flush();
     shutdown::shut_down(runtime);
-    if output::failed() { ExitCode::from(UNAVAILABLE) } else { status }
+    if output::has_failed() { ExitCode::from(UNAVAILABLE) } else { status }
 }
 
-/// Says what is wrong with the arguments, and ends.
-fn misunderstood(mut error: clap::Error) -> ! {
+/// Prints a usage error, with a hint where clap's own would mislead, and exits.
+fn exit_with_usage_error(mut error: clap::Error) -> ! {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let Some(hint) = server::hint(&error, &words) else { error.exit() };
-    // clap's own tip would have one argument after --, and not the command.
+    // clap's own tip suggests `--` before one argument instead of before the whole command.
     error.remove(clap::error::ContextKind::Suggested);
     eprint!("{error}\nhint: {hint}\n");
     std::process::exit(USAGE.into())
 }
 
-/// Open files of the supervisor, where the host permits so many.
+/// Soft limit of open file descriptors of the supervisor, capped by the hard limit.
 const DESCRIPTORS: u64 = 16 * 1024;
 
-/// The supervisor holds every connection: nobody may read its memory, from a core file or through ptrace.
+/// Hardens this process: no core dumps and no ptrace, since the supervisor holds every connection and secret; child
+/// subreaper; a higher descriptor limit; SIGXFSZ ignored.
 fn harden() -> Result<(), std::io::Error> {
     nix::sys::prctl::set_dumpable(false)?;
     nix::sys::prctl::set_child_subreaper(true)?;
     rlimit::Resource::CORE.set(0, 0)?;
-    // A few descriptors for each worker: the usual 1,024 are too few for many at one time.
+    // Each worker takes a few descriptors, so the usual soft limit of 1,024 is too low for many workers.
     let (soft, hard) = rlimit::Resource::NOFILE.get()?;
     rlimit::Resource::NOFILE.set(soft.max(DESCRIPTORS).min(hard), hard)?;
-    // A log that reached RLIMIT_FSIZE is an error to tell, not a death.
+    // A write beyond RLIMIT_FSIZE then fails with an error instead of killing the process.
     ignore_file_size_signal()
 }
 
@@ -210,56 +212,57 @@ fn ignore_file_size_signal() -> Result<(), std::io::Error> {
     Ok(())
 }
 
-/// Bytes from which a block is a mapping of its own.
+/// Allocations of this many bytes or more are memory mappings of their own.
 const MAPPED_FROM_BYTES: i32 = 256 * 1024;
 
-/// A message of megabytes is a mapping of its own, and goes back to the system when it is freed. By default glibc raises that
-/// threshold to the largest such block that it has seen, and hostile workers could make this process keep what they sent.
-#[allow(unsafe_code, reason = "A tunable of the allocator")]
-fn give_memory_back() {
-    // SAFETY: sets a number, while there is one thread.
+/// Fixes glibc's mmap threshold, so that the memory of large messages returns to the system when it is freed. By
+/// default glibc raises the threshold to the largest freed mapping, and hostile workers could make this process keep
+/// the memory of what they sent.
+#[allow(unsafe_code, reason = "mallopt is an unsafe call of the allocator")]
+fn limit_freed_memory() {
+    // SAFETY: sets an integer parameter while this process has a single thread.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM_BYTES) };
 }
 
-/// What is logged where LOCKHOUSE_LOG says nothing.
+/// Returns the log filter that applies when LOCKHOUSE_LOG is not set.
 fn default_log(command: &Command) -> &'static str {
     match command {
         Command::Serve(_) => "lockhouse=info,rmcp=off,warn",
-        // These tell themselves which servers failed or are left out, and once is enough.
+        // These commands print failed and omitted servers themselves; a log line would repeat that.
         Command::Tools(_) | Command::Stubs(_) | Command::Policy(_) => {
-            "lockhouse=warn,lockhouse_upstream::hold=error,rmcp=off,error"
+            "lockhouse=warn,lockhouse_upstream::connection_task=error,rmcp=off,error"
         }
         Command::Server(_) | Command::Import(_) | Command::Config(_) => {
-            "lockhouse=warn,lockhouse_upstream::hold=error,lockhouse::config::servers=error,rmcp=off,error"
+            "lockhouse=warn,lockhouse_upstream::connection_task=error,lockhouse::config::servers=error,rmcp=off,error"
         }
         _ => "lockhouse=warn,rmcp=off,error",
     }
 }
 
-/// Says what is wrong, on stderr.
-pub(crate) fn complain(error: &(impl std::error::Error + ?Sized), status: u8) -> ExitCode {
+/// Prints an error to stderr and returns `status` as the exit status.
+pub(crate) fn print_error(error: &(impl std::error::Error + ?Sized), status: u8) -> ExitCode {
     eprintln!("lockhouse: {error}");
     ExitCode::from(status)
 }
 
-/// Says what is wrong with the configuration, with colour where there is a person to see it.
-fn complain_config(error: &ConfigError) -> ExitCode {
+/// Prints a configuration error to stderr, with source excerpts, and in colour on a terminal.
+fn print_config_error(error: &ConfigError) -> ExitCode {
     match error {
         ConfigError::Faults(faults) => {
-            eprintln!("{}", faults.render(terminal::shows_colour()));
+            eprintln!("{}", faults.render(terminal::has_colour()));
             ExitCode::from(USAGE)
         }
-        _ => complain(error, USAGE),
+        _ => print_error(error, USAGE),
     }
 }
 
-/// Everything that is configured, or all of it as it was.
-fn read(files: &Files) -> Result<(Settings, Policy), ConfigError> {
+/// Loads the configuration and the policy. Fails if either is invalid.
+fn load_settings_and_policy(files: &Files) -> Result<(Settings, Policy), ConfigError> {
     Ok((Settings::load(files)?, config::load_policy(files)?))
 }
 
 fn load(files: &Files) -> Result<(Settings, Policy), ExitCode> {
-    read(files).map_err(|error| complain_config(&error))
+    load_settings_and_policy(files).map_err(|error| print_config_error(&error))
 }
 
 fn start(files: &Files, languages: &[Language]) -> Result<Supervisor, ExitCode> {
@@ -272,9 +275,9 @@ fn start_with(
     policy: Policy,
     languages: &[Language],
 ) -> Result<Supervisor, ExitCode> {
-    started(Supervisor::start(settings, policy, languages))
+    report_start_error(Supervisor::start(settings, policy, languages))
 }
 
-fn started(supervisor: Result<Supervisor, AuditError>) -> Result<Supervisor, ExitCode> {
-    supervisor.map_err(|error| complain(&error, UNAVAILABLE))
+fn report_start_error(supervisor: Result<Supervisor, AuditError>) -> Result<Supervisor, ExitCode> {
+    supervisor.map_err(|error| print_error(&error, UNAVAILABLE))
 }

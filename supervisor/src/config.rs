@@ -1,36 +1,37 @@
-//! The configuration: files people write, checked whole, turned into the settings that each part takes.
+//! Loads the configuration: reads the files, validates them as a whole, and converts them into the settings of each
+//! component.
 
-mod admission;
-mod clients;
+mod client_access;
+mod client_entry;
+mod client_files;
+mod config_diagnostics;
+mod config_edit;
+mod config_toml;
 mod dialects;
-mod document;
-mod edit;
-mod entry;
+mod documentation;
+mod engine_settings;
 mod env_file;
 mod error;
-mod excerpts;
-mod faults;
-mod generated;
-mod http;
-mod insertion;
+mod file_permissions;
+mod http_tables;
 mod keys;
-mod left_out;
-mod locate;
-mod oauth;
-mod own_table;
-mod partial;
-mod parts;
-mod permissions;
-mod plaintext;
-mod pools;
-mod references;
+mod oauth_settings;
+mod placeholders;
+mod plaintext_secrets;
+mod redacted_diagnostic;
 mod requirements;
-mod roster;
+mod search_paths;
+mod server_entry;
 mod server_keys;
+mod server_table;
 mod servers;
+mod skip_reason;
+mod skipped_server;
 mod tables;
-mod unused;
-mod written;
+mod toml_reader;
+mod unique_servers;
+mod unresolved_server;
+mod worker_pools;
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,7 @@ use lockhouse_base::telemetry::log;
 use lockhouse_base::text_files::read_source;
 use lockhouse_engine::supervisor;
 use lockhouse_front::access::TokenFile;
-use lockhouse_front::http::{Address, HttpSettings};
+use lockhouse_front::http::{HttpSettings, ListenAddress};
 use lockhouse_gate::skills::SkillSettings;
 use lockhouse_gate::{PolicyFile, results};
 use lockhouse_policies::{Policy, Source};
@@ -49,227 +50,236 @@ use lockhouse_upstream::ServerLimits;
 
 use requirements::Requirements;
 
-pub(crate) use clients::{Client, project_files};
-pub(crate) use dialects::{Listed, Listing};
-pub(crate) use edit::Edit;
-pub(crate) use entry::Entry;
+pub(crate) use client_entry::{Insertion, LaunchCommand, insert};
+pub(crate) use client_files::{AiClient, project_files};
+pub(crate) use config_edit::ConfigEdit;
+pub(crate) use dialects::{ListedServer, Listing};
+pub(crate) use documentation::{json_schema, packaged_configuration};
 pub(crate) use error::ConfigError;
-pub(crate) use generated::{json_schema, packaged_configuration};
-pub(crate) use insertion::{Insertion, StartEntry, insert};
-pub(crate) use left_out::LeftOut;
-pub(crate) use own_table::own_table;
-pub(crate) use permissions::ReadableSecret;
-pub(crate) use plaintext::{keep, looks_secret, with_references};
-pub(crate) use references::{Surroundings, Unresolved};
-pub(crate) use roster::usable;
-pub(crate) use unused::Unused;
-pub(crate) use written::Written;
+pub(crate) use file_permissions::ReadableSecret;
+pub(crate) use placeholders::{Environment, PlaceholderError};
+pub(crate) use plaintext_secrets::{looks_secret, replace_secrets, store_secret};
+pub(crate) use server_entry::ServerEntry;
+pub(crate) use server_table::to_server_table;
+pub(crate) use skip_reason::SkipReason;
+pub(crate) use skipped_server::SkippedServer;
+pub(crate) use unique_servers::normalize_server_name;
+pub(crate) use unresolved_server::UnresolvedServer;
 
-/// The files named on the command line.
+/// Configuration, policy and servers files named on the command line.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Files {
     /// Configuration file [default: ~/.config/lockhouse/config.toml, then /etc/lockhouse/config.toml]
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) config: Option<PathBuf>,
-    /// Policy file [default: policy.toml in the same places]
+    /// Policy file [default: policy.toml in the same directories]
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) policy: Option<PathBuf>,
-    /// Servers file: an AI client's own, unchanged; may be given several times, and the first of one name counts
+    /// An AI client's configuration file to read servers from; may be given several times, and the first server of a name wins
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) servers: Vec<PathBuf>,
 }
 
-/// Everything that was configured, checked.
+/// The complete, validated configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) engine: supervisor::Settings,
-    /// Servers that were left out, whatever the reason.
-    pub(crate) unused: Vec<Unused>,
+    /// Servers that are configured but not used, with the reason for each.
+    pub(crate) skipped_servers: Vec<SkippedServer>,
     pub(crate) http: HttpSettings,
-    /// Where figures are open to whoever reaches it.
-    pub(crate) metrics: Vec<Address>,
-    document: document::Document,
-    /// The configuration file; empty where there is none.
+    /// Addresses that serve metrics and health endpoints without authentication.
+    pub(crate) metrics: Vec<ListenAddress>,
+    document: config_toml::ConfigToml,
+    /// Path of the configuration file; empty if there is none.
     path: PathBuf,
 }
 
 impl Settings {
-    /// Reads the configuration and the servers files.
+    /// Loads the configuration file, the servers files and the administrator's requirements.
     ///
     /// # Errors
-    /// [`ConfigError`], with every fault of the file that it is about.
+    /// [`ConfigError`] for the first file that cannot be used, with all faults of that file.
     pub(crate) fn load(files: &Files) -> Result<Self, ConfigError> {
-        let surroundings = Surroundings::of_process();
-        let (document, path) = load_document(files, &surroundings)?;
-        let mut gathering = servers::Gathering::new(&surroundings, document.server_limits());
+        let environment = Environment::from_process();
+        let (document, path) = load_document(files, &environment)?;
+        let mut collector = servers::ServerCollector::new(&environment, document.server_limits());
         for file in &files.servers {
-            gathering.file(file)?;
+            collector.add_file(file)?;
         }
-        gathering.list(&path.display().to_string(), document.servers.clone());
+        collector.add_servers(&path.display().to_string(), document.servers.clone());
         for file in &document.servers_files {
-            gathering.named_file(file, &path)?;
+            collector.add_configured_file(file, &path)?;
         }
         if let Some(state) = directories::state() {
-            permissions::refuse_if_writable(&state)?;
+            file_permissions::refuse_if_writable(&state)?;
         }
-        let requirements = Requirements::load(document.server_limits(), &surroundings)?;
-        let digests: Vec<String> = document.digest.iter().chain(gathering.digests()).cloned().collect();
-        let (servers, mut unused) = gathering.into_servers();
+        let requirements = Requirements::load(document.server_limits(), &environment)?;
+        let digests: Vec<String> = document.digest.iter().chain(collector.digests()).cloned().collect();
+        let (servers, mut skipped_servers) = collector.into_servers();
         let (servers, refused) = requirements.apply(servers);
-        unused.extend(refused.iter().map(Unused::from));
+        skipped_servers.extend(refused.iter().map(SkippedServer::from));
         let engine = supervisor::Settings {
             servers,
             own_policy: own_policy(files),
             refused: refused.iter().map(ToString::to_string).collect(),
-            digest: digest::of_files(&digests),
-            ..parts::engine(&document, &path, &surroundings)?
+            digest: digest::combined_sha256(&digests),
+            ..engine_settings::engine_settings(&document, &path, &environment)?
         };
-        let access = admission::settings(&document, &path, &surroundings)?;
-        let http = document.http.settings(access, document.limits.code_kib, &path, &surroundings);
+        let access = client_access::access_settings(&document, &path, &environment)?;
+        let http = document.http.settings(access, document.limits.code_kib, &path, &environment);
         let metrics = document.metrics.listen.clone();
-        Ok(Self { engine, unused, http, metrics, document, path })
+        Ok(Self { engine, skipped_servers, http, metrics, document, path })
     }
 
-    /// Files with secrets that others can read: keys, tokens, and what the configuration refers to.
+    /// Finds files with secrets that other users can read: keys, tokens, and files that placeholders in the
+    /// configuration name.
     pub(crate) fn readable_secrets(&self) -> Vec<ReadableSecret> {
-        let surroundings = Surroundings::of_process();
-        let kept = secrets_directory().into_iter().flat_map(|directory| permissions::files_in(&directory));
+        let environment = Environment::from_process();
+        let stored =
+            secrets_directory().into_iter().flat_map(|directory| file_permissions::files_in(&directory));
         let keys = audit::key_files(&self.engine.audit.keys);
-        let tokens = admission::token_file(&self.document.http, &self.path, &surroundings);
+        let tokens = client_access::token_file(&self.document.http, &self.path, &environment);
         let tokens = tokens.map(|tokens| tokens.path().to_owned());
         let beside = self.path.parent().unwrap_or(Path::new(""));
         let referenced = self.document.referenced_files.iter();
-        let referenced = referenced.map(|path| beside.join(surroundings.expand_home(path)));
-        let mut files: Vec<PathBuf> = kept.chain(keys).chain(tokens).chain(referenced).collect();
+        let referenced = referenced.map(|path| beside.join(environment.expand_home(path)));
+        let mut files: Vec<PathBuf> = stored.chain(keys).chain(tokens).chain(referenced).collect();
         files.sort_unstable();
         files.dedup();
-        permissions::readable_secrets(files.into_iter())
+        file_permissions::readable_secrets(files.into_iter())
     }
 
-    /// The tables of the configuration that differ and that nobody looks at while Lockhouse runs.
-    pub(crate) fn that_need_a_restart(&self, other: &Self) -> Vec<&'static str> {
-        self.document.that_need_a_restart(&other.document)
+    /// Names the tables that differ from `other` and take effect only after a restart.
+    pub(crate) fn tables_requiring_restart(&self, other: &Self) -> Vec<&'static str> {
+        self.document.tables_requiring_restart(&other.document)
     }
 }
 
-/// The configuration that is in force and its file; where there is none, all defaults and an empty path.
+/// Loads the configuration file in use. Without one, returns the defaults and an empty path.
 fn load_document(
     files: &Files,
-    surroundings: &Surroundings,
-) -> Result<(document::Document, PathBuf), ConfigError> {
+    environment: &Environment,
+) -> Result<(config_toml::ConfigToml, PathBuf), ConfigError> {
     match config_path(files) {
         Some(path) => {
-            permissions::refuse_if_writable(&path)?;
+            file_permissions::refuse_if_writable(&path)?;
             let source = read_source(&path)?;
-            let mut document = document::Document::parse(&source, surroundings)?;
-            document.digest = Some(digest::of_text(&source.text));
-            document.expand_home(surroundings);
+            let mut document = config_toml::ConfigToml::parse(&source, environment)?;
+            document.digest = Some(digest::sha256_hex(&source.text));
+            document.expand_home(environment);
             Ok((document, path))
         }
-        None => Ok((document::Document::default(), PathBuf::new())),
+        None => Ok((config_toml::ConfigToml::default(), PathBuf::new())),
     }
 }
 
-/// The configuration that is in force, if there is a file.
+/// Path of the configuration file in use, if one exists.
 pub(crate) fn config_path(files: &Files) -> Option<PathBuf> {
-    locate::file(files.config.as_deref(), "config.toml")
+    search_paths::config_file(files.config.as_deref(), "config.toml")
 }
 
-/// What the log is written in, of the configuration alone; its default where that cannot be read, which is told later.
+/// Reads the log format from the configuration file. Returns the default if the file cannot be read; that error is
+/// reported later.
 pub(crate) fn log_format(files: &Files) -> log::Format {
-    let document = load_document(files, &Surroundings::of_process());
+    let document = load_document(files, &Environment::from_process());
     document.map(|(document, _)| document.log.format).unwrap_or_default()
 }
 
-/// Where the audit log is, of the configuration alone: servers files may be as they like.
+/// Reads the audit log settings from the configuration file. Ignores servers files, even invalid ones.
 ///
 /// # Errors
-/// [`ConfigError`], with every fault of the file.
+/// [`ConfigError`], with every fault of the configuration file.
 pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, ConfigError> {
-    parts::audit_settings(&load_document(files, &Surroundings::of_process())?.0.audit)
+    engine_settings::audit_settings(&load_document(files, &Environment::from_process())?.0.audit)
 }
 
-/// What is kept of results, and how much of one is shown, of the configuration alone.
+/// Reads the limits for stored results, and how many bytes of a result an AI client is shown. Ignores servers files.
 ///
 /// # Errors
-/// [`ConfigError`], with every fault of the file.
-pub(crate) fn load_result_bounds(files: &Files) -> Result<(results::Bounds, usize), ConfigError> {
-    let (document, _) = load_document(files, &Surroundings::of_process())?;
-    Ok((parts::result_bounds(&document.results), parts::display(&document.limits).part_bytes))
+/// [`ConfigError`], with every fault of the configuration file.
+pub(crate) fn load_result_bounds(files: &Files) -> Result<(results::ResultLimits, usize), ConfigError> {
+    let (document, _) = load_document(files, &Environment::from_process())?;
+    Ok((
+        engine_settings::result_bounds(&document.results),
+        engine_settings::display_limits(&document.limits).part_bytes,
+    ))
 }
 
-/// What is configured of skills, of the configuration alone.
+/// Reads the skill settings from the configuration file. Ignores servers files.
 ///
 /// # Errors
-/// [`ConfigError`], with every fault of the file.
+/// [`ConfigError`], with every fault of the configuration file.
 pub(crate) fn load_skill_settings(files: &Files) -> Result<SkillSettings, ConfigError> {
-    let surroundings = Surroundings::of_process();
-    let (document, path) = load_document(files, &surroundings)?;
-    Ok(parts::skills(&document.skills, &path, &surroundings))
+    let environment = Environment::from_process();
+    let (document, path) = load_document(files, &environment)?;
+    Ok(engine_settings::skill_settings(&document.skills, &path, &environment))
 }
 
-/// Reads the policy, and what is required above it. Without a policy everything is denied, with a hint.
+/// Loads the policy in use, below the policies that the administrator requires. Without a policy file every call is
+/// denied, with a hint.
 ///
 /// # Errors
-/// [`ConfigError`], with every fault of the file that it is about.
+/// [`ConfigError`], with every fault of the policy that cannot be used.
 pub(crate) fn load_policy(files: &Files) -> Result<Policy, ConfigError> {
     let own = match find_policy(files) {
         Some(path) => {
-            permissions::refuse_if_writable(&path)?;
+            file_permissions::refuse_if_writable(&path)?;
             Policy::parse(read_source(&path)?)?
         }
         None => Policy::empty(),
     };
-    Ok(requirements::policies()?.into_iter().fold(own, Policy::under))
+    Ok(requirements::policies()?.into_iter().fold(own, Policy::restricted_by))
 }
 
-/// The policy file that is in force, if there is one.
+/// Path of the policy file in use, if one exists.
 pub(crate) fn find_policy(files: &Files) -> Option<PathBuf> {
-    locate::file(files.policy.as_deref(), "policy.toml")
+    search_paths::config_file(files.policy.as_deref(), "policy.toml")
 }
 
-/// The servers of any AI client's file, as they are written; `None` when it lists none.
-pub(crate) fn list_servers(path: &Path, surroundings: &Surroundings) -> Result<Option<Listing>, ConfigError> {
-    Ok(dialects::read(&read_source(path)?, surroundings)?)
+/// Lists the servers in an AI client's file without resolving placeholders; `None` if the file has no servers
+/// section.
+pub(crate) fn list_servers(path: &Path, environment: &Environment) -> Result<Option<Listing>, ConfigError> {
+    Ok(dialects::read(&read_source(path)?, environment)?)
 }
 
-/// Whether an AI client's file has an entry for Lockhouse under a name of its user's choice.
-pub(crate) fn points_at_us(source: &Source, surroundings: &Surroundings) -> bool {
-    let Ok(Some(listing)) = dialects::read(source, surroundings) else { return false };
-    let others = listing.servers.into_iter().filter(|listed| listed.name != insertion::NAME);
+/// Whether an AI client's file starts Lockhouse under a name other than `lockhouse`.
+pub(crate) fn lists_lockhouse(source: &Source, environment: &Environment) -> bool {
+    let Ok(Some(listing)) = dialects::read(source, environment) else { return false };
+    let others = listing.servers.into_iter().filter(|listed| listed.name != client_entry::NAME);
     others.filter_map(|listed| listed.entry.ok()).any(|entry| {
-        let resolved = entry.resolve(surroundings, ServerLimits::default(), String::new());
-        resolved == Err(LeftOut::Itself)
+        let resolved = entry.resolve(environment, ServerLimits::default(), String::new());
+        resolved == Err(SkipReason::LockhouseItself)
     })
 }
 
-/// Where tokens are kept, of the configuration alone.
+/// Reads from the configuration file where client tokens are stored. Ignores servers files.
 ///
 /// # Errors
-/// [`ConfigError`], with every fault of the file.
+/// [`ConfigError`], with every fault of the configuration file.
 pub(crate) fn load_token_file(files: &Files) -> Result<TokenFile, ConfigError> {
-    let surroundings = Surroundings::of_process();
-    let (document, path) = load_document(files, &surroundings)?;
-    admission::token_file(&document.http, &path, &surroundings).ok_or(ConfigError::NoStateDirectory)
+    let environment = Environment::from_process();
+    let (document, path) = load_document(files, &environment)?;
+    client_access::token_file(&document.http, &path, &environment).ok_or(ConfigError::NoStateDirectory)
 }
 
-/// Where values are kept that are not written down in the configuration.
+/// Directory for secret files that placeholders refer to, so that the configuration holds no secret in plain text.
 pub(crate) fn secrets_directory() -> Option<PathBuf> {
     Some(directories::configuration()?.join("secrets"))
 }
 
-/// Those of some files with secrets that others can read.
+/// Returns those of the given files that other users can read.
 pub(crate) fn readable_by_others<'p>(files: impl Iterator<Item = &'p Path>) -> Vec<ReadableSecret> {
-    permissions::readable_secrets(files.map(Path::to_owned))
+    file_permissions::readable_secrets(files.map(Path::to_owned))
 }
 
-/// Where `policy init` writes.
+/// Path where `policy init` writes the policy file.
 pub(crate) fn policy_path(files: &Files) -> Result<PathBuf, ConfigError> {
     let default = || directories::configuration().map(|directory| directory.join("policy.toml"));
     files.policy.clone().or_else(default).ok_or(ConfigError::NoPolicyDirectory)
 }
 
-/// The policy that is in force, if it was named or is the user's, and not everybody's.
+/// The policy file in use, if it was named on the command line or belongs to this user; `None` for the system-wide
+/// file.
 fn own_policy(files: &Files) -> Option<PolicyFile> {
     let own = || directories::configuration().map(|directory| directory.join("policy.toml"));
     let path = files.policy.clone().or_else(own)?;

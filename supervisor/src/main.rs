@@ -1,6 +1,7 @@
-//! `lockhouse`: arguments in, one command run, its exit status out.
+//! The `lockhouse` program: parses the command line, runs one command and returns its exit status.
 //!
-//! Follow an argument of a tool call: [`front`] → [`supervisor`] → [`execution`] ⇄ worker → [`gate`] → [`upstream`].
+//! The path of a tool call through the crates: [`front`] → [`supervisor`] → [`execution`] ⇄ worker → [`gate`] →
+//! [`upstream`].
 #![cfg_attr(test, allow(clippy::expect_used))]
 
 mod cli;

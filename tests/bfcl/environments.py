@@ -1,5 +1,5 @@
-"""The leaderboard's environments: what they offer as tools, a fresh one in a task's initial state, what a call of one
-answers, and its state, the last two as JSON. The server and the reference use the same of each."""
+"""The leaderboard's environments: their tool definitions, new instances in the initial state of a task, and the results of
+calls and the states as JSON. Both the MCP server and the reference use these functions."""
 
 import copy
 import importlib
@@ -15,24 +15,24 @@ from bfcl_eval.constants.executable_backend_config import (
 )
 
 DATA = files(bfcl_eval) / "data"
-# By the name of the server that each one becomes: a form of its file's name.
+# Class names by server name. The server name derives from the name of the document.
 CLASSES = {
     document.removesuffix(".json"): name
     for name, document in MULTI_TURN_FUNC_DOC_FILE_MAPPING.items()
-    if not name.startswith(("Memory", "WebSearch"))  # They need models and the network.
+    if not name.startswith(("Memory", "WebSearch"))  # These need models and network access.
 }
 SERVERS = {name: server for server, name in CLASSES.items()}
-# The documents speak of Python's types.
+# The documents use names of Python types.
 _TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": None}
 
 
 def lines(name: str) -> list[dict]:
-    """The rows of one of the leaderboard's files."""
+    """Returns the rows of one of the leaderboard's data files."""
     return [json.loads(line) for line in (DATA / name).read_text().splitlines() if line.strip()]
 
 
 def tools(server: str) -> list[dict]:
-    """`tools/list`, from the leaderboard's documents of the functions."""
+    """Returns the tool definitions for `tools/list`, from the leaderboard's documents of the functions."""
     return [
         {"name": row["name"], "description": row["description"], "inputSchema": _schema(row["parameters"])}
         for row in lines(f"multi_turn_func_doc/{server}.json")
@@ -53,7 +53,7 @@ def _schema(value):
 
 
 def environment(class_name: str, task: dict):
-    """A fresh instance, in the initial state of a task."""
+    """Returns a new instance in the initial state of a task."""
     instance = getattr(importlib.import_module(CLASS_FILE_PATH_MAPPING[class_name]), class_name)()
     if class_name not in STATELESS_CLASSES:
         scenario = copy.deepcopy(task["initial_config"].get(class_name, {}))
@@ -62,23 +62,23 @@ def environment(class_name: str, task: dict):
 
 
 def methods(class_name: str) -> set[str]:
-    """What a task's actions may name."""
+    """Returns the names of the methods that a task's actions can call."""
     kind = getattr(importlib.import_module(CLASS_FILE_PATH_MAPPING[class_name]), class_name)
     return {name for name, _ in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")}
 
 
 def answer(value) -> dict:
-    """What a call returned, as structured content: an object, as MCP demands."""
+    """Returns the result of a call as structured content, which MCP requires to be an object."""
     return plain(value if isinstance(value, dict) else {"result": value})
 
 
 def state(instance) -> dict:
-    """What the leaderboard compares: the public attributes."""
+    """Returns the public attributes, which the leaderboard compares."""
     return {name: plain(value) for name, value in vars(instance).items() if not name.startswith("_")}
 
 
 def plain(value):
-    """As JSON; of a directory its name and contents, since it knows its parent."""
+    """Converts a value to JSON. A directory becomes its name and contents, since its reference to the parent is cyclic."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

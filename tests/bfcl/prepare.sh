@@ -16,7 +16,7 @@ command -v "$PYTHON" >/dev/null 2>&1 || stop "$PYTHON is missing. Install it wit
 "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ||
     stop "$PYTHON cannot make virtual environments. Install what it needs with: apt-get install python3-venv"
 
-# A virtual environment knows the place it was made in, so the place is part of what the stamp says.
+# A virtual environment contains its absolute path, so the path is part of the stamp.
 pins=$(echo "$build" && "$PYTHON" --version && cat "$here/requirements.txt")
 if [ -f "$build/stamp" ] && [ "$(cat "$build/stamp")" = "$pins" ]; then
     exit 0

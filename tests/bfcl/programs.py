@@ -1,4 +1,4 @@
-"""A task's gold actions, as the reference makes them and as a program in each language makes them."""
+"""Converts a task's gold actions to direct calls of the reference, and to programs in both languages."""
 
 import ast
 import copy
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import environments
 
 CAUGHT = "Error during execution: "
-# What a program is told of a call whose arguments the leaderboard's own document of the function does not allow.
+# The result of a call whose arguments do not match the leaderboard's document of the function.
 REFUSED = {"result": f"{CAUGHT}invalid_arguments"}
 
 
 @dataclass(frozen=True)
 class Action:
-    """`cd(folder='document')`, and which server's tool that is."""
+    """A call such as `cd(folder='document')`, with the server that has the tool."""
 
     server: str
     tool: str
@@ -22,7 +22,7 @@ class Action:
     named: dict
 
     @staticmethod
-    def of(source: str, owners: dict[str, str]) -> "Action":
+    def parse(source: str, owners: dict[str, str]) -> "Action":
         call = ast.parse(source, mode="eval").body
         positional = [ast.literal_eval(value) for value in call.args]
         named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
@@ -30,17 +30,17 @@ class Action:
 
 
 def actions(task: dict) -> list[list[Action]]:
-    """By turn."""
+    """Returns the gold actions of each turn."""
     owners = {
         name: environments.SERVERS[involved]
         for involved in task["involved_classes"]
         for name in environments.methods(involved)
     }
-    return [[Action.of(source, owners) for source in turn] for turn in task["ground_truth"]]
+    return [[Action.parse(source, owners) for source in turn] for turn in task["ground_truth"]]
 
 
-def fits(action: Action, schema: dict) -> bool:
-    """Whether the types of an action's arguments are those of the document. A few of the gold actions' are not."""
+def matches_schema(action: Action, schema: dict) -> bool:
+    """Returns whether the types of an action's arguments match the document. A few gold actions do not match."""
     kinds = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict}
     declared = schema["properties"]
     named = dict(zip(declared, action.positional)) | action.named
@@ -48,8 +48,8 @@ def fits(action: Action, schema: dict) -> bool:
 
 
 class Reference:
-    """What the environments answer and become when nothing stands between: but where a call must be refused, which no
-    environment has a notion of, it is."""
+    """The expected results and states, from direct calls of the environments. Calls with invalid arguments are refused, which
+    the environments themselves do not do."""
 
     def __init__(self, task: dict, turns: list[list[Action]], schemas: dict):
         self.instances = {
@@ -64,10 +64,10 @@ class Reference:
         return {server: environments.state(instance) for server, instance in self.instances.items()}
 
     def _answer(self, action: Action, schemas: dict) -> dict:
-        if not fits(action, schemas[action.server, action.tool]):
+        if not matches_schema(action, schemas[action.server, action.tool]):
             self.refused += 1
             return REFUSED
-        action = copy.deepcopy(action)  # An environment keeps, and changes, what it is given.
+        action = copy.deepcopy(action)  # An environment keeps references to its arguments and mutates them.
         try:
             return environments.answer(
                 getattr(self.instances[action.server], action.tool)(*action.positional, **action.named)
@@ -81,8 +81,8 @@ def raises(answer: dict) -> bool:
 
 
 def python(turns: list[list[Action]], answers: list[list[dict]], schemas: dict) -> list[str]:
-    """A piece for each turn, to be run one after the other or as one program. The calls are as the actions write them. What
-    the reference raises is caught, and nothing else."""
+    """Returns a program part for each turn, to be run in sequence or as one program. Calls have the form of the actions.
+    Errors that the reference raises are caught, and no others."""
     imports = {}
     for action in (action for turn in turns for action in turn):
         imports.setdefault(action.server, {})[action.tool] = None
@@ -101,15 +101,15 @@ def python(turns: list[list[Action]], answers: list[list[dict]], schemas: dict) 
             else:
                 lines.append(call)
         if number == len(turns) - 1:
-            lines += ["", listed(turns)]
+            lines += ["", to_list_literal(turns)]
         pieces.append("\n".join([*lines, ""]))
         lines = []
     return pieces
 
 
 def typescript(turns: list[list[Action]], answers: list[list[dict]], schemas: dict) -> list[str]:
-    """The same with the servers as objects and names as TypeScript writes them. Arguments are positional where the action has
-    no others, and an object elsewhere."""
+    """Returns a program part for each turn in TypeScript. Arguments are positional if the action has only positional ones,
+    otherwise an object."""
     pieces = []
     for number, (turn, expected) in enumerate(zip(turns, answers)):
         lines = [f"const answers_{number}: unknown[] = [];"]
@@ -129,12 +129,12 @@ def typescript(turns: list[list[Action]], answers: list[list[dict]], schemas: di
             else:
                 lines.append(call)
         if number == len(turns) - 1:
-            lines.append(f"return {listed(turns)};")
+            lines.append(f"return {to_list_literal(turns)};")
         pieces.append("\n".join([*lines, ""]))
     return pieces
 
 
-def listed(turns: list) -> str:
+def to_list_literal(turns: list) -> str:
     return f"[{', '.join(f'answers_{number}' for number in range(len(turns)))}]"
 
 

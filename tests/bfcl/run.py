@@ -1,9 +1,9 @@
-"""The multi-turn tasks of the Berkeley Function Calling Leaderboard without a model: the environments stand behind
-`lockhouse serve` as MCP servers, and each task's gold actions are turned into a Python and a TypeScript program. What every
-call answers, and what state every environment ends in, must be what the same actions give on the environments themselves.
+"""Runs the multi-turn tasks of the Berkeley Function Calling Leaderboard without a model: the environments are MCP servers
+of `lockhouse serve`, and each task's gold actions are converted to a Python and a TypeScript program. The result of every
+call, and the final state of every environment, must equal those of direct calls of the environments.
 
 Usage: run.py LOCKHOUSE [--json] [--subset] [--sessions] [--show] [--lanes N] [TASK | CATEGORY]...
-With --sessions each turn is a program of its own, and all turns of a language are run in one session.
+With --sessions each turn is a separate program, and all turns of a language run in one session.
 """
 
 import argparse
@@ -23,12 +23,12 @@ from session import Session
 HERE = Path(__file__).parent
 CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
 LANGUAGES = ("python", "typescript")
-# One task for every so many: some ten, and every environment among them.
+# Every 17th task: about ten tasks, which use every environment.
 SUBSET_STEP = 17
-# As many tasks are run once more by a program that does nothing.
+# Number of tasks that also run with an empty program, as a control.
 CONTROLS = 10
 POLICY = "version = 1\n" + "".join(f'[servers.{server}]\nallow = ["*"]\n' for server in environments.CLASSES)
-# Every answer of a task comes back whole: it is compared, not read by a model.
+# Results are compared in full, so they must not be truncated.
 CONFIG = "[limits]\nshown_bytes = 1048576\n"
 ROW = "{:<31} {:<11} {:>5} {:>7}  {}"
 
@@ -61,12 +61,12 @@ def category_of(task: dict) -> str:
     return task["id"].removeprefix("multi_turn_").rpartition("_")[0]
 
 
-def same(one, other) -> bool:
-    """As JSON: 1 is 1.0, and neither is true."""
+def equals_as_json(one, other) -> bool:
+    """Compares JSON values: 1 equals 1.0, and neither equals true."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(equals_as_json(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(equals_as_json, one, other))
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
@@ -74,17 +74,17 @@ def shortened(fault: str) -> str:
     return fault if len(fault) < 2000 else f"{fault[:2000]} …"
 
 
-def as_told(value):
-    """As the value of a program is written: an integer that JavaScript cannot have exactly is its digits."""
+def to_program_value(value):
+    """Converts a value to the form of a program's value: an integer beyond JavaScript's exact range becomes its digits."""
     if isinstance(value, dict):
-        return {key: as_told(item) for key, item in value.items()}
+        return {key: to_program_value(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [as_told(item) for item in value]
+        return [to_program_value(item) for item in value]
     return str(value) if type(value) is int and abs(value) >= 2**53 else value
 
 
 class Lane:
-    """One `lockhouse serve` with every environment behind it, and one task at a time."""
+    """One `lockhouse serve` with all environments as upstream servers. It runs one task at a time."""
 
     def __init__(self, lockhouse: Path, place: Path, sessions: bool):
         self.place, self.runs, self.sessions = place, 0, sessions
@@ -111,7 +111,7 @@ class Lane:
         return Outcome(task["id"], language, sum(map(len, turns)), reference.refused, changes, ms, faults)
 
     def control(self, task: dict, schemas: dict) -> Outcome | None:
-        """A program that does nothing, of a task that changes something: that must be noticed."""
+        """Runs an empty program for a task that changes state, and checks that the difference is detected."""
         reference = programs.Reference(task, programs.actions(task), schemas)
         if reference.states() == reference.untouched:
             return None
@@ -120,10 +120,10 @@ class Lane:
         return Outcome(task["id"], "(control)", 0, 0, False, 0, faults)
 
     def _answer(self, task: dict, language: str, pieces: list[str]) -> dict:
-        """Of the last piece, or of one that fails."""
+        """Runs the parts and returns the answer of the last one, or of the first that fails."""
         self.runs += 1
         (self.place / "task.json").write_text(json.dumps({**task, "run": self.runs}))
-        # The names of a turn are there in the next one, and those of the last task in every one.
+        # Variables persist from turn to turn, and from task to task.
         session = {"session": language} if self.sessions else {}
         for piece in pieces:
             answer = self.session.run_code(language, piece, **session)
@@ -139,21 +139,21 @@ class Lane:
         faults = []
         for actions, expected, got in zip(turns, reference.answers, answer["value"], strict=True):
             for action, wanted, was in zip(actions, expected, got, strict=True):
-                if not same(was, as_told(wanted)):
+                if not equals_as_json(was, to_program_value(wanted)):
                     faults.append(shortened(f"{action.server}.{action.tool} answered {was}, not {wanted}"))
         return faults
 
     def _differences(self, reference: programs.Reference) -> list[str]:
-        """Of the states in which the environments ended."""
+        """Compares the final states of the environments with the reference."""
         faults = []
         for server, wanted in reference.states().items():
             was = self._state(server) or reference.untouched[server]
-            if not same(was, wanted):
+            if not equals_as_json(was, wanted):
                 faults.append(shortened(f"{server} ended as {was}, not {wanted}"))
         return faults
 
     def _state(self, server: str) -> dict | None:
-        """None if no call of this run has reached it."""
+        """Returns the final state of a server, or None if this run did not call it."""
         path = self.place / f"{server}.json"
         written = json.loads(path.read_text()) if path.exists() else {"run": None}
         return written["state"] if written["run"] == self.runs else None
@@ -167,7 +167,7 @@ def serve(lane: Lane, waiting: SimpleQueue, schemas: dict, show: bool, report):
             return
         try:
             report(lane.run(task, language, schemas, show))
-        except Exception as error:  # It is this task that failed; the next one may not.
+        except Exception as error:  # The failure of one task does not stop the others.
             report(Outcome(task["id"], language, 0, 0, False, 0, [f"{type(error).__name__}: {error}"]))
 
 
@@ -229,9 +229,9 @@ def main() -> int:
         counts = {"tasks": len(chosen), "changed": changed, "calls": calls, "refused": refused}
         print(json.dumps({**counts, "equal": equal, "seconds": seconds, "runs": rows}))
     else:
-        told = ", ".join(f"equal in {language} {equal[language]}" for language in LANGUAGES)
+        summary = ", ".join(f"equal in {language} {equal[language]}" for language in LANGUAGES)
         print(f"{len(chosen)} tasks, {changed} of which change something; {calls} calls, {refused} to be refused")
-        print(f"{told}; {len(failed)} failed; {seconds} s")
+        print(f"{summary}; {len(failed)} failed; {seconds} s")
     return 1 if failed else 0
 
 

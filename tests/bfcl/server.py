@@ -1,7 +1,7 @@
-"""One environment of the leaderboard as an MCP server over standard input and output. Usage: server.py SERVER DIRECTORY
+"""Serves one environment of the leaderboard over MCP (stdio). Usage: server.py SERVER DIRECTORY
 
-DIRECTORY/task.json    the task that is being run; when another one is there, the environment starts afresh
-DIRECTORY/SERVER.json  written after every call: for which run of a task, and the environment's state
+DIRECTORY/task.json    the current task; when it changes, the environment is created again
+DIRECTORY/SERVER.json  written after every call: the number of the run, and the state of the environment
 """
 
 import json
@@ -25,7 +25,7 @@ class Environment:
             self.instance = environments.environment(environments.CLASSES[SERVER], task)
         try:
             result = environments.answer(getattr(self.instance, name)(**arguments))
-        except Exception as error:  # Whatever it is: the leaderboard makes it a part of the conversation, too.
+        except Exception as error:  # The leaderboard returns errors of every type to the model.
             return {"content": [{"type": "text", "text": str(error)}], "isError": True}
         finally:
             written = PLACE / f"{SERVER}.json.new"

@@ -1,4 +1,4 @@
-"""An AI client of `lockhouse serve` in bare JSON-RPC, with an environment of its own: nothing of the user's comes in."""
+"""A minimal JSON-RPC client of `lockhouse serve`, with an environment that excludes the user's configuration."""
 
 import json
 import os

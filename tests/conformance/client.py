@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the official conformance suite runs as the client: drives a real `lockhouse` against the suite's server.
+"""The client that the official conformance suite runs: it drives `lockhouse` against the suite's server.
 
 The suite appends the server's URL and names the scenario in the environment.
 """
@@ -21,16 +21,16 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 LOCKHOUSE = os.environ.get("LOCKHOUSE", str(ROOT / "target/debug/lockhouse"))
 SCENARIO = os.environ["MCP_CONFORMANCE_SCENARIO"]
 CONTEXT = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
-# The document that the suite says it would serve for its client.
+# The URL of the client metadata document that the suite names.
 CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"
-# What Lockhouse says where a token is missing or does not suffice.
+# Text of Lockhouse's error where a token is missing or its scope is insufficient.
 WANTS_LOGIN = "lockhouse server login suite"
 LOGIN_SECONDS = 20
 LOGINS_MAX = 2
 
 POLICY = 'version = 1\n[servers.suite]\nallow = ["*"]\n'
 
-# Scenarios at one time: the suite starts all of them at once.
+# Number of concurrent scenarios. The suite starts all scenarios at once.
 SLOTS = 3
 
 SAMPLES = {"string": "text", "integer": 2, "number": 3, "boolean": True}
@@ -71,7 +71,7 @@ def configuration(url: str, directory: Path) -> str:
     known = {key: CONTEXT[key] for key in ("client_id", "signing_algorithm") if key in CONTEXT}
     for given, key in [("client_secret", "client_secret"), ("private_key_pem", "private_key")]:
         if given in CONTEXT:
-            # Secrets are not written into the configuration, but referred to.
+            # The configuration refers to secrets and does not contain them.
             (directory / key).touch(mode=0o600)
             (directory / key).write_text(CONTEXT[given])
             known[key] = f"${{file:{directory / key}}}"
@@ -84,7 +84,7 @@ def configuration(url: str, directory: Path) -> str:
 
 
 class Home:
-    """`lockhouse` with directories of its own."""
+    """Runs `lockhouse` with separate directories."""
 
     def __init__(self, directory: Path, url: str) -> None:
         self.directory = directory
@@ -106,7 +106,7 @@ class Home:
         return {"PATH": os.environ["PATH"], **found}
 
     def ask(self) -> str:
-        """Runs the program, as an AI client's model would: all that comes of it."""
+        """Runs the program as an AI client would, and returns the answer as text."""
         with Session(self) as session:
             given = json.dumps(json.dumps(CONTEXT.get("toolCalls", [])))
             arguments = {"language": "python", "code": CALL_ALL.replace("GIVEN", given)}
@@ -115,7 +115,7 @@ class Home:
         return json.dumps(answer)
 
     def log_in(self) -> bool:
-        """Logs in as a person would: opens the address that is printed, and lets the browser come back."""
+        """Logs in as a user would: opens the printed URL and follows the redirect back to Lockhouse."""
         command = [LOCKHOUSE, "server", "login", "suite", "--no-browser"]
         login = subprocess.Popen(
             command,
@@ -140,7 +140,7 @@ class Home:
 
 
 class Session:
-    """An AI client of `lockhouse serve`, with a person who says yes to every question."""
+    """An AI client of `lockhouse serve` that accepts every elicitation."""
 
     def __init__(self, home: Home) -> None:
         self.process = subprocess.Popen(
@@ -181,13 +181,13 @@ class Session:
 
 
 def agreed(schema: dict) -> dict:
-    """What a form holds that a person sends off as it is: its defaults."""
+    """Returns the default values of an elicitation form."""
     properties = schema.get("properties", {}).items()
     return {name: field.get("default", SAMPLES.get(field.get("type"))) for name, field in properties}
 
 
 def follow(address: str) -> None:
-    """The browser of a person who agrees: goes where each answer sends it."""
+    """Follows redirects, as the browser of a user who consents."""
     for _ in range(5):
         parts = urllib.parse.urlsplit(address)
         connection = http.client.HTTPConnection(parts.netloc, timeout=10)
@@ -203,7 +203,7 @@ def follow(address: str) -> None:
 
 
 def slot() -> object:
-    """Waits for a turn."""
+    """Waits for one of the SLOTS and returns its lock file."""
     while True:
         for number in range(SLOTS):
             file = open(Path(tempfile.gettempdir()) / f"lockhouse-conformance-{os.getuid()}-{number}", "w")

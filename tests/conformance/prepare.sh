@@ -6,7 +6,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$here/../.." && pwd)/build/conformance
 packages="@modelcontextprotocol/conformance@0.2.0-alpha.12"
-# What the suite asks for.
+# The Node version that the suite requires.
 node_min=22
 
 stop() {
@@ -21,7 +21,7 @@ node_version=$(node --version 2>/dev/null || echo v0)
 node_major=${node_version#v}
 node_major=${node_major%%.*}
 if [ "$node_major" -lt "$node_min" ]; then
-    # npm's own package of this name brings the binary.
+    # The npm package of this name contains the binary.
     packages="$packages
 node@22"
 fi
@@ -34,7 +34,7 @@ fi
 mkdir -p "$build"
 rm -rf "$stamp" "$build/node_modules" "$build/package.json" "$build/package-lock.json"
 echo "tests/conformance: installing into $build"
-# The list is meant to be split into words.
+# Unquoted, because the shell must split the list into words.
 # shellcheck disable=SC2086
 npm install --prefix "$build" --no-audit --no-fund --loglevel=error $packages ||
     stop "npm install failed; its words are above. It needs a connection to a package registry"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs what the official conformance suite requires of a client, for each revision of the protocol, and shows its table.
+# Runs the client scenarios of the official conformance suite for each revision of the protocol, and prints its table.
 # LOCKHOUSE names another binary than target/debug/lockhouse. An argument, such as auth/basic-cimd, narrows it to one
-# scenario and shows all that was said.
+# scenario and prints all messages.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,7 +20,7 @@ if [ ! -x "$LOCKHOUSE" ]; then
 fi
 PATH="$build/node_modules/.bin:$PATH"
 client="python3 -B $here/client.py"
-# In all: the suite starts every scenario at once, and they wait for each other.
+# Milliseconds for all scenarios together: the suite starts them at once, and most wait for a slot.
 timeout_ms=600000
 
 status=0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs what the official conformance suite requires of a server, for each revision of the protocol, against a real
+# Runs the server scenarios of the official conformance suite, for each revision of the protocol, against a real
 # `lockhouse serve` over HTTP. The fixtures are those of tests/servers/conformance.py, which AI clients have directly
 # and without a prefix. LOCKHOUSE names another binary than target/debug/lockhouse. An argument, such as
 # tools-call-error, narrows it to one scenario and shows all that was said.
@@ -66,7 +66,7 @@ EOF
 
 status=0
 for revision in 2025-11-25 2026-07-28; do
-    # The server behind is of the same era: some fixtures ask in the middle of a call, which is one era's way.
+    # The upstream server uses the same era, since some fixtures ask during a call in the way of their era.
     era=', "--legacy"'
     [ "$revision" = 2025-11-25 ] || era=', "--modern"'
     start "$revision" "$era"

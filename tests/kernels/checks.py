@@ -1,4 +1,4 @@
-"""What is asked of one kernel. Each answer is a line: @@|check|pass, FAIL or told|what was found."""
+"""The checks that run on one kernel. Each prints a line: @@|check|pass, FAIL or info|finding. `info` marks information."""
 
 import json
 import os
@@ -7,23 +7,23 @@ import shutil
 import subprocess
 import time
 
-from guest import BINARIES, GROUPS, boot_parameter, group, in_short, judge, lockhouse, native, read, run, settle, start, tell
-from guest import who, workers, write
+from guest import BINARIES, GROUPS, boot_parameter, group, judge, lockhouse, native, read, report_finding, run, start, summarize
+from guest import user_name, wait_until, workers, write
 
 USER = 1000
 CONTROL_GROUP = "control group per worker"
 OLD_TCP, OLD_SIGNALS = "Landlock: TCP", "Landlock: signals, abstract sockets"
 NO_NAMESPACES = {"namespaces, empty root", "network namespace"}
-# What each kernel does not give; everything else must hold.
+# The protections that each kernel lacks. All others must hold.
 ABSENT = {
     "debian12": {OLD_TCP, OLD_SIGNALS, "no new executable memory"},
     "ubuntu2404": {OLD_SIGNALS},
     "debian13": set(),
 }
-# Tests of the suite. The last one names what is taken away as the only thing that is missing.
-PROTECTIONS = ("a_host", "a_seal", "the_doctor", "nothing_is", "where_full")
+# Prefixes of tests in the module. The last test requires that no other protection is missing.
+PROTECTIONS = ("a_host_without", "a_missing_sandbox", "doctor_names", "lockhouse_does_not_serve", "with_require_full")
 TASKS_MAX, MEMORY_MAX = 256, (256 + 32) << 20
-# Python that uses 240 MiB, below its own limit, in small steps and for long.
+# A Python program that slowly allocates 240 MiB, which is below its limit.
 EAT = "held = []\nfor _ in range(240):\n    held.append(bytearray(1 << 20))\n    sum(range(200000))\nlen(held)"
 
 
@@ -44,15 +44,15 @@ def doctor(check, absent, **how):
 
 def doctors(absent):
     for user in (0, USER):
-        doctor(f"doctor, {who(user)}, group not delegated", absent | {CONTROL_GROUP}, user=user)
-        doctor(f"doctor, {who(user)}, delegated group", absent, user=user, within=group(f"doctor-{user}", user))
-    # Another process stays in the group, so it cannot be divided: it must be left as it was.
+        doctor(f"doctor, {user_name(user)}, group not delegated", absent | {CONTROL_GROUP}, user=user)
+        doctor(f"doctor, {user_name(user)}, delegated group", absent, user=user, within=group(f"doctor-{user}", user))
+    # Another process is in the control group, so Lockhouse cannot divide the group and must not change it.
     shared = group("shared", 0)
     sleeper = start(["/bin/sleep", "1000"], within=shared)
     doctor("doctor, root, shared group", absent | {CONTROL_GROUP}, within=shared)
-    # What lockhouse has started ends with it, and moments later.
+    # Child processes of lockhouse exit shortly after it.
     members = lambda: read(f"{shared}/cgroup.procs").split()
-    settle(lambda: members() == [str(sleeper.pid)])
+    wait_until(lambda: members() == [str(sleeper.pid)])
     judge("a shared group is left as it was", members() == [str(sleeper.pid)] and not os.path.exists(f"{shared}/supervisor"), members())
     sleeper.kill()
     doctor("doctor, root, group of systemd's own", absent | {CONTROL_GROUP}, within=group("own", 0, delegated=False))
@@ -63,23 +63,23 @@ def runs():
         path = group(f"run-{user}", user)
         for language, code in (("python", "1 + 2"), ("typescript", "[1, 2].length + 1")):
             answer = run(code, language=language, user=user, within=path)
-            judge(f"run {language}, {who(user)}", answer.get("value") == 3, in_short(answer))
-            judge(f"no worker's group is left, {language}, {who(user)}", not workers(path), workers(path))
+            judge(f"run {language}, {user_name(user)}", answer.get("value") == 3, summarize(answer))
+            judge(f"no worker's group is left, {language}, {user_name(user)}", not workers(path), workers(path))
             write_off(path, user)
-        # The first one has a worker in use and others on their way.
+        # The first supervisor has one worker in use and is starting others.
         first = start([f"{BINARIES}/lockhouse", "run", "-c", "import time; time.sleep(20)", "--language", "python", "--json"], user=user, within=path, stdout=subprocess.PIPE)
-        settle(lambda: workers(path), 120)
+        wait_until(lambda: workers(path), 120)
         second = run("1 + 2", user=user, within=f"{path}/supervisor")
         first = json.loads(first.communicate(timeout=300)[0])
         good = second.get("value") == 3 and first.get("status") == "ok" and "control group" not in str(second.get("sandbox"))
-        judge(f"two supervisors in one group, {who(user)}", good, f"{in_short(first)}, {in_short(second)}")
+        judge(f"two supervisors in one group, {user_name(user)}", good, f"{summarize(first)}, {summarize(second)}")
         anew = run("1 + 2", user=user, within=f"{path}/supervisor")
-        judge(f"started anew in its own place, {who(user)}", anew.get("value") == 3 and "control group" not in str(anew.get("sandbox")), in_short(anew))
-        judge(f"no worker's group is left by any, {who(user)}", not workers(path), workers(path))
+        judge(f"started anew in its own place, {user_name(user)}", anew.get("value") == 3 and "control group" not in str(anew.get("sandbox")), summarize(anew))
+        judge(f"no worker's group is left by any, {user_name(user)}", not workers(path), workers(path))
 
 
 def write_off(path, user):
-    """What a service manager does between two starts: the group is empty, and divides nothing."""
+    """Resets the control group as a service manager does between two starts: no children and no enabled controllers."""
     for name in workers(path) + ["supervisor"]:
         try:
             os.rmdir(f"{path}/{name}")
@@ -89,47 +89,47 @@ def write_off(path, user):
 
 
 def bounds(user):
-    """What a worker's group bounds while it lives, and that the kernel's word on its end is heard."""
+    """Checks the limits of a worker's control group, and that an out-of-memory kill is reported as such."""
     path = group(f"bounds-{user}", user)
     process = start([f"{BINARIES}/lockhouse", "run", "-c", EAT, "--language", "python", "--json"], user=user, within=path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     busy = lambda: next((name for name in workers(path) if int(read(f"{path}/{name}/memory.current") or 0) > 24 << 20), None)
-    name = settle(busy, 120)
+    name = wait_until(busy, 120)
     if not name:
         process.kill()
-        return judge(f"a worker's group, {who(user)}", False, f"none uses memory: {os.listdir(path)} {process.communicate()}")
+        return judge(f"a worker's group, {user_name(user)}", False, f"none uses memory: {os.listdir(path)} {process.communicate()}")
     worker = f"{path}/{name}"
     values = {file: read(f"{worker}/{file}") for file in ("pids.max", "memory.max", "memory.swap.max", "memory.oom.group", "cgroup.procs")}
     expected = {"pids.max": str(TASKS_MAX), "memory.max": str(MEMORY_MAX), "memory.oom.group": "1", "cgroup.procs": name.removeprefix("worker-")}
-    judge(f"a worker's group, {who(user)}", all(values[file] == value for file, value in expected.items()), values)
+    judge(f"a worker's group, {user_name(user)}", all(values[file] == value for file, value in expected.items()), values)
     try:
         write(f"{worker}/memory.max", str(48 << 20))
         out, err = process.communicate(timeout=200)
         answer = json.loads(out)
     except (OSError, ValueError) as error:
         process.kill()
-        return judge(f"killed for want of memory, {who(user)}", False, f"{error} {process.communicate()}")
-    judge(f"killed for want of memory, {who(user)}", "memory limit of 256 MiB" in in_short(answer) and answer["status"] == "limit", in_short(answer))
-    judge(f"no worker's group is left after that, {who(user)}", not workers(path), workers(path))
+        return judge(f"killed for want of memory, {user_name(user)}", False, f"{error} {process.communicate()}")
+    judge(f"killed for want of memory, {user_name(user)}", "memory limit of 256 MiB" in summarize(answer) and answer["status"] == "limit", summarize(answer))
+    judge(f"no worker's group is left after that, {user_name(user)}", not workers(path), workers(path))
     write_off(path, user)
 
 
 def bombs(user):
     path = group(f"bombs-{user}", user)
     native_run = lambda name, **how: run(name, *native(user), language="typescript", user=user, **how)
-    # The kernel counts tasks by user as well, in an own user namespace: root has no such bound.
+    # The kernel also limits tasks per user in a user namespace. Root has no such limit.
     outside = native_run("bomb_threads")
-    judge(f"300 threads without a group, {who(user)}", outside.get("value") == (-11 if user else 0), in_short(outside))
+    judge(f"300 threads without a group, {user_name(user)}", outside.get("value") == (-11 if user else 0), summarize(outside))
     for attack, expected in (("bomb_threads", -11), ("bomb_memory", -12)):
         answer = native_run(attack, within=path)
-        judge(f"{attack} in a group, {who(user)}", answer.get("value") == expected, in_short(answer))
+        judge(f"{attack} in a group, {user_name(user)}", answer.get("value") == expected, summarize(answer))
         write_off(path, user)
     for code in ("held = bytearray(1 << 30)", "held = []\nwhile True: held.append(bytearray(1 << 20))"):
         answer = run(code, user=user, within=path)
-        judge(f"Python's memory bomb, {who(user)}", answer.get("status") == "limit" and "memory limit of 256 MiB" in in_short(answer), in_short(answer))
+        judge(f"Python's memory bomb, {user_name(user)}", answer.get("status") == "limit" and "memory limit of 256 MiB" in summarize(answer), summarize(answer))
         write_off(path, user)
     threads = "import threading, time\nfor _ in range(300): threading.Thread(target=time.sleep, args=(5,)).start()"
     answer = run(threads, user=user, within=path)
-    judge(f"Python's thread bomb, {who(user)}", answer.get("status") == "error", in_short(answer))
+    judge(f"Python's thread bomb, {user_name(user)}", answer.get("status") == "error", summarize(answer))
 
 
 def leftovers(user):
@@ -138,16 +138,16 @@ def leftovers(user):
     os.mkdir(f"{path}/worker-99998")
     if user:
         os.chown(f"{path}/worker-99999", user, user)
-    # One that is in use must stay.
+    # A control group that is in use must remain.
     sleeper = start(["/bin/sleep", "1000"], within=f"{path}/worker-99998")
     answer = run("1 + 2", user=user, within=path)
-    judge(f"leftovers are removed, {who(user)}", answer.get("value") == 3 and workers(path) == ["worker-99998"], f"{in_short(answer)} {answer.get('sandbox')} {workers(path)}")
+    judge(f"leftovers are removed, {user_name(user)}", answer.get("value") == 3 and workers(path) == ["worker-99998"], f"{summarize(answer)} {answer.get('sandbox')} {workers(path)}")
     sleeper.kill()
 
 
 def suite(check, names, timeout=1500):
-    """Tests of the suite `sandbox`, and the rows of its tables that failed."""
-    arguments = ["/bin/sh", "-c", f"exec {BINARIES}/deps/sandbox --test-threads 1 --nocapture {' '.join(names)}"]
+    """Runs tests of the suite `sandbox`, and prints the failed rows of their tables."""
+    arguments = ["/bin/sh", "-c", f"exec {BINARIES}/deps/product --test-threads 1 --nocapture {' '.join(names)}"]
     began = time.monotonic()
     process = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout, stdin=subprocess.DEVNULL)
     lines = process.stdout.splitlines()
@@ -168,10 +168,10 @@ def no_namespaces(absent):
 
 
 def apparmor(absent):
-    """Ubuntu's restriction, as it is on a desktop, and the profile that lifts it for Lockhouse."""
+    """Checks Ubuntu's restriction of user namespaces, and the AppArmor profile that exempts Lockhouse."""
     switch = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
     if not os.path.exists(switch):
-        return tell("AppArmor's restriction", "told", "this kernel has none")
+        return report_finding("AppArmor's restriction", "info", "this kernel has none")
     write(switch, "1")
     for source, target in (("lockhouse", "bin"), ("lockhouse-worker", "lib/lockhouse"), ("liblockhouse_python.so", "lib/lockhouse")):
         os.makedirs(f"/usr/local/{target}", exist_ok=True)
@@ -182,7 +182,7 @@ def apparmor(absent):
     doctor("AppArmor's restriction, Ubuntu's profile", absent | {CONTROL_GROUP} | NO_NAMESPACES, **installed)
     profile = "/profiles/lockhouse"
     if not os.path.exists(profile):
-        tell("AppArmor profile", "told", "packaging has none; one of two lines instead")
+        report_finding("AppArmor profile", "info", "packaging has none; one of two lines instead")
         write(profile, "abi <abi/4.0>,\nprofile lockhouse /usr/local/bin/lockhouse flags=(unconfined) {\n  userns,\n}\n")
     load_profile(profile)
     doctor("AppArmor's restriction, our profile", absent | {CONTROL_GROUP}, **installed)
@@ -190,7 +190,7 @@ def apparmor(absent):
 
 
 def load_profile(profile):
-    """With Ubuntu's own parser."""
+    """Loads an AppArmor profile with Ubuntu's parser."""
     libraries = "/ubuntu/usr/lib/x86_64-linux-gnu"
     parser = [f"{libraries}/ld-linux-x86-64.so.2", "--library-path", libraries, "/ubuntu/sbin/apparmor_parser"]
     command = [*parser, "--skip-cache", "--replace", "--base", "/ubuntu/etc/apparmor.d", profile]
@@ -202,7 +202,7 @@ def main():
     kernel = boot_parameter("kernel")
     only = boot_parameter("checks")
     absent = ABSENT[kernel]
-    tell("kernel", "told", f"{os.uname().release}, LSMs {read('/sys/kernel/security/lsm')}")
+    report_finding("kernel", "info", f"{os.uname().release}, LSMs {read('/sys/kernel/security/lsm')}")
     write(f"{GROUPS}/cgroup.subtree_control", "+memory +pids")
     everything = {
         "doctors": lambda: doctors(absent),
@@ -212,9 +212,9 @@ def main():
         "leftovers": lambda: [leftovers(user) for user in (0, USER)],
         "namespaces": lambda: no_namespaces(absent),
         "apparmor": lambda: apparmor(absent),
-        "sweep": lambda: suite("sweep of system calls", ["sweep::"]),
-        "protections": lambda: suite("protections", ["protections::" + test for test in PROTECTIONS[: 4 if absent else 5]]),
-        "ablation": lambda: suite("ablation", ["ablation::"]),
+        "sweep": lambda: suite("sweep of system calls", ["sandbox::syscall_sweep::"]),
+        "protections": lambda: suite("protections", ["sandbox::missing_protections::" + test for test in PROTECTIONS[: 4 if absent else 5]]),
+        "ablation": lambda: suite("ablation", ["sandbox::ablation::"]),
     }
     for name, part in everything.items():
         if only and name not in only.split(","):
@@ -222,7 +222,7 @@ def main():
         try:
             part()
         except Exception as error:
-            tell(name, "FAIL", f"{type(error).__name__}: {error}")
+            report_finding(name, "FAIL", f"{type(error).__name__}: {error}")
 
 
 main()

@@ -1,4 +1,4 @@
-"""Inside a guest: starting Lockhouse as somebody, in some control group, and telling what was found."""
+"""Functions inside a guest: start Lockhouse as a user in a control group, and report findings."""
 
 import json
 import os
@@ -13,12 +13,12 @@ def boot_parameter(name):
     return dict(word.partition("=")[::2] for word in open("/proc/cmdline").read().split()).get(name, "")
 
 
-def tell(check, verdict, found):
+def report_finding(check, verdict, found):
     print("@@|" + "|".join(str(part).replace("\n", " ").replace("|", "/") for part in (check, verdict, found)), flush=True)
 
 
 def judge(check, good, found):
-    tell(check, "pass" if good else "FAIL", found)
+    report_finding(check, "pass" if good else "FAIL", found)
 
 
 def write(path, text):
@@ -35,7 +35,7 @@ def read(path):
 
 
 def group(name, user, delegated=True):
-    """A control group as a service manager delegates one."""
+    """Creates a control group as a service manager does, delegated to a user by default."""
     path = f"{GROUPS}/{name}"
     os.makedirs(path)
     if user:
@@ -75,7 +75,7 @@ def run(code, *more, language="python", **how):
     return lockhouse("run", "-c", code, "--language", language, "--json", *more, **how)
 
 
-def in_short(answer):
+def summarize(answer):
     if "fault" in answer:
         return answer["fault"]
     error = answer.get("error") or {}
@@ -84,7 +84,7 @@ def in_short(answer):
 
 
 def native(user):
-    """Options under which the worker of TypeScript runs native attacks."""
+    """Returns options that replace the TypeScript worker by the one for native attacks."""
     path = f"/tmp/native-{user}.toml"
     if not os.path.exists(path):
         write(path, f'[javascript]\nworker = "{BINARIES}/native-worker"\n')
@@ -95,13 +95,13 @@ def workers(path):
     return sorted(name for name in os.listdir(path) if name.startswith("worker-"))
 
 
-def settle(condition, seconds=15):
-    """Waits until something is so."""
+def wait_until(condition, seconds=15):
+    """Waits until a condition is true, and returns its last value."""
     until = time.monotonic() + seconds
     while not (found := condition()) and time.monotonic() < until:
         time.sleep(0.02)
     return found
 
 
-def who(user):
+def user_name(user):
     return "user" if user else "root"

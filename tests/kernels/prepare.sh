@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes what run.sh boots, in build/kernels: the newest kernel of each series that users have, and an initramfs with what
-# was built in target/debug. Needs apt (the kernels are resolved, verified and downloaded by it, never installed),
+# Creates the files that run.sh boots, in build/kernels: the newest kernel of each series that users have, and an initramfs with what
+# is in target/debug. Needs apt (the kernels are resolved, verified and downloaded by it, never installed),
 # busybox-static, cpio, python3 and the network. BINARIES and TESTS name other places than target/debug and tests: TESTS
 # must be the folder that the test binary was compiled in.
 set -eu
@@ -20,7 +20,7 @@ for tool in apt-get dpkg-deb cpio busybox python3 strip; do
     command -v $tool >/dev/null 2>&1 || stop "$tool is missing. Install it with: apt-get install busybox-static cpio binutils"
 done
 
-# apt with sources and state of its own, in build/kernels/NAME.
+# Runs apt with separate sources and state, in build/kernels/NAME.
 apt_of() {
     name=$1 tool=$2
     shift 2
@@ -29,7 +29,7 @@ apt_of() {
         -o "Dir::Etc::sourcelist=$state/sources.list" -o Dir::Etc::sourceparts=/dev/null -o APT::Sandbox::User=root "$@"
 }
 
-# The newest PACKAGE, or what it depends on with this name, from the sources on standard input.
+# Prints the newest PACKAGE, or its dependency with this name, from the sources on standard input.
 resolve() {
     mkdir -p "$build/$1/apt/lists/partial" "$build/$1/apt/cache/archives/partial"
     : >"$build/$1/apt/status"
@@ -38,7 +38,7 @@ resolve() {
     apt_of "$1" apt-cache --no-all-versions show "$2" | grep -o 'linux-image-[0-9][^ ,(]*' | head -n 1
 }
 
-# download NAME PACKAGE: prints the file.
+# download NAME PACKAGE: downloads a package and prints the path of the file.
 download() {
     (cd "$build/$1" && rm -f "$2"_*.deb && apt_of "$1" apt-get -qq download "$2" && ls "$build/$1/$2"_*.deb)
 }
@@ -71,7 +71,7 @@ deb [arch=amd64 $debian] https://deb.debian.org/debian trixie main
 deb [arch=amd64 $debian] https://deb.debian.org/debian-security trixie-security main
 END
 
-# Ubuntu's own parser loads the AppArmor profile, with the libraries that it was linked to.
+# The AppArmor profile is loaded with Ubuntu's parser and the libraries of that parser.
 apparmor=$build/ubuntu2404/root
 if [ ! -d "$apparmor" ]; then
     mkdir -p "$apparmor.part"
@@ -84,7 +84,7 @@ if [ ! -d "$apparmor" ]; then
     mv "$apparmor.part" "$apparmor"
 fi
 
-# A root of its own, with every file at the path that it has here.
+# The root directory of the guest. Every file has the same path as on this machine.
 guest=$build/root
 rm -rf "$guest"
 mkdir -p "$guest/bin" "$guest/etc" "$guest/dev" "$guest/proc" "$guest/sys" "$guest/tmp" "$guest/root" "$guest/run"
@@ -114,16 +114,16 @@ copy "$standard"
 find "$guest$standard" -name __pycache__ -prune -exec rm -rf {} +
 for file in "$python" "$standard"/lib-dynload/*.so; do with_libraries "$file"; done
 
-newest=$(find "$binaries/deps" -maxdepth 1 -name 'sandbox-*' -perm -100 -printf '%T@ %p\n' 2>/dev/null | sort -rn | sed -n '1s/.* //p')
+newest=$(find "$binaries/deps" -maxdepth 1 -name 'product-*' -perm -100 -printf '%T@ %p\n' 2>/dev/null | sort -rn | sed -n '1s/.* //p')
 test_program=${SANDBOX_TESTS:-$newest}
-[ -n "$test_program" ] || stop "the suite sandbox is not built: cargo test -p lockhouse-tests --test sandbox --no-run"
+[ -n "$test_program" ] || stop "the suites are not built: cargo test -p lockhouse-tests --test product --no-run"
 mkdir -p "$guest$root/target/debug/deps"
 for file in lockhouse lockhouse-worker liblockhouse_python.so native-worker lacking; do
     [ -f "$binaries/$file" ] || stop "$binaries/$file is missing: cargo build --workspace"
     strip -o "$guest$root/target/debug/$file" "$binaries/$file"
     with_libraries "$binaries/$file"
 done
-strip -o "$guest$root/target/debug/deps/sandbox" "$test_program"
+strip -o "$guest$root/target/debug/deps/product" "$test_program"
 mkdir -p "$guest$tests" "$guest$tests/../worker" "$guest/profiles"
 cp -r "$root/tests/hostile" "$guest$tests/"
 cp -r "$root/worker/seccomp" "$guest$tests/../worker/"

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Runs Lockhouse on the kernels that users have: Debian 12 and 13, Ubuntu 24.04, each in QEMU, from what prepare.sh made.
 #   run.sh [KERNEL...]     CHECKS=doctors,bounds narrows the checks (see checks.py), ACCELERATOR=tcg does without KVM
-# Prints what each kernel was found to do and a table at the end; fails if a check does. Needs qemu-system-x86. Minutes
+# Prints the findings for each kernel and a table at the end; fails if a check fails. Needs qemu-system-x86. Minutes
 # with KVM; most of an hour without, of which the tables of native attacks are nearly all.
 set -eu
 
 build=$(cd "$(dirname "$0")/../.." && pwd)/build/kernels
 kernels=${*:-debian12 ubuntu2404 debian13}
-# Where /dev/kvm is emulated without the processor's help, kernels as distributed do not boot under it.
+# Distribution kernels do not boot on a /dev/kvm that is emulated without hardware support.
 if [ -w /dev/kvm ] && grep -qE '^flags.* (vmx|svm)( |$)' /proc/cpuinfo; then usual=kvm; else usual=tcg; fi
 accelerator=${ACCELERATOR:-$usual}
 model=host
@@ -33,10 +33,10 @@ done
 
 for kernel in $kernels; do
     sed -n "s/^.*@@|/$kernel|/p" "$build/$kernel/log"
-    # One that did not get to its end says nothing about the rest.
+    # A kernel whose checks did not reach their end has failed.
     grep -q '@@|end|' "$build/$kernel/log" || echo "$kernel|the end was reached|FAIL|see $build/$kernel/log"
 done | awk -F'|' -v kernels="$kernels" '
-    $3 == "told" { next }
+    $3 == "info" { next }
     !($2 in seen) { seen[$2] = 1; order[++count] = $2 }
     { verdict[$2, $1] = $3; if ($3 == "FAIL") { failed = 1; faults = faults "\n" $1 ": " $2 ": " $4 } }
     END {

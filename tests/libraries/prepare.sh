@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Python libraries whose values docs/values.md speaks of into build/libraries: some 150 MB, once. The versions
+# Installs the Python libraries whose values docs/values.md describes into build/libraries: some 150 MB, once. The versions
 # are those that the interpreter can have: the mapping is to hold for any of them.
 set -eu
 
@@ -16,7 +16,7 @@ command -v "$PYTHON" >/dev/null 2>&1 || stop "$PYTHON is missing. Install it wit
 "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ||
     stop "$PYTHON cannot make virtual environments. Install what it needs with: apt-get install python3-venv"
 
-# A virtual environment knows the place it was made in, so the place is part of what the stamp says.
+# A virtual environment contains its absolute path, so the path is part of the stamp.
 wanted=$(echo "$build" && "$PYTHON" --version && cat "$here/requirements.txt")
 if [ -f "$build/stamp" ] && [ "$(cat "$build/stamp")" = "$wanted" ]; then
     exit 0

@@ -1,4 +1,4 @@
-"""MCP servers over standard input and output that always answer the same: as servers of these names do, in small.
+"""MCP servers over stdio with fixed answers, which imitate well-known servers of the same names.
 
 Usage: canned.py SERVER DIRECTORY FORM
 DIRECTORY/calls  a line is added for each call: server, tool and arguments, as JSON
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 ERA, NEWEST = "2025-11-25", "2026-07-28"
-# What every result of the newest era says. In it structured content is any JSON value, and before it an object.
+# Fields of every result of the newest era. In that era structured content is any JSON value, before it an object.
 READ = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 KINDS = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
 
@@ -211,7 +211,7 @@ class Filesystem:
 
 
 class Content(str):
-    """Text that is no structured content, as most servers answer."""
+    """A text result without structured content, as most servers return it."""
 
 
 def servers():
@@ -220,7 +220,7 @@ def servers():
 
 
 def tools(kind, form):
-    """From the names, annotations and words of the methods."""
+    """Returns tool definitions from the names, annotations and docstrings of the methods."""
     for name, method in inspect.getmembers(kind, inspect.isfunction):
         if name.startswith("_"):
             continue
@@ -279,7 +279,7 @@ def capabilities(server):
 
 
 def offered(server, method, parameters):
-    """Of a server with resources and prompts."""
+    """Answers the requests about resources and prompts."""
     match method:
         case "resources/list":
             names = [{"uri": uri, "name": uri.removeprefix("note://"), "mimeType": "text/plain"} for uri in server.RESOURCES]

@@ -1,6 +1,6 @@
-"""An MCP server over standard input and output that offers what a file holds. Usage: catalogue.py FILE
+"""An MCP server over stdio with the tools of a file. Usage: catalogue.py FILE
 
-FILE is JSON with the answer of a server to `tools/list`: {"tools": [...]}. A call gives back the tool's name and its arguments.
+FILE is JSON with a result of `tools/list`: {"tools": [...]}. A call returns the tool's name and its arguments.
 """
 
 import json

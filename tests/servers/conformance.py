@@ -1,6 +1,6 @@
-"""An upstream server with the tools, resources and prompts that the official conformance suite wants of a server.
+"""An upstream server with the tools, resources and prompts that the official conformance suite requires of a server.
 
-It speaks both eras over standard streams, and answers each request in a thread. `--legacy` leaves the newest era out,
+It supports all protocol eras over stdio, and answers each request in a thread. `--legacy` disables the newest era,
 `--modern` the older ones.
 """
 
@@ -50,7 +50,7 @@ def notify(method, params=None):
 
 
 def ask(method, params):
-    """A request to the client, as the older eras have them."""
+    """Sends a request to the client, which only the older eras permit, and returns the response."""
     number = f"ask-{next(ids)}"
     answered = waiting[number] = {"event": threading.Event()}
     send({"id": number, "method": method, "params": params})
@@ -88,13 +88,13 @@ def required(requests, state=None):
     return result if state is None else result | {"requestState": state}
 
 
-def sealed(state):
+def sign_state(state):
     return f"{state}.{hashlib.sha256(f'not a secret: {state}'.encode()).hexdigest()[:16]}"
 
 
-def opened(state):
+def verify_state(state):
     inner = (state or "").rsplit(".", 1)[0]
-    if state != sealed(inner):
+    if state != sign_state(inner):
         raise Fault(-32602, "requestState is not what it was")
     return inner
 
@@ -108,8 +108,8 @@ def capabilities(params):
     return params.get("_meta", {}).get(META + "clientCapabilities", {})
 
 
-def asked(params, request, complete):
-    """One question to a person or a model, in the way of the client's era."""
+def ask_once(params, request, complete):
+    """Asks the user or the model one question, in the way of the client's protocol era."""
     if MODERN == version(params):
         answer = responses(params).get("answer")
         if answer is None:
@@ -123,7 +123,7 @@ def version(params):
     return params.get("_meta", {}).get(META + "protocolVersion", LEGACY)
 
 
-def elicited(answer):
+def describe_elicitation(answer):
     return f"action={answer.get('action')}, content={json.dumps(answer.get('content', {}))}"
 
 
@@ -144,16 +144,16 @@ def progress_tool(params):
     return {"content": [text("done")]}
 
 
-def sampled(params):
+def sampling_tool(params):
     prompt = params.get("arguments", {}).get("prompt", "")
-    return asked(params, sampling(prompt), lambda answer: f"LLM response: {answer['content']['text']}")
+    return ask_once(params, sampling(prompt), lambda answer: f"LLM response: {answer['content']['text']}")
 
 
 def elicitation(params):
     words = {"type": "string", "description": "User's response"}
     email = {"type": "string", "description": "User's email address"}
     request = form(params.get("arguments", {}).get("message", "?"), {"username": words, "email": email})
-    return asked(params, request, lambda answer: f"User response: {elicited(answer)}")
+    return ask_once(params, request, lambda answer: f"User response: {describe_elicitation(answer)}")
 
 
 def defaults(params):
@@ -165,7 +165,7 @@ def defaults(params):
         "verified": {"type": "boolean", "default": True},
     }
     request = form("Please review", properties, ["name"])
-    return asked(params, request, lambda answer: f"Elicitation completed: {elicited(answer)}")
+    return ask_once(params, request, lambda answer: f"Elicitation completed: {describe_elicitation(answer)}")
 
 
 def enums(params):
@@ -187,7 +187,7 @@ def enums(params):
         },
     }
     request = form("Please choose", properties, [])
-    return asked(params, request, lambda answer: f"Elicitation completed: {elicited(answer)}")
+    return ask_once(params, request, lambda answer: f"Elicitation completed: {describe_elicitation(answer)}")
 
 
 def input_elicitation(params):
@@ -213,25 +213,25 @@ def input_roots(params):
 
 def input_state(params):
     if "requestState" not in params:
-        return required({"confirm": CONFIRM}, sealed("waiting"))
-    opened(params["requestState"])
+        return required({"confirm": CONFIRM}, sign_state("waiting"))
+    verify_state(params["requestState"])
     return {"content": [text("state-ok")]}
 
 
 def input_multiple(params):
     wanted = {"user_name": NAME, "greeting": sampling("Generate a greeting", 50), "client_roots": ROOTS}
     if not set(wanted) <= set(responses(params)):
-        return required(wanted, sealed("several"))
-    opened(params.get("requestState"))
+        return required(wanted, sign_state("several"))
+    verify_state(params.get("requestState"))
     return {"content": [text("all there")]}
 
 
 def input_rounds(params):
     if "requestState" not in params:
-        return required({"step1": form("Step 1: What is your name?", {"name": {"type": "string"}})}, sealed("1"))
-    if opened(params["requestState"]) == "1":
+        return required({"step1": form("Step 1: What is your name?", {"name": {"type": "string"}})}, sign_state("1"))
+    if verify_state(params["requestState"]) == "1":
         color = form("Step 2: What is your favorite color?", {"color": {"type": "string"}})
-        return required({"step2": color}, sealed("2"))
+        return required({"step2": color}, sign_state("2"))
     return {"content": [text("both steps are done")]}
 
 
@@ -255,13 +255,13 @@ def missing_capability(params):
 def trigger(kind):
     def change(_params):
         added[kind] += 1
-        changed(kind)
+        notify_list_changed(kind)
         return {"content": [text(f"{kind} have changed")]}
 
     return change
 
 
-def changed(kind):
+def notify_list_changed(kind):
     for number, filtered in list(listeners.items()):
         if filtered.get(f"{kind}ListChanged"):
             notify(f"notifications/{kind}/list_changed", {"_meta": {META + "subscriptionId": number}})
@@ -274,7 +274,7 @@ def failing(_params):
 
 
 def strange(_params):
-    """What no library knows."""
+    """Returns content of unknown types."""
     return {
         "content": [
             {"type": "hologram", "voxels": [1.0, 2e3], "_meta": {"a": None}},
@@ -286,7 +286,7 @@ def strange(_params):
     }
 
 
-def updated(params):
+def update_resource(params):
     uri = params.get("arguments", {}).get("uri", "test://watched-resource")
     for number, filtered in list(listeners.items()):
         if uri in filtered.get("resourceSubscriptions", []):
@@ -353,7 +353,7 @@ TOOLS = {
     "test_logging_tool": (logging_tool, None),
     "test_error_handling": (failing, None),
     "test_tool_with_progress": (progress_tool, None),
-    "test_sampling": (sampled, words("prompt")),
+    "test_sampling": (sampling_tool, words("prompt")),
     "test_elicitation": (elicitation, words("message")),
     "test_elicitation_sep1034_defaults": (defaults, None),
     "test_elicitation_sep1330_enums": (enums, None),
@@ -371,7 +371,7 @@ TOOLS = {
     "test_input_required_result_capabilities": (input_capabilities, None),
     "json_schema_2020_12_tool": (fixed(text("done")), SCHEMA_2020),
     "strange_result": (strange, None),
-    "update_resource": (updated, {"type": "object", "properties": {"uri": {"type": "string"}}}),
+    "update_resource": (update_resource, {"type": "object", "properties": {"uri": {"type": "string"}}}),
 }
 
 
@@ -434,7 +434,7 @@ def prompts():
     return listed + [prompt(f"added_{number}", []) for number in range(added["prompts"])]
 
 
-def got(params):
+def get_prompt(params):
     def user(content):
         return {"role": "user", "content": content}
 
@@ -442,8 +442,8 @@ def got(params):
     if name == "test_simple_prompt":
         return {"messages": [user(text("This is a simple prompt for testing."))], "future": [None, 1.0]}
     if name == "test_prompt_with_arguments":
-        told = f"Prompt with arguments: arg1='{given.get('arg1')}', arg2='{given.get('arg2')}'"
-        return {"messages": [user(text(told))]}
+        message = f"Prompt with arguments: arg1='{given.get('arg1')}', arg2='{given.get('arg2')}'"
+        return {"messages": [user(text(message))]}
     if name == "test_prompt_with_embedded_resource":
         uri = given.get("resourceUri")
         resource = {"uri": uri, "mimeType": "text/plain", "text": "Embedded resource content for testing."}
@@ -460,7 +460,7 @@ def got(params):
     raise Fault(-32602, f"Unknown prompt: {name}")
 
 
-def called(params):
+def call_tool(params):
     name = params["name"]
     if name in TOOLS:
         return TOOLS[name][0](params)
@@ -479,7 +479,7 @@ def unfollow(params):
     return {}
 
 
-def completed(params):
+def complete_argument(params):
     start = params["argument"]["value"]
     values = [value for value in ("paris", "park", "party") if value.startswith(start)]
     return {"completion": {"values": values, "total": len(values), "hasMore": False}}
@@ -487,7 +487,7 @@ def completed(params):
 
 METHODS = {
     "tools/list": lambda _params: {"tools": tools()},
-    "tools/call": called,
+    "tools/call": call_tool,
     "resources/list": lambda _params: {"resources": resources()},
     "resources/templates/list": lambda _params: {
         "resourceTemplates": [
@@ -503,8 +503,8 @@ METHODS = {
     "resources/subscribe": follow,
     "resources/unsubscribe": unfollow,
     "prompts/list": lambda _params: {"prompts": prompts()},
-    "prompts/get": got,
-    "completion/complete": completed,
+    "prompts/get": get_prompt,
+    "completion/complete": complete_argument,
     "ping": lambda _params: {},
 }
 CACHEABLE = {"tools/list", "resources/list", "resources/templates/list", "resources/read", "prompts/list"}

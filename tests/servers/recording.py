@@ -1,6 +1,6 @@
-"""Stands before an MCP server over standard input and output and writes down what passes. Usage: recording.py FILE COMMAND...
+"""A proxy before an MCP server over stdio that records all messages. Usage: recording.py FILE COMMAND...
 
-FILE gets a line of JSON for each message: {"to": "server" | "client", "message": ...}, in the order in which they came by.
+FILE gets a line of JSON for each message in order: {"to": "server" | "client", "message": ...}.
 """
 
 import subprocess

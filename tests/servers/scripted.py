@@ -1,12 +1,12 @@
-"""An MCP server over standard input and output that does what a file tells it: its tools are whatever the file holds when
-they are listed, and some of them misbehave when they are called. Usage: scripted.py DIRECTORY [FLAG]...
+"""An MCP server over stdio that is controlled by files: `tools/list` returns the current tools of a file, and some tools
+misbehave when they are called. Usage: scripted.py DIRECTORY [FLAG]...
 
 DIRECTORY/tools.json  the tools, as `tools/list` gives them; `echo` alone if there is none
 DIRECTORY/starts      a line is added for each start, with the process's id
 DIRECTORY/listings    a line is added for each `tools/list`
-DIRECTORY/calls       a line is added for each call, with its tool and when it came
-DIRECTORY/errors      a line is added for each error with which a request of the server is answered
-DIRECTORY/open        with --waits: only once this is there is anything answered
+DIRECTORY/calls       a line is added for each call, with its tool and time
+DIRECTORY/errors      a line is added for each error response to a request of the server
+DIRECTORY/open        with --waits the server answers nothing until this file exists
 """
 
 import json
@@ -24,7 +24,7 @@ SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 writing = threading.Lock()
 
 
-# What every result of the newest era says.
+# Fields of every result of the newest era.
 READ = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
@@ -54,7 +54,7 @@ def note(name, line):
         file.write(line + "\n")
 
 
-# The request that asked to be told of changes, in the era in which that must be asked for.
+# Id of the `subscriptions/listen` request, without which the newest era has no change notifications.
 subscribed = None
 
 
@@ -77,7 +77,7 @@ def call(identity, name, arguments, token):
             os.kill(os.getpid(), signal.SIGKILL)
         case "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
-            time.sleep(3600)  # It may take a moment.
+            time.sleep(3600)  # Waits for the signal to arrive.
         case "garbage":
             write("\x00\xff\x1b]0;title\x07 {not json\n" * arguments.get("lines", 1))
             return text("after the garbage")
@@ -156,7 +156,7 @@ def many_lines(line, count):
 
 
 def write_large(identity, size, data=""):
-    """Without ever having it in memory at once."""
+    """Writes a large result in parts, without holding all of it in memory."""
     with writing:
         sys.stdout.write('{"jsonrpc": "2.0", "result": {' + data + '"content": [{"type": "text", "text": "')
         for _ in range(size // 65536):
@@ -197,7 +197,7 @@ def answer(message):
 
 
 def newest(message):
-    """What only the newest era has; whether the message was that."""
+    """Handles messages that only the newest era has. Returns whether the message was one of them."""
     global subscribed
     if message.get("method") == "server/discover":
         capabilities = {"tools": {"listChanged": True}}

@@ -1,5 +1,5 @@
-"""An MCP server over standard input and output that answers as trackers of issues do: typed arguments, nested results, text that is
-JSON, text that is none, and calls that fail. What it answers depends on the arguments alone. `--broken` ends it at once."""
+"""An MCP server over stdio that imitates an issue tracker: typed arguments, nested results, JSON as text, plain text, and
+failing calls. Results depend only on the arguments. With `--broken` the server exits at its start."""
 
 import json
 import os

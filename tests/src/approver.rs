@@ -1,4 +1,4 @@
-//! Somebody at `lockhouse approvals --json`.
+//! An approver: a running `lockhouse approvals --json` whose questions a test answers.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,9 +9,10 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use crate::Lockhouse;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The process, and what it says. It is killed when this is dropped.
+/// A running `lockhouse approvals --json` process with its standard input and output. Dropping this kills the
+/// process.
 #[derive(Debug)]
 pub struct Approver {
     _child: Child,
@@ -20,10 +21,10 @@ pub struct Approver {
 }
 
 impl Approver {
-    /// Starts it, for the supervisors of this Lockhouse.
+    /// Starts `lockhouse approvals --json` for the supervisors that use this test's state directory.
     ///
     /// # Panics
-    /// If it does not start.
+    /// If the process cannot be started.
     #[must_use]
     pub fn start(lockhouse: &Lockhouse) -> Self {
         let mut command = tokio::process::Command::from(lockhouse.command(&["approvals", "--json"]));
@@ -34,17 +35,17 @@ impl Approver {
         Self { _child: child, lines: BufReader::new(stdout).lines(), stdin }
     }
 
-    /// Starts it, and waits until a supervisor knows of it.
-    pub async fn watching(lockhouse: &Lockhouse) -> Self {
+    /// Starts `lockhouse approvals --json` and waits until a supervisor has accepted it as an approver.
+    pub async fn connected(lockhouse: &Lockhouse) -> Self {
         let mut approver = Self::start(lockhouse);
         approver.next("watching").await;
         approver
     }
 
-    /// The next message that has this name.
+    /// Returns the next message that has the key `name`; skips other messages.
     ///
     /// # Panics
-    /// If there is none in time.
+    /// If no such message arrives within 20 seconds.
     pub async fn next(&mut self, name: &str) -> Value {
         let reading = async {
             loop {
@@ -55,21 +56,21 @@ impl Approver {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, reading).await.unwrap_or_else(|_| panic!("no {name}"))
+        tokio::time::timeout(MESSAGE_TIMEOUT, reading).await.unwrap_or_else(|_| panic!("no {name}"))
     }
 
-    /// Answers a question: `approve` or `decline`.
-    pub async fn answer(&mut self, asked: &Value, decision: &str, scope: &str) {
-        let (id, digest) = (&asked["ask"]["id"], &asked["ask"]["digest"]);
+    /// Answers an approval request. `decision` is `approve` or `decline`.
+    pub async fn answer(&mut self, question: &Value, decision: &str, scope: &str) {
+        let (id, digest) = (&question["ask"]["id"], &question["ask"]["digest"]);
         let answer = json!({"id": id, "digest": digest, "decision": decision, "scope": scope});
-        self.say(&json!({"supervisor": asked["supervisor"], "answer": answer})).await;
+        self.send_line(&json!({"supervisor": question["supervisor"], "answer": answer})).await;
     }
 
-    /// Writes any line.
+    /// Writes a raw JSON line to the standard input of the process.
     ///
     /// # Panics
-    /// If it does not read any more.
-    pub async fn say(&mut self, line: &Value) {
+    /// If the process has closed its standard input.
+    pub async fn send_line(&mut self, line: &Value) {
         self.stdin.write_all(format!("{line}\n").as_bytes()).await.expect("written");
         self.stdin.flush().await.expect("written");
     }

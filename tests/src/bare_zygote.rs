@@ -1,4 +1,5 @@
-//! A zygote without a supervisor: the test forks workers itself, so that nobody refuses one whose seal lacks a layer.
+//! A zygote without a supervisor. The test forks workers itself, because a supervisor refuses workers whose sandbox
+//! lacks a layer.
 
 use std::io::{IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -8,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lockhouse_protocol::zygote::ZYGOTE_FRAME_BYTES_MAX;
+use lockhouse_protocol::zygote_messages::ZYGOTE_FRAME_BYTES_MAX;
 use lockhouse_protocol::{
     ConversationLimits, ExecutionId, Exit, Finding, FrameDecoder, FromWorker, FromZygote, Job, Outcome,
     SandboxProfile, ToWorker, ToZygote, frame,
@@ -19,39 +20,40 @@ use nix::sys::socket::{
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 
-/// An attack that has not ended by then is killed.
+/// The time limit of an attack, after which its worker is killed.
 const ATTACK_SECONDS: i64 = 5;
-/// A megabyte of memory for an attack is plenty; more than this must not be given.
+/// The memory limit of a worker. Attacks need about a megabyte.
 const MEMORY_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A prepared zygote.
+/// A zygote process that has prepared its engine and accepts fork requests.
 #[derive(Debug)]
 pub struct BareZygote {
     socket: OwnedFd,
     child: Child,
     limits: ConversationLimits,
-    /// What it says of its protections.
+    /// The sandbox protections that the zygote reports about this host.
     pub findings: Vec<Finding>,
 }
 
-/// How a program ended.
+/// How a program in a worker ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The JSON of its value.
+    /// The program returned this value, as JSON.
     Value(String),
-    /// Its process ended.
-    Died(Exit),
-    /// It went on for too long.
-    Hung,
-    /// Something else, in words.
+    /// The worker process exited or was killed by a signal.
+    Exited(Exit),
+    /// The program exceeded its time limit.
+    TimedOut,
+    /// The worker sent an unexpected message, shown here for an assertion.
     Other(String),
 }
 
 impl BareZygote {
-    /// Starts a worker program with arguments and has it prepare; as another user, if root asks for that.
+    /// Starts a worker program as a zygote and waits until it is prepared. `user` starts the program under another
+    /// user id, which requires root.
     ///
     /// # Panics
-    /// If it does not get ready.
+    /// If the zygote cannot be started or does not report that it is prepared.
     #[must_use]
     pub fn start(program: &Path, arguments: &[&str], user: Option<u32>) -> Self {
         let kind = (AddressFamily::Unix, SockType::SeqPacket);
@@ -82,7 +84,7 @@ impl BareZygote {
         zygote
     }
 
-    /// Runs a program in a worker of its own, and waits until that has ended.
+    /// Runs a program in a newly forked worker and waits for the worker's exit.
     ///
     /// # Panics
     /// If the zygote breaks the protocol.
@@ -94,13 +96,14 @@ impl BareZygote {
         channel.set_read_timeout(Some(Duration::from_secs(ATTACK_SECONDS as u64))).expect("a timeout");
         let ended = self.converse(&channel, code);
         drop(channel);
-        // One that has ended already has said so.
+        // The worker may have exited already.
         let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
         let (FromZygote::Exited { exit, .. }, _) = self.receive() else { panic!("no end") };
-        ended.unwrap_or(End::Died(exit))
+        ended.unwrap_or(End::Exited(exit))
     }
 
-    /// `None` when the channel closes before the last word.
+    /// Sends the code to the worker and waits for its outcome. Returns `None` when the channel closes before an
+    /// outcome.
     fn converse(&self, mut channel: &UnixStream, code: &str) -> Option<End> {
         let mut decoder = FrameDecoder::new(self.limits.frame_bytes);
         let mut buffer = [0; 4096];
@@ -127,7 +130,7 @@ impl BareZygote {
             match channel.read(&mut buffer) {
                 Ok(0) => return None,
                 Ok(count) => decoder.push(&buffer[..count]),
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Some(End::Hung),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Some(End::TimedOut),
                 Err(_) => return None,
             }
         }
@@ -150,7 +153,7 @@ impl BareZygote {
         let mut descriptors = Vec::new();
         for control in message.cmsgs().expect("control messages") {
             if let ControlMessageOwned::ScmRights(numbers) = control {
-                // SAFETY: the kernel has just made these for us.
+                // SAFETY: the kernel has just opened these descriptors for this process.
                 descriptors.extend(numbers.into_iter().map(|number| unsafe { OwnedFd::from_raw_fd(number) }));
             }
         }

@@ -1,15 +1,16 @@
-//! Hostile programs: one attack per file, with a header that says what must come of it.
+//! Hostile programs: one attack per file, with a header that states the expected outcome.
 //!
 //! The header is the comment lines at the top of the file, each `key: text`:
 //!
-//! - `attack`: what is tried, in words.
-//! - `outcome`: the statuses that are right, separated by `|`, then words that must be in the error's message. After
-//!   `ok` stands JSON instead, which must equal the value. Several lines of it are alternatives.
-//! - `control`: `outside` if the same file must succeed in a plain interpreter, so that nothing passes because
-//!   something was missing; `outside as root` if only root succeeds there; `none: REASON` if it cannot be tried.
-//! - `preload` (optional): modules that the administrator has loaded, separated by spaces.
-//! - `limits` (optional): keys of `[limits]` with their values, separated by commas. A program that states another
-//!   limit than its time runs alone, or beside few, since it uses that up.
+//! - `attack`: describes the attempt.
+//! - `outcome`: the accepted statuses, separated by `|`, then words that the error message must contain. After
+//!   `ok` follows JSON, which must equal the value. Several `outcome` lines are alternatives.
+//! - `control`: `outside` if the same file must succeed in a plain interpreter, so that the test does not pass
+//!   because something is missing; `outside as root` if only root succeeds there; `none: REASON` if it cannot be
+//!   tried.
+//! - `preload` (optional): modules that the administrator preloads, separated by spaces.
+//! - `limits` (optional): keys of `[limits]` with their values, separated by commas. A program that sets another
+//!   limit than its time exhausts that resource, so it runs alone or beside few others.
 
 use std::path::{Path, PathBuf};
 
@@ -17,55 +18,55 @@ use serde_json::Value;
 
 const STATUSES: [&str; 5] = ["ok", "error", "limit", "timeout", "killed"];
 
-/// One file.
+/// One hostile program with the expectations from its header.
 #[derive(Clone, Debug)]
 pub struct Attack {
-    /// The file's name without its ending.
+    /// The file name without its extension.
     pub name: String,
-    /// What is tried.
+    /// A description of the attempt.
     pub what: String,
-    /// What may come of it.
+    /// The accepted outcomes; one of them must occur.
     pub outcomes: Vec<Outcome>,
-    /// Whether it is tried outside as well.
+    /// Whether the program is also run in a plain interpreter, outside the sandbox.
     pub control: Control,
-    /// Modules that are loaded before the seal.
+    /// The modules that are preloaded before the sandbox is entered.
     pub preload: Vec<String>,
-    /// Lines of `[limits]`.
+    /// The lines of the configuration table `[limits]`.
     pub limits: Vec<String>,
-    /// The whole file.
+    /// The source code of the program, with its header.
     pub source: String,
 }
 
-/// The answers that are right.
+/// An accepted answer to a hostile program.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// `ok` with this value.
+    /// The status `ok` with this value.
     Value(Value),
-    /// One of the statuses, with words in the message.
+    /// One of these statuses, with these words in the error message.
     Failure {
-        /// Any of them.
+        /// The accepted statuses.
         statuses: Vec<String>,
-        /// Somewhere in the message.
+        /// The text that the error message must contain.
         words: String,
     },
 }
 
-/// The same program outside any sandbox.
+/// Whether a hostile program is also run outside the sandbox, where it must succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Must succeed.
+    /// The program must succeed.
     Outside,
-    /// Must succeed for root; not tried by anyone else.
+    /// The program must succeed for root, and is not run for other users.
     OutsideAsRoot,
-    /// Is not tried.
+    /// The program is not run outside the sandbox.
     None,
 }
 
 impl Attack {
-    /// Every attack of a language, in the order of their names.
+    /// Returns all attacks in a language, sorted by name.
     ///
     /// # Panics
-    /// If the folder is missing, or a file has no valid header: all such files are named.
+    /// If the folder is missing or a file has no valid header. The message names all such files.
     #[must_use]
     pub fn all(language: &str) -> Vec<Self> {
         let (folder, marker, ending) = match language {
@@ -124,13 +125,13 @@ impl Attack {
 }
 
 impl Attack {
-    /// Whether an answer is one of those that are right.
+    /// Whether an answer of `run_code` is one of the accepted outcomes.
     #[must_use]
     pub fn is_met_by(&self, answer: &Value) -> bool {
         self.outcomes.iter().any(|outcome| outcome.fits(answer))
     }
 
-    /// Whether it uses up no more than time, so that others can run beside it.
+    /// Whether the program exhausts nothing but its time limit, so that other programs can run beside it.
     #[must_use]
     pub fn is_harmless(&self) -> bool {
         self.limits.iter().all(|limit| limit.starts_with("timeout_seconds "))
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_read_whole_or_refused() {
+    fn an_invalid_attack_header_is_rejected() {
         let good = "# attack: a\n# outcome: error|killed no\n# control: none: b\n# limits: x = 1, y = 2\ncode\n# attack: c";
         let attack = parse(good).unwrap();
         assert_eq!((attack.what.as_str(), attack.limits.len()), ("a", 2));

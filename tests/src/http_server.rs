@@ -1,4 +1,4 @@
-//! A small HTTP server whose every answer the test gives itself, for what a server of a library would not do.
+//! A small HTTP server whose answers the test scripts, also answers that a server library cannot give.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -9,89 +9,89 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-const HANGS_AFTER: Duration = Duration::from_secs(60);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What was asked.
+/// A received HTTP request.
 #[derive(Clone, Debug)]
 pub struct HttpRequest {
-    /// `GET`, `POST` and so on.
+    /// The HTTP method, such as `GET`.
     pub method: String,
-    /// With the query.
+    /// The request target: path and query.
     pub path: String,
-    /// By name in lower case.
+    /// The headers, by name in lower case.
     pub headers: BTreeMap<String, String>,
-    /// As it came.
+    /// The body as text.
     pub body: String,
 }
 
-/// What is answered.
+/// A scripted HTTP answer.
 #[derive(Clone, Debug)]
 pub enum HttpAnswer {
-    /// Status, headers and body.
-    Whole(u16, Vec<(String, String)>, String),
-    /// The beginning of a stream of events, and then its end.
+    /// A complete answer: status, headers and body.
+    Full(u16, Vec<(String, String)>, String),
+    /// The beginning of an event stream, after which the connection is closed.
     CutOff(String),
-    /// Nothing, and the connection stays open.
-    Never,
+    /// No answer; the connection stays open.
+    NoAnswer,
 }
 
 impl HttpAnswer {
-    /// Without a body.
+    /// Creates an answer without a body.
     #[must_use]
     pub fn status(status: u16) -> Self {
-        Self::Whole(status, Vec::new(), String::new())
+        Self::Full(status, Vec::new(), String::new())
     }
 
-    /// A JSON body.
+    /// Creates an answer with a JSON body.
     #[must_use]
     pub fn json(status: u16, body: &Value) -> Self {
-        Self::Whole(status, vec![("Content-Type".into(), "application/json".into())], body.to_string())
+        Self::Full(status, vec![("Content-Type".into(), "application/json".into())], body.to_string())
     }
 
-    /// The messages as events.
+    /// Creates an answer that is an event stream of these messages.
     #[must_use]
     pub fn events(messages: &[Value]) -> Self {
         let events: String = messages.iter().map(|message| format!("data: {message}\n\n")).collect();
-        Self::Whole(200, vec![("Content-Type".into(), "text/event-stream".into())], events)
+        Self::Full(200, vec![("Content-Type".into(), "text/event-stream".into())], events)
     }
 
-    /// With one more header.
+    /// Adds a header to the answer.
     ///
     /// # Panics
-    /// If there is no head to add to.
+    /// If the answer is not a complete one and so has no headers.
     #[must_use]
     pub fn with(self, name: &str, value: &str) -> Self {
         match self {
-            Self::Whole(status, mut headers, body) => {
+            Self::Full(status, mut headers, body) => {
                 headers.push((name.to_owned(), value.to_owned()));
-                Self::Whole(status, headers, body)
+                Self::Full(status, headers, body)
             }
-            Self::CutOff(_) | Self::Never => panic!("{self:?} has no headers"),
+            Self::CutOff(_) | Self::NoAnswer => panic!("{self:?} has no headers"),
         }
     }
 }
 
 impl HttpRequest {
-    /// The body as JSON, `null` if it is none.
+    /// Returns the body as JSON, or `null` if the body is not JSON.
     #[must_use]
     pub fn message(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 
-    /// The JSON-RPC method.
+    /// Returns the JSON-RPC method of the request.
     #[must_use]
     pub fn rpc(&self) -> String {
         self.message()["method"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// A result for this request.
+    /// Creates the JSON-RPC answer to this request, with this result.
     #[must_use]
     pub fn result(&self, result: &Value) -> Value {
         json!({"jsonrpc": "2.0", "id": self.message()["id"], "result": result})
     }
 
-    /// As an MCP server of protocol 2026-07-28, or of 2025-06-18 with `is_older`, that has one tool, `look`. `None` for
-    /// calls of it.
+    /// Answers as an MCP server with one tool, `look`, of protocol version 2026-07-28, or of 2025-06-18 if
+    /// `is_older`. Returns `None` for `tools/call`, which the test answers.
     #[must_use]
     pub fn as_mcp(&self, is_older: bool) -> Option<HttpAnswer> {
         let us = json!({"name": "fixture", "version": "1"});
@@ -121,7 +121,7 @@ impl HttpRequest {
     }
 }
 
-/// A server on a free port of 127.0.0.1, until the end of the test's process.
+/// A scripted HTTP server on a free port of 127.0.0.1, which runs until the test process exits.
 #[derive(Clone, Debug)]
 pub struct HttpServer {
     port: u16,
@@ -129,18 +129,18 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Starts it.
+    /// Starts the server.
     ///
     /// # Panics
-    /// If there is no port.
+    /// If no port can be bound.
     pub fn start(answer: impl Fn(&HttpRequest) -> HttpAnswer + Send + Sync + 'static) -> Self {
         Self::start_knowing(|_| answer)
     }
 
-    /// Starts it with an answer that knows the server's own URL.
+    /// Starts the server with an answer function that is made from the server's own URL.
     ///
     /// # Panics
-    /// If there is no port.
+    /// If no port can be bound.
     pub fn start_knowing<A>(answer: impl FnOnce(String) -> A) -> Self
     where
         A: Fn(&HttpRequest) -> HttpAnswer + Send + Sync + 'static,
@@ -159,27 +159,27 @@ impl HttpServer {
         server
     }
 
-    /// The URL of a path.
+    /// Returns the URL of a path on this server.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// What has been asked so far.
+    /// Returns the requests that were received so far.
     #[must_use]
     pub fn requests(&self) -> Vec<HttpRequest> {
         self.requests.lock().clone()
     }
 
-    /// Asks any server of this host as a browser does: status, headers and body.
+    /// Sends a GET request to a server on this host as a browser does, and returns status, headers and body.
     ///
     /// # Panics
-    /// If there is no answer.
+    /// If the server does not answer.
     #[must_use]
     pub fn browse(url: &str) -> HttpRequest {
         let (host, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a URL");
         let mut stream = TcpStream::connect(host).expect("a connection");
-        stream.set_read_timeout(Some(HANGS_AFTER)).expect("a timeout");
+        stream.set_read_timeout(Some(RESPONSE_TIMEOUT)).expect("a timeout");
         let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("a request");
         let mut reader = BufReader::new(stream);
@@ -198,7 +198,7 @@ fn serve(
     while let Ok(request) = read(&mut reader) {
         requests.lock().push(request.clone());
         match answer(&request) {
-            HttpAnswer::Whole(status, headers, body) => {
+            HttpAnswer::Full(status, headers, body) => {
                 let headers: String =
                     headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
                 let head = format!("HTTP/1.1 {status} X\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
@@ -209,13 +209,13 @@ fn serve(
                 stream.write_all(format!("{head}{beginning}").as_bytes())?;
                 return stream.shutdown(std::net::Shutdown::Both);
             }
-            HttpAnswer::Never => std::thread::sleep(HANGS_AFTER),
+            HttpAnswer::NoAnswer => std::thread::sleep(RESPONSE_TIMEOUT),
         }
     }
     Ok(())
 }
 
-/// One request, or answer: the parts of its first line are `method` and `path` then.
+/// Reads an HTTP request or answer. For an answer, `method` and `path` contain the first parts of the status line.
 fn read(reader: &mut impl BufRead) -> std::io::Result<HttpRequest> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {

@@ -1,4 +1,4 @@
-//! An authorization server that says and signs what the test wants.
+//! An OAuth authorization server whose tokens and published keys the test chooses.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::{HttpAnswer, HttpServer};
 
-/// Bytes of PKCS #8 before the RSA key that it holds.
+/// The number of bytes in a PKCS #8 document before the RSA key itself.
 const RSA_BEGINS: usize = 26;
 
-/// A key pair with a name.
+/// A key pair with a key id, which signs tokens.
 #[derive(Clone)]
 pub struct Signer {
     id: String,
@@ -27,10 +27,10 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// Of an elliptic curve.
+    /// Creates an ES256 key pair (elliptic curve P-256).
     ///
     /// # Panics
-    /// If there is no randomness.
+    /// If the system has no randomness.
     #[must_use]
     pub fn es256(id: &str) -> Self {
         let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
@@ -38,10 +38,10 @@ impl Signer {
         Self { id: id.to_owned(), algorithm: Algorithm::ES256, key }
     }
 
-    /// Of RSA.
+    /// Creates an RS256 key pair (RSA).
     ///
     /// # Panics
-    /// If there is no randomness.
+    /// If the system has no randomness.
     #[must_use]
     pub fn rs256(id: &str) -> Self {
         let keys = RsaKeys::generate(KeySize::Rsa2048).expect("a key");
@@ -50,10 +50,10 @@ impl Signer {
         Self { id: id.to_owned(), algorithm: Algorithm::RS256, key }
     }
 
-    /// The public key, as a server publishes it.
+    /// Returns the public key as a JSON Web Key.
     ///
     /// # Panics
-    /// If it is none.
+    /// If the key pair is invalid.
     #[must_use]
     pub fn public(&self) -> Value {
         let mut key = Jwk::from_encoding_key(&self.key, self.algorithm).expect("a public key");
@@ -61,20 +61,20 @@ impl Signer {
         serde_json::to_value(key).expect("JSON")
     }
 
-    /// A token that says this.
+    /// Signs a JSON Web Token with these claims.
     ///
     /// # Panics
-    /// If it cannot be signed.
+    /// If signing fails.
     #[must_use]
     pub fn sign(&self, claims: &Value) -> String {
         let header = Header { kid: Some(self.id.clone()), ..Header::new(self.algorithm) };
         encode(&header, claims, &self.key).expect("a token")
     }
 
-    /// A token that says this, and in its header `typ`.
+    /// Signs a JSON Web Token with these claims and this `typ` in its header.
     ///
     /// # Panics
-    /// If it cannot be signed.
+    /// If signing fails.
     #[must_use]
     pub fn sign_as(&self, typ: &str, claims: &Value) -> String {
         let header =
@@ -82,10 +82,11 @@ impl Signer {
         encode(&header, claims, &self.key).expect("a token")
     }
 
-    /// A token that says this, signed by HMAC with the text of the public key: who mistakes one for the other accepts it.
+    /// Creates a token signed by HMAC with the text of the public key as its secret. A verifier that trusts the
+    /// algorithm in the token's header accepts this token.
     ///
     /// # Panics
-    /// If it cannot be signed.
+    /// If signing fails.
     #[must_use]
     pub fn sign_with_the_public_key(&self, claims: &Value) -> String {
         let header = Header { kid: Some(self.id.clone()), ..Header::new(Algorithm::HS256) };
@@ -95,13 +96,13 @@ impl Signer {
     }
 }
 
-/// Base64 of the other alphabet.
+/// Converts base64url text to standard base64.
 fn standard(text: &str) -> String {
     let padding = "=".repeat((4 - text.len() % 4) % 4);
     text.replace('-', "+").replace('_', "/") + &padding
 }
 
-/// An authorization server on this machine.
+/// An OAuth authorization server on this machine.
 #[derive(Clone)]
 pub struct Issuer {
     server: HttpServer,
@@ -110,10 +111,10 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// Starts it, with these keys.
+    /// Starts the authorization server, which publishes the public keys of these signers.
     ///
     /// # Panics
-    /// If there is no port.
+    /// If no port can be bound.
     #[must_use]
     pub fn start(signers: &[&Signer]) -> Self {
         let keys = Arc::new(Mutex::new(signers.iter().map(|signer| signer.public()).collect::<Vec<_>>()));
@@ -137,19 +138,19 @@ impl Issuer {
         Self { server, keys, instead }
     }
 
-    /// As tokens say it.
+    /// Returns the issuer URL, which tokens have as their `iss` claim.
     #[must_use]
     pub fn name(&self) -> String {
         self.server.url("")
     }
 
-    /// How often its keys were asked for.
+    /// Returns the number of requests for the published keys.
     #[must_use]
-    pub fn asked(&self) -> usize {
+    pub fn key_requests(&self) -> usize {
         self.server.requests().iter().filter(|request| request.path == "/jwks").count()
     }
 
-    /// Publishes these keys from now on.
+    /// Replaces the published keys.
     ///
     /// # Panics
     /// Never.
@@ -157,15 +158,15 @@ impl Issuer {
         *self.keys.lock() = signers.iter().map(|signer| signer.public()).collect();
     }
 
-    /// Answers this instead of keys.
+    /// Makes the server give this answer instead of its keys; `None` restores the keys.
     ///
     /// # Panics
     /// Never.
-    pub fn breaks(&self, answer: Option<HttpAnswer>) {
+    pub fn fail_with(&self, answer: Option<HttpAnswer>) {
         *self.instead.lock() = answer;
     }
 
-    /// What a good token says of somebody: for `audience`, and for five minutes.
+    /// Returns the claims of a valid access token for `subject` and `audience`, which expires in five minutes.
     #[must_use]
     pub fn claims(&self, subject: &str, audience: &str, scope: &str) -> Value {
         let now = now();
@@ -175,7 +176,7 @@ impl Issuer {
     }
 }
 
-/// Seconds since 1970.
+/// Returns the current time in seconds since 1970.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs()
 }

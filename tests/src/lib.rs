@@ -1,38 +1,40 @@
-//! The harness of the black-box tests: the built `lockhouse` in a directory of its own, met as a person or an AI
-//! client meets it.
+//! The harness of the black-box tests: starts the built `lockhouse` in a temporary directory and talks to it as a
+//! user or an AI client does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on should end loudly.
 
 mod approver;
 mod bare_zygote;
-mod door;
-mod finished;
+mod build_products;
+mod case_table;
+mod client_user;
+mod command_output;
+mod daemon;
 mod hostile;
 mod http_server;
 mod issuer;
 mod lockhouse;
-mod native;
-mod person;
+mod native_attacks;
 mod processes;
-mod questions;
+mod search_questions;
 mod session;
-mod table;
 mod tokens;
 
 pub use approver::Approver;
 pub use bare_zygote::{BareZygote, End};
-pub use door::{ALL_VERSIONS, Door, Events, LATEST_VERSION, Reply, Visitor, read_to_end};
-pub use finished::Finished;
+pub use build_products::{fixture_server, target_directory};
+pub use case_table::{Table, ensure, equal};
+pub use client_user::{ClientUser, UserReply};
+pub use command_output::CommandOutput;
+pub use daemon::{ALL_VERSIONS, Daemon, Events, HttpClient, LATEST_VERSION, Reply, read_to_end};
 pub use hostile::{Attack, Control, Outcome};
 pub use http_server::{HttpAnswer, HttpRequest, HttpServer};
 pub use issuer::{Issuer, Signer};
-pub use lockhouse::{Lockhouse, fixture_server, target_directory};
-pub use native::{NativeAttack, layers_in_words, native_attacks, native_worker};
-pub use person::{Person, Says};
+pub use lockhouse::Lockhouse;
+pub use native_attacks::{NativeAttack, layers_in_words, native_attacks, native_worker};
 pub use processes::{Process, children, descendants, is_alive, kill, wait_until};
-pub use questions::{Figures, Question, catalogues, questions};
+pub use search_questions::{Figures, Question, catalogues, questions};
 pub use session::{Ended, Session, structured};
-pub use table::{Table, ensure, equal};
 pub use tokens::tokens;
 
-/// Both languages, as `--language` and `run_code` take them.
+/// Both languages, as `--language` and `run_code` accept them.
 pub const LANGUAGES: [&str; 2] = ["python", "typescript"];

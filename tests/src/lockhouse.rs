@@ -1,4 +1,4 @@
-//! The program under test and the files around it.
+//! The program under test with its configuration files in a temporary directory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,12 +6,12 @@ use std::process::Command;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use crate::{Finished, Session};
+use crate::{CommandOutput, Session, build_products, fixture_server};
 
-/// A policy under which the server `fixture` may be asked for everything.
+/// A policy that allows all tools of the server `fixture`.
 const ALLOW_ALL: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n";
 
-/// `lockhouse` with a home directory, configuration, policy and servers of its own.
+/// The program `lockhouse` with a home directory, configuration, policy and servers file of its own.
 #[derive(Debug)]
 pub struct Lockhouse {
     directory: TempDir,
@@ -26,15 +26,13 @@ impl Default for Lockhouse {
 }
 
 impl Lockhouse {
-    /// Without configuration, policy or servers.
+    /// Creates a test directory without configuration, policy or servers.
     ///
     /// # Panics
-    /// If the temporary directory or the program is missing.
+    /// If the program is missing or older than its sources, or no temporary directory can be created.
     #[must_use]
     pub fn new() -> Self {
-        let built = || target_directory().join("lockhouse");
-        let program = std::env::var_os("LOCKHOUSE_BIN").map_or_else(built, PathBuf::from);
-        assert!(program.is_file(), "{} is missing: build the workspace first", program.display());
+        let program = build_products::lockhouse();
         let directory = tempfile::Builder::new().prefix("lockhouse-test-").tempdir().expect("a directory");
         for below in ["home", "run", "config/lockhouse"] {
             std::fs::create_dir_all(directory.path().join(below)).expect("a directory");
@@ -42,42 +40,43 @@ impl Lockhouse {
         Self { directory, program, servers: Map::new() }
     }
 
-    /// With the fixture server as `fixture`, and a policy that allows all of it.
+    /// Creates a test directory with the fixture server as `fixture`, and a policy that allows all of its tools.
     #[must_use]
     pub fn with_fixture() -> Self {
         Self::new().server("fixture", &[]).policy(ALLOW_ALL)
     }
 
-    /// Writes the configuration.
+    /// Writes the configuration file.
     #[must_use]
     pub fn config(self, text: &str) -> Self {
         self.file("config/lockhouse/config.toml", text);
         self
     }
 
-    /// Writes the policy.
+    /// Writes the policy file.
     #[must_use]
     pub fn policy(self, text: &str) -> Self {
         self.file("config/lockhouse/policy.toml", text);
         self
     }
 
-    /// Adds the fixture server under a name, with its flags.
+    /// Adds the fixture server under this name, started with these flags, to the servers file.
     #[must_use]
     pub fn server(self, name: &str, flags: &[&str]) -> Self {
         let entry = json!({"command": fixture_server(), "args": flags});
         self.servers_entry(name, entry)
     }
 
-    /// With servers of `tests/servers/canned.py` whose results have a form, and a policy that allows all of them.
+    /// Creates a test directory with canned servers of `tests/servers/canned.py`, whose results have this form, and
+    /// a policy that allows all of their tools.
     #[must_use]
     pub fn with_canned(servers: &[&str], form: &str) -> Self {
         let lockhouse = Self::new();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/canned.py");
-        let place = lockhouse.path("");
+        let location = lockhouse.path("");
         let (mut config, mut policy) = (String::new(), "version = 1\n".to_owned());
         for server in servers {
-            let arguments = json!([script, server, place, form]);
+            let arguments = json!([script, server, location, form]);
             let decode = if form == "text" { "decode = \"json\"\n" } else { "" };
             config += &format!("[servers.{server}]\ncommand = \"python3\"\nargs = {arguments}\n{decode}");
             policy += &format!("[servers.{server}]\nallow = [\"*\"]\n");
@@ -85,17 +84,17 @@ impl Lockhouse {
         lockhouse.config(&config).policy(&policy)
     }
 
-    /// What canned servers were asked so far: server, tool and arguments.
+    /// Returns the calls that canned servers have received so far: server, tool and arguments.
     ///
     /// # Panics
-    /// If a line is not JSON.
+    /// If a recorded line is not JSON.
     #[must_use]
     pub fn calls(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.path("calls")).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("a call")).collect()
     }
 
-    /// Adds any entry to the servers file.
+    /// Adds an entry to the servers file.
     #[must_use]
     pub fn servers_entry(mut self, name: &str, entry: Value) -> Self {
         self.servers.insert(name.to_owned(), entry);
@@ -103,10 +102,10 @@ impl Lockhouse {
         self
     }
 
-    /// Writes any file below the directory of this test, and gives its path.
+    /// Writes a file below the directory of this test, and returns its path.
     ///
     /// # Panics
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
@@ -114,19 +113,19 @@ impl Lockhouse {
         path
     }
 
-    /// The program under test.
+    /// Returns the path of the program under test.
     #[must_use]
     pub fn program(&self) -> &Path {
         &self.program
     }
 
-    /// A path below the directory of this test.
+    /// Returns a path below the directory of this test.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// The command, with an environment of its own and the files named.
+    /// Creates a command of the program under test, with a clean environment that names this test's files.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
@@ -147,31 +146,31 @@ impl Lockhouse {
         command
     }
 
-    /// Runs a command to its end.
+    /// Runs a command until it exits.
     #[must_use]
-    pub fn run(&self, arguments: &[&str]) -> Finished {
+    pub fn run(&self, arguments: &[&str]) -> CommandOutput {
         self.run_with_input(arguments, b"")
     }
 
-    /// Runs a command to its end, with standard input.
+    /// Runs a command until it exits, with this standard input.
     #[must_use]
-    pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Finished {
-        let finished = Finished::of(&mut self.command(arguments), input);
-        Finished { directory: self.directory.path().display().to_string(), ..finished }
+    pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> CommandOutput {
+        let finished = CommandOutput::run(&mut self.command(arguments), input);
+        CommandOutput { directory: self.directory.path().display().to_string(), ..finished }
     }
 
-    /// The answer of `lockhouse run --json` to a program.
+    /// Runs code with `lockhouse run --json` and returns the answer.
     #[must_use]
     pub fn answer(&self, language: &str, code: &str) -> Value {
         self.run_with_input(&["run", "-", "--language", language, "--json"], code.as_bytes()).json()
     }
 
-    /// Starts `lockhouse serve` and connects to it.
+    /// Starts `lockhouse serve` and connects to it as an AI client.
     pub async fn serve(&self) -> Session {
         Session::connect(self.command(&["serve"]), Session::latest()).await
     }
 
-    /// The audit records of calls and of questions, in the order of time.
+    /// Returns the audit records of calls and of approvals, ordered by time.
     ///
     /// # Panics
     /// If a record is not JSON.
@@ -183,7 +182,7 @@ impl Lockhouse {
         records
     }
 
-    /// Every audit record, in the order of time.
+    /// Returns all audit records, ordered by time.
     ///
     /// # Panics
     /// If a record is not JSON.
@@ -198,10 +197,10 @@ impl Lockhouse {
         records
     }
 
-    /// The files with audit records, in the order of their names.
+    /// Returns the paths of the audit log's segment files, sorted by name.
     ///
     /// # Panics
-    /// If the directory cannot be read.
+    /// If the audit directory cannot be read.
     #[must_use]
     pub fn segments(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(self.audit_directory()) else { return Vec::new() };
@@ -213,31 +212,9 @@ impl Lockhouse {
         paths
     }
 
-    /// Where the audit log is kept.
+    /// Returns the directory of the audit log.
     #[must_use]
     pub fn audit_directory(&self) -> PathBuf {
         self.path("state/lockhouse/audit")
     }
-}
-
-/// The test upstream server.
-///
-/// # Panics
-/// If it is not built.
-#[must_use]
-pub fn fixture_server() -> PathBuf {
-    let path = target_directory().join("fixture-server");
-    assert!(path.is_file(), "{} is missing", path.display());
-    path
-}
-
-/// Where cargo puts programs: tests run in `deps` below it.
-///
-/// # Panics
-/// If the test is nowhere.
-#[must_use]
-pub fn target_directory() -> PathBuf {
-    let test = std::env::current_exe().expect("the test's own path");
-    let parents = test.ancestors().skip(1).find(|directory| !directory.ends_with("deps"));
-    parents.map(Path::to_owned).expect("the target directory")
 }

@@ -1,4 +1,4 @@
-//! What the kernel says about processes.
+//! Information about processes from `/proc`, and waiting for conditions.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -6,28 +6,28 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
-/// A condition that does not hold after so long will not hold.
-const GIVE_UP_AFTER: Duration = Duration::from_secs(20);
-const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(5);
+/// The timeout of [`wait_until`].
+const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A running process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// The process id.
     pub pid: u32,
-    /// Its parent's number.
+    /// The process id of the parent.
     pub parent: u32,
-    /// Its command line, words separated by spaces.
+    /// The command line, with arguments separated by spaces.
     pub command: String,
 }
 
-/// Processes whose parent is `parent`, without those that have ended and only wait to be reaped.
+/// Returns the processes whose parent is `parent`, without zombies.
 #[must_use]
 pub fn children(parent: u32) -> Vec<Process> {
     all().into_iter().filter(|process| process.parent == parent).collect()
 }
 
-/// Children, their children and so on.
+/// Returns the children of a process, their children and so on.
 #[must_use]
 pub fn descendants(ancestor: u32) -> Vec<Process> {
     let all = all();
@@ -42,32 +42,32 @@ pub fn descendants(ancestor: u32) -> Vec<Process> {
     found
 }
 
-/// Whether a process has not ended.
+/// Whether a process is running; a zombie is not.
 #[must_use]
 pub fn is_alive(pid: u32) -> bool {
     process(pid).is_some()
 }
 
-/// Ends a process at once.
+/// Sends SIGKILL to a process.
 ///
 /// # Panics
-/// If it is not there.
+/// If there is no such process.
 pub fn kill(pid: u32) {
     nix::sys::signal::kill(Pid::from_raw(pid as i32), Signal::SIGKILL).expect("the process is there");
 }
 
-/// Waits until there is something.
+/// Polls `condition` until it returns a value. `what` describes the condition in the message of a failure.
 ///
 /// # Panics
-/// If there is nothing after 20 seconds.
+/// If the condition returns nothing within 20 seconds.
 pub async fn wait_until<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         if let Some(found) = condition().await {
             return found;
         }
-        assert!(began.elapsed() < GIVE_UP_AFTER, "never happened: {what}");
-        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+        assert!(began.elapsed() < WAIT_TIMEOUT, "never happened: {what}");
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -80,7 +80,7 @@ fn all() -> Vec<Process> {
 fn process(pid: u32) -> Option<Process> {
     let directory = PathBuf::from(format!("/proc/{pid}"));
     let stat = std::fs::read_to_string(directory.join("stat")).ok()?;
-    // The name before it may hold anything, also brackets.
+    // The process name in this line may itself contain brackets.
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ');
     let state = fields.next()?;

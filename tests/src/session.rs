@@ -1,4 +1,4 @@
-//! An AI client: the rmcp library, connected to `lockhouse serve` over standard input and output.
+//! An AI client built with the rmcp library, connected to `lockhouse serve` over standard input and output.
 
 use parking_lot::Mutex;
 use std::process::{Command, Stdio};
@@ -23,14 +23,14 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Child;
 use tokio::task::JoinHandle;
 
-use crate::person::Person;
+use crate::client_user::ClientUser;
 
-const HANGS_AFTER: Duration = Duration::from_secs(60);
-/// A server that is asked to end has no reason to take longer, whatever its programs wait for.
-const ENDS_WITHIN: Duration = Duration::from_secs(20);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
+/// The timeout of a shutdown. Running programs must not delay it.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-struct Client(Person);
+struct Client(ClientUser);
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
@@ -47,66 +47,66 @@ impl ClientHandler for Client {
     }
 
     async fn on_progress(&self, note: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
-        self.0.note(note);
+        self.0.record_progress(note);
     }
 }
 
-/// A connected AI client.
+/// A connected AI client with the server process that it started.
 pub struct Session {
     service: RunningService<RoleClient, Client>,
     child: Child,
     stderr: JoinHandle<String>,
-    said: Arc<Mutex<Vec<u8>>>,
+    stderr_bytes: Arc<Mutex<Vec<u8>>>,
 }
 
-/// A server that has ended.
+/// The exit status and standard error of a server that has exited.
 #[derive(Debug)]
 pub struct Ended {
-    /// Exit status; `None` if a signal ended it.
+    /// The exit status; `None` if a signal ended the server.
     pub status: Option<i32>,
-    /// Standard error, all of it.
+    /// The complete standard error.
     pub stderr: String,
 }
 
 impl Session {
-    /// The lifecycle of today: `server/discover`.
+    /// Returns the handshake of the newest protocol version: `server/discover` without `initialize`.
     #[must_use]
     pub fn latest() -> ClientLifecycleMode {
         ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
     }
 
-    /// Starts the command and connects to it.
+    /// Starts the command and connects to it without a user who answers questions.
     ///
     /// # Panics
-    /// If that fails or hangs.
+    /// If the handshake fails or hangs.
     pub async fn connect(command: Command, lifecycle: ClientLifecycleMode) -> Self {
-        Self::connect_as(Person::default(), command, lifecycle).await
+        Self::connect_as(ClientUser::default(), command, lifecycle).await
     }
 
-    /// Starts the command and connects to it, with somebody to be asked.
+    /// Starts the command and connects to it, with a scripted user.
     ///
     /// # Panics
-    /// If that fails or hangs.
-    pub async fn connect_as(person: Person, command: Command, lifecycle: ClientLifecycleMode) -> Self {
+    /// If the handshake fails or hangs.
+    pub async fn connect_as(person: ClientUser, command: Command, lifecycle: ClientLifecycleMode) -> Self {
         let mut command = tokio::process::Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().expect("the program starts");
         let (stdout, stdin) = (child.stdout.take().expect("stdout"), child.stdin.take().expect("stdin"));
         let mut errors = child.stderr.take().expect("stderr");
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let so_far = said.clone();
+        let stderr_bytes = Arc::new(Mutex::new(Vec::new()));
+        let received = stderr_bytes.clone();
         let stderr = tokio::spawn(async move {
             let mut part = vec![0; 4096];
             while let Ok(count @ 1..) = errors.read(&mut part).await {
-                so_far.lock().extend_from_slice(&part[..count]);
+                received.lock().extend_from_slice(&part[..count]);
             }
-            text_of(&so_far)
+            text_of(&received)
         });
         let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(LINE_BYTES_MAX);
         let connecting =
             in_time("the handshake", Client(person).serve_with_lifecycle(transport, lifecycle)).await;
         match connecting {
-            Ok(service) => Self { service, child, stderr, said },
+            Ok(service) => Self { service, child, stderr, stderr_bytes },
             Err(error) => {
                 drop(child);
                 panic!("no connection: {error}; {}", stderr.await.unwrap_or_default());
@@ -114,67 +114,68 @@ impl Session {
         }
     }
 
-    /// The process of the server.
+    /// Returns the process id of the server.
     ///
     /// # Panics
-    /// If it has ended.
+    /// If the server has exited.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id().expect("a process that has not ended")
     }
 
-    /// Standard error, as far as it was read.
+    /// Returns the standard error of the server, as far as it has been read.
     #[must_use]
-    pub fn said(&self) -> String {
-        text_of(&self.said)
+    pub fn log(&self) -> String {
+        text_of(&self.stderr_bytes)
     }
 
-    /// What the server has said so far, once these words are among it: its log may be read a moment after its answer.
+    /// Waits until the log contains `words` and returns the log so far. A log line may arrive shortly after the
+    /// answer that it belongs to.
     ///
     /// # Panics
-    /// If it does not say them in time.
-    pub async fn says(&self, words: &str) -> String {
-        crate::wait_until(&format!("the log says {words:?}"), async || {
-            Some(self.said()).filter(|said| said.contains(words))
+    /// If the log does not contain `words` in time.
+    pub async fn wait_for_log(&self, words: &str) -> String {
+        crate::wait_until(&format!("the log contains {words:?}"), async || {
+            Some(self.log()).filter(|log| log.contains(words))
         })
         .await
     }
 
-    /// Asks the server to load its configuration again, and waits until it says that it did, or that it did not: what it
-    /// said since.
+    /// Makes the server reload its configuration (SIGHUP) and waits for the log line about its success or failure.
+    /// Returns the log since the signal.
     ///
     /// # Panics
-    /// If it says neither.
+    /// If no such log line appears in time.
     pub async fn reload(&self) -> String {
-        let before = self.said().len();
+        let before = self.log().len();
         nix::sys::signal::kill(Pid::from_raw(self.pid() as i32), Signal::SIGHUP).expect("a signal");
         crate::wait_until("the configuration is loaded", async || {
-            let said = self.said()[before..].to_owned();
-            (said.contains("the configuration ") && said.ends_with('\n')).then_some(said)
+            let log_text = self.log()[before..].to_owned();
+            (log_text.contains("the configuration ") && log_text.ends_with('\n')).then_some(log_text)
         })
         .await
     }
 
-    /// For calls that the test itself shapes.
+    /// Returns the rmcp peer, for requests that the test builds itself.
     #[must_use]
     pub fn peer(&self) -> &Peer<RoleClient> {
         self.service.peer()
     }
 
-    /// What the server said of itself in the handshake.
+    /// Returns the protocol version and the instructions that the server sent in the handshake.
     ///
     /// # Panics
-    /// If it said nothing.
+    /// If the handshake contained no server information.
     #[must_use]
     pub fn server(&self) -> (String, Option<String>) {
-        let server = self.service.peer_info().expect("what the server said");
+        let server = self.service.peer_info().expect("server information");
         (server.protocol_version.to_string(), server.instructions.clone())
     }
 
-    /// The tools, as the AI client gets them.
+    /// Returns the tools that the server lists.
     ///
     /// # Panics
-    /// If they cannot be listed.
+    /// If `tools/list` fails.
     pub async fn tools(&self) -> Vec<Tool> {
         in_time("tools/list", self.service.peer().list_all_tools()).await.expect("the tools")
     }
@@ -187,54 +188,56 @@ impl Session {
         call(self.service.peer(), tool, arguments).await
     }
 
-    /// The answer to a program.
+    /// Runs code with `run_code` and returns the structured answer.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the call fails.
     pub async fn run_code(&self, language: &str, code: &str) -> Value {
         let arguments = json!({"language": language, "code": code});
         structured(self.call("run_code", arguments).await)
     }
 
-    /// The answer to a program of a session.
+    /// Runs code in a session and returns the structured answer.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the call fails.
     pub async fn run_in(&self, session: &str, language: &str, code: &str) -> Value {
         self.run_with(json!({"language": language, "code": code, "session": session})).await
     }
 
-    /// The answer to a program with these arguments.
+    /// Calls `run_code` with these arguments and returns the structured answer.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the call fails.
     pub async fn run_with(&self, arguments: Value) -> Value {
         structured(self.call("run_code", arguments).await)
     }
 
-    /// The answer to a program with these arguments, while the test goes on.
+    /// Calls `run_code` with these arguments in a background task.
     #[must_use]
     pub fn start_with(&self, arguments: Value) -> JoinHandle<Result<CallToolResult, ServiceError>> {
         let peer = self.service.peer().clone();
         tokio::spawn(async move { call(&peer, "run_code", arguments).await })
     }
 
-    /// The answer to a program, while the test goes on.
+    /// Runs code with `run_code` in a background task.
     #[must_use]
     pub fn start_code(&self, language: &str, code: &str) -> JoinHandle<Result<CallToolResult, ServiceError>> {
         let (peer, arguments) = (self.service.peer().clone(), json!({"language": language, "code": code}));
         tokio::spawn(async move { call(&peer, "run_code", arguments).await })
     }
 
-    /// The answer to a program whose servers may ask the person of this client, in the way of the era.
+    /// Runs code with `run_code` and answers the elicitation requests of upstream servers, in the form of the
+    /// negotiated protocol version.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the call fails.
     pub async fn run_asking(&self, code: &str) -> Value {
         structured(self.call_asking("run_code", json!({"language": "python", "code": code})).await)
     }
 
-    /// Calls a tool of Lockhouse, which may ask the person of this client, in the way of the era.
+    /// Calls a tool of Lockhouse and answers its elicitation requests, in the form of the negotiated protocol
+    /// version.
     ///
     /// # Errors
     /// A protocol error, or the end of the connection.
@@ -248,36 +251,36 @@ impl Session {
         in_time(tool, self.service.call_tool_with_mrtr_max_rounds(parameters, 50)).await
     }
 
-    /// What `search_tools` finds.
+    /// Calls `search_tools` and returns the structured answer.
     ///
     /// # Panics
-    /// If there is no answer.
+    /// If the call fails.
     pub async fn search_tools(&self, query: &str) -> Value {
         structured(self.call("search_tools", json!({"query": query})).await)
     }
 
-    /// Closes the connection, as an AI client does that ends, and waits for the server's end.
+    /// Closes the connection as an AI client that exits does, and waits for the exit of the server.
     ///
     /// # Panics
-    /// If it does not end.
+    /// If the server does not exit in time.
     pub async fn close(mut self) -> Ended {
         self.service.close().await.expect("the connection closes");
         self.ended().await
     }
 
-    /// Asks the server to end, with the connection open, and waits for its end.
+    /// Sends SIGTERM to the server while the connection is open, and waits for its exit.
     ///
     /// # Panics
-    /// If it does not end.
+    /// If the server does not exit in time.
     pub async fn terminate(self) -> Ended {
         nix::sys::signal::kill(Pid::from_raw(self.pid() as i32), Signal::SIGTERM).expect("a signal");
         self.ended().await
     }
 
-    /// Kills the server, which can then end nothing itself, and waits for its end.
+    /// Sends SIGKILL to the server, which prevents any cleanup, and waits for its exit.
     ///
     /// # Panics
-    /// If it does not end.
+    /// If the server does not exit in time.
     pub async fn kill(self) -> Ended {
         crate::kill(self.pid());
         self.ended().await
@@ -288,12 +291,12 @@ impl Session {
             let status = self.child.wait().await.expect("a status").code();
             Ended { status, stderr: self.stderr.await.expect("its text") }
         };
-        tokio::time::timeout(ENDS_WITHIN, ending).await.expect("the server ends")
+        tokio::time::timeout(SHUTDOWN_TIMEOUT, ending).await.expect("the server ends")
     }
 }
 
-fn text_of(said: &Mutex<Vec<u8>>) -> String {
-    String::from_utf8_lossy(&said.lock()).into_owned()
+fn text_of(stderr_bytes: &Mutex<Vec<u8>>) -> String {
+    String::from_utf8_lossy(&stderr_bytes.lock()).into_owned()
 }
 
 async fn call(peer: &Peer<RoleClient>, tool: &str, arguments: Value) -> Result<CallToolResult, ServiceError> {
@@ -305,15 +308,15 @@ async fn call(peer: &Peer<RoleClient>, tool: &str, arguments: Value) -> Result<C
     }
 }
 
-/// The structured content of a result.
+/// Returns the structured content of a tool result.
 ///
 /// # Panics
-/// If there is none.
+/// If the call failed or has no structured content.
 #[must_use]
 pub fn structured(result: Result<CallToolResult, ServiceError>) -> Value {
     result.expect("a result").structured_content.expect("structured content")
 }
 
 async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(HANGS_AFTER, future).await.unwrap_or_else(|_| panic!("hung: {what}"))
+    tokio::time::timeout(RESPONSE_TIMEOUT, future).await.unwrap_or_else(|_| panic!("hung: {what}"))
 }

@@ -1,6 +1,7 @@
-//! What a text costs in a model's context.
+//! Token counts, the cost of a text in a model's context.
 
-/// Tokens of the vocabulary o200k, exactly. It is part of the library: nothing is fetched.
+/// Counts the tokens of a text in the vocabulary o200k. The vocabulary is part of the library, so nothing is
+/// downloaded.
 #[must_use]
 pub fn tokens(text: &str) -> usize {
     tiktoken_rs::o200k_base_singleton().encode_ordinary(text).len()

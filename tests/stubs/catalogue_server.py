@@ -1,16 +1,16 @@
-"""An upstream server that offers the tools of a file, each of which gives back its name and what it was called with.
+"""An upstream server with the tools of a file. Each tool returns its name and its arguments.
 Usage: catalogue_server.py FILE"""
 
 import json
 import sys
 from pathlib import Path
 
-# Definitions in one page: less than the limit of a line.
+# Definitions per page, so that a page is below the limit of a line.
 PAGE_BYTES = 400_000
 
 
 def pages(tools: list) -> list[list]:
-    """The tools in parts of a size that any client takes."""
+    """Splits the tools into pages of a size that every client accepts."""
     found, size = [[]], 0
     for tool in tools:
         size += len(json.dumps(tool))

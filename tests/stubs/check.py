@@ -12,7 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 WRONG = {
-    # What must not pass, or the checkers have seen nothing.
+    # Controls: programs with type errors, which the checkers must report.
     "python": ("from mcp_tools.hostile import level, list as l\nl(class_=1)\nlevel(of='four', unlisted=1)\n", 2),
     "typescript": (
         'import { level, list } from "mcp_tools/hostile";\nlist({ class: 1 });\nlevel({ of: "four", unlisted: 1 });\n',
@@ -39,14 +39,14 @@ RIGHT = {
 
 
 def catalogues(place: Path) -> dict[str, list[str]]:
-    """Commands of servers by name."""
+    """Returns the commands of the catalogue servers by name."""
     folder = os.environ.get("LOCKHOUSE_CATALOGUES")
     files = sorted(Path(folder).glob("*.json")) if folder else []
     return {path.stem: [sys.executable, str(HERE / "catalogue_server.py"), str(path)] for path in files}
 
 
 def installed(place: Path) -> dict:
-    """The entries of the servers that `make test` installs."""
+    """Returns the configuration entries of the servers that `make test` installs."""
     sys.path.insert(0, str(HERE.parent / "upstreams"))
     from settings import Settings
 
@@ -82,7 +82,7 @@ def write_stubs(lockhouse: str, place: Path, build: Path) -> tuple[dict, float]:
 
 
 def python_names(path: Path) -> list[str]:
-    """What the module exports: its functions, and their other names."""
+    """Returns the names that a module exports: its functions and their aliases."""
     tree = ast.parse(path.read_text())
     lists = [node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "__all__"]
     also = [node.targets[0].id for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)]
@@ -90,7 +90,7 @@ def python_names(path: Path) -> list[str]:
 
 
 def write_programs(out: Path):
-    """A program for each language that imports every function of every server, and some that are right and wrong."""
+    """Writes a program for each language that imports every function of every server, and valid and invalid programs."""
     lines, uses = [], []
     for path in sorted((out / "python/mcp_tools").glob("**/*.pyi")):
         if path.name == "__init__.pyi":
@@ -118,7 +118,7 @@ def write_programs(out: Path):
 
 
 def check(out: Path, build: Path) -> list[str]:
-    """Runs both checkers, each over what is right and over what is wrong."""
+    """Runs both type checkers on the valid and on the invalid programs."""
     stubs = sorted(str(path) for path in (out / "python").glob("**/*.pyi"))
     mypy = [str(build / "stubs/venv/bin/mypy"), "--strict", "--cache-dir", os.devnull, "--no-error-summary"]
     tsc = ["node", str(build / "stubs/node_modules/typescript/bin/tsc"), "--pretty", "false", "-p", "."]
@@ -139,7 +139,7 @@ def check(out: Path, build: Path) -> list[str]:
         code, errors = WRONG[language]
         (folder / f"wrong.{ending}").write_text(code)
         said = run(f"{name} --strict, two errors", command + (["wrong.py"] if language == "python" else []), folder)
-        # The lines that an error was found in.
+        # Lines with reported errors.
         found = set(re.findall(r"^wrong\.(?:py:|ts\()(\d+)(?::|,\d+\):) error", said, re.M))
         if len(found) != errors:
             faults.append(f"{name} found {len(found)} of {errors} errors: {said[:2000]}")
@@ -150,14 +150,14 @@ def main(lockhouse: str, build: Path):
     with tempfile.TemporaryDirectory(prefix="lockhouse-stubs-") as place:
         place = Path(os.environ.get("LOCKHOUSE_STUBS_KEEP") or place)
         place.mkdir(parents=True, exist_ok=True)
-        told, seconds = write_stubs(lockhouse, place, build)
+        written, seconds = write_stubs(lockhouse, place, build)
         size = {
-            language: sum(file["bytes"] for file in told["files"] if file["path"].startswith(language))
+            language: sum(file["bytes"] for file in written["files"] if file["path"].startswith(language))
             for language in ("python", "typescript")
         }
-        tools = sum(server["tools"] for server in told["servers"])
+        tools = sum(server["tools"] for server in written["servers"])
         print(
-            f"tests/stubs: {tools} tools of {len(told['servers'])} servers in {seconds:.1f} s: "
+            f"tests/stubs: {tools} tools of {len(written['servers'])} servers in {seconds:.1f} s: "
             f"{size['python']} bytes of Python, {size['typescript']} of TypeScript"
         )
         write_programs(place / "out")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Type checks what `lockhouse stubs` writes: of the catalogues below LOCKHOUSE_CATALOGUES, or of the servers that
-# tests/upstreams/prepare.sh --subset installs, and of hostile.json in any case. LOCKHOUSE names another binary than
+# Type checks the output of `lockhouse stubs`: for the catalogues below LOCKHOUSE_CATALOGUES, or for the servers that
+# tests/upstreams/prepare.sh --subset installs, and always for hostile.json. LOCKHOUSE names another binary than
 # target/debug/lockhouse.
 set -eu
 

@@ -1,5 +1,4 @@
-//! SECURITY.md against the code: each test and file that it cites exists, and its lists and numbers are those of the data.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on should end loudly.
+//! Compares SECURITY.md with the code: every cited test and file exists, and its lists and numbers match the data.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,10 +7,13 @@ use lockhouse_tests::{Attack, Table, ensure, equal, native_attacks};
 use lockhouse_worker::sandbox::Layer;
 use serde_json::Value;
 
-/// Where test binaries lie. `lockhouse` and the crates of the supervisor have their tests inside their modules.
-const PACKAGES: [&str; 4] = ["tests", "worker", "protocol", "policies"];
+/// The package of the black-box tests, for citations that name no test binary.
+const BLACK_BOX: &str = "tests";
+/// Packages with integration test binaries. The tests of `lockhouse` and of the supervisor's crates are in their
+/// modules.
+const PACKAGES: [&str; 3] = ["worker", "protocol", "policies"];
 const PRODUCT: &str = "lockhouse";
-/// Folders that a path in the text begins with.
+/// Top-level folders with which a path in the text can begin.
 const FOLDERS: [&str; 7] =
     ["worker/", "supervisor/", "protocol/", "policies/", "tests/", "docs/", "packaging/"];
 
@@ -23,10 +25,10 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// A row's cells.
+/// The cells of a table row.
 type Row = Vec<String>;
 
-/// The tables below a heading, each without its head.
+/// Returns the tables below a heading, without their header rows.
 fn tables(document: &str, heading: &str) -> Vec<Vec<Row>> {
     let title = format!("## {heading}");
     let lines = document.lines().skip_while(|line| *line != title).skip(1);
@@ -38,30 +40,30 @@ fn tables(document: &str, heading: &str) -> Vec<Vec<Row>> {
     found
 }
 
-/// What stands between backticks.
+/// Returns the texts between backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Whether a name fits a pattern in which `*` stands for anything.
-fn fits(pattern: &str, name: &str) -> bool {
+/// Returns whether a name matches a pattern in which `*` stands for any text.
+fn matches_pattern(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((start, rest)) => name
             .strip_prefix(start)
-            .is_some_and(|name| name.char_indices().any(|(at, _)| fits(rest, &name[at..]))),
+            .is_some_and(|name| name.char_indices().any(|(at, _)| matches_pattern(rest, &name[at..]))),
     }
 }
 
-/// A file of the tests, or a pattern that fits some.
+/// Checks that a file in `tests` exists, or a match of a pattern.
 fn file_exists(pattern: &str) -> Result<(), String> {
     let (folder, pattern) = pattern.rsplit_once('/').ok_or("no path")?;
     let entries = std::fs::read_dir(root().join("tests").join(folder)).map_err(|error| error.to_string())?;
     let mut names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-    if names.any(|name| fits(pattern, &name)) { Ok(()) } else { Err("no such file".into()) }
+    if names.any(|name| matches_pattern(pattern, &name)) { Ok(()) } else { Err("no such file".into()) }
 }
 
-/// The source that a test binary begins with, and the folder of its modules.
+/// Returns the root source file of a test binary and the folder of its modules.
 fn binary_source(binary: &str) -> Option<(PathBuf, PathBuf)> {
     if binary == PRODUCT {
         return Some((root().join("supervisor/src/main.rs"), root().join("supervisor/src")));
@@ -79,18 +81,24 @@ fn binary_source(binary: &str) -> Option<(PathBuf, PathBuf)> {
     places.into_iter().find_map(source)
 }
 
-/// A test as `cargo nextest list` names it: `BINARY MODULE::NAME`. Modules are files, or stand at the end of one.
+/// Checks that a test exists. `MODULE::NAME` is a black-box test, `BINARY MODULE::NAME` any other test, both as `cargo
+/// nextest list` prints them. MODULE is the path of a module or the end of one.
 fn test_exists(citation: &str) -> Result<(), String> {
-    let (binary, path) = citation.split_once(' ').ok_or("no test and no file")?;
-    let (source, mut folder) = binary_source(binary).ok_or("no such test binary")?;
+    let (path, (source, mut folder)) = match citation.split_once(' ') {
+        Some((binary, path)) => (path, binary_source(binary).ok_or("no such test binary")?),
+        None => {
+            let folder = root().join(BLACK_BOX).join("tests");
+            (citation, (folder.join("product.rs"), folder))
+        }
+    };
     let mut modules: Vec<&str> = path.split("::").collect();
     let name = modules.pop().ok_or("no name")?;
-    let (mut text, mut inner) = halves(&source);
+    let (mut text, mut inner) = split_at_tests(&source);
     for module in modules {
         let file = folder.join(format!("{module}.rs"));
         folder.push(module);
         if file.is_file() {
-            (text, inner) = halves(&file);
+            (text, inner) = split_at_tests(&file);
         } else if inner.starts_with(&format!("mod {module} {{")) {
             (text, inner) = (inner, String::new());
         } else {
@@ -109,8 +117,8 @@ fn test_exists(citation: &str) -> Result<(), String> {
     if above.any(is_test) { Ok(()) } else { Err("it is no test".into()) }
 }
 
-/// A source up to its module of tests, and that module.
-fn halves(source: &Path) -> (String, String) {
+/// Splits a source file into the code before its test module, and the test module.
+fn split_at_tests(source: &Path) -> (String, String) {
     let text = std::fs::read_to_string(source).unwrap();
     let at = text.find("\nmod tests {").map_or(text.len(), |at| at + 1);
     let (outer, inner) = text.split_at(at);
@@ -121,7 +129,7 @@ fn exists(citation: &str) -> Result<(), String> {
     if citation.starts_with("hostile/") { file_exists(citation) } else { test_exists(citation) }
 }
 
-/// The rules of one filter on this architecture, or of all architectures alike.
+/// Returns the rules of one filter for this architecture, or the rules that are equal on all architectures.
 fn rules(filter: &str, architecture: Option<&str>) -> Vec<Value> {
     let json = |name: &str| -> Value {
         serde_json::from_str(&read(&format!("worker/seccomp/{name}.json"))).unwrap()
@@ -137,12 +145,12 @@ fn names(rules: &[Value]) -> BTreeSet<String> {
     rules.iter().map(|rule| rule["syscall"].as_str().unwrap().to_owned()).collect()
 }
 
-fn says(document: &str, words: &str) -> Result<(), String> {
+fn check_contains(document: &str, words: &str) -> Result<(), String> {
     ensure(document.contains(words), format!("the text does not say {words:?}"))
 }
 
 #[test]
-fn each_property_is_tested_by_what_exists() {
+fn every_cited_test_exists() {
     let mut table = Table::new("what SECURITY.md cites");
     for row in tables(&read("SECURITY.md"), "Properties").remove(0) {
         let [property, _, tests] = &row[..] else { panic!("three cells: {row:?}") };
@@ -156,19 +164,19 @@ fn each_property_is_tested_by_what_exists() {
 }
 
 #[test]
-fn what_does_not_exist_is_found_missing() {
-    let mut table = Table::new("citations of what is not there");
+fn citations_of_missing_tests_are_detected() {
+    let mut table = Table::new("citations of missing tests");
     for wrong in [
         "sandbox ablation::no_such_test",
-        "sandbox nowhere::each_attack_is_held_by_exactly_the_layers_that_it_names",
-        "elsewhere ablation::each_attack_is_held_by_exactly_the_layers_that_it_names",
+        "sandbox nowhere::each_attack_is_contained_by_exactly_the_layers_in_its_header",
+        "elsewhere ablation::each_attack_is_contained_by_exactly_the_layers_in_its_header",
         "sandbox ablation::check",
         "sandbox ablation::each_attack",
         "lockhouse pool::seal::every_field_that_differs_is_refused",
         "hostile/native/no_such_attack.c",
         "hostile/native/no_such*.c",
         "hostile/elsewhere/read_file.c",
-        "each_attack_is_held_by_exactly_the_layers_that_it_names",
+        "each_attack_is_contained_by_exactly_the_layers_in_its_header",
     ] {
         table.row(wrong, ensure(exists(wrong).is_err(), "it was found"));
     }
@@ -176,7 +184,7 @@ fn what_does_not_exist_is_found_missing() {
 }
 
 #[test]
-fn each_path_in_the_text_exists() {
+fn every_path_in_the_text_exists() {
     let document = read("SECURITY.md");
     let mut table = Table::new("paths in SECURITY.md");
     let paths: BTreeSet<&str> =
@@ -188,7 +196,7 @@ fn each_path_in_the_text_exists() {
 }
 
 #[test]
-fn the_reachable_calls_are_those_of_the_filter() {
+fn the_listed_system_calls_match_the_filter() {
     let document = read("SECURITY.md");
     let (mut listed, mut bound) = (Vec::new(), BTreeSet::new());
     for row in tables(&document, "Reachable system calls").remove(0) {
@@ -207,14 +215,15 @@ fn the_reachable_calls_are_those_of_the_filter() {
         names(&allowed).len(),
         names(&common).len()
     );
-    table.row("their number", says(&document, &counted));
+    table.row("their number", check_contains(&document, &counted));
     let attacks = names(&rules("attacks", Some("x86_64"))).len();
-    table.row("fatal calls", says(&document, &format!("{attacks} calls that only an attack makes")));
+    table
+        .row("fatal calls", check_contains(&document, &format!("{attacks} calls that only an attack makes")));
     table.finish();
 }
 
-/// Title, need and second layer of a protection, as the supervisor has them.
-fn described(protection: &str) -> [String; 3] {
+/// Returns the title, requirement and second layer of a protection, as the supervisor's code has them.
+fn protection_texts(protection: &str) -> [String; 3] {
     let source = read("supervisor/pool/src/protections.rs");
     let (_, row) = source.split_once(&format!("Protection::{protection} => ")).expect("a row");
     let mut texts = row.split('"').skip(1);
@@ -224,8 +233,8 @@ fn described(protection: &str) -> [String; 3] {
 }
 
 #[test]
-fn each_protection_is_a_layer_as_the_doctor_names_it() {
-    let source = read("protocol/src/finding.rs");
+fn the_listed_protections_match_doctor() {
+    let source = read("protocol/src/protection.rs");
     let (_, variants) = source.split_once("pub enum Protection {").expect("the enum");
     let (variants, _) = variants.split_once('}').expect("its end");
     let variants = variants.lines().filter_map(|line| line.trim().strip_suffix(','));
@@ -234,7 +243,7 @@ fn each_protection_is_a_layer_as_the_doctor_names_it() {
     let mut table = Table::new("protections");
     table.row("each row is a protection", equal(rows.len(), protections.len()));
     for protection in protections {
-        let [title, needed, second_layer] = described(protection);
+        let [title, needed, second_layer] = protection_texts(protection);
         let row = rows.iter().find(|row| row[1] == title);
         let found = row.map(|row| [row[2].clone(), row[4].clone()]);
         table.row(protection, equal(found, Some([needed, second_layer])));
@@ -243,14 +252,14 @@ fn each_protection_is_a_layer_as_the_doctor_names_it() {
 }
 
 #[test]
-fn attacks_are_counted_as_they_are() {
+fn the_numbers_of_attacks_are_correct() {
     let document = read("SECURITY.md");
     let native = native_attacks();
     let mut table = Table::new("attacks");
-    table.row("native", says(&document, &format!("{} native attacks", native.len())));
+    table.row("native", check_contains(&document, &format!("{} native attacks", native.len())));
     for (language, title) in [("python", "Python"), ("typescript", "TypeScript")] {
         let count = Attack::all(language).len();
-        table.row(language, says(&document, &format!("| {count} attacks in {title} |")));
+        table.row(language, check_contains(&document, &format!("| {count} attacks in {title} |")));
     }
     let [held, kinds] = &tables(&document, "What rests on one layer")[..] else { panic!("two tables") };
     let alone = |layer: Layer| native.iter().filter(move |attack| attack.layers == [vec![layer]]);
@@ -270,7 +279,7 @@ fn attacks_are_counted_as_they_are() {
     let seccomp: BTreeSet<&str> = alone(Layer::Seccomp).map(|attack| attack.name.as_str()).collect();
     table.row(
         "seccomp alone, again",
-        says(&document, &format!("would let {} of them through", seccomp.len())),
+        check_contains(&document, &format!("would let {} of them through", seccomp.len())),
     );
     let listed: Vec<&str> = kinds.iter().flat_map(|row| quoted(&row[2])).collect();
     table.row("each of these is of one kind", equal(listed.len(), seccomp.len()));
@@ -278,9 +287,9 @@ fn attacks_are_counted_as_they_are() {
     table.finish();
 }
 
-/// The last one: figures come from a run on a machine that does nothing else.
+/// Checks that no figure is empty. The figures come from benchmarks on an otherwise idle machine.
 #[test]
-fn the_figures_are_filled_in() {
+fn all_figures_are_filled_in() {
     let mut table = Table::new("figures");
     for row in tables(&read("SECURITY.md"), "Figures").remove(0) {
         let is_open = row.iter().any(|cell| cell.is_empty() || cell.contains("TBD"));

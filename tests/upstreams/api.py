@@ -1,4 +1,4 @@
-"""A stand-in for the services behind some servers, so that their calls work without a network."""
+"""A stub of the web services that some servers use, so that their calls work without a network."""
 
 import contextlib
 import json
@@ -40,7 +40,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def serving() -> Iterator[str]:
-    """Its address, for as long as it serves."""
+    """Serves the stub and yields its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

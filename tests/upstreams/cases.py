@@ -1,4 +1,4 @@
-"""What each program of cases/ must answer, how many calls it makes, and what it may not change."""
+"""The expected answer of each program in cases/, its number of calls, and the files that it must not change."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 from world import SHOWN, ZONES, World
 
-# What the AI client that keeps least shows of one result: an answer above it loses its middle.
+# The smallest limit on a result among AI clients. They truncate larger answers in the middle.
 ANSWER_BYTES_MAX = 12_500
 # Outcomes of calls that reach no server.
 REFUSED = {"denied", "unknown_tool"}
@@ -15,13 +15,13 @@ REFUSED = {"denied", "unknown_tool"}
 
 @dataclass
 class Run:
-    """One program in one language over one era of the protocol, and what came back."""
+    """The answer of one program in one language over one protocol era."""
 
     world: World
     era: str
     language: str
     answer: dict
-    # What the upstream server `everything` says when it is asked without Lockhouse between.
+    # Results of the upstream server `everything` without Lockhouse in between.
     direct: dict
     source: str
 
@@ -33,12 +33,12 @@ class Run:
 @dataclass
 class Case:
     name: str
-    # Those that reach a server.
+    # Number of calls that reach a server.
     calls: int
     value: Callable[[Run], Any] | None = None
     kept_out_min: int = 0
     status: str = "ok"
-    # Further demands, each a sentence that is true of a good run.
+    # Further checks, each with a sentence that is true of a good run.
     demands: list[Callable[[Run], list[str]]] = field(default_factory=list)
 
     def faults(self, run: Run) -> list[str]:
@@ -46,7 +46,7 @@ class Case:
         found = []
         if answer["status"] != self.status:
             return [f"status {answer['status']}, not {self.status}: {json.dumps(answer.get('error'))}"]
-        # Many calls are told in groups, and that is no loss.
+        # Many calls are listed in groups, which is not a truncation.
         if cut := {"value", "stdout", "stderr"} & set(answer.get("truncated", {})):
             found.append(f"{sorted(cut)} is cut: {answer['truncated']}")
         if self.value and answer.get("value") != (expected := self.value(run)):
@@ -82,8 +82,8 @@ def graph(run: Run):
     return {"made": 36, "relations": 59, "owned": owned, "opened": opened, "found": [person]}
 
 
-def remembered(run: Run) -> list[str]:
-    """The graph, read from the server's own file."""
+def check_graph_file(run: Run) -> list[str]:
+    """Checks the knowledge graph in the server's own file."""
     lines = [json.loads(line) for line in run.world.memory(run.era).read_text().splitlines()]
     of_type = lambda kind: [line for line in lines if line["type"] == kind]
     names = {line["name"] for line in of_type("entity") if line["name"].startswith(run.prefix)}
@@ -93,8 +93,8 @@ def remembered(run: Run) -> list[str]:
     return faults if len(edges) == 59 else [*faults, f"{len(edges)} relations in the server's file, not 59"]
 
 
-def changes_told(run: Run) -> list[str]:
-    """Calls that changed something are marked, so that nobody repeats them blindly."""
+def check_effects_marked(run: Run) -> list[str]:
+    """Checks that calls with effects are marked, so that an AI client does not repeat them."""
     marked = sorted({call["tool"] for call in run.answer["calls"] if call["changes"]})
     changing = {"create_entities", "create_relations", "add_observations"}
     wanted = sorted(changing & {call["tool"] for call in run.answer["calls"]})
@@ -120,8 +120,8 @@ def clocks(run: Run):
         for target, to_utc in ZONES.items():
             there = (21 * 60 + 40 - from_utc + to_utc) % (24 * 60)
             hours = (to_utc - from_utc) / 60
-            told = f"{hours:+.1f}h" if hours.is_integer() else f"{hours:+.2f}".rstrip("0") + "h"
-            table[f"{source} {target}"] = [f"{there // 60:02}:{there % 60:02}", told]
+            difference = f"{hours:+.1f}h" if hours.is_integer() else f"{hours:+.2f}".rstrip("0") + "h"
+            table[f"{source} {target}"] = [f"{there // 60:02}:{there % 60:02}", difference]
     table["wrong"] = ["tool_failed", "time", "convert_time", True]
     return table
 
@@ -130,10 +130,10 @@ def refusals(run: Run) -> list[str]:
     *denied, alias, failed = run.answer["value"]
     wanted = [("filesystem", "write_file", "deny")] * 3 + [("git", "git_commit", "allow")]
     faults = []
-    for told, (server, tool, key) in zip(denied, wanted, strict=True):
+    for error, (server, tool, key) in zip(denied, wanted, strict=True):
         place = f"policy.toml:{run.world.policy_line(server, key)}"
-        if told[:3] != ["denied", server, tool] or place not in told[3]:
-            faults.append(f"{told} does not deny {server}/{tool} at {place}")
+        if error[:3] != ["denied", server, tool] or place not in error[3]:
+            faults.append(f"{error} does not deny {server}/{tool} at {place}")
     if alias[0] not in ("denied", "unknown_tool"):
         faults.append(f"{alias} is not a refusal")
     if failed[:3] != ["tool_failed", "filesystem", "read_text_file"] or "outside allowed directories" not in failed[3]:
@@ -141,8 +141,8 @@ def refusals(run: Run) -> list[str]:
     return faults
 
 
-def told_where(run: Run) -> list[str]:
-    """The line of the program, and the line of the policy."""
+def check_error_lines(run: Run) -> list[str]:
+    """Checks that an error names the line of the program and the line of the policy."""
     error = run.answer["error"]
     line = 1 + next(at for at, text in enumerate(run.source.splitlines()) if "git_commit(" in text)
     place = f"policy.toml:{run.world.policy_line('git', 'allow')}"
@@ -153,10 +153,10 @@ def told_where(run: Run) -> list[str]:
 CASES = [
     Case("files", calls=201, value=sales, kept_out_min=700_000),
     Case("history", calls=2 + SHOWN, value=history, kept_out_min=100_000),
-    Case("graph", calls=6, value=graph, kept_out_min=5_000, demands=[remembered, changes_told]),
-    Case("chain", calls=1 + 2 * len(ZONES) + 2, value=deployments, kept_out_min=10_000, demands=[changes_told]),
+    Case("graph", calls=6, value=graph, kept_out_min=5_000, demands=[check_graph_file, check_effects_marked]),
+    Case("chain", calls=1 + 2 * len(ZONES) + 2, value=deployments, kept_out_min=10_000, demands=[check_effects_marked]),
     Case("kinds", calls=8, value=kinds, kept_out_min=4_000),
     Case("clocks", calls=len(ZONES) ** 2 + 1, value=clocks, kept_out_min=3_000),
     Case("denied", calls=1, demands=[refusals]),
-    Case("uncaught", calls=1, status="error", demands=[told_where]),
+    Case("uncaught", calls=1, status="error", demands=[check_error_lines]),
 ]

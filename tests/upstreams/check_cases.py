@@ -1,5 +1,5 @@
-"""Drives `lockhouse serve` with the official Python client, real upstream servers behind it, and a program per case in
-both languages, over both eras of the protocol. Usage: check_cases.py LOCKHOUSE [CASE | LANGUAGE | ERA]..."""
+"""Tests `lockhouse serve` with the official Python client and real upstream servers: a program per case in both languages,
+over both protocol eras. Usage: check_cases.py LOCKHOUSE [CASE | LANGUAGE | ERA]..."""
 
 import asyncio
 import base64
@@ -14,13 +14,13 @@ from pathlib import Path
 from installed import HERE
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from session import own_environment, whole
+from session import own_environment, parse_answer
 from world import SHOWN, ZONES, World
 
 from cases import CASES, Case, Run
 
 LANGUAGES = {"python": "py", "typescript": "ts"}
-# How the client opens, and what both sides must then speak.
+# The client's mode, and the protocol version that must be negotiated.
 ERAS = {"initialize": ("legacy", "2025-11-25"), "discover": ("auto", "2026-07-28")}
 ROW = "{:<10} {:<11} {:<10} {:>5} {:>7} {:>10} {:>8}  {}"
 
@@ -40,7 +40,7 @@ class Table:
 
 
 def program(case: Case, language: str, world: World) -> str:
-    """The program as it is submitted: only its places are filled in."""
+    """Returns the source of a program with its placeholders for paths replaced."""
     text = (HERE / "cases" / f"{case.name}.{LANGUAGES[language]}").read_text()
     places = {
         "@FILES@": str(world.files),
@@ -55,10 +55,10 @@ def program(case: Case, language: str, world: World) -> str:
 
 
 async def ask_directly(world: World) -> dict:
-    """What server-everything answers to the same calls when nothing stands between."""
+    """Returns the results of server-everything for the same calls without Lockhouse in between."""
     servers = json.loads(world.servers_file("direct").read_text())["mcpServers"]
     server = StdioServerParameters(command=servers["everything"]["command"], args=servers["everything"]["args"])
-    # It tells what it does on its standard error.
+    # The server logs to stderr.
     with open(os.devnull, "w") as quiet:
         async with Client(stdio_client(server, errlog=quiet), mode="legacy", read_timeout_seconds=30) as client:
             before, image, _ = (await client.call_tool("get-tiny-image", {})).content
@@ -74,16 +74,16 @@ async def ask_directly(world: World) -> dict:
 
 
 async def every_server(client: Client):
-    """Waits until no server is missing from a search; which of them are is part of its answer."""
+    """Waits until a search reports no missing server."""
     for _ in range(60):
-        if "unavailable" not in (found := whole(await client.call_tool("search_tools", {"query": "file"}))):
+        if "unavailable" not in (found := parse_answer(await client.call_tool("search_tools", {"query": "file"}))):
             return
         await asyncio.sleep(0.5)
     raise RuntimeError(f"not available: {found['unavailable']}")
 
 
 async def check_front(client: Client, era: str, table: Table):
-    """What a model sees before it writes any code."""
+    """Checks the tools and the search results, which a model sees before it writes code."""
     started, faults = time.monotonic(), []
     if client.protocol_version != ERAS[era][1]:
         faults.append(f"speaks {client.protocol_version}, not {ERAS[era][1]}")
@@ -92,11 +92,11 @@ async def check_front(client: Client, era: str, table: Table):
         faults.append(f"offers {names}")
     await every_server(client)
     for query, first in [("commit logs", "git_log"), ("time zones", "convert_time"), ("read text", "read_text_file")]:
-        found = [tool["tool"] for tool in whole(await client.call_tool("search_tools", {"query": query}))["tools"]]
+        found = [tool["tool"] for tool in parse_answer(await client.call_tool("search_tools", {"query": query}))["tools"]]
         if first not in found[:3]:
             faults.append(f"{query!r} finds {found}, and {first} is not among the first three")
     for query in ["write file", "commit", "delete entities"]:
-        found = {tool["tool"] for tool in whole(await client.call_tool("search_tools", {"query": query}))["tools"]}
+        found = {tool["tool"] for tool in parse_answer(await client.call_tool("search_tools", {"query": query}))["tools"]}
         if shown := found & {"write_file", "edit_file", "git_commit", "delete_entities"}:
             faults.append(f"{query!r} shows what is denied: {sorted(shown)}")
     table.add("front", "-", era, "-", (time.monotonic() - started) * 1000, "-", "-", faults)
@@ -108,11 +108,11 @@ async def check_case(client: Client, case: Case, language: str, era: str, world:
     try:
         result = await client.call_tool("run_code", {"language": language, "code": source})
         ms = (time.monotonic() - started) * 1000
-        answer = whole(result)
+        answer = parse_answer(result)
         faults = case.faults(Run(world, era, language, answer, direct, source))
         if result.is_error != (case.status != "ok"):
             faults.append(f"isError is {result.is_error}")
-    except Exception as error:  # whatever it is, it is this case that failed
+    except Exception as error:  # the failure of one case does not stop the others
         ms, faults = (time.monotonic() - started) * 1000, [f"{type(error).__name__}: {error}"]
     stats = answer.get("stats", {})
     size = len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode())

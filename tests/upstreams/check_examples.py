@@ -1,5 +1,5 @@
-"""Runs the programs of `examples/` against the servers that they are written for, as their READMEs say, in a copy of their
-directories. Usage: check_examples.py LOCKHOUSE [EXAMPLE]..."""
+"""Runs the programs of `examples/` with their servers, as their READMEs describe, in a copy of their directories.
+Usage: check_examples.py LOCKHOUSE [EXAMPLE]..."""
 
 import json
 import os
@@ -18,7 +18,7 @@ ROW = "{:<12} {:<15} {:>5} {:>10}  {}"
 
 
 def environment(place: Path) -> dict[str, str]:
-    """Where the programs of servers are found, as after an installation."""
+    """Returns environment variables with a PATH that contains the installed servers."""
     programs = [MODULES / ".bin", INSTALLED / "venv/bin", INSTALLED / "venv-older/bin"]
     if node() != "node":
         programs.insert(0, Path(node()).parent)

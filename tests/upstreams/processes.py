@@ -1,11 +1,11 @@
-"""The processes of upstream servers that a Lockhouse of ours started, by what they have in their environment."""
+"""Finds the processes of upstream servers that a Lockhouse under test has started, by their environment variables."""
 
 import os
 from pathlib import Path
 
 
 def of_servers(place: Path) -> list[int]:
-    """Lockhouse sets LOCKHOUSE_UPSTREAM for each, and passes its HOME on, which is of this run alone."""
+    """Returns processes with LOCKHOUSE_UPSTREAM, which Lockhouse sets, and with the HOME of this test run."""
     marks = {b"LOCKHOUSE_UPSTREAM=1", f"HOME={place}".encode()}
     found = []
     for process in Path("/proc").glob("[0-9]*"):

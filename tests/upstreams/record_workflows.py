@@ -1,5 +1,5 @@
-"""Runs whole tasks through `lockhouse serve` with a recorder before each server, and prints what a model would have had in its
-context on either way, as JSON for `bench-tokens` to count. Usage: record_workflows.py LOCKHOUSE"""
+"""Runs tasks through `lockhouse serve` with a recorder before each server, and prints the context of a model with Lockhouse
+and with direct tools, as JSON for `bench-tokens` to count. Usage: record_workflows.py LOCKHOUSE"""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 from installed import HERE, INSTALLED
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from session import own_environment, whole
+from session import own_environment, parse_answer
 from world import World
 
 from check_cases import LANGUAGES, program
@@ -20,7 +20,7 @@ from cases import CASES
 ROOT = HERE.parent.parent
 RECORDER = HERE.parent / "servers/recording.py"
 DEMO = ROOT / "supervisor/src/cli/demo"
-# Each with the search by which a model would find its tools.
+# Demo programs, each with the search query that finds its tools.
 DEMOS = {"late_orders": "list orders, customers and tickets of the shop"}
 TASKS = {
     "files": "search files and read text",
@@ -40,18 +40,18 @@ def compact(value) -> str:
 
 
 def texts(result: dict) -> str:
-    """What an AI client gives its model of a result."""
+    """Returns the text of a result that an AI client passes to its model."""
     parts = [part["text"] for part in result.get("content", []) if part.get("type") == "text"]
     return "\n".join(parts) if parts else compact(result.get("structuredContent"))
 
 
-def as_told(tool: dict) -> dict:
-    """What an AI client gives its model of a tool; annotations and output schemas it keeps to itself."""
+def to_model_definition(tool: dict) -> dict:
+    """Returns the parts of a tool definition that an AI client passes to its model: no annotations and no output schema."""
     return {name: tool[name] for name in ("name", "description", "inputSchema") if name in tool}
 
 
 class Tape:
-    """What passed between Lockhouse and one server."""
+    """The recorded messages between Lockhouse and one server."""
 
     def __init__(self, file: Path):
         self.file, self.read = file, 0
@@ -63,10 +63,10 @@ class Tape:
         asked = {m["message"]["id"] for m in self.messages() if m["message"].get("method") == "tools/list"}
         answers = [m["message"] for m in self.messages() if m["to"] == "client" and m["message"].get("id") in asked]
         pages = [answer["result"]["tools"] for answer in answers if "result" in answer]
-        return list({tool["name"]: as_told(tool) for page in pages for tool in page}.values())
+        return list({tool["name"]: to_model_definition(tool) for page in pages for tool in page}.values())
 
     def new_calls(self) -> list:
-        """Those since this was asked last."""
+        """Returns the calls since the last call of this method."""
         fresh, self.read = self.messages()[self.read :], len(self.messages())
         replies = {m["message"].get("id"): m["message"] for m in fresh if m["to"] == "client"}
         calls = []
@@ -85,7 +85,7 @@ async def record(client: Client, name: str, query: str, language: str, code: str
     found = await client.call_tool("search_tools", search)
     asked = {"language": language, "code": code}
     result = await client.call_tool("run_code", asked)
-    answer = whole(result)
+    answer = parse_answer(result)
     if answer["status"] != "ok":
         raise RuntimeError(f"{name} in {language}: {json.dumps(answer)[:2000]}")
     calls = {server: tape.new_calls() for server, tape in tapes.items()}
@@ -99,7 +99,7 @@ async def record(client: Client, name: str, query: str, language: str, code: str
             "calls": [call for made in used.values() for call in made],
         },
         "ours": {
-            "definitions": compact([as_told(t.model_dump(by_alias=True)) for t in (await client.list_tools()).tools]),
+            "definitions": compact([to_model_definition(t.model_dump(by_alias=True)) for t in (await client.list_tools()).tools]),
             "search": [compact({"name": "search_tools", "arguments": search}), found.content[0].text],
             "code": compact({"name": "run_code", "arguments": asked}),
             "answer": result.content[0].text,
@@ -109,7 +109,7 @@ async def record(client: Client, name: str, query: str, language: str, code: str
 
 async def connected(client: Client):
     for _ in range(120):
-        if "unavailable" not in whole(await client.call_tool("search_tools", {"query": "nothing of that kind"})):
+        if "unavailable" not in parse_answer(await client.call_tool("search_tools", {"query": "nothing of that kind"})):
             return
         await asyncio.sleep(0.5)
 
@@ -142,7 +142,7 @@ async def record_all(lockhouse: Path, place: Path, said) -> list:
         print("the servers of tests/upstreams are not installed: their tasks are left out", file=sys.stderr)
         return rows
     for language in LANGUAGES:
-        # A place for each: what one run writes is not there for the other.
+        # Each language has its own directory, so runs do not see each other's files.
         around = place / language
         around.mkdir()
         world = World(around)

@@ -1,4 +1,4 @@
-"""What the table of servers.py says of each: how it is started, what it lists, a call, and what it is here to show."""
+"""The row of a server in the table of servers.py: its command, number of tools, a call, and its traits."""
 
 import json
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ from typing import Any
 
 from installed import Npm, PyPI
 
-# `server/discover` is answered, or it is not.
+# Protocol versions. Servers of MODERN answer `server/discover`, the others do not.
 MODERN, LEGACY, FIRST = "2026-07-28", "2025-11-25", "2024-11-05"
 
 
 class Trait(Enum):
-    """What an upstream server does that a client must survive. traits.py shows that it does."""
+    """Unusual behaviour of an upstream server that a client must handle. traits.py checks that the server has it."""
 
     CRASHES_ON_DISCOVER = "crashes on server/discover"
     REFUSES_INITIALIZE = "refuses initialize after server/discover"
@@ -24,12 +24,12 @@ class Trait(Enum):
 
 @dataclass
 class Call:
-    """An expression in Python, and words that its value must contain. `@FILES@`, `@REPOSITORY@`, `@PLACE@` and `@API@` stand
-    for places of world.py and the address of api.py, here as in arguments and environment."""
+    """A Python expression, and text that its value must contain. `@FILES@`, `@REPOSITORY@`, `@PLACE@` and `@API@` are
+    placeholders for paths of world.py and the address of api.py, as in arguments and environment."""
 
     expression: str
     words: str
-    # Whether it must come back as an error of the server, with these words.
+    # Whether the call must fail with an error of the server that contains this text.
     fails: bool = False
 
     def is_met_by(self, answer: Any) -> bool:
@@ -40,12 +40,12 @@ class Call:
 class Server:
     name: str
     package: Npm | PyPI
-    # As Lockhouse lists them, which declares elicitation.
+    # Number of tools for a client with the elicitation capability, such as Lockhouse.
     tools: int
     call: Call | None
     arguments: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
     era: str = LEGACY
     traits: set[Trait] = field(default_factory=set)
-    # Only for one that never starts; the others have what Lockhouse gives by itself.
+    # Set only for a server that never starts. The others use Lockhouse's default.
     start_timeout_s: int | None = None

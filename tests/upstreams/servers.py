@@ -1,16 +1,16 @@
-"""The real servers, one after the other."""
+"""The table of real upstream servers."""
 
 from installed import Npm, PyPI
 from server import FIRST, MODERN, Call, Server, Trait
 
 MCP = "@modelcontextprotocol/server-"
-# On mcp 1.6, whose dependencies fit with no other server's.
+# A virtual environment with mcp 1.6, whose dependencies conflict with those of other servers.
 OLDER = "venv-older"
 REFUSES = {Trait.REFUSES_INITIALIZE}
-# Nothing listens there.
+# An address at which nothing listens.
 NOBODY = "127.0.0.1:9"
 
-# What `prepare.sh --subset` installs.
+# Servers that `prepare.sh --subset` installs.
 SUBSET = [
     Server(
         "filesystem",

@@ -1,4 +1,4 @@
-"""The files of a person who has all these servers: an AI client's own list of them, Lockhouse's configuration, a policy."""
+"""Configuration files with all servers: an AI client's server list, Lockhouse's configuration, and a policy."""
 
 import json
 from pathlib import Path
@@ -7,13 +7,13 @@ from world import World
 
 from server import Server
 
-# For a start beside thirty others on a small machine.
+# Start timeout for a server that starts together with thirty others on a small machine.
 PATIENCE_SECONDS = 600
 
 
 class Settings:
     def __init__(self, servers: list[Server], place: Path, address: str, patient: bool):
-        """`patient`: Lockhouse's own configuration lists them, which can give them longer to start than by default."""
+        """`patient`: the servers are in Lockhouse's configuration, with a longer start timeout than the default."""
         world = World(place)
         self.place = place
         self.places = {"@PLACE@": place, "@FILES@": world.files, "@REPOSITORY@": world.repository, "@API@": address}
@@ -49,7 +49,7 @@ class Settings:
 
 
 def table(name: str, entry: dict, start_timeout_s: int) -> str:
-    """The same in TOML, where JSON's strings and lists are what they are."""
+    """Returns the entry as a TOML table. JSON strings and lists are valid TOML."""
     keys = {"command": entry["command"], "args": entry["args"], "start_timeout_seconds": start_timeout_s}
     keys |= {f"env.{variable}": value for variable, value in entry["env"].items()}
     return "\n".join([f"[servers.{name}]", *(f"{key} = {json.dumps(value)}" for key, value in keys.items()), ""])

@@ -1,5 +1,5 @@
-"""Shows of a server, without Lockhouse between, that it still does what it is in the table for: once it is mended, its row
-proves nothing."""
+"""Checks without Lockhouse that a server still has the traits for which it is in the table. Once a trait is fixed, the row
+tests nothing."""
 
 import asyncio
 import contextlib
@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 
 from server import Server, Trait
 
-# Until a server has said its first words, on a machine that does much else.
+# Maximum time until the first message of a server, on a busy machine.
 WORDS_SECONDS_MAX = 60
-# After the end of its input; as long as Lockhouse waits at most before it sends a signal, and as long again.
+# Time after the end of the input: the maximum after which Lockhouse sends a signal, doubled.
 LEAVE_SECONDS = 1
 DISCOVER, INITIALIZE, LIST = 1, 2, 3
 INFO = {"name": "lockhouse-tests", "version": "1"}
@@ -33,16 +33,16 @@ REQUESTS = {
     },
     LIST: {"method": "tools/list"},
 }
-# "This version of the protocol is not served here", as the Python servers say it.
+# The error of Python servers for an unsupported protocol version.
 UNSUPPORTED_VERSION = -32022
 
 
 class Bare:
-    """A server, started by us alone."""
+    """A server that was started without Lockhouse."""
 
     def __init__(self, process: asyncio.subprocess.Process):
         self.process = process
-        # Whether it has printed what is no message, and whether that was before its first one.
+        # Whether the server has printed a line that is not a message, and whether that was before its first message.
         self.printed_first = self.printed_between = self.spoken = False
 
     def ask(self, *requests: int):
@@ -51,7 +51,7 @@ class Bare:
             self.process.stdin.write(f"{line}\n".encode())
 
     async def answer(self, request: int, seconds: float = WORDS_SECONDS_MAX) -> dict | None:
-        """The answer to a request, past everything else that it says. None: it ended, or nothing came in time."""
+        """Returns the response to a request and skips all other output. None: the server exited or timed out."""
         with contextlib.suppress(asyncio.TimeoutError):
             return await asyncio.wait_for(self._answer(request), seconds)
         return None
@@ -103,7 +103,7 @@ def parsed(line: bytes) -> dict | None:
 
 
 async def crashes_on_discover(bare: Bare, _: Server) -> bool:
-    # The next line is what lets it notice its own crash.
+    # The server notices its crash when it reads the next line.
     bare.ask(DISCOVER, INITIALIZE)
     answer = await bare.answer(INITIALIZE)
     return answer is None and not await bare.stays(WORDS_SECONDS_MAX) and bare.process.returncode != 0
@@ -147,8 +147,8 @@ SHOWN = {
 }
 
 
-async def not_shown(server: Server, entry: dict, place: str) -> list[str]:
-    """What the server is in the table for and does not do."""
+async def missing_traits(server: Server, entry: dict, place: str) -> list[str]:
+    """Returns the expected traits that the server does not have."""
     missing = []
     for trait in filter(server.traits.__contains__, Trait):
         async with started(entry, place) as bare:

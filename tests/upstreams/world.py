@@ -1,6 +1,6 @@
-"""What the cases work on: files, a git history and a place for a knowledge graph, the same ones every time.
+"""The data of the cases: files, a git history and a directory for a knowledge graph, equal in every run.
 
-What a case must answer is computed from the plans here, never from what a server said.
+Expected answers are computed from the plans in this file, never from results of a server.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ COMMITS = 300
 SHOWN = 40
 AUTHORS = [("Ada Moss", 7), ("Ben Ould", 5), ("Cleo Park", 4), ("Dai Rees", 3), ("Eva Stone", 1)]
 FIRST_COMMIT = datetime(2026, 1, 1, 6, 30, tzinfo=timezone.utc)
-# Without daylight saving, so that what is expected does not depend on the day of the run.
+# Zones without daylight saving time, so that the expected times do not depend on the date.
 ZONES = {"Asia/Tokyo": 540, "Asia/Kolkata": 330, "America/Phoenix": -420, "Asia/Kathmandu": 345, "UTC": 0}
 
 
@@ -56,7 +56,7 @@ class World:
             (self.files / f"sale-{number:03}.{'json' if number % 2 else 'txt'}").write_text(text)
 
     def _write_history(self):
-        """300 commits through one stream, which takes git a moment and not a minute."""
+        """Creates 300 commits through one `git fast-import`, which is much faster than single commits."""
         names = [name for name, weight in AUTHORS for _ in range(weight)]
         stream = []
         for number in range(COMMITS):
@@ -91,7 +91,7 @@ class World:
         return done.stdout
 
     def fingerprint(self) -> str:
-        """Of everything that no case may change."""
+        """Returns a hash of all files that no case may change."""
         digest = hashlib.sha256()
         for path in sorted(path for path in self.files.rglob("*") if path.is_file()):
             digest.update(f"{path} {path.stat().st_mtime_ns}\n".encode() + path.read_bytes())
@@ -102,7 +102,7 @@ class World:
         return self.place / f"memory-{era}.jsonl"
 
     def servers_file(self, era: str) -> Path:
-        """As an AI client's own file has it."""
+        """Writes the servers in the format of an AI client's file and returns its path."""
         package = lambda name: str(MODULES / f"@modelcontextprotocol/server-{name}/dist/index.js")
         binary = lambda name: str(INSTALLED / "venv/bin" / name)
         servers = {
@@ -121,7 +121,7 @@ class World:
         return path
 
     def write_policy(self, lockhouse) -> None:
-        """What `policy init` writes, and then what a person does: permit some of what changes, forbid some for ever."""
+        """Writes a policy with `policy init`, then permits some tools with effects and denies others."""
         lockhouse("policy", "init")
         text = self.policy.read_text()
         for tool in ["create_entities", "create_relations", "add_observations"]:

@@ -1,7 +1,8 @@
-//! The worker's end of its socket: frames out, frames in, for one thread or many.
+//! The worker's end of its socket to the supervisor, shared by all threads of the worker.
 //!
-//! Any thread may ask. One of those that wait reads the socket for all; what it reads for others it hands over and
-//! wakes them. No thread of its own is needed, so a worker has one until the code starts more.
+//! Any thread may send a request and wait. One of the waiting threads reads the socket for all of them, delivers the
+//! replies of other threads and wakes them. No reader thread is needed, so a worker has a single thread until its
+//! code starts more.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
@@ -18,28 +19,28 @@ use lockhouse_protocol::{
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use crate::tool_host::{ToolHost, Waited};
+use crate::tool_host::{ToolHost, WaitOutcome};
 
-/// Output is sent when so much has gathered, and with whatever else is sent.
+/// Buffered output is sent at this size, or earlier together with another message.
 const FLUSH_BYTES: usize = 8 * 1024;
-/// And at once, so that a line is seen which a program printed before it computes: so often in a row, and again as often as
-/// this. A program that prints thousands of lines has not as many system calls.
-const SENT_AT_ONCE_MAX: u32 = 16;
-const SENT_AT_ONCE_EVERY: Duration = Duration::from_millis(50);
+/// Output is also sent at once, so that a line printed before a long computation is visible. Burst size and interval
+/// of this allowance bound the system calls of programs that print thousands of lines.
+const IMMEDIATE_FLUSHES_MAX: u32 = 16;
+const IMMEDIATE_FLUSH_INTERVAL: Duration = Duration::from_millis(50);
 const READ_BYTES: usize = 64 * 1024;
-/// What may be queued above what may be under way, in requests and in bytes.
+/// Maximum number and total size of requests queued beyond the limit of concurrent requests.
 const BACKLOG_MAX: usize = 10_000;
 const BACKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// How often a thread that waits for another one's reading looks whether it must stop.
-const STOP_CHECK: Duration = Duration::from_millis(20);
+/// Interval at which a thread that waits for the reading thread checks for interrupts.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The socket to the supervisor.
+/// Connection to the supervisor.
 #[derive(Debug)]
 pub struct Channel {
     socket: UnixStream,
     limits: ConversationLimits,
     readable: Epoll,
-    handed_over: EventFd,
+    reply_event: EventFd,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -49,96 +50,97 @@ struct State {
     decoder: FrameDecoder,
     job: Option<Job>,
     last_call: u32,
-    under_way: u32,
-    /// Encoded, but above what may be under way.
+    in_flight: u32,
+    /// Encoded requests that wait until the number of requests in flight is below the limit.
     backlog: VecDeque<(CallId, Vec<u8>)>,
     backlog_bytes: usize,
     out: Vec<u8>,
-    /// What [`Channel::ask`] waits for: nothing yet, or the reply.
-    asked: HashMap<CallId, Option<Reply>>,
-    /// Replies to what was only started.
+    /// Requests that [`Channel::ask`] waits for, with their reply once it has arrived.
+    awaited_replies: HashMap<CallId, Option<Reply>>,
+    /// Replies to requests that were started without waiting.
     replies: VecDeque<(CallId, Reply)>,
-    someone_reads: bool,
-    /// How often output may be sent at once, as of then.
-    sent_at_once: (u32, Instant),
+    reader_active: bool,
+    /// Remaining immediate flushes, and the time at which that number was computed.
+    immediate_flushes: (u32, Instant),
 }
 
 enum ReadResult {
-    Some,
+    Read,
     TimedOut,
     Interrupted,
 }
 
 impl Channel {
-    /// Takes over the inherited socket. Called after the seal: it makes only what the sealed worker may make.
+    /// Takes over the inherited socket. Called after the sandbox is entered; creates only descriptors that the
+    /// sandbox permits.
     ///
     /// # Errors
-    /// The system's answer.
+    /// Any error of the operating system.
     pub fn new(socket: OwnedFd, limits: ConversationLimits) -> std::io::Result<Self> {
         let socket = UnixStream::from(socket);
         let readable = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         readable.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
-        let handed_over = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        let reply_event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         let state = State {
             decoder: FrameDecoder::new(limits.frame_bytes),
             job: None,
             last_call: 0,
-            under_way: 0,
+            in_flight: 0,
             backlog: VecDeque::new(),
             backlog_bytes: 0,
             out: Vec::new(),
-            asked: HashMap::new(),
+            awaited_replies: HashMap::new(),
             replies: VecDeque::new(),
-            someone_reads: false,
-            sent_at_once: (SENT_AT_ONCE_MAX, Instant::now()),
+            reader_active: false,
+            immediate_flushes: (IMMEDIATE_FLUSHES_MAX, Instant::now()),
         };
-        Ok(Self { socket, limits, readable, handed_over, state: Mutex::new(state), changed: Condvar::new() })
+        Ok(Self { socket, limits, readable, reply_event, state: Mutex::new(state), changed: Condvar::new() })
     }
 
-    /// Says that the worker is sealed, and waits for its job.
+    /// Reports that the worker is sealed, and waits for its job.
     pub fn receive_job(&self) -> Job {
         self.send(&FromWorker::Ready);
         self.wait_for_job()
     }
 
-    /// Sends the outcome of a session's run, and waits for its next one.
-    pub fn next_job(&self, outcome: Outcome) -> Job {
-        self.give_up_backlog();
-        self.tell(outcome);
+    /// Sends the outcome of a run in a session, and waits for the session's next job.
+    pub fn finish_run(&self, outcome: Outcome) -> Job {
+        self.fail_backlog();
+        self.send_outcome(outcome);
         self.wait_for_job()
     }
 
-    /// Sends the outcome and waits for the end: the supervisor answers its client first and kills this process then.
+    /// Sends the outcome and waits to be killed: the supervisor first answers the AI client, then kills this process.
     pub fn finish(&self, outcome: Outcome) -> ! {
-        self.tell(outcome);
+        self.send_outcome(outcome);
         loop {
             self.read(None);
         }
     }
 
-    /// What a run has queued and not sent is no matter of the next one.
-    fn give_up_backlog(&self) {
+    /// Fails requests that a run has queued but not sent, so that they do not leak into the next run of the session.
+    fn fail_backlog(&self) {
         let mut state = self.lock();
         state.backlog_bytes = 0;
         while let Some((call, _)) = state.backlog.pop_front() {
             let failure = Failure {
                 code: FailureCode::Timeout,
-                message: "the run of the session ended before this was sent: nothing was done".into(),
+                message: "the session's run ended before this call was sent: it was not executed".into(),
                 server: None,
                 tool: None,
                 retryable: false,
             };
-            state.settle(call, Err(failure));
+            state.deliver(call, Err(failure));
         }
     }
 
-    fn tell(&self, outcome: Outcome) {
+    fn send_outcome(&self, outcome: Outcome) {
         if !self.send(&FromWorker::Done(outcome)) {
             self.send(&FromWorker::Done(Outcome::Error(self.value_too_large())));
         }
     }
 
-    /// Threads of a session's code may be at the socket too.
+    /// Waits for the next job. Other threads of a session's code may use the socket meanwhile.
     fn wait_for_job(&self) -> Job {
         let mut state = self.lock();
         loop {
@@ -147,8 +149,8 @@ impl Channel {
             }
             (state, _) = self.wait(state, None);
             if !state.replies.is_empty() {
-                // Read here, meant for an event loop elsewhere.
-                let _ = self.handed_over.write(1);
+                // This thread read a reply for an event loop of another thread.
+                let _ = self.reply_event.write(1);
             }
         }
     }
@@ -164,11 +166,11 @@ impl Channel {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere leaves nothing half done that matters: each step leaves a state that the next one can take.
+        // A panic of another thread cannot leave an inconsistent state: every step leaves a valid one.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a message with whatever is queued; false when it does not fit into a frame.
+    /// Sends a message together with all queued messages. Returns false if the message is too large for a frame.
     fn send(&self, message: &FromWorker) -> bool {
         let Ok(frame) = frame::encode(message, self.limits.frame_bytes) else { return false };
         let mut state = self.lock();
@@ -179,35 +181,36 @@ impl Channel {
 
     fn flush_locked(&self, state: &mut State) {
         if !state.out.is_empty() && (&self.socket).write_all(&state.out).is_err() {
-            supervisor_is_gone();
+            exit_without_supervisor();
         }
         state.out.clear();
     }
 
-    fn start_locked(&self, state: &mut State, request: Request, asked: bool) -> CallId {
+    fn start_locked(&self, state: &mut State, request: Request, is_awaited: bool) -> CallId {
         state.last_call += 1;
         let call = CallId(state.last_call);
-        if asked {
-            state.asked.insert(call, None);
+        if is_awaited {
+            state.awaited_replies.insert(call, None);
         }
         match frame::encode(&FromWorker::Request { call, request }, self.limits.frame_bytes) {
-            Ok(frame) if state.under_way < self.limits.parallel_calls => {
-                state.under_way += 1;
+            Ok(frame) if state.in_flight < self.limits.parallel_calls => {
+                state.in_flight += 1;
                 state.out.extend_from_slice(&frame);
             }
             Ok(frame) => {
                 state.backlog_bytes += frame.len();
                 state.backlog.push_back((call, frame));
             }
-            Err(error) => state.settle(call, Err(arguments_too_large(&error))),
+            Err(error) => state.deliver(call, Err(arguments_too_large(&error))),
         }
         call
     }
 
-    /// One read and what came of it. The caller has set `someone_reads`, or is the only thread.
+    /// Reads once and processes all received messages. The caller must have set `reader_active`, or be the only
+    /// thread.
     fn read(&self, timeout: Option<Duration>) -> ReadResult {
         if let Some(timeout) = timeout {
-            // Rounded up: a timer must not fire early.
+            // Rounded up, since the wait must not end before the timeout.
             let millis = timeout.as_micros().div_ceil(1000).min(60_000) as u16;
             match self.readable.wait(&mut [EpollEvent::empty()], EpollTimeout::from(millis)) {
                 Ok(0) => return ReadResult::TimedOut,
@@ -217,10 +220,10 @@ impl Channel {
         }
         let mut buffer = [0; READ_BYTES];
         let count = match (&self.socket).read(&mut buffer) {
-            Ok(0) => supervisor_is_gone(),
+            Ok(0) => exit_without_supervisor(),
             Ok(count) => count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return ReadResult::Interrupted,
-            Err(_) => supervisor_is_gone(),
+            Err(_) => exit_without_supervisor(),
         };
         let mut state = self.lock();
         state.decoder.push(&buffer[..count]);
@@ -228,60 +231,60 @@ impl Channel {
             match state.decoder.next::<ToWorker>() {
                 Ok(Some(ToWorker::Run(job))) => state.job = Some(job),
                 Ok(Some(ToWorker::Reply { call, reply })) => {
-                    state.under_way = state.under_way.saturating_sub(1);
-                    state.settle(call, reply);
+                    state.in_flight = state.in_flight.saturating_sub(1);
+                    state.deliver(call, reply);
                 }
                 Ok(None) => break,
-                Err(_) => supervisor_is_gone(),
+                Err(_) => exit_without_supervisor(),
             }
         }
-        while state.under_way < self.limits.parallel_calls {
+        while state.in_flight < self.limits.parallel_calls {
             let Some((_, frame)) = state.backlog.pop_front() else { break };
-            state.under_way += 1;
+            state.in_flight += 1;
             state.backlog_bytes -= frame.len();
             state.out.extend_from_slice(&frame);
         }
         self.flush_locked(&mut state);
-        ReadResult::Some
+        ReadResult::Read
     }
 
-    /// Waits until something changed: reads, or lets the thread read that does already.
+    /// Waits until the state changes, by reading or by waiting for the thread that reads already.
     fn wait<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
         timeout: Option<Duration>,
     ) -> (MutexGuard<'a, State>, ReadResult) {
         self.flush_locked(&mut state);
-        if state.someone_reads {
-            let limit = timeout.unwrap_or(STOP_CHECK).min(STOP_CHECK);
+        if state.reader_active {
+            let limit = timeout.unwrap_or(STOP_CHECK_INTERVAL).min(STOP_CHECK_INTERVAL);
             let (state, _) = self.changed.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner);
             return (state, ReadResult::Interrupted);
         }
-        state.someone_reads = true;
+        state.reader_active = true;
         drop(state);
         let result = self.read(timeout);
         let mut state = self.lock();
-        state.someone_reads = false;
+        state.reader_active = false;
         self.changed.notify_all();
         (state, result)
     }
 }
 
 impl State {
-    /// Whether output is sent at once, which is counted.
-    fn sends_at_once(&mut self) -> bool {
-        let (left, as_of) = self.sent_at_once;
-        let gained = as_of.elapsed().as_millis() / SENT_AT_ONCE_EVERY.as_millis();
-        let left = SENT_AT_ONCE_MAX.min(left.saturating_add(u32::try_from(gained).unwrap_or(u32::MAX)));
+    /// Takes one of the remaining immediate flushes. Returns false if none is left.
+    fn take_immediate_flush(&mut self) -> bool {
+        let (left, as_of) = self.immediate_flushes;
+        let gained = as_of.elapsed().as_millis() / IMMEDIATE_FLUSH_INTERVAL.as_millis();
+        let left = IMMEDIATE_FLUSHES_MAX.min(left.saturating_add(u32::try_from(gained).unwrap_or(u32::MAX)));
         if gained > 0 {
-            self.sent_at_once.1 = Instant::now();
+            self.immediate_flushes.1 = Instant::now();
         }
-        self.sent_at_once.0 = left.saturating_sub(1);
+        self.immediate_flushes.0 = left.saturating_sub(1);
         left > 0
     }
 
-    fn settle(&mut self, call: CallId, reply: Reply) {
-        match self.asked.get_mut(&call) {
+    fn deliver(&mut self, call: CallId, reply: Reply) {
+        match self.awaited_replies.get_mut(&call) {
             Some(waiting) => *waiting = Some(reply),
             None => self.replies.push_back((call, reply)),
         }
@@ -300,24 +303,24 @@ impl ToolHost for Channel {
 
     fn has_room(&self) -> bool {
         let state = self.lock();
-        // What could not be sent has its reply at once.
+        // Requests that could not be sent have an immediate error reply, which counts as well.
         state.backlog.len() + state.replies.len() < BACKLOG_MAX && state.backlog_bytes < BACKLOG_BYTES_MAX
     }
 
-    fn next_reply(&self, timeout: Option<Duration>) -> Waited {
+    fn next_reply(&self, timeout: Option<Duration>) -> WaitOutcome {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut state = self.lock();
         loop {
             if let Some((call, reply)) = state.replies.pop_front() {
-                return Waited::Reply(call, reply);
+                return WaitOutcome::Reply(call, reply);
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let (guard, result) = self.wait(state, left);
             state = guard;
             match result {
-                ReadResult::Some => {}
-                ReadResult::TimedOut => return Waited::TimedOut,
-                ReadResult::Interrupted => return Waited::Interrupted,
+                ReadResult::Read => {}
+                ReadResult::TimedOut => return WaitOutcome::TimedOut,
+                ReadResult::Interrupted => return WaitOutcome::Interrupted,
             }
         }
     }
@@ -326,15 +329,15 @@ impl ToolHost for Channel {
         let mut state = self.lock();
         let call = self.start_locked(&mut state, request, true);
         loop {
-            if let Some(reply) = state.asked.get_mut(&call).and_then(Option::take) {
-                state.asked.remove(&call);
+            if let Some(reply) = state.awaited_replies.get_mut(&call).and_then(Option::take) {
+                state.awaited_replies.remove(&call);
                 return Some(reply);
             }
             let (guard, result) = self.wait(state, None);
             state = guard;
             if !state.replies.is_empty() {
-                // Read here, meant for an event loop elsewhere.
-                let _ = self.handed_over.write(1);
+                // This thread read a reply for an event loop of another thread.
+                let _ = self.reply_event.write(1);
             }
             if matches!(result, ReadResult::Interrupted) {
                 drop(state);
@@ -354,7 +357,7 @@ impl ToolHost for Channel {
         let Ok(frame) = frame::encode(&message, self.limits.frame_bytes) else { return };
         let mut state = self.lock();
         state.out.extend_from_slice(&frame);
-        if state.out.len() > FLUSH_BYTES || state.sends_at_once() {
+        if state.out.len() > FLUSH_BYTES || state.take_immediate_flush() {
             self.flush_locked(&mut state);
         }
     }
@@ -365,12 +368,12 @@ impl ToolHost for Channel {
 
     fn drain(&self) -> Vec<(CallId, Reply)> {
         self.flush();
-        // Whoever reads at the moment hands over and wakes us again.
-        let _ = self.handed_over.read();
-        let free = !std::mem::replace(&mut self.lock().someone_reads, true);
+        // If another thread is reading, it will signal the event again when it has delivered replies.
+        let _ = self.reply_event.read();
+        let free = !std::mem::replace(&mut self.lock().reader_active, true);
         if free {
             self.read(Some(Duration::ZERO));
-            self.lock().someone_reads = false;
+            self.lock().reader_active = false;
             self.changed.notify_all();
         }
         self.lock().replies.drain(..).collect()
@@ -380,8 +383,8 @@ impl ToolHost for Channel {
         self.socket.as_fd()
     }
 
-    fn handed_over(&self) -> BorrowedFd<'_> {
-        self.handed_over.as_fd()
+    fn reply_event(&self) -> BorrowedFd<'_> {
+        self.reply_event.as_fd()
     }
 }
 
@@ -395,7 +398,7 @@ fn arguments_too_large(error: &frame::FrameError) -> Failure {
     }
 }
 
-/// Nobody is left to work for.
-fn supervisor_is_gone() -> ! {
+/// Exits when the supervisor has closed the socket.
+fn exit_without_supervisor() -> ! {
     std::process::exit(0)
 }

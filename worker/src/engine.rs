@@ -1,47 +1,49 @@
-//! A language, as zygote and worker see it.
+//! Interface between a language engine and the zygote or worker that contains it.
 
 use lockhouse_protocol::{Job, Outcome};
 
 use crate::sandbox::Sandboxed;
 use crate::tool_host::ToolHost;
 
-/// Why an interpreter cannot be prepared, in its own words.
+/// Why an interpreter cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct EngineError(Box<dyn std::error::Error>);
 
 impl EngineError {
-    /// The interpreter's own error.
+    /// Wraps the error of an interpreter.
     pub fn new(error: impl Into<Box<dyn std::error::Error>>) -> Self {
         Self(error.into())
     }
 }
 
-/// A language interpreter in its three ages: prepared in the zygote, forked into a worker, sealed.
+/// A language interpreter. It is prepared in the zygote, forked into a worker, and then sealed.
 pub trait Engine {
-    /// In the zygote, once: load all that code may use, for a sealed worker can open no file. Gives interpreter and
-    /// version, for people.
+    /// Called once in the zygote. Loads everything that code may use, since a sealed worker cannot open files.
+    /// Returns name and version of the interpreter for display.
     ///
     /// # Errors
-    /// What is missing, and what to do.
+    /// What is missing, and how to correct it.
     fn prepare(&mut self, preload: &[String]) -> Result<String, EngineError>;
 
-    /// In the zygote, around each fork: what the interpreter wants done.
+    /// Called in the zygote before each fork.
     fn before_fork(&mut self) {}
 
-    /// In the zygote, after each fork.
+    /// Called in the zygote after each fork.
     fn after_fork_in_zygote(&mut self) {}
 
-    /// In the worker, just after the fork and before the seal: give it randomness of its own.
+    /// Called in the worker after the fork and before the sandbox is entered. Must reseed all random number
+    /// generators.
     fn after_fork(&mut self);
 
-    /// In the sealed worker: the way out, and how much memory the code may use.
+    /// Called in the sealed worker. Provides the connection to the supervisor and the memory limit of the code, in
+    /// bytes.
     fn attach(&mut self, sandboxed: &Sandboxed, host: &'static dyn ToolHost, memory_bytes: u64);
 
-    /// In the sealed worker, when nobody waits: run something small through the whole path, so that its pages are
-    /// there.
+    /// Called in the sealed worker while it is idle. Runs a trivial program, so that later runs find its memory pages
+    /// mapped.
     fn warm(&mut self, sandboxed: &Sandboxed);
 
-    /// Runs the one job of this worker, or the next one of its session.
+    /// Runs the worker's only job, or the next job of its session.
     fn run(&mut self, sandboxed: &Sandboxed, job: &Job) -> Outcome;
 }

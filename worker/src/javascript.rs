@@ -1,38 +1,39 @@
-//! JavaScript and TypeScript: QuickJS-NG runs what oxc has freed of its types, both inside the sealed worker.
+//! JavaScript and TypeScript engine: oxc removes the types, QuickJS-NG runs the result, both inside the sealed
+//! worker.
 //!
 //! ```text
-//! job.code ──typescript──► one async function ──engine──► promise ──values──► JSON
-//!                │ map of positions                │ ▲
+//! job.code ──typescript──► one async function ──engine──► promise ──json_values──► JSON
+//!                │ source map                      │ ▲
 //!                └────────────► errors             ▼ │ host: requests, output, timers
 //! ```
 //!
-//! What user code finds in its global scope is written in JavaScript, in the `*.js` files beside this module's parts;
-//! the native functions below them are few (see `host`).
+//! The global scope of user code is implemented in JavaScript, in the `*.js` files of this directory, on top of a few
+//! native functions (see `native_functions`).
 
 mod base64;
-mod calls;
-mod ending;
+mod call_positions;
 mod engine;
+mod error_expression;
 mod errors;
 mod evaluate;
-mod excerpts;
-mod hints;
-mod host;
-mod marks;
-mod mistakes;
+mod json_values;
 mod modules;
-mod natives;
-mod nesting;
-mod positions;
+mod native_functions;
+mod nesting_limit;
+mod position_markers;
+mod program_failure;
 mod realm;
-mod requests;
 mod run_loop;
-mod session_names;
-mod skill_source;
-mod subjects;
+mod runtime_error_hints;
+mod session_variables;
+mod shared_state;
+mod skill_extraction;
+mod source_excerpt;
+mod source_map;
+mod syntax_error_hints;
 mod timers;
+mod tool_requests;
 mod traceback;
 mod typescript;
-mod values;
 
 pub(crate) use engine::JavaScript;

@@ -1,7 +1,7 @@
-//! The untrusting side: a zygote forks workers, a worker seals itself and runs one execution.
+//! The sandboxed side: a zygote that forks workers, and workers that seal themselves and run code.
 //!
-//! Follow [`zygote::run`]: it prepares an [`engine::Engine`], forks on request, and each child goes through
-//! [`sandbox::enter`] before it sees a byte of code. What the code asks for leaves through [`tool_host::ToolHost`].
+//! [`zygote::run`] prepares an [`engine::Engine`] and forks workers on request. Each worker passes through
+//! [`sandbox::enter`] before it receives any code. Requests of the code leave through [`tool_host::ToolHost`].
 
 pub mod channel;
 pub mod engine;

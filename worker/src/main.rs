@@ -1,4 +1,5 @@
-//! `lockhouse-worker`: the JavaScript zygote. The supervisor starts it with its socket as standard input.
+//! `lockhouse-worker`: the zygote of the JavaScript engine. The supervisor starts it with its socket as standard
+//! input.
 
 mod javascript;
 

@@ -1,7 +1,8 @@
-//! The seal. [`prepare`] runs once in the zygote, [`enter`] in each worker, in the order that is written here.
+//! The sandbox of a worker. [`prepare`] runs once in the zygote, [`enter`] runs in each worker; both apply their
+//! layers in fixed order.
 //!
-//! Each step assumes that the steps before it were done and that the code to come is native and hostile. A step that
-//! fails ends the worker: there is no way to a [`Sandboxed`] but through all of them.
+//! Each step assumes that all earlier steps succeeded and that the later code is native and hostile. If a step fails,
+//! the worker ends: completing all steps is the only way to obtain a [`Sandboxed`].
 
 mod descriptors;
 mod landlock;
@@ -21,32 +22,32 @@ pub use layers::{Layer, Layers};
 pub use probe::probe;
 pub use process::die_with_parent;
 
-/// Why this host or this worker cannot be sealed.
+/// Why this host or this worker cannot be sandboxed.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// A system call of a step failed.
+    /// A system call failed.
     #[error("{step}: {source}")]
     Step {
         /// What was attempted.
         step: &'static str,
-        /// The system's answer.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The kernel has no Landlock, or it is disabled.
+    /// The kernel has no Landlock, or Landlock is disabled.
     #[error("Landlock is not available ({0})")]
     Landlock(String),
-    /// Root of a container that knows only some users.
+    /// The configured unprivileged user does not exist in this user namespace, as in some containers.
     #[error(
-        "cannot become user {id}, whom workers get when Lockhouse runs as root: {source}; start Lockhouse as an ordinary \
+        "cannot switch to user {id}, under which workers run when Lockhouse runs as root: {source}; start Lockhouse as an ordinary \
          user, or set unprivileged_id under [pool] to one that exists here"
     )]
     Unprivileged {
-        /// The configured user.
+        /// The configured user id.
         id: u32,
-        /// The system's answer.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The parent died between fork and seal.
+    /// The zygote ended between fork and sandbox.
     #[error("the zygote is gone")]
     Orphaned,
 }
@@ -61,26 +62,26 @@ impl SandboxError {
     }
 }
 
-/// Proof that this process is sealed. Engines demand it; only [`enter`] makes one.
+/// Proof that this process is sandboxed. Engines require it, and only [`enter`] creates it.
 #[derive(Debug)]
 pub struct Sandboxed(());
 
-/// What [`prepare`] made for the workers to come.
+/// State that [`prepare`] creates in the zygote for its workers.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedSandbox {
     layers: Layers,
     in_user_namespace: bool,
-    /// Why the zygote is in the host's namespaces, if it is.
+    /// Why the zygote has no namespaces of its own, if it has none.
     namespaces_refused: Option<String>,
-    /// What the zygote has mapped, bytes; a worker's memory limit counts from here.
+    /// Address space mapped by the zygote, in bytes. The memory limit of workers is added to it.
     mapped_bytes: u64,
 }
 
-/// The zygote's part, after everything is loaded: enter namespaces, drop privileges.
+/// Applies the zygote's part of the sandbox after everything is loaded: enters namespaces and drops privileges.
 ///
 /// # Errors
-/// [`SandboxError`] when that is left half done.
-pub fn prepare(profile: &SandboxProfile, layers: Layers) -> Result<Prepared, SandboxError> {
+/// [`SandboxError`] if a step fails. The zygote must then end.
+pub fn prepare(profile: &SandboxProfile, layers: Layers) -> Result<PreparedSandbox, SandboxError> {
     let mapped_bytes = rlimits::mapped_bytes()?;
     let (in_user_namespace, namespaces_refused) = match layers.has(Layer::Namespaces) {
         true => namespaces::enter().map(|entered| (entered.user, entered.refused))?,
@@ -89,29 +90,29 @@ pub fn prepare(profile: &SandboxProfile, layers: Layers) -> Result<Prepared, San
     if layers.has(Layer::Privileges) {
         privileges::drop_all(profile.unprivileged_id)?;
     }
-    // Workers have the zygote's user. Not earlier: it could not write its own id maps.
+    // Workers have the zygote's user. Not earlier, since a process that is not dumpable cannot write its own id maps.
     if layers.has(Layer::Hardening) {
         process::not_dumpable()?;
     }
-    Ok(Prepared { layers, in_user_namespace, namespaces_refused, mapped_bytes })
+    Ok(PreparedSandbox { layers, in_user_namespace, namespaces_refused, mapped_bytes })
 }
 
-/// The worker's part, between the fork and the first byte of code. The channel becomes descriptor 3, also when
-/// a later step fails.
+/// Applies the worker's part of the sandbox, between the fork and the first byte of code. The channel becomes
+/// descriptor 3, even if a later step fails.
 ///
 /// # Errors
-/// The step that failed. The worker must then say so and end.
+/// The step that failed. The worker must report it and end.
 pub fn enter(
-    prepared: &Prepared,
+    prepared: &PreparedSandbox,
     profile: &SandboxProfile,
     channel: OwnedFd,
 ) -> Result<(Sandboxed, OwnedFd), (SandboxError, Option<OwnedFd>)> {
     enter_observed(prepared, profile, channel, &mut |_| ()).map_err(|(_, error, channel)| (error, channel))
 }
 
-/// [`enter`], with a look after each layer. What fails is told as the protection that is then missing.
+/// Like [`enter`], but calls `after` following each layer. A failure names the protection that is then missing.
 fn enter_observed(
-    prepared: &Prepared,
+    prepared: &PreparedSandbox,
     profile: &SandboxProfile,
     channel: OwnedFd,
     after: &mut dyn FnMut(Layer),
@@ -119,7 +120,7 @@ fn enter_observed(
     let channel = descriptors::keep_only(channel, prepared.layers)
         .map_err(|(error, channel)| (Protection::Descriptors, error, channel))?;
     after(Layer::Descriptors);
-    let mut put_on = |layer: Layer, protection, step: &dyn Fn() -> Result<(), SandboxError>| {
+    let mut apply = |layer: Layer, protection, step: &dyn Fn() -> Result<(), SandboxError>| {
         if prepared.layers.has(layer) {
             step().map_err(|error| (protection, error))?;
         }
@@ -129,11 +130,11 @@ fn enter_observed(
     let limits = || rlimits::set(profile, prepared.mapped_bytes, prepared.in_user_namespace);
     let sealed = process::no_new_privileges()
         .map_err(|error| (Protection::NoNewPrivileges, error))
-        .and_then(|()| put_on(Layer::Limits, Protection::ResourceLimits, &limits))
-        .and_then(|()| put_on(Layer::Hardening, Protection::NotDumpable, &process::not_dumpable))
-        .and_then(|()| put_on(Layer::Mdwe, Protection::WriteXorExecute, &process::deny_write_execute))
-        .and_then(|()| put_on(Layer::Landlock, Protection::LandlockFiles, &landlock::restrict))
-        .and_then(|()| put_on(Layer::Seccomp, Protection::SystemCalls, &seccomp::install));
+        .and_then(|()| apply(Layer::Limits, Protection::ResourceLimits, &limits))
+        .and_then(|()| apply(Layer::Hardening, Protection::NotDumpable, &process::not_dumpable))
+        .and_then(|()| apply(Layer::Mdwe, Protection::WriteXorExecute, &process::deny_write_execute))
+        .and_then(|()| apply(Layer::Landlock, Protection::LandlockFiles, &landlock::restrict))
+        .and_then(|()| apply(Layer::Seccomp, Protection::SystemCalls, &seccomp::install));
     match sealed {
         Ok(()) => Ok((Sandboxed(()), channel)),
         Err((protection, error)) => Err((protection, error, Some(channel))),

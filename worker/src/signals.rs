@@ -1,4 +1,4 @@
-//! The soft interrupt: SIGINT from the supervisor at the deadline, SIGXCPU from the kernel at the CPU limit.
+//! Interrupts of running code: SIGINT from the supervisor at the deadline, SIGXCPU from the kernel at the CPU limit.
 #![allow(unsafe_code, reason = "Installing a signal handler is unsafe in itself")]
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -8,24 +8,24 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 /// Why the code must stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupt {
-    /// The supervisor asks.
+    /// The supervisor has sent SIGINT.
     Deadline,
-    /// The CPU time is used up.
+    /// The CPU limit is reached.
     Cpu,
 }
 
 static PENDING: AtomicU8 = AtomicU8::new(0);
 
-extern "C" fn note(signal: i32) {
+extern "C" fn record_signal(signal: i32) {
     PENDING.store(if signal == Signal::SIGXCPU as i32 { 2 } else { 1 }, Ordering::Relaxed);
 }
 
-/// Starts to note both signals. Without SA_RESTART, so that a blocked read returns.
+/// Installs handlers that record both signals, without SA_RESTART, so that a blocked read returns.
 ///
 /// # Errors
-/// The system's answer.
+/// Any error of the operating system.
 pub fn install() -> nix::Result<()> {
-    let action = SigAction::new(SigHandler::Handler(note), SaFlags::empty(), SigSet::empty());
+    let action = SigAction::new(SigHandler::Handler(record_signal), SaFlags::empty(), SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGXCPU] {
         // SAFETY: the handler only stores to an atomic, which is async-signal-safe.
         unsafe { sigaction(signal, &action) }?;
@@ -33,12 +33,12 @@ pub fn install() -> nix::Result<()> {
     Ok(())
 }
 
-/// Forgets what was meant for a run that is over: a session goes on after it.
-pub fn forget() {
+/// Clears an interrupt of a finished run, so that it does not stop the session's next run.
+pub fn clear_pending() {
     PENDING.store(0, Ordering::Relaxed);
 }
 
-/// Whether the code must stop, and why.
+/// Returns the pending interrupt, if any.
 #[must_use]
 pub fn pending() -> Option<Interrupt> {
     match PENDING.load(Ordering::Relaxed) {

@@ -1,7 +1,7 @@
-//! A stack that overflows in compiled code, told apart from other crashes: the worker ends with a status of its own.
+//! Detects stack overflows in compiled code: the worker then exits with a distinct status.
 //!
-//! The languages check the depth of their own recursion; this is for C code below them. It is a courtesy to whoever reads
-//! the answer and no part of the seal: hostile code can install another handler, or end with the same status.
+//! Language engines limit the depth of their own recursion; this handles the C code below them. It only improves
+//! error messages and is no part of the sandbox: hostile code can replace the handler or exit with the same status.
 #![allow(unsafe_code, reason = "A signal handler on a stack of its own")]
 
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -10,14 +10,15 @@ use lockhouse_protocol::STACK_OVERFLOW_STATUS;
 use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-/// The handler needs little; the kernel's own frame has a few KiB.
+/// Size of the handler's stack. The kernel's signal frame takes a few KiB.
 const HANDLER_STACK_BYTES: usize = 64 * 1024;
-/// A fault within this distance of the stack pointer is the stack's. Frames of compiled code can be large.
+/// Maximum distance of a fault from the stack pointer to count as a stack overflow. Frames of compiled code can be
+/// large.
 const NEAR_BYTES: usize = 256 * 1024;
 
 static HANDLER_STACK: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Makes the stack that the handlers of all workers will use, each in its own copy.
+/// Allocates the signal stack in the zygote. Each forked worker uses its own copy.
 pub(crate) fn prepare() -> nix::Result<()> {
     let (protection, flags) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK);
@@ -30,7 +31,7 @@ pub(crate) fn prepare() -> nix::Result<()> {
     Ok(())
 }
 
-/// Installs the handler in a worker.
+/// Installs the signal handler in a worker.
 pub(crate) fn install() -> nix::Result<()> {
     let stack = libc::stack_t {
         ss_sp: HANDLER_STACK.load(Ordering::Relaxed),

@@ -1,51 +1,52 @@
-//! The engine's only way out of the sandbox.
+//! Interface through which an engine communicates with the supervisor, the only way out of the sandbox.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use lockhouse_protocol::{CallId, Reply, Request, Stream};
 
-/// What a wait for replies came to.
+/// Result of waiting for a reply.
 #[derive(Debug)]
-pub enum Waited {
-    /// A reply to a request that was started.
+pub enum WaitOutcome {
+    /// A reply to a started request.
     Reply(CallId, Reply),
-    /// The time ran out first, or nothing is under way to wait for.
+    /// The timeout expired.
     TimedOut,
-    /// A signal arrived: the engine looks whether it was told to stop.
+    /// A signal arrived. The engine must check for an interrupt.
     Interrupted,
 }
 
-/// Carries an engine's requests and output to the supervisor. When the supervisor is gone the process ends, so no
-/// method fails.
+/// Sends an engine's requests and output to the supervisor. No method returns an I/O error, since the process exits
+/// when the supervisor closes the connection.
 pub trait ToolHost: Sync {
-    /// Queues a request. It leaves with the next wait, or at once when the queue is long; above the agreed number under
-    /// way it stays queued until replies make room.
+    /// Queues a request. It is sent with the next wait, or at once if the queue is long. Above the limit of
+    /// concurrent requests it stays queued until replies arrive.
     fn start(&self, request: Request) -> CallId;
 
-    /// Whether the queue takes another request. Code can start them faster than they are answered, and none of the
-    /// queue is in the code's own memory.
+    /// Whether the queue accepts another request. Code could start requests faster than they are answered, and the
+    /// queue does not count as memory of the code.
     fn has_room(&self) -> bool;
 
-    /// Sends what is queued and waits for the next reply, at most for `timeout`; forever without one.
-    fn next_reply(&self, timeout: Option<Duration>) -> Waited;
+    /// Sends all queued requests and waits for the next reply, without a limit if `timeout` is `None`.
+    fn next_reply(&self, timeout: Option<Duration>) -> WaitOutcome;
 
-    /// Sends one request and waits for its reply; replies to other requests are kept for [`Self::next_reply`].
-    /// `None` when a signal arrived and `stop` then says that the engine must stop.
+    /// Sends a request and waits for its reply. Replies to other requests are kept for [`Self::next_reply`]. Returns
+    /// `None` if a signal arrived and `stop` then returns true.
     fn ask(&self, request: Request, stop: &mut dyn FnMut() -> bool) -> Option<Reply>;
 
-    /// Passes on what the code printed.
+    /// Sends output of the code.
     fn print(&self, stream: Stream, text: &str);
 
-    /// Sends what is queued.
+    /// Sends all queued requests.
     fn flush(&self);
 
-    /// Replies to started requests that are there, without waiting. For event loops, which wait on the two descriptors.
+    /// Returns the replies to started requests that have arrived, without waiting. For event loops, which wait on the
+    /// two descriptors.
     fn drain(&self) -> Vec<(CallId, Reply)>;
 
-    /// Readable when the supervisor has sent something.
+    /// Descriptor that is readable when the supervisor has sent data.
     fn socket(&self) -> BorrowedFd<'_>;
 
-    /// Readable when another thread has read a reply for [`Self::drain`].
-    fn handed_over(&self) -> BorrowedFd<'_>;
+    /// Descriptor that is readable when another thread has received a reply for [`Self::drain`].
+    fn reply_event(&self) -> BorrowedFd<'_>;
 }

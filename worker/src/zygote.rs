@@ -1,13 +1,12 @@
-//! The zygote: loads an engine once, then forks a sealed worker whenever the supervisor asks, and reaps.
+//! The zygote (fork server): loads an engine once, forks sealed workers on request, and reaps them.
 //!
-//! It has one thread, an empty environment and one descriptor that matters: the supervisor's socket, which it was
-//! given as standard input.
+//! It has one thread, an empty environment, and the supervisor's socket as standard input.
 #![allow(unsafe_code, reason = "fork, and wait4 for what a worker used")]
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
-use lockhouse_protocol::zygote::{SESSION_CPU_SECONDS, ZYGOTE_FRAME_BYTES_MAX};
+use lockhouse_protocol::zygote_messages::{SESSION_CPU_SECONDS, ZYGOTE_FRAME_BYTES_MAX};
 use lockhouse_protocol::{Exit, FromWorker, FromZygote, SandboxProfile, ToZygote, frame};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -19,23 +18,23 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
 use crate::channel::Channel;
 use crate::engine::{Engine, EngineError};
-use crate::sandbox::{self, Layers, Prepared, SandboxError};
+use crate::sandbox::{self, Layers, PreparedSandbox, SandboxError};
 use crate::{signals, stack_overflow};
 
-/// Why a zygote ends before its supervisor does.
+/// Why a zygote ended before its supervisor closed the socket.
 #[derive(Debug, thiserror::Error)]
 pub enum ZygoteError {
-    /// The system refused something.
+    /// A system call failed.
     #[error("the zygote cannot go on: {0}")]
     System(#[from] nix::Error),
-    /// The supervisor's message is not one.
+    /// A message of the supervisor could not be decoded.
     #[error(transparent)]
     Frame(#[from] frame::FrameError),
 }
 
-/// Why no worker can be forked on this host; the supervisor shows it.
+/// Why no worker can be forked on this host. The supervisor shows this error.
 #[derive(Debug, thiserror::Error)]
-enum NotPrepared {
+enum PrepareError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error("preloading started {0} threads, and a zygote must have one")]
@@ -48,10 +47,10 @@ enum NotPrepared {
     Sandbox(#[from] SandboxError),
 }
 
-/// Serves forks of `engine`, sealed with `layers`, until the supervisor closes the socket.
+/// Runs the zygote: forks workers of `engine` with the given sandbox `layers` until the supervisor closes the socket.
 ///
 /// # Errors
-/// [`ZygoteError`]; the supervisor sees the socket close.
+/// [`ZygoteError`]; the supervisor sees that the socket is closed.
 pub fn run(engine: &mut dyn Engine, layers: Layers) -> Result<(), ZygoteError> {
     let supervisor = getppid();
     if !sandbox::die_with_parent(supervisor) {
@@ -63,7 +62,8 @@ pub fn run(engine: &mut dyn Engine, layers: Layers) -> Result<(), ZygoteError> {
         Ok(ready) => ready,
         Err(error) => return send(&socket, &FromZygote::Refused { reason: error.to_string() }, &[]),
     };
-    // Becoming another user has cleared it; in namespaces the parent's number may read 0.
+    // Changing the user has cleared this setting. In namespaces the parent's number may read 0, so the result is
+    // ignored.
     let _ = sandbox::die_with_parent(supervisor);
     let findings = match sandbox::probe(&prepared, &profile) {
         Ok(findings) => findings,
@@ -77,7 +77,7 @@ fn prepare(
     engine: &mut dyn Engine,
     profile: &SandboxProfile,
     layers: Layers,
-) -> Result<(String, Prepared), NotPrepared> {
+) -> Result<(String, PreparedSandbox), PrepareError> {
     ignore_file_signals();
     let runtime = engine.prepare(&profile.preload)?;
     assert_single_thread()?;
@@ -85,22 +85,23 @@ fn prepare(
     Ok((runtime, sandbox::prepare(profile, layers)?))
 }
 
-/// A write past a limit or to a closed socket is an error to handle, not a death.
+/// Ignores signals for writes to closed sockets and beyond file size limits, so that those fail with an error.
 fn ignore_file_signals() {
     for signal in [Signal::SIGPIPE, Signal::SIGXFSZ] {
         // SAFETY: ignoring a signal installs no code.
         let _ = unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigIgn) };
     }
-    // One malloc arena: each further one would reserve 64 MiB of the address space that is limited.
+    // Each further malloc arena would reserve 64 MiB of the limited address space.
     // SAFETY: sets a tunable of this process's allocator while it has one thread.
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }
 
-/// fork copies the calling thread alone: a second one would leave its locks held in every worker.
-fn assert_single_thread() -> Result<(), NotPrepared> {
+/// Fails if there is a second thread: fork copies only the calling thread, and the other's locks would stay locked in
+/// every worker.
+fn assert_single_thread() -> Result<(), PrepareError> {
     match std::fs::read_dir("/proc/self/task")?.count() {
         1 => Ok(()),
-        threads => Err(NotPrepared::Threads(threads.saturating_sub(1))),
+        threads => Err(PrepareError::Threads(threads.saturating_sub(1))),
     }
 }
 
@@ -108,9 +109,9 @@ fn serve(
     socket: &OwnedFd,
     engine: &mut dyn Engine,
     profile: &SandboxProfile,
-    prepared: &Prepared,
+    prepared: &PreparedSandbox,
 ) -> Result<(), ZygoteError> {
-    // SIGCHLD arrives only while ppoll waits, so that none is lost between a look and a wait.
+    // SIGCHLD is unblocked only within ppoll, so that none is lost between reaping and waiting.
     let mut blocked = SigSet::empty();
     blocked.add(Signal::SIGCHLD);
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&blocked), None)?;
@@ -141,7 +142,7 @@ fn fork_worker(
     socket: &OwnedFd,
     engine: &mut dyn Engine,
     profile: &SandboxProfile,
-    prepared: &Prepared,
+    prepared: &PreparedSandbox,
     warm: bool,
 ) -> Result<(), ZygoteError> {
     let kind = (AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC);
@@ -154,7 +155,7 @@ fn fork_worker(
             engine.after_fork_in_zygote();
             send(socket, &FromZygote::ForkFailed { reason: errno.desc().to_owned() }, &[])
         }
-        Ok(ForkResult::Child) => be_worker(zygote, engine, profile, prepared, channel, warm),
+        Ok(ForkResult::Child) => run_worker(zygote, engine, profile, prepared, channel, warm),
         Ok(ForkResult::Parent { child }) => {
             engine.after_fork_in_zygote();
             let pidfd = pidfd_open(child)?;
@@ -164,11 +165,11 @@ fn fork_worker(
     }
 }
 
-fn be_worker(
+fn run_worker(
     zygote: Pid,
     engine: &mut dyn Engine,
     profile: &SandboxProfile,
-    prepared: &Prepared,
+    prepared: &PreparedSandbox,
     channel: OwnedFd,
     warm: bool,
 ) -> ! {
@@ -190,7 +191,7 @@ fn be_worker(
         Err((error, channel)) => refuse(channel.as_ref(), error.to_string()),
     };
     let Ok(channel) = Channel::new(channel, profile.limits) else { std::process::exit(71) };
-    // It lives as long as the process does.
+    // The channel lives as long as the process.
     let channel: &'static Channel = Box::leak(Box::new(channel));
     engine.attach(&sandboxed, channel, profile.memory_bytes);
     if warm {
@@ -202,8 +203,8 @@ fn be_worker(
         if !job.session {
             channel.finish(outcome)
         }
-        job = channel.next_job(outcome);
-        signals::forget();
+        job = channel.finish_run(outcome);
+        signals::clear_pending();
     }
 }
 
@@ -232,7 +233,7 @@ fn reap(socket: &OwnedFd) -> Result<(), ZygoteError> {
     }
 }
 
-/// ppoll returns when a handled signal arrives; an ignored or defaulted one would not wake it.
+/// Installs a handler for SIGCHLD, since ppoll returns only for handled signals.
 fn wake_on_child_exit() -> nix::Result<()> {
     use nix::sys::signal::{SaFlags, SigAction, SigHandler, sigaction};
     extern "C" fn nothing(_: i32) {}
@@ -243,7 +244,7 @@ fn wake_on_child_exit() -> nix::Result<()> {
 
 fn pidfd_open(pid: Pid) -> Result<OwnedFd, ZygoteError> {
     use std::os::fd::FromRawFd;
-    // SAFETY: no pointers; a fresh descriptor comes back, which nobody else owns.
+    // SAFETY: no pointers; a fresh descriptor comes back, which has no other owner.
     let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) };
     if pidfd < 0 {
         return Err(Errno::last().into());
@@ -252,7 +253,7 @@ fn pidfd_open(pid: Pid) -> Result<OwnedFd, ZygoteError> {
     Ok(unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) })
 }
 
-/// Moves the socket away from standard input and leaves `/dev/null` there.
+/// Moves the socket away from standard input and opens `/dev/null` there.
 fn take_stdin() -> Result<OwnedFd, ZygoteError> {
     use nix::fcntl::{OFlag, open};
     let stdin = std::io::stdin();

@@ -1,4 +1,4 @@
-//! The system-call filters, as data: what they must never let through, and that each rule says why it is there.
+//! Checks the seccomp filters as data: forbidden system calls are not allowed, and each rule has a reason.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod seccomp;
@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use seccomp::{allows, conditions, document, names, rules, syscall};
 use serde_json::Value;
 
-/// Nothing that opens, connects, starts or reaches another process, changes what is mounted, or makes this process
-/// something else. Whoever adds one of these to `allowed` has found a better way, or made a hole.
+/// System calls that must never be allowed: they open files or sockets, start or reach processes, or change mounts or
+/// the process's own restrictions.
 const NEVER_ALLOWED: &[(&str, &str)] = &[
     (
         "opens files",
@@ -84,8 +84,8 @@ fn every_rule_says_why() {
     let mut silent = Vec::new();
     for filter in ["attacks", "no_clone3", "allowed"] {
         for rule in rules(filter) {
-            let told = std::iter::once(&rule).chain(conditions(&rule));
-            if !told
+            let parts = std::iter::once(&rule).chain(conditions(&rule));
+            if !parts
                 .into_iter()
                 .all(|part| part["comment"].as_str().is_some_and(|why| !why.trim().is_empty()))
             {
@@ -121,7 +121,7 @@ fn what_is_checked_in_one_rule_is_checked_in_all_of_that_call() {
         allowed.iter().filter(|rule| conditions(rule).is_empty()).map(syscall).collect();
     let checked: BTreeSet<&str> =
         allowed.iter().filter(|rule| !conditions(rule).is_empty()).map(syscall).collect();
-    // seccompiler takes a rule without conditions as permission for all arguments, whatever the others say.
+    // seccompiler treats a rule without conditions as permission for all arguments, whatever other rules say.
     assert_eq!(free.intersection(&checked).collect::<Vec<_>>(), Vec::<&&str>::new());
 }
 
@@ -185,7 +185,7 @@ fn memory_is_private_anonymous_and_never_executable() {
     for (what, flags) in refused {
         assert!(!allows("mmap", [0, 4096, read_write, flags as u64, 0, 0]), "{what}");
     }
-    // Bits that have no name yet.
+    // Bits without a defined meaning.
     for bit in 3..32 {
         assert!(!allows("mprotect", [0, 4096, 1 << bit, 0, 0, 0]), "protection bit {bit}");
     }
@@ -238,7 +238,7 @@ fn arguments_that_would_be_holes_are_refused() {
     }
 }
 
-/// The worker's pid takes the place of this number wherever the compiled filter has it.
+/// The compiled filter replaces this number by the worker's process id wherever it occurs.
 #[test]
 fn the_stand_in_for_the_pid_stands_for_nothing_else() {
     const STAND_IN: u64 = 0x7fff_ffff;

@@ -1,6 +1,7 @@
-//! The compiled filters, of every architecture, interpreted: each system call number gets the verdict that the data gives it.
+//! Interprets the compiled filters of every architecture: each system call number must get the verdict that the data
+//! defines.
 //!
-//! The one of aarch64 is run here alone: it has not been tried on such a machine.
+//! The filter for aarch64 is tested only here, not on a machine of that architecture.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 mod seccomp;
@@ -21,12 +22,12 @@ const ALLOW: u32 = 0x7fff_0000;
 const EPERM: u32 = 0x0005_0000 | libc::EPERM as u32;
 const ENOSYS: u32 = 0x0005_0000 | libc::ENOSYS as u32;
 const KILL_PROCESS: u32 = 0x8000_0000;
-/// Numbers of real calls are far below.
+/// Upper bound of the tested numbers. Numbers of existing system calls are far lower.
 const NUMBERS: u32 = 2048;
-/// More than this would be too many to read; SECURITY.md lists those that there are.
+/// Maximum number of allowed system calls; SECURITY.md lists them.
 const REACHABLE_MAX: usize = 60;
 
-/// `struct seccomp_data`.
+/// Input of a filter, as in `struct seccomp_data`.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     number: u32,
@@ -48,7 +49,7 @@ impl Call {
     }
 }
 
-/// Classic BPF, as far as these programs use it. Steps only go forward, so every program ends.
+/// Interprets classic BPF, as far as these programs use it. Jumps only go forward, so every program ends.
 fn verdict(program: &[u8], call: &Call) -> u32 {
     let (mut accumulator, mut at) = (0_u32, 0);
     loop {
@@ -75,17 +76,17 @@ fn verdict(program: &[u8], call: &Call) -> u32 {
     }
 }
 
-/// The number of a call, as seccompiler's own table has it.
+/// Number of a system call, from seccompiler's table.
 fn number_of(name: &str, architecture: &str) -> u32 {
     let filter = json!({"one": {"match_action": "allow", "mismatch_action": "kill_process", "filter": [{"syscall": name}]}});
     let target = TargetArch::try_from(architecture).unwrap();
     let program = compile_from_json(filter.to_string().as_bytes(), target).unwrap().remove("one").unwrap();
-    // Architecture, number and the one comparison with it.
+    // The comparisons are the architecture and the number.
     let compared: Vec<u32> = program.iter().filter(|step| step.code == 0x15).map(|step| step.k).collect();
     compared[1]
 }
 
-/// Each number that the data names, with the name.
+/// Numbers and names of all system calls in a filter.
 fn named(filter: &str, architecture: &str) -> BTreeMap<u32, String> {
     let rules = merged(architecture)[filter]["filter"].as_array().unwrap().clone();
     rules.iter().map(|rule| (number_of(syscall(rule), architecture), syscall(rule).to_owned())).collect()
@@ -120,7 +121,7 @@ fn every_number_gets_the_verdict_of_the_data() {
 
 #[test]
 fn another_architecture_is_fatal_whatever_the_call() {
-    // i386, arm, riscv64, and each other one.
+    // i386, arm, riscv64, and each of the other architectures.
     for (architecture, audit, program) in PROGRAMS {
         for foreign in [0x4000_0003, 0x4000_0028, 0xc000_00f3, 0xc000_003e, 0xc000_00b7, 0] {
             for number in 0..NUMBERS {
@@ -151,7 +152,7 @@ fn the_programs_fit_into_the_kernel() {
     }
 }
 
-/// Arguments near to what the rules compare with, where a wrong mask or width shows.
+/// Generates arguments close to the values in the rules, where a wrong mask or width has an effect.
 fn arguments(document: &Value) -> impl Strategy<Value = [u64; 6]> + use<> {
     let rules = document["allowed"]["filter"].as_array().unwrap();
     let conditions = rules.iter().flat_map(seccomp::conditions);
@@ -186,7 +187,7 @@ fn merged_once(architecture: &str) -> &'static Value {
     &BOTH[architecture]
 }
 
-/// The calls whose arguments matter.
+/// All allowed system calls of an architecture.
 fn checked_once(architecture: &str) -> &'static [(u32, String)] {
     static BOTH: std::sync::LazyLock<BTreeMap<&str, Vec<(u32, String)>>> = std::sync::LazyLock::new(|| {
         PROGRAMS.map(|(name, ..)| (name, named("allowed", name).into_iter().collect())).into()

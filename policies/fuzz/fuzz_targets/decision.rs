@@ -1,4 +1,4 @@
-//! Any arguments, decided about by rules with a condition of each kind.
+//! Fuzzes decisions: any arguments, for rules with a condition of each kind.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

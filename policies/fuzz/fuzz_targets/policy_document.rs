@@ -1,4 +1,4 @@
-//! Any text as a policy.
+//! Fuzzes the parsing of policies: any text.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

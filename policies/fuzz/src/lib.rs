@@ -1,5 +1,6 @@
-//! What must hold for every input. Each function takes bytes, panics where something does not hold, and returns what the
-//! input came to: the ordinary tests replay the corpus through the same functions and check that it still reaches all of it.
+//! Invariants of policies that must hold for every input. Each function takes bytes, panics when an invariant is
+//! violated, and returns the kinds of results that the input produced. Ordinary tests replay the corpus through the
+//! same functions and check that it still covers all kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +8,10 @@ use lockhouse_policies::{Call, Decision, Policy, Source, diff, explain};
 use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Map, Value};
 
-/// What an input came to, each kind under its name.
-pub type Reached = BTreeSet<String>;
+/// The kinds of results that an input produced, by name.
+pub type Coverage = BTreeSet<String>;
 
-/// A tool for each kind of condition. The value of the argument `a` is judged.
+/// A policy with one tool for each kind of condition. The argument `a` is evaluated.
 const POLICY: &str = r#"
 version = 1
 [servers.s]
@@ -51,13 +52,14 @@ fn parsed(text: &str) -> Result<Policy, String> {
     })
 }
 
-/// Any text is a policy, or has faults that can be shown; what it permits is what it explains.
-pub fn policy_document(bytes: &[u8]) -> Reached {
+/// Checks that any text parses as a policy or has errors that can be rendered, and that decisions and explanations
+/// agree.
+pub fn policy_document(bytes: &[u8]) -> Coverage {
     let text = String::from_utf8_lossy(bytes);
-    let Ok(policy) = parsed(&text) else { return Reached::from(["faults".to_owned()]) };
+    let Ok(policy) = parsed(&text) else { return Coverage::from(["faults".to_owned()]) };
     assert!(diff(&policy, &policy).is_empty(), "it differs from itself");
     let servers = policy.servers().cloned().chain(ServerName::new("s")).take(4);
-    let mut reached = Reached::from(["policy".to_owned()]);
+    let mut reached = Coverage::from(["policy".to_owned()]);
     for server in servers {
         for tool in ["list_all", "t"].into_iter().filter_map(|tool| ToolName::new(tool).ok()) {
             let call = Call::new(&server, &tool);
@@ -73,10 +75,10 @@ pub fn policy_document(bytes: &[u8]) -> Reached {
     reached
 }
 
-/// The first byte names the condition; the rest is the value of the argument, as JSON or else as text. A call is allowed
-/// only where a second, simpler reading of the value agrees.
-pub fn decision(bytes: &[u8]) -> Reached {
-    let Some((first, rest)) = bytes.split_first() else { return Reached::new() };
+/// Decides a call and checks that an allowed value meets the condition by a second, simpler implementation. The first byte
+/// selects the condition; the rest is the argument's value, as JSON or else as text.
+pub fn decision(bytes: &[u8]) -> Coverage {
+    let Some((first, rest)) = bytes.split_first() else { return Coverage::new() };
     let tool = TOOLS[usize::from(*first) % TOOLS.len()];
     let text = String::from_utf8_lossy(rest).into_owned();
     let value: Value = serde_json::from_str(&text).unwrap_or(Value::String(text));
@@ -87,16 +89,16 @@ pub fn decision(bytes: &[u8]) -> Reached {
     };
     let arguments = Map::from_iter([("a".to_owned(), value.clone())]);
     let call = Call::new(&server, &name_of_tool).with_arguments(arguments);
-    let paths = policy.paths(&call);
+    let paths = policy.paths_to_resolve(&call);
     let links: BTreeMap<String, String> = paths.into_iter().map(|path| (path.clone(), path)).collect();
-    let decision = policy.decide(call.with_links(links));
+    let decision = policy.decide(call.with_resolved_paths(links));
     if matches!(decision, Decision::Allow(_)) {
         assert!(agrees(tool, &value), "{tool} allows {value}");
     }
-    Reached::from([format!("{tool} {}", name(&decision))])
+    Coverage::from([format!("{tool} {}", name(&decision))])
 }
 
-/// Whether an allowed value is one that the rule of its tool speaks of.
+/// Whether a value meets the condition of the tool's rule, by an implementation that is independent of the crate.
 fn agrees(tool: &str, value: &Value) -> bool {
     match (tool, value) {
         ("nested", _) => true,
@@ -105,7 +107,7 @@ fn agrees(tool: &str, value: &Value) -> bool {
             let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
             let is_below =
                 path.starts_with('/') && parts.next() == Some("srv") && parts.next() == Some("docs");
-            let is_strange = |c: char| c.is_control() || c == '\\';
+            let is_suspicious = |c: char| c.is_control() || c == '\\';
             let is_escape = |after: &str| {
                 let mut digits = after.chars();
                 digits.next().is_some_and(|c| {
@@ -114,7 +116,10 @@ fn agrees(tool: &str, value: &Value) -> bool {
                 })
             };
             let has_escape = path.split('%').skip(1).any(is_escape);
-            is_below && !has_escape && !path.contains(is_strange) && path.split('/').all(|part| part != "..")
+            is_below
+                && !has_escape
+                && !path.contains(is_suspicious)
+                && path.split('/').all(|part| part != "..")
         }
         ("host", Value::String(url)) => {
             let url = url.to_ascii_lowercase();

@@ -1,12 +1,12 @@
-//! Texts with `*` anywhere.
+//! Patterns for text values, in which `*` matches any characters.
 
 use std::fmt;
 
-/// A text in which each `*` stands for any characters, also none.
+/// A pattern in which each `*` matches any number of characters, including none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Glob {
     first: String,
-    /// What stands between the stars, and after the last one. `None`: there are no stars.
+    /// The parts between the stars and the part after the last star; `None` when there are no stars.
     rest: Option<(Vec<String>, String)>,
 }
 
@@ -19,8 +19,9 @@ impl Glob {
         Self { first, rest: last.map(|last| (parts, last)) }
     }
 
-    /// In a time that grows with the text alone: the first place where a part stands is as good as any later one.
-    pub(crate) fn fits(&self, text: &str) -> bool {
+    /// Whether the text matches. Takes time linear in the text for each part: it is enough to try the first
+    /// occurrence of each part.
+    pub(crate) fn matches(&self, text: &str) -> bool {
         let Some((parts, last)) = &self.rest else { return text == self.first };
         let Some(mut between) =
             text.strip_prefix(self.first.as_str()).and_then(|rest| rest.strip_suffix(last.as_str()))
@@ -65,8 +66,8 @@ mod tests {
             ("é*ü", ["éü", "é*ü"], ["é", "ü"]),
         ] {
             let parsed = Glob::new(glob);
-            assert!(fits.iter().all(|text| parsed.fits(text)), "{glob}");
-            assert!(glob == "*" || !fits_not.iter().any(|text| parsed.fits(text)), "{glob}");
+            assert!(fits.iter().all(|text| parsed.matches(text)), "{glob}");
+            assert!(glob == "*" || !fits_not.iter().any(|text| parsed.matches(text)), "{glob}");
         }
         assert_eq!(Glob::new("a**b*").to_string(), r#""a*b*""#);
     }
@@ -74,6 +75,6 @@ mod tests {
     #[test]
     fn no_pattern_takes_long() {
         let glob = Glob::new(&"*a".repeat(500));
-        assert!(!glob.fits(&("a".repeat(499) + &"b".repeat(1_000_000))));
+        assert!(!glob.matches(&("a".repeat(499) + &"b".repeat(1_000_000))));
     }
 }

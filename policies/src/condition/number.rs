@@ -1,39 +1,39 @@
-//! Numbers, compared by their value: 1 and 1.0 are the same.
+//! Numbers in conditions, compared by value: 1 equals 1.0.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use serde_json::Value;
 
-use super::Judged;
+use super::ConditionResult;
 
-/// A number of a policy or of a call.
+/// A number of a policy or of a call's arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Number {
     Integer(i128),
-    /// Finite.
+    /// A finite floating-point number.
     Float(f64),
 }
 
 impl Number {
-    pub(crate) fn of(number: &serde_json::Number) -> Option<Self> {
+    pub(crate) fn from_json(number: &serde_json::Number) -> Option<Self> {
         let integer = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
         integer.map(Self::Integer).or_else(|| number.as_f64().and_then(Self::float))
     }
 
-    /// `None` of what is no number that could be compared.
+    /// Returns `None` for infinities and NaN, which cannot be compared.
     pub(crate) fn float(float: f64) -> Option<Self> {
         float.is_finite().then_some(Self::Float(float))
     }
 
-    /// Exact: a large integer is not rounded to the float beside it.
+    /// Compares exactly, without rounding large integers to floating point.
     pub(crate) fn compare(self, other: Self) -> Ordering {
         match (self, other) {
             (Self::Integer(one), Self::Integer(other)) => one.cmp(&other),
             (Self::Float(one), Self::Float(other)) => one.partial_cmp(&other).unwrap_or(Ordering::Equal),
             (Self::Float(_), Self::Integer(_)) => other.compare(self).reverse(),
             (Self::Integer(one), Self::Float(other)) => {
-                // Integers here have at most 64 bits, so that a float beyond these is larger than all of them.
+                // Integers here have at most 64 bits, so the cast is exact or saturates beyond all of them.
                 #[allow(clippy::cast_possible_truncation)]
                 let whole = other.floor() as i128;
                 one.cmp(&whole).then(if other.fract() == 0.0 { Ordering::Equal } else { Ordering::Less })
@@ -42,12 +42,12 @@ impl Number {
     }
 }
 
-pub(super) fn judge(min: Option<Number>, max: Option<Number>, value: &Value) -> Judged {
-    let Some(number) = value.as_number().and_then(Number::of) else {
-        return Judged::Unknown("it is not a number");
+pub(super) fn evaluate(min: Option<Number>, max: Option<Number>, value: &Value) -> ConditionResult {
+    let Some(number) = value.as_number().and_then(Number::from_json) else {
+        return ConditionResult::Unknown("it is not a number");
     };
     let above = min.is_none_or(|min| number.compare(min).is_ge());
-    Judged::of(above && max.is_none_or(|max| number.compare(max).is_le()))
+    ConditionResult::from_bool(above && max.is_none_or(|max| number.compare(max).is_le()))
 }
 
 impl fmt::Display for Number {

@@ -1,12 +1,12 @@
-//! Values that an argument may have to equal.
+//! Values that an argument is compared with for equality.
 
 use std::fmt;
 
 use serde_json::Value;
 
-use super::{Judged, Number};
+use super::{ConditionResult, Number};
 
-/// A text, a number or a truth value.
+/// A text, a number or a boolean.
 #[derive(Clone, Debug)]
 pub(crate) enum Scalar {
     Text(String),
@@ -14,17 +14,17 @@ pub(crate) enum Scalar {
     Boolean(bool),
 }
 
-/// A value of a type that none of them has cannot be judged.
-pub(super) fn judge(scalars: &[Scalar], value: &Value) -> Judged {
+/// Compares the value with each scalar. A value whose type none of them has cannot be evaluated.
+pub(super) fn evaluate(scalars: &[Scalar], value: &Value) -> ConditionResult {
     let mut comparable = false;
     for scalar in scalars {
         match scalar.equals(value) {
-            Some(true) => return Judged::Met,
+            Some(true) => return ConditionResult::Met,
             Some(false) => comparable = true,
             None => {}
         }
     }
-    if comparable { Judged::NotMet } else { Judged::Unknown("it is of another type") }
+    if comparable { ConditionResult::NotMet } else { ConditionResult::Unknown("it has another type") }
 }
 
 impl Scalar {
@@ -32,7 +32,7 @@ impl Scalar {
         match (self, value) {
             (Self::Text(text), Value::String(value)) => Some(text == value),
             (Self::Number(number), Value::Number(value)) => {
-                Some(Number::of(value).is_some_and(|value| number.compare(value).is_eq()))
+                Some(Number::from_json(value).is_some_and(|value| number.compare(value).is_eq()))
             }
             (Self::Boolean(boolean), Value::Bool(value)) => Some(boolean == value),
             _ => None,

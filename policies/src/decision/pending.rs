@@ -1,4 +1,4 @@
-//! A call that a person decides about.
+//! A call that requires approval by a user.
 
 use lockhouse_protocol::ServerName;
 use serde_json::{Map, Value, json};
@@ -6,73 +6,74 @@ use sha2::{Digest as _, Sha256};
 
 use super::permitted::PermittedCall;
 use crate::call::Call;
-use crate::item::Item;
-use crate::source::Place;
+use crate::call_target::CallTarget;
+use crate::source::SourceLocation;
 
-/// What binds an answer to exactly one call: its SHA-256.
+/// The SHA-256 digest that binds an approval to exactly one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallDigest([u8; 32]);
 
 impl CallDigest {
-    /// In hexadecimal.
+    /// Returns the digest as 64 lowercase hexadecimal digits.
     #[must_use]
     pub fn to_hex(self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
-/// A call that waits for a person. It becomes a [`PermittedCall`] by an answer that names its digest.
-#[must_use = "a person is to be asked"]
+/// A call that waits for approval. An approval that names its digest turns it into a [`PermittedCall`].
+#[must_use = "the call requires approval before it can be sent"]
 #[derive(Debug)]
 pub struct PendingCall {
     call: Call,
-    rule: Place,
-    alone: bool,
+    rule: SourceLocation,
+    is_only_approval_requirement: bool,
 }
 
 impl PendingCall {
-    pub(super) fn new(call: Call, rule: Place, alone: bool) -> Self {
-        Self { call, rule, alone }
+    pub(super) fn new(call: Call, rule: SourceLocation, is_only_approval_requirement: bool) -> Self {
+        Self { call, rule, is_only_approval_requirement }
     }
 
-    /// The upstream server that would be called.
+    /// Returns the upstream server that would be called.
     #[must_use]
     pub fn server(&self) -> &ServerName {
         &self.call.server
     }
 
-    /// What it would be asked for.
+    /// Returns the tool, resource, prompt or list that would be requested.
     #[must_use]
-    pub fn item(&self) -> &Item {
+    pub fn item(&self) -> &CallTarget {
         &self.call.item
     }
 
-    /// With exactly these arguments.
+    /// Returns the arguments that would be sent.
     #[must_use]
     pub fn arguments(&self) -> &Map<String, Value> {
         &self.call.arguments
     }
 
-    /// The call as it was decided about: for deciding about it again, under another policy.
+    /// Returns the undecided call, so that another policy can decide it again.
     #[must_use]
     pub fn call(&self) -> &Call {
         &self.call
     }
 
-    /// The line that leaves it to a person.
+    /// Returns the location of the policy line that requires the approval.
     #[must_use]
-    pub fn rule(&self) -> &Place {
+    pub fn rule(&self) -> &SourceLocation {
         &self.rule
     }
 
-    /// Whether nothing but that line leaves it to a person: no other layer, and no table of the client.
+    /// Whether the line at [`rule`](Self::rule) alone requires the approval: no other layer and no client's table
+    /// does.
     #[must_use]
-    pub fn is_left_by_that_line_alone(&self) -> bool {
-        self.alone
+    pub fn is_only_approval_requirement(&self) -> bool {
+        self.is_only_approval_requirement
     }
 
-    /// Of the server, what is asked of it and the arguments, in the order in which they are sent, and of `occasion`: what
-    /// sets this call apart from another one with the same arguments.
+    /// Returns the digest of the server, the requested item and the arguments in the order in which they are sent,
+    /// and of `occasion`. A different `occasion` distinguishes two calls with the same arguments.
     #[must_use]
     pub fn digest(&self, occasion: &str) -> CallDigest {
         let Call { server, item, arguments, .. } = &self.call;
@@ -80,11 +81,11 @@ impl PendingCall {
         CallDigest(Sha256::digest(whole.to_string()).into())
     }
 
-    /// A person approved the call with this digest.
+    /// Turns the call into a permitted one, after a user approved the call with this digest.
     ///
     /// # Errors
-    /// The call itself, when it is another one that was approved.
-    pub fn approved(self, occasion: &str, digest: CallDigest) -> Result<PermittedCall, Box<Self>> {
+    /// Returns the call unchanged when the digest is that of another call.
+    pub fn approve(self, occasion: &str, digest: CallDigest) -> Result<PermittedCall, Box<Self>> {
         if self.digest(occasion) != digest {
             return Err(Box::new(self));
         }

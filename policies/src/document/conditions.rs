@@ -1,63 +1,73 @@
-//! `when`: what a rule asks of arguments.
+//! Parses `when`: the conditions of a rule on a call's arguments.
 
 use toml::de::{DeTable, DeValue};
 
-use super::reader::{Key, Reader, Value, integer, kind_of};
-use crate::condition::{Condition, Glob, Host, Number, Root, Scalar, Test};
+use super::reader::{DocumentReader, Key, Value, integer, kind_of};
+use crate::condition::{Condition, ConditionTest, Glob, HostPattern, Number, RootFolder, Scalar};
 
-/// The most conditions of one rule.
+/// The largest number of conditions of one rule.
 const CONDITIONS_MAX: usize = 20;
 
-/// The longest name of an argument and the longest text of a condition, in bytes.
+/// The longest argument name and the longest text in a condition, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
 
 const CONDITION_KEYS: &str = "a condition is a value, a list of values, or a table with one of `is`, `min` and `max`, \
-     `pattern`, `under` and `host`, and `optional` besides; an argument inside of another one is named in quotes: \
+     `pattern`, `under` and `host`, and optionally `optional`; quote the name of a nested argument: \
      \"filter.owner\" = \"acme\"";
 
-/// `None`: something is wrong with them, so that the rule means nothing.
-pub(super) fn when(reader: &mut Reader<'_, '_>, key: &Key<'_>, value: &Value<'_>) -> Option<Vec<Condition>> {
+/// Parses the conditions. Returns `None`, after reporting the errors, when one of them is invalid; the rule is then
+/// dropped.
+pub(super) fn when(
+    reader: &mut DocumentReader<'_, '_>,
+    key: &Key<'_>,
+    value: &Value<'_>,
+) -> Option<Vec<Condition>> {
     let help = "name arguments and what they must be: when = { owner = \"acme\", repo = [\"app\", \"web\"] }";
     let table = reader.table("when", key, value, help)?;
     if table.len() > CONDITIONS_MAX {
         let title = format!("a rule has at most {CONDITIONS_MAX} conditions");
-        reader.refuse(key.span(), title, "too many", "leave out those that the others imply");
+        reader.report_error(key.span(), title, "too many", "remove conditions that others imply");
         return None;
     }
     let mut written: Vec<_> = table.iter().collect();
     written.sort_by_key(|(name, _)| name.span().start);
-    // Each is read, so that all errors are told.
+    // All are parsed before any is rejected, so that all errors are reported.
     let conditions: Vec<_> =
         written.into_iter().map(|(name, value)| condition(reader, name, value)).collect();
     conditions.into_iter().collect()
 }
 
-fn condition(reader: &mut Reader<'_, '_>, name: &Key<'_>, value: &Value<'_>) -> Option<Condition> {
+fn condition(reader: &mut DocumentReader<'_, '_>, name: &Key<'_>, value: &Value<'_>) -> Option<Condition> {
     let argument = name.get_ref().to_string();
     if argument.is_empty() || argument.len() > TEXT_BYTES_MAX || argument.split('.').any(str::is_empty) {
-        let help = "use the name as the tool's schema has it; dots lead into objects: \"filter.owner\"";
-        reader.refuse(name.span(), "this names no argument", "not a name of an argument", help);
+        let help =
+            "use the argument's name from the tool's schema; a dot leads into an object: \"filter.owner\"";
+        reader.report_error(name.span(), "this is not the name of an argument", "not an argument name", help);
         return None;
     }
     let (test, optional) = match value.get_ref() {
         DeValue::Table(table) => table_condition(reader, name, table)?,
-        _ => (Test::OneOf(scalars(reader, value)?), false),
+        _ => (ConditionTest::OneOf(scalars(reader, value)?), false),
     };
     Some(Condition { argument, test, optional, span: name.span() })
 }
 
-fn table_condition(reader: &mut Reader<'_, '_>, name: &Key<'_>, table: &DeTable<'_>) -> Option<(Test, bool)> {
-    let (mut tests, mut optional, mut sound) = (Vec::new(), false, true);
+fn table_condition(
+    reader: &mut DocumentReader<'_, '_>,
+    name: &Key<'_>,
+    table: &DeTable<'_>,
+) -> Option<(ConditionTest, bool)> {
+    let (mut tests, mut optional, mut valid) = (Vec::new(), false, true);
     let (mut min, mut max) = (None, None);
     for (key, value) in table {
         let test = match key.get_ref().as_ref() {
-            "is" => scalars(reader, value).map(Test::OneOf),
-            "pattern" => texts(reader, value, |text| Ok(Glob::new(text))).map(Test::Pattern),
-            "under" => texts(reader, value, Root::new).map(Test::Under),
-            "host" => texts(reader, value, Host::new).map(Test::Host),
+            "is" => scalars(reader, value).map(ConditionTest::OneOf),
+            "pattern" => texts(reader, value, |text| Ok(Glob::new(text))).map(ConditionTest::Pattern),
+            "under" => texts(reader, value, RootFolder::new).map(ConditionTest::Under),
+            "host" => texts(reader, value, HostPattern::new).map(ConditionTest::Host),
             bound @ ("min" | "max") => {
                 let number = number(reader, value);
-                sound &= number.is_some();
+                valid &= number.is_some();
                 *(if bound == "min" { &mut min } else { &mut max }) = number;
                 continue;
             }
@@ -65,9 +75,9 @@ fn table_condition(reader: &mut Reader<'_, '_>, name: &Key<'_>, table: &DeTable<
                 optional = value.get_ref().as_bool().unwrap_or_default();
                 if value.get_ref().as_bool().is_none() {
                     let title = format!("`optional` must be true or false, not {}", kind_of(value));
-                    let help = "write optional = true where a call without this argument fits too";
-                    reader.refuse(value.span(), title, "expected true or false", help);
-                    sound = false;
+                    let help = "write optional = true if calls without this argument meet the condition too";
+                    reader.report_error(value.span(), title, "expected true or false", help);
+                    valid = false;
                 }
                 continue;
             }
@@ -76,33 +86,38 @@ fn table_condition(reader: &mut Reader<'_, '_>, name: &Key<'_>, table: &DeTable<
                 None
             }
         };
-        sound &= test.is_some();
+        valid &= test.is_some();
         tests.extend(test);
     }
     if let (Some(min), Some(max)) = (min, max)
         && min.compare(max).is_gt()
     {
-        reader.refuse(name.span(), "no number is in this range", "`min` is above `max`", "exchange the two");
+        reader.report_error(
+            name.span(),
+            "no number is in this range",
+            "`min` is above `max`",
+            "swap the two",
+        );
         return None;
     }
     if min.is_some() || max.is_some() {
-        tests.push(Test::Range { min, max });
+        tests.push(ConditionTest::Range { min, max });
     }
-    if !sound {
+    if !valid {
         return None;
     }
     if tests.len() != 1 {
         let title = match tests.len() {
-            0 => format!("the condition on `{}` asks for nothing", name.get_ref()),
-            _ => format!("the condition on `{}` asks for several things", name.get_ref()),
+            0 => format!("the condition on `{}` is empty", name.get_ref()),
+            _ => format!("the condition on `{}` combines several tests", name.get_ref()),
         };
-        reader.refuse(name.span(), title, "expected one condition", CONDITION_KEYS);
+        reader.report_error(name.span(), title, "expected one condition", CONDITION_KEYS);
         return None;
     }
     tests.pop().map(|test| (test, optional))
 }
 
-fn scalars(reader: &mut Reader<'_, '_>, value: &Value<'_>) -> Option<Vec<Scalar>> {
+fn scalars(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>) -> Option<Vec<Scalar>> {
     several(reader, value, |reader, value| {
         let scalar = match value.get_ref() {
             DeValue::String(text) => Some(Scalar::Text(text.to_string())),
@@ -113,59 +128,66 @@ fn scalars(reader: &mut Reader<'_, '_>, value: &Value<'_>) -> Option<Vec<Scalar>
         if scalar.is_none() {
             let title = format!("an argument cannot be compared with {}", kind_of(value));
             let help = "use a string, a number, true or false, or a list of these";
-            reader.refuse(value.span(), title, "expected a value", help);
+            reader.report_error(value.span(), title, "expected a value", help);
         }
         scalar
     })
 }
 
 fn texts<T>(
-    reader: &mut Reader<'_, '_>,
+    reader: &mut DocumentReader<'_, '_>,
     value: &Value<'_>,
     parse: impl Fn(&str) -> Result<T, &'static str>,
 ) -> Option<Vec<T>> {
     several(reader, value, |reader, value| {
         let Some(text) = value.get_ref().as_str() else {
             let title = format!("this must be a string, not {}", kind_of(value));
-            reader.refuse(value.span(), title, "expected a string", "write it in quotes");
+            reader.report_error(value.span(), title, "expected a string", "write it in quotes");
             return None;
         };
         let parsed = if text.len() > TEXT_BYTES_MAX { Err("it is too long") } else { parse(text) };
-        let help = "a folder is like \"/srv/docs\", a host like \"api.github.com\" or \"*.example.com\"";
+        let help = "write a folder as \"/srv/docs\", a host as \"api.github.com\" or \"*.example.com\"";
         parsed
-            .map_err(|why| reader.refuse(value.span(), format!("this can fit nothing: {why}"), why, help))
+            .map_err(|why| {
+                reader.report_error(value.span(), format!("this can match nothing: {why}"), why, help)
+            })
             .ok()
     })
 }
 
-/// One, or a list of at least one.
+/// Parses one value, or each value of a list that must not be empty.
 fn several<T>(
-    reader: &mut Reader<'_, '_>,
+    reader: &mut DocumentReader<'_, '_>,
     value: &Value<'_>,
-    mut read: impl FnMut(&mut Reader<'_, '_>, &Value<'_>) -> Option<T>,
+    mut read: impl FnMut(&mut DocumentReader<'_, '_>, &Value<'_>) -> Option<T>,
 ) -> Option<Vec<T>> {
-    let (mut all, mut sound) = (Vec::new(), true);
-    for value in Reader::one_or_more(value).iter() {
-        if !reader.has_room(value.span()) {
+    let (mut all, mut valid) = (Vec::new(), true);
+    for value in DocumentReader::one_or_more(value).iter() {
+        if !reader.count_pattern(value.span()) {
             return None;
         }
         match read(reader, value) {
             Some(one) => all.push(one),
-            None => sound = false,
+            None => valid = false,
         }
     }
-    if sound && all.is_empty() {
-        reader.refuse(value.span(), "nothing is in this list", "it can fit nothing", "name at least one");
+    if valid && all.is_empty() {
+        reader.report_error(
+            value.span(),
+            "nothing is in this list",
+            "it can fit nothing",
+            "name at least one",
+        );
         return None;
     }
-    sound.then_some(all)
+    valid.then_some(all)
 }
 
-fn number(reader: &mut Reader<'_, '_>, value: &Value<'_>) -> Option<Number> {
+fn number(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>) -> Option<Number> {
     let whole = integer(value).map(|integer| Number::Integer(integer.into()));
     let number = whole.or_else(|| scalar_float(value).and_then(Number::float));
     if number.is_none() {
-        reader.refuse(
+        reader.report_error(
             value.span(),
             "this must be a finite number",
             "expected a number",
@@ -175,7 +197,7 @@ fn number(reader: &mut Reader<'_, '_>, value: &Value<'_>) -> Option<Number> {
     number
 }
 
-/// A finite number with a fraction.
+/// Returns a finite floating-point number.
 pub(super) fn scalar_float(value: &Value<'_>) -> Option<f64> {
     let float = value.get_ref().as_float()?;
     float.as_str().parse::<f64>().ok().filter(|float| float.is_finite())

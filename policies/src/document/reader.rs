@@ -1,4 +1,4 @@
-//! What reading a document's parts shares: its errors, its lines, and how much it has had of what is bounded.
+//! Shared state of the parsers of a policy's parts: errors, line numbers, and counts of bounded items.
 
 use std::ops::Range;
 
@@ -6,25 +6,25 @@ use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use super::PATTERNS_MAX;
-use crate::diagnostic::Findings;
-use crate::source::Lines;
+use crate::diagnostic::DiagnosticCollector;
+use crate::source::LineIndex;
 
 pub(super) type Key<'t> = Spanned<DeString<'t>>;
 pub(super) type Value<'t> = Spanned<DeValue<'t>>;
 
-pub(super) struct Reader<'f, 's> {
-    findings: &'f mut Findings<'s>,
-    lines: Lines,
+pub(super) struct DocumentReader<'f, 's> {
+    findings: &'f mut DiagnosticCollector<'s>,
+    lines: LineIndex,
     patterns: usize,
     pub(super) rules: usize,
 }
 
-impl<'f, 's> Reader<'f, 's> {
-    pub(super) fn new(findings: &'f mut Findings<'s>, lines: Lines) -> Self {
+impl<'f, 's> DocumentReader<'f, 's> {
+    pub(super) fn new(findings: &'f mut DiagnosticCollector<'s>, lines: LineIndex) -> Self {
         Self { findings, lines, patterns: 0, rules: 0 }
     }
 
-    pub(super) fn refuse(
+    pub(super) fn report_error(
         &mut self,
         span: Range<usize>,
         title: impl Into<String>,
@@ -36,22 +36,22 @@ impl<'f, 's> Reader<'f, 's> {
 
     pub(super) fn unknown_key(&mut self, key: &Key<'_>, of: &str, help: &str) {
         let title = format!("unknown key `{}`", key.get_ref());
-        self.refuse(key.span(), title, &format!("not a key of {of}"), help);
+        self.report_error(key.span(), title, &format!("not a key of {of}"), help);
     }
 
-    /// The line that a part of the text begins on.
+    /// Returns the line on which a span starts, counted from 1.
     pub(super) fn line(&self, span: &Range<usize>) -> usize {
         self.lines.line_at(span.start)
     }
 
-    /// Counts one pattern or value, and says whether there is room for it. That there is none is said once, at the first
-    /// that is too many: the document is refused anyway.
-    pub(super) fn has_room(&mut self, span: Range<usize>) -> bool {
+    /// Counts one pattern or value. Returns whether the count is within [`PATTERNS_MAX`], and reports an error when it
+    /// first exceeds the limit.
+    pub(super) fn count_pattern(&mut self, span: Range<usize>) -> bool {
         self.patterns += 1;
         if self.patterns == PATTERNS_MAX + 1 {
             let title = format!("the policy has more than {PATTERNS_MAX} patterns");
-            let help = "join names that begin alike into one pattern, such as \"list_*\"";
-            self.refuse(span, title, "this one is too many", help);
+            let help = "replace names with a common prefix by one pattern, such as \"list_*\"";
+            self.report_error(span, title, "this one exceeds the limit", help);
         }
         self.patterns <= PATTERNS_MAX
     }
@@ -66,12 +66,12 @@ impl<'f, 's> Reader<'f, 's> {
         let table = value.get_ref().as_table();
         if table.is_none() {
             let title = format!("`{name}` must be a table, not {}", kind_of(value));
-            self.refuse(key.span(), title, "expected a table", help);
+            self.report_error(key.span(), title, "expected a table", help);
         }
         table
     }
 
-    /// A list, or one value that stands for a list of one.
+    /// Returns the values of a list, or a single value as a list of one.
     pub(super) fn one_or_more<'v, 't>(value: &'v Value<'t>) -> OneOrMore<'v, 't> {
         match value.get_ref() {
             DeValue::Array(list) => OneOrMore::More(list),
@@ -95,7 +95,7 @@ impl<'v, 't> OneOrMore<'v, 't> {
     }
 }
 
-/// What a value is, with its article.
+/// Returns the type of a value with its article, such as "a string".
 pub(super) fn kind_of(value: &Value<'_>) -> &'static str {
     match value.get_ref() {
         DeValue::String(_) => "a string",
@@ -107,7 +107,7 @@ pub(super) fn kind_of(value: &Value<'_>) -> &'static str {
     }
 }
 
-/// A whole number.
+/// Returns a whole number.
 pub(super) fn integer(value: &Value<'_>) -> Option<i64> {
     let integer = value.get_ref().as_integer()?;
     i64::from_str_radix(integer.as_str(), integer.radix()).ok()

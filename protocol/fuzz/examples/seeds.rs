@@ -1,19 +1,19 @@
-//! Writes an example of every message and of every phase into the corpus, for the fuzzer to start from:
-//! `cargo run --example seeds`, after a change of the protocol.
+//! Writes seeds for the fuzzer into the corpus: an example of each message and of each phase. Run it after a change of the
+//! protocol: `cargo run --example seeds`.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 
 use lockhouse_protocol::frame::encode;
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, Detail, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
+    CallId, CodeError, ConversationLimits, SearchDetail, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
     FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, ResultHandle, SandboxProfile, ServerName, SkillName, Stream, ToWorker, ToZygote,
     ToolName,
 };
 use serde::Serialize;
 
 const LIMIT: u32 = 64 * 1024;
-/// Steps of a session.
+/// Numbers of the steps that start a run of a session and abandon requests.
 const RUN: u8 = 97;
 const ABANDON: u8 = 193;
 
@@ -23,7 +23,7 @@ fn main() {
     let from_zygote = frames(&from_zygote());
     let to_zygote = frames(&to_zygote());
     for (kind, frames) in [&from_worker, &to_worker, &from_zygote, &to_zygote].into_iter().enumerate() {
-        // Each alone under the usual limit, all together in pieces of three and seven bytes under each limit.
+        // Each frame alone under the default limit, and all frames in pieces of three and seven bytes under each limit.
         let alone = frames.iter().map(|frame| [&[3, kind as u8, 0, 0], &frame[..]].concat());
         write("frame_decoder", &format!("kind-{kind}"), alone);
         let all = frames.concat();
@@ -33,12 +33,12 @@ fn main() {
             frames.iter().map(|frame| [&[3, kind as u8, 0, 1, frame.len() as u8 - 4], &frame[4..]].concat());
         write("frame_decoder", &format!("kind-{kind}-body"), bodies);
     }
-    let lies = [0, 1_u32, 1 << 31, u32::MAX];
-    let lies = lies.map(|length| [&[3, 0, 0, 0][..], &length.to_le_bytes(), &[0; 4]].concat());
-    write("frame_decoder", "length", lies.into_iter());
-    let lies = [0, 1_u32, 1 << 31, u32::MAX];
-    let lies = lies.map(|length| [&[0][..], &length.to_le_bytes(), &[0; 4]].concat());
-    write("zygote_messages", "length", lies.into_iter());
+    let false_lengths = [0, 1_u32, 1 << 31, u32::MAX];
+    let false_lengths = false_lengths.map(|length| [&[3, 0, 0, 0][..], &length.to_le_bytes(), &[0; 4]].concat());
+    write("frame_decoder", "length", false_lengths.into_iter());
+    let false_lengths = [0, 1_u32, 1 << 31, u32::MAX];
+    let false_lengths = false_lengths.map(|length| [&[0][..], &length.to_le_bytes(), &[0; 4]].concat());
+    write("zygote_messages", "length", false_lengths.into_iter());
     for frames in [&from_zygote, &to_zygote] {
         let name = if frames == &from_zygote { "from" } else { "to" };
         write("zygote_messages", name, frames.iter().map(|frame| [&[0], &frame[..]].concat()));
@@ -46,7 +46,7 @@ fn main() {
         write("zygote_messages", &format!("{name}-body"), bodies);
     }
     write("conversation", "steps", conversations(&from_worker).into_iter());
-    // What just fits and what just does not. No coverage tells these apart, so they are kept beside what `cmin` leaves.
+    // Values at a limit and just beyond it. Their coverage is equal, so `cmin` would remove them; they are kept by name.
     let sizes = (4..7_u8).map(|size| [&[1, 0, 0, 0, size, 0, 0, 0][..], &vec![0; size.into()]].concat());
     write("frame_decoder", "boundary", sizes);
     write("conversation", "boundary", boundaries().into_iter());
@@ -66,8 +66,8 @@ fn frames<T: Serialize>(messages: &[T]) -> Vec<Vec<u8>> {
 
 /// The steps are numbered in `src/conversation.rs`; the first three bytes are the limits.
 fn conversations(messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let begun = [4, 3, 9, 0, 1];
-    let with = |steps: &[u8]| [&begun, steps].concat();
+    let started = [4, 3, 9, 0, 1];
+    let with = |steps: &[u8]| [&started, steps].concat();
     let call = |near: u8| [9, near, 6, 2, b'{', b'}'];
     let mut seeds = vec![
         vec![4, 3, 9, 2, 0, 1],
@@ -85,13 +85,13 @@ fn conversations(messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
         with(&[9, 5, 4, 9, 5, 5, 9, 5, 4, 9, 5, 5]),
         with(&[9, 5, 0, 9, 5, 1, 9, 5, 2]),
         with(&[9, 5, 3, 7, 0, 0, 0, 3, 4, 3, 4]),
-        // Sessions: three runs with what is left over between them, an end too many, a plain run of what rests.
+        // Sessions: three runs with late output and requests between them; a second outcome; a run outside of the session.
         vec![4, 3, 9, 0, RUN, 9, 5, 3, 5, ABANDON, 4, 0, 1, b'x', RUN, 9, 5, 3, 3, 4, 6, ABANDON, RUN, 5],
         vec![4, 3, 9, 0, RUN, 5, 5],
         vec![4, 3, 9, 0, RUN, 5, 1, RUN, 2],
     ];
-    let spoken = messages.iter().map(|frame| with(&[&[8, frame.len() as u8 - 4], &frame[4..]].concat()));
-    seeds.extend(spoken);
+    let raw_messages = messages.iter().map(|frame| with(&[&[8, frame.len() as u8 - 4], &frame[4..]].concat()));
+    seeds.extend(raw_messages);
     seeds
 }
 
@@ -102,7 +102,7 @@ fn boundaries() -> Vec<Vec<u8>> {
     vec![
         [limits(1, 1, 9), print(9), print(0), print(1)].concat(),
         [limits(1, 1, 9), print(10), print(1)].concat(),
-        // The next id, the same one, the one before.
+        // The next id, the same id, and the id before it.
         [limits(7, 5, 0), call(5), call(5), call(4), call(3)].concat(),
         [limits(7, 2, 0), call(5), call(5), call(5)].concat(),
         [limits(2, 5, 0), call(5), call(5), call(5)].concat(),
@@ -132,7 +132,7 @@ fn from_worker() -> Vec<FromWorker> {
         Request::ListServers,
         Request::ListTools { server: server() },
         Request::Describe { server: server(), tool: tool() },
-        Request::Search { query: "words".into(), limit: 5, detail: Detail::Full },
+        Request::Search { query: "words".into(), limit: 5, detail: SearchDetail::Full },
         Request::ListResources { server: server() },
         Request::ReadResource { server: server(), uri: ResourceUri::new("u:/x").unwrap() },
         Request::ListPrompts { server: server() },

@@ -1,4 +1,4 @@
-//! Any sequence of messages, replies and starts against the conversation.
+//! Fuzzes the conversation with a worker: any sequence of messages, replies and runs.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

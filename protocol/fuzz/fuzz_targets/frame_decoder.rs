@@ -1,4 +1,4 @@
-//! A stream of bytes in any pieces, as any message, under any limit.
+//! Fuzzes the frame decoder: any stream in any pieces, for each message type and several limits.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

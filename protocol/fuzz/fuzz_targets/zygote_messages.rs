@@ -1,4 +1,4 @@
-//! Any datagram between supervisor and zygote.
+//! Fuzzes the decoding of datagrams between supervisor and zygote.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

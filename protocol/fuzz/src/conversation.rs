@@ -1,19 +1,19 @@
-//! A conversation with a worker: what it may come to, whatever is said in whatever order.
+//! Fuzzes the protocol state machine of a worker: its invariants must hold for any messages in any order.
 
 use std::collections::BTreeSet;
 
 use lockhouse_protocol::frame::decode;
 use lockhouse_protocol::{
-    Action, CallId, CodeError, Conversation, ConversationLimits, Detail, ExceededLimit, FromWorker,
-    LOOKUPS_MAX, Outcome, Request, ResourceUri, ResultHandle, ServerName, SkillName, Stream, ToolName,
+    Action, CallId, CodeError, Conversation, ConversationLimits, ExceededLimit, FromWorker, LOOKUPS_MAX,
+    Outcome, Request, ResourceUri, ResultHandle, SearchDetail, ServerName, SkillName, Stream, ToolName,
     Violation,
 };
 
-use super::Reached;
+use super::Coverage;
 use super::input::Input;
 
-/// Small limits first, then steps until the input ends.
-pub fn conversation(bytes: &[u8]) -> Reached {
+/// Reads small limits from the input, then performs steps until the input ends.
+pub fn conversation(bytes: &[u8]) -> Coverage {
     let mut input = Input(bytes);
     let limits = ConversationLimits {
         calls: (input.byte() % 11).into(),
@@ -21,32 +21,32 @@ pub fn conversation(bytes: &[u8]) -> Reached {
         output_bytes: input.byte().into(),
         frame_bytes: 1024,
     };
-    let mut watched = Watched::new(limits);
+    let mut observed = ObservedConversation::new(limits);
     while !input.is_empty() {
-        watched.step(&mut input);
+        observed.step(&mut input);
     }
-    watched.reached
+    observed.reached
 }
 
-/// The conversation, and what an onlooker has counted of it.
-struct Watched {
+/// The conversation under test, with counts that the fuzzer keeps independently of it.
+struct ObservedConversation {
     conversation: Conversation,
     limits: ConversationLimits,
     begun: bool,
     sealed: bool,
-    /// Some while it runs, rests or is over: whether it is a session.
+    /// Whether the run is of a session; `None` until the worker gets code.
     ran: Option<bool>,
     resting: bool,
     over: bool,
     last_id: u32,
-    under_way: BTreeSet<u32>,
+    in_flight: BTreeSet<u32>,
     calls: u32,
     lookups: u32,
     printed: u64,
-    reached: Reached,
+    reached: Coverage,
 }
 
-impl Watched {
+impl ObservedConversation {
     fn new(limits: ConversationLimits) -> Self {
         Self {
             conversation: Conversation::new(limits),
@@ -57,11 +57,11 @@ impl Watched {
             resting: false,
             over: false,
             last_id: 0,
-            under_way: BTreeSet::new(),
+            in_flight: BTreeSet::new(),
             calls: 0,
             lookups: 0,
             printed: 0,
-            reached: Reached::new(),
+            reached: Coverage::new(),
         }
     }
 
@@ -71,7 +71,7 @@ impl Watched {
         }
     }
 
-    /// Or rests: both may ask and print.
+    /// Whether the worker runs or is between two runs; in both it may send output and requests.
     fn is_running(&self) -> bool {
         self.ran.is_some() && !self.over
     }
@@ -110,7 +110,7 @@ impl Watched {
         }
     }
 
-    /// Lookups in a row, each answered: their limit is too high to be met one by one.
+    /// Sends and answers lookups in a row, since their limit is too high to reach with single steps.
     fn look_up(&mut self, times: u32) {
         for _ in 0..times {
             let (before, id) = (self.lookups, self.last_id.saturating_add(1));
@@ -122,7 +122,7 @@ impl Watched {
         }
     }
 
-    /// Near the last id, mostly.
+    /// Chooses an id, mostly near the last one.
     fn id(&self, input: &mut Input<'_>) -> u32 {
         match input.byte() {
             255 => input.word(),
@@ -130,30 +130,31 @@ impl Watched {
         }
     }
 
-    /// Code goes to an idle worker, once, and to a session that rests.
+    /// Sends code, which only an idle worker or a session between two runs may get.
     fn run(&mut self, in_session: bool) {
         let idle = self.sealed && self.ran.is_none() && !self.over;
         let may = idle || self.resting && !self.over && in_session;
-        assert_eq!(self.conversation.run(in_session), may);
+        assert_eq!(self.conversation.start_run(in_session), may);
         if may {
             self.ran = Some(in_session);
             self.resting = false;
         }
     }
 
-    /// What was asked in a run that is over is given up as a whole.
+    /// Abandons the requests in flight, which happens only between two runs.
     fn abandon(&mut self) {
-        let given_up: BTreeSet<u32> = self.conversation.abandon().iter().map(|call| call.0).collect();
+        let given_up: BTreeSet<u32> =
+            self.conversation.abandon_in_flight().iter().map(|call| call.0).collect();
         if self.resting && !self.over {
-            assert_eq!(given_up, std::mem::take(&mut self.under_way));
+            assert_eq!(given_up, std::mem::take(&mut self.in_flight));
         } else {
             assert!(given_up.is_empty());
         }
     }
 
-    /// What was asked is answered once, and nothing else is.
+    /// Replies to a request, which succeeds once for each request in flight.
     fn reply(&mut self, id: u32) {
-        assert_eq!(self.conversation.reply(CallId(id)), self.under_way.remove(&id));
+        assert_eq!(self.conversation.reply(CallId(id)), self.in_flight.remove(&id));
     }
 
     fn receive(&mut self, message: FromWorker) {
@@ -162,43 +163,43 @@ impl Watched {
             Ok(action) => {
                 assert!(!was_over, "{action:?} after the end");
                 self.reach(name(&action));
-                self.act(action, message);
+                self.check_action(action, message);
             }
-            Err(violation) => self.blame(&violation, &message),
+            Err(violation) => self.check_violation(&violation, &message),
         }
-        assert!(self.under_way.len() <= self.limits.parallel_calls as usize);
+        assert!(self.in_flight.len() <= self.limits.parallel_calls as usize);
         assert!(self.calls <= self.limits.calls && self.lookups <= LOOKUPS_MAX);
         assert!(self.printed <= self.limits.output_bytes);
     }
 
-    /// An action carries on what the message said, unchanged, and belongs to its phase.
-    fn act(&mut self, action: Action, message: FromWorker) {
+    /// Checks that an action repeats the content of the message and fits the phase.
+    fn check_action(&mut self, action: Action, message: FromWorker) {
         match (action, message) {
             (Action::Verify, FromWorker::Ready) => {
                 assert!(!self.begun);
                 (self.begun, self.sealed) = (true, true);
             }
-            (Action::GiveUp(told), FromWorker::Refused { reason }) => {
-                assert!(!self.begun && told == reason);
+            (Action::SealFailed(reported), FromWorker::Refused { reason }) => {
+                assert!(!self.begun && reported == reason);
                 (self.begun, self.over) = (true, true);
             }
-            (Action::Append(to, told), FromWorker::Output { stream, text }) => {
-                assert!(self.is_running() && to == stream && told == text);
+            (Action::Append(to, appended), FromWorker::Output { stream, text }) => {
+                assert!(self.is_running() && to == stream && appended == text);
                 self.printed += text.len() as u64;
             }
-            (Action::Answer(id, asked), FromWorker::Request { call, request }) => {
-                assert!(self.is_running() && id == call && asked == request);
+            (Action::Answer(id, answered), FromWorker::Request { call, request }) => {
+                assert!(self.is_running() && id == call && answered == request);
                 assert!(call.0 > self.last_id, "ids grow");
                 self.last_id = call.0;
-                self.under_way.insert(call.0);
+                self.in_flight.insert(call.0);
                 if request.goes_upstream() {
                     self.calls += 1;
                 } else {
                     self.lookups += 1;
                 }
             }
-            (Action::Finish(told), FromWorker::Done(outcome)) => {
-                assert!(self.is_running() && !self.resting && told == outcome);
+            (Action::Finish(reported), FromWorker::Done(outcome)) => {
+                assert!(self.is_running() && !self.resting && reported == outcome);
                 match self.ran {
                     Some(true) => {
                         self.resting = true;
@@ -232,8 +233,8 @@ impl Watched {
         }
     }
 
-    /// Nobody is blamed without a reason.
-    fn blame(&mut self, violation: &Violation, message: &FromWorker) {
+    /// Checks that a violation has a reason.
+    fn check_violation(&mut self, violation: &Violation, message: &FromWorker) {
         assert!(violation.to_string().len() < 200);
         let kind = match (violation, message) {
             (Violation::OutOfPhase { .. }, message) => {
@@ -246,10 +247,10 @@ impl Watched {
                 assert!(self.is_running() && id == call && call.0 <= self.last_id);
                 "ReusedCallId"
             }
-            (Violation::TooManyUnderWay(most), FromWorker::Request { .. }) => {
+            (Violation::TooManyInFlight(most), FromWorker::Request { .. }) => {
                 assert!(self.is_running() && *most == self.limits.parallel_calls);
-                assert_eq!(self.under_way.len(), *most as usize);
-                "TooManyUnderWay"
+                assert_eq!(self.in_flight.len(), *most as usize);
+                "TooManyInFlight"
             }
             (Violation::EmptyOutput, FromWorker::Output { text, .. }) => {
                 assert!(self.is_running() && text.is_empty());
@@ -264,7 +265,7 @@ impl Watched {
 fn name(action: &Action) -> &'static str {
     match action {
         Action::Verify => "Verify",
-        Action::GiveUp(_) => "GiveUp",
+        Action::SealFailed(_) => "SealFailed",
         Action::Append(..) => "Append",
         Action::Answer(..) => "Answer",
         Action::Finish(_) => "Finish",
@@ -287,7 +288,7 @@ fn request(input: &mut Input<'_>) -> Request {
         0 => Request::ListServers,
         1 => Request::ListTools { server },
         2 => Request::Describe { server, tool },
-        3 => Request::Search { query: "words".into(), limit: input.word(), detail: Detail::Names },
+        3 => Request::Search { query: "words".into(), limit: input.word(), detail: SearchDetail::Names },
         4 => Request::ReadResource { server, uri: ResourceUri::new("u:").expect("a URI") },
         5 => Request::ListPrompts { server },
         8 => Request::LoadResult { handle: ResultHandle::new("r").expect("a handle") },

@@ -1,24 +1,25 @@
-//! Frames and datagrams: whatever the bytes and whatever their pieces, the same messages or the same refusal.
+//! Fuzzes the decoding of frames and datagrams: any division of a stream yields the same messages and the same error.
 
 use std::fmt::Debug;
 
 use lockhouse_protocol::frame::{decode, encode};
-use lockhouse_protocol::zygote::ZYGOTE_FRAME_BYTES_MAX;
+use lockhouse_protocol::zygote_messages::ZYGOTE_FRAME_BYTES_MAX;
 use lockhouse_protocol::{FrameDecoder, FromWorker, FromZygote, ToWorker, ToZygote};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::Reached;
+use super::Coverage;
 use super::input::Input;
 
-/// Limits of a frame: none fits, the smallest messages alone, then what a configuration may set and what it has by
-/// default, and all there is.
+/// Frame limits in bytes: one that no message fits, one for the smallest messages only, two within the configurable range,
+/// its maximum, and the largest number.
 const LIMITS: [u32; 6] = [0, 5, 64 * 1024, 8 * 1024 * 1024, 60 * 1024 * 1024, u32::MAX];
 
-/// What an error may say: it goes into an answer.
+/// Upper bound of an error text, in bytes. Error texts become part of responses.
 const ERROR_BYTES_MAX: usize = 4 * 1024;
 
-/// Which limit, which type, how it is cut, and then the stream: raw, or bodies that get their true length.
-pub fn frame_decoder(bytes: &[u8]) -> Reached {
+/// Decodes a stream. The input selects the frame limit, the message type and the division of the stream; the rest is the
+/// stream itself, raw or as bodies to which correct lengths are added.
+pub fn frame_decoder(bytes: &[u8]) -> Coverage {
     let mut input = Input(bytes);
     let limit = LIMITS[usize::from(input.byte()) % LIMITS.len()];
     let kind = input.byte();
@@ -35,8 +36,8 @@ pub fn frame_decoder(bytes: &[u8]) -> Reached {
     }
 }
 
-/// A datagram, raw or as a body that gets its true length, to either side.
-pub fn zygote_messages(bytes: &[u8]) -> Reached {
+/// Decodes a datagram in both directions. The input is the datagram itself, or a body to which its correct length is added.
+pub fn zygote_messages(bytes: &[u8]) -> Coverage {
     let mut input = Input(bytes);
     let datagram = match input.byte() % 2 {
         0 => input.rest().to_vec(),
@@ -60,14 +61,17 @@ fn with_length(body: &[u8]) -> Vec<u8> {
     [&length.to_le_bytes(), body].concat()
 }
 
-/// The messages up to the end of what is there, and the refusal if there is one.
-struct Heard<T> {
+/// The messages of a stream, and the error that ended it, if any.
+struct DecodedStream<T> {
     messages: Vec<T>,
     refusal: Option<String>,
     is_empty: bool,
 }
 
-fn hear<'a, T: DeserializeOwned>(pieces: impl Iterator<Item = &'a [u8]>, limit: u32) -> Heard<T> {
+fn decode_stream<'a, T: DeserializeOwned>(
+    pieces: impl Iterator<Item = &'a [u8]>,
+    limit: u32,
+) -> DecodedStream<T> {
     let mut decoder = FrameDecoder::new(limit);
     let mut messages = Vec::new();
     for piece in pieces {
@@ -80,39 +84,39 @@ fn hear<'a, T: DeserializeOwned>(pieces: impl Iterator<Item = &'a [u8]>, limit: 
                     let again = decoder.next::<T>().err().map(|error| error.to_string());
                     assert_eq!(again.as_deref(), Some(&*error.to_string()), "a broken stream stays broken");
                     assert!(!decoder.is_empty());
-                    return Heard { messages, refusal: again, is_empty: false };
+                    return DecodedStream { messages, refusal: again, is_empty: false };
                 }
             }
         }
     }
-    Heard { messages, refusal: None, is_empty: decoder.is_empty() }
+    DecodedStream { messages, refusal: None, is_empty: decoder.is_empty() }
 }
 
-fn any_pieces<T>(stream: &[u8], sizes: &[u8], limit: u32) -> Reached
+fn any_pieces<T>(stream: &[u8], sizes: &[u8], limit: u32) -> Coverage
 where
     T: Serialize + DeserializeOwned + PartialEq + Debug,
 {
-    let whole = hear::<T>(std::iter::once(stream), limit);
-    let cut = hear::<T>(cut(stream, sizes).into_iter(), limit);
+    let whole = decode_stream::<T>(std::iter::once(stream), limit);
+    let cut = decode_stream::<T>(cut(stream, sizes).into_iter(), limit);
     assert_eq!(whole.messages, cut.messages);
     assert_eq!(whole.refusal, cut.refusal);
     assert_eq!(whole.is_empty, cut.is_empty);
 
-    // The stream begins with the messages' only encoding, and what comes then is what ended them.
+    // The stream starts with the exact encoding of the messages; the rest is the reason why they ended.
     let encoded: Vec<u8> =
         whole.messages.iter().flat_map(|message| encode(message, limit).expect("it came in")).collect();
     let rest = stream.strip_prefix(&*encoded).expect("the same bytes");
     assert_eq!(whole.is_empty, rest.is_empty());
     let refusal = whole.refusal.map(|refusal| refused(&refusal));
-    assert_eq!(refusal.as_deref(), what_ends(rest, limit));
+    assert_eq!(refusal.as_deref(), expected_error(rest, limit));
 
-    let mut reached: Reached = whole.messages.iter().map(|message| label(message)).collect();
+    let mut reached: Coverage = whole.messages.iter().map(|message| label(message)).collect();
     reached.extend(refusal);
     reached
 }
 
-/// Why bytes give no message: their length is too large, or they are there and are none. Otherwise more may come.
-fn what_ends(rest: &[u8], limit: u32) -> Option<&'static str> {
+/// Returns the expected error for the rest of a stream, or `None` if the frame is incomplete.
+fn expected_error(rest: &[u8], limit: u32) -> Option<&'static str> {
     let (length, body) = rest.split_first_chunk()?;
     match u32::from_le_bytes(*length) {
         length if length > limit => Some("TooLarge"),
@@ -121,7 +125,7 @@ fn what_ends(rest: &[u8], limit: u32) -> Option<&'static str> {
     }
 }
 
-/// Pieces of these sizes, again and again.
+/// Divides the stream into pieces of these sizes, which repeat.
 fn cut<'a>(mut stream: &'a [u8], sizes: &[u8]) -> Vec<&'a [u8]> {
     let mut pieces = Vec::new();
     if sizes.iter().any(|size| *size > 0) {
@@ -138,18 +142,18 @@ fn cut<'a>(mut stream: &'a [u8], sizes: &[u8]) -> Vec<&'a [u8]> {
     pieces
 }
 
-fn datagram_is_exact<T: Serialize + DeserializeOwned + Debug>(datagram: &[u8]) -> Reached {
-    let told = match decode::<T>(datagram, ZYGOTE_FRAME_BYTES_MAX) {
+fn datagram_is_exact<T: Serialize + DeserializeOwned + Debug>(datagram: &[u8]) -> Coverage {
+    let kind = match decode::<T>(datagram, ZYGOTE_FRAME_BYTES_MAX) {
         Ok(message) => {
             assert_eq!(encode(&message, ZYGOTE_FRAME_BYTES_MAX).expect("it came in"), datagram);
             label(&message)
         }
         Err(error) => refused(&error.to_string()),
     };
-    Reached::from([told])
+    Coverage::from([kind])
 }
 
-/// The kind of a message, with the kinds inside it: the words of its debug form that begin with a capital.
+/// Returns the variant names in a message: the capitalized words of its debug form, at most four.
 fn label(message: &impl Debug) -> String {
     let text = format!("{message:?}");
     let mut quoted = false;

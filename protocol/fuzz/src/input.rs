@@ -1,4 +1,4 @@
-//! Bytes, read as the choices that they stand for. When they are used up every choice is 0.
+//! Turns the bytes of a fuzzing input into choices. When the bytes are used up, every choice is 0.
 
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 
@@ -16,14 +16,14 @@ impl<'a> Input<'a> {
         bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
     }
 
-    /// At most so many.
+    /// Takes at most `count` bytes.
     pub(crate) fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
         taken
     }
 
-    /// With their count before them.
+    /// Takes a count byte and that many bytes after it.
     pub(crate) fn counted(&mut self) -> &'a [u8] {
         let count = self.byte();
         self.bytes(count.into())

@@ -1,8 +1,8 @@
-//! The model: what each message must come to after all that has happened.
+//! A model of the conversation: computes the expected result of each message from the history of events.
 
 use lockhouse_protocol::{CallId, ConversationLimits, ExceededLimit, FromWorker, Violation};
 
-/// What has happened so far. The model keeps nothing else: each question is answered from the whole history.
+/// The events so far. The model has no other state: it computes each answer from the whole history.
 #[derive(Debug, Default)]
 pub(crate) struct History(pub(crate) Vec<Event>);
 
@@ -12,7 +12,7 @@ pub(crate) enum Event {
     Ran { in_session: bool },
     Rested,
     Printed(usize),
-    Asked { id: u32, counted: bool },
+    Requested { id: u32, counted: bool },
     Replied(u32),
     Over,
 }
@@ -23,32 +23,34 @@ impl History {
     }
 
     pub(crate) fn phase(&self) -> &'static str {
-        let of = |event: &Event| match event {
+        let phase = |event: &Event| match event {
             Event::Ready => Some("idle"),
             Event::Ran { .. } => Some("running"),
             Event::Rested => Some("resting"),
             Event::Over => Some("over"),
             _ => None,
         };
-        self.0.iter().rev().find_map(of).unwrap_or("sealing")
+        self.0.iter().rev().find_map(phase).unwrap_or("sealing")
     }
 
-    pub(crate) fn talks(&self) -> bool {
+    pub(crate) fn may_send(&self) -> bool {
         ["running", "resting"].contains(&self.phase())
     }
 
-    /// Of the run that is under way, or of the next one while a session rests.
-    pub(crate) fn of_this_run(&self) -> &[Event] {
+    /// Returns the events of the current run, or of the next run while a session rests.
+    pub(crate) fn events_of_run(&self) -> &[Event] {
         let begin = self.0.iter().rposition(|event| *event == Event::Rested);
         &self.0[begin.unwrap_or(0)..]
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
-        self.0.iter().filter_map(|event| if let Event::Asked { id, .. } = event { Some(*id) } else { None })
+        self.0
+            .iter()
+            .filter_map(|event| if let Event::Requested { id, .. } = event { Some(*id) } else { None })
     }
 
     pub(crate) fn awaits_reply(&self, id: u32) -> bool {
-        self.ids().any(|asked| asked == id) && !self.has(Event::Replied(id))
+        self.ids().any(|other| other == id) && !self.has(Event::Replied(id))
     }
 
     pub(crate) fn last_id(&self) -> u32 {
@@ -56,45 +58,48 @@ impl History {
     }
 
     pub(crate) fn calls(&self) -> usize {
-        self.of_this_run().iter().filter(|event| matches!(event, Event::Asked { counted: true, .. })).count()
+        self.events_of_run()
+            .iter()
+            .filter(|event| matches!(event, Event::Requested { counted: true, .. }))
+            .count()
     }
 
     pub(crate) fn printed(&self) -> usize {
         let bytes = |event: &Event| if let Event::Printed(bytes) = event { *bytes } else { 0 };
-        self.of_this_run().iter().map(bytes).sum()
+        self.events_of_run().iter().map(bytes).sum()
     }
 
-    /// What a message must come to, and what is then history.
-    pub(crate) fn judge(&self, message: &FromWorker, limits: ConversationLimits) -> Verdict {
+    /// Returns the expected result of a message, with the event to add to the history.
+    pub(crate) fn expected(&self, message: &FromWorker, limits: ConversationLimits) -> Verdict {
         let begun = self.has(Event::Ready) || self.has(Event::Over);
         match message {
-            FromWorker::Ready if !begun => Verdict::Then(Event::Ready),
-            FromWorker::Refused { .. } if !begun => Verdict::Then(Event::Over),
-            FromWorker::Output { text, .. } if self.talks() && text.is_empty() => {
+            FromWorker::Ready if !begun => Verdict::Accept(Event::Ready),
+            FromWorker::Refused { .. } if !begun => Verdict::Accept(Event::Over),
+            FromWorker::Output { text, .. } if self.may_send() && text.is_empty() => {
                 Verdict::Violation(Violation::EmptyOutput)
             }
-            FromWorker::Output { text, .. } if self.talks() => {
+            FromWorker::Output { text, .. } if self.may_send() => {
                 if (self.printed() + text.len()) as u64 > limits.output_bytes {
                     return Verdict::Stop(ExceededLimit::Output);
                 }
-                Verdict::Then(Event::Printed(text.len()))
+                Verdict::Accept(Event::Printed(text.len()))
             }
-            FromWorker::Request { call: CallId(id), request } if self.talks() => {
+            FromWorker::Request { call: CallId(id), request } if self.may_send() => {
                 let counted = request.goes_upstream();
                 if *id == 0 || self.ids().any(|before| before >= *id) {
                     return Verdict::Violation(Violation::ReusedCallId(CallId(*id)));
                 }
                 if self.ids().filter(|id| self.awaits_reply(*id)).count() == limits.parallel_calls as usize {
-                    return Verdict::Violation(Violation::TooManyUnderWay(limits.parallel_calls));
+                    return Verdict::Violation(Violation::TooManyInFlight(limits.parallel_calls));
                 }
                 if counted && self.calls() == limits.calls as usize {
                     return Verdict::Stop(ExceededLimit::Calls);
                 }
-                Verdict::Then(Event::Asked { id: *id, counted })
+                Verdict::Accept(Event::Requested { id: *id, counted })
             }
             FromWorker::Done(_) if self.phase() == "running" => {
                 let in_session = self.has(Event::Ran { in_session: true });
-                Verdict::Then(if in_session { Event::Rested } else { Event::Over })
+                Verdict::Accept(if in_session { Event::Rested } else { Event::Over })
             }
             _ => Verdict::OutOfPhase,
         }
@@ -103,7 +108,7 @@ impl History {
 
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    Then(Event),
+    Accept(Event),
     Stop(ExceededLimit),
     Violation(Violation),
     OutOfPhase,

@@ -1,4 +1,4 @@
-//! The conversation with a worker: every message in every phase, and any conversation against a model of it.
+//! Tests of the conversation with a worker: each message in each phase, and random conversations against a model.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod history;
@@ -31,7 +31,7 @@ fn done() -> FromWorker {
     FromWorker::Done(Outcome::Value(None))
 }
 
-/// A conversation that has come so far.
+/// Returns a conversation in its first phase; the functions below return one in the phase of their name.
 fn sealing() -> Conversation {
     Conversation::new(AMPLE)
 }
@@ -45,14 +45,14 @@ fn idle() -> Conversation {
 fn running(limits: ConversationLimits) -> Conversation {
     let mut conversation = Conversation::new(limits);
     assert_eq!(conversation.receive(FromWorker::Ready), Ok(Action::Verify));
-    assert!(conversation.run(false));
+    assert!(conversation.start_run(false));
     conversation
 }
 
 fn refused() -> Conversation {
     let mut conversation = sealing();
     let refused = FromWorker::Refused { reason: "no Landlock".into() };
-    assert_eq!(conversation.receive(refused), Ok(Action::GiveUp("no Landlock".into())));
+    assert_eq!(conversation.receive(refused), Ok(Action::SealFailed("no Landlock".into())));
     conversation
 }
 
@@ -64,7 +64,7 @@ fn finished() -> Conversation {
 
 fn resting() -> Conversation {
     let mut conversation = idle();
-    assert!(conversation.run(true));
+    assert!(conversation.start_run(true));
     assert_eq!(conversation.receive(done()), Ok(Action::Finish(Outcome::Value(None))));
     conversation
 }
@@ -76,11 +76,11 @@ fn stopped() -> Conversation {
     conversation
 }
 
-/// How a conversation comes to a phase.
-type Beginning = (&'static str, fn() -> Conversation);
+/// A phase's name, and a function that returns a conversation in this phase.
+type Phase = (&'static str, fn() -> Conversation);
 
-/// Every phase, and every way into the last one.
-const PHASES: [Beginning; 7] = [
+/// All phases. The last three are the ways to enter the final phase.
+const PHASES: [Phase; 7] = [
     ("sealing", sealing),
     ("idle", idle),
     ("running", || running(AMPLE)),
@@ -90,11 +90,12 @@ const PHASES: [Beginning; 7] = [
     ("stopped", stopped),
 ];
 
-/// What a message means where it is in its place. It carries on what the message said, unchanged.
-fn in_place(phase: &str, message: &FromWorker) -> Option<Action> {
+/// Returns the expected action for a message that the phase permits, with the message's content unchanged; `None` for a
+/// violation.
+fn expected_action(phase: &str, message: &FromWorker) -> Option<Action> {
     Some(match (phase, message.clone()) {
         ("sealing", FromWorker::Ready) => Action::Verify,
-        ("sealing", FromWorker::Refused { reason }) => Action::GiveUp(reason),
+        ("sealing", FromWorker::Refused { reason }) => Action::SealFailed(reason),
         ("running" | "resting", FromWorker::Output { stream, text }) => Action::Append(stream, text),
         ("running" | "resting", FromWorker::Request { call, request }) => Action::Answer(call, request),
         ("running", FromWorker::Done(outcome)) => Action::Finish(outcome),

@@ -1,12 +1,12 @@
-//! What each message means in each phase.
+//! The result of each message in each phase.
 
 use std::fmt::Write;
 
 use lockhouse_protocol::{
-    Action, CodeError, Detail, FromWorker, Outcome, Request, ServerName, Stream, ToolName, Violation,
+    Action, CodeError, FromWorker, Outcome, Request, SearchDetail, ServerName, Stream, ToolName, Violation,
 };
 
-use crate::{PHASES, call, done, in_place, output, request};
+use crate::{PHASES, call, done, expected_action, output, request};
 
 fn messages() -> Vec<(&'static str, FromWorker)> {
     let (server, tool) = (ServerName::new("s").unwrap(), ToolName::new("t").unwrap());
@@ -22,7 +22,7 @@ fn messages() -> Vec<(&'static str, FromWorker)> {
         ("Request Describe", request(1, Request::Describe { server, tool })),
         (
             "Request Search",
-            request(1, Request::Search { query: "words".into(), limit: 5, detail: Detail::Names }),
+            request(1, Request::Search { query: "words".into(), limit: 5, detail: SearchDetail::Names }),
         ),
         ("Done Value", FromWorker::Done(Outcome::Value(Some(b"1".to_vec())))),
         ("Done without value", done()),
@@ -33,10 +33,10 @@ fn messages() -> Vec<(&'static str, FromWorker)> {
     ]
 }
 
-fn name(meant: &Result<Action, Violation>) -> &'static str {
-    match meant {
+fn name(result: &Result<Action, Violation>) -> &'static str {
+    match result {
         Ok(Action::Verify) => "Verify",
-        Ok(Action::GiveUp(_)) => "GiveUp",
+        Ok(Action::SealFailed(_)) => "SealFailed",
         Ok(Action::Append(..)) => "Append",
         Ok(Action::Answer(..)) => "Answer",
         Ok(Action::Finish(_)) => "Finish",
@@ -44,7 +44,7 @@ fn name(meant: &Result<Action, Violation>) -> &'static str {
         Err(Violation::OutOfPhase { .. }) => "-",
         Err(Violation::ReusedCallId(_)) => "ReusedCallId",
         Err(Violation::EmptyOutput) => "EmptyOutput",
-        Err(Violation::TooManyUnderWay(_)) => "TooManyUnderWay",
+        Err(Violation::TooManyInFlight(_)) => "TooManyInFlight",
     }
 }
 
@@ -55,10 +55,10 @@ fn every_message_in_every_phase() {
     for (message_name, message) in messages() {
         write!(table, "\n{message_name:20}").unwrap();
         for (phase, begin) in PHASES {
-            let meant = begin().receive(message.clone());
-            write!(table, " {:8}", name(&meant)).unwrap();
-            if let Ok(action) = meant {
-                assert_eq!(Some(action), in_place(phase, &message));
+            let result = begin().receive(message.clone());
+            write!(table, " {:8}", name(&result)).unwrap();
+            if let Ok(action) = result {
+                assert_eq!(Some(action), expected_action(phase, &message));
             }
         }
     }
@@ -66,7 +66,7 @@ fn every_message_in_every_phase() {
     insta::assert_snapshot!(table.join("\n"), @r"
     (- is a violation)   sealing  idle     running  resting  refused  finished stopped
     Ready                Verify   -        -        -        -        -        -
-    Refused              GiveUp   -        -        -        -        -        -
+    Refused              SealFailed -        -        -        -        -        -
     Output to stdout     -        -        Append   Append   -        -        -
     Output to stderr     -        -        Append   Append   -        -        -
     Request Call         -        -        Answer   Answer   -        -        -
@@ -85,13 +85,14 @@ fn every_message_in_every_phase() {
 
 #[test]
 fn a_violation_says_what_was_sent_and_when() {
-    let mut told = String::new();
-    let of_each_kind = [0, 1, 2, 4, 9].map(|index| messages()[index].1.clone());
+    let mut report = String::new();
+    let one_of_each_kind = [0, 1, 2, 4, 9].map(|index| messages()[index].1.clone());
     for (phase, begin) in PHASES {
-        let out_of_place = of_each_kind.iter().filter(|message| in_place(phase, message).is_none());
-        for message in out_of_place {
-            writeln!(told, "{phase:9} {}", begin().receive(message.clone()).unwrap_err()).unwrap();
+        let not_permitted =
+            one_of_each_kind.iter().filter(|message| expected_action(phase, message).is_none());
+        for message in not_permitted {
+            writeln!(report, "{phase:9} {}", begin().receive(message.clone()).unwrap_err()).unwrap();
         }
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(report);
 }

@@ -1,4 +1,4 @@
-//! What holds beyond one message: of runs, requests, output and limits.
+//! Rules that span several messages: runs, requests, output and limits.
 
 use lockhouse_protocol::{
     Action, CallId, Conversation, ConversationLimits, ExceededLimit, FromWorker, Stream, Violation,
@@ -7,50 +7,50 @@ use lockhouse_protocol::{
 use crate::{AMPLE, PHASES, call, done, output, request, resting, running};
 
 #[test]
-fn code_may_be_sent_to_an_idle_worker_alone_and_once() {
+fn code_may_be_sent_only_once_and_only_to_an_idle_worker() {
     for (phase, begin) in PHASES {
         let mut conversation = begin();
-        assert_eq!(conversation.run(false), phase == "idle", "{phase}");
-        assert!(!conversation.run(false), "{phase}, again");
+        assert_eq!(conversation.start_run(false), phase == "idle", "{phase}");
+        assert!(!conversation.start_run(false), "{phase}, again");
     }
 }
 
 #[test]
-fn a_session_runs_again_and_what_rests_serves_nothing_else() {
+fn a_resting_session_accepts_only_further_runs_of_the_session() {
     for (phase, begin) in PHASES {
         let mut conversation = begin();
-        assert_eq!(conversation.run(true), ["idle", "resting"].contains(&phase), "{phase}");
-        assert!(!conversation.run(true), "{phase}, again");
+        assert_eq!(conversation.start_run(true), ["idle", "resting"].contains(&phase), "{phase}");
+        assert!(!conversation.start_run(true), "{phase}, again");
     }
 }
 
 #[test]
-fn each_run_of_a_session_is_counted_by_itself_and_ids_go_on() {
+fn limits_apply_to_each_run_of_a_session_and_ids_continue() {
     let mut conversation = Conversation::new(ConversationLimits { calls: 1, output_bytes: 4, ..AMPLE });
     assert_eq!(conversation.receive(FromWorker::Ready), Ok(Action::Verify));
     for id in [1, 2, 3] {
-        assert!(conversation.run(true));
+        assert!(conversation.start_run(true));
         assert_eq!(conversation.receive(output("1234")), Ok(Action::Append(Stream::Stdout, "1234".into())));
         assert_eq!(conversation.receive(request(id, call())), Ok(Action::Answer(CallId(id), call())));
         assert!(conversation.receive(done()).is_ok());
-        // Nobody will answer it, and its id is used up.
-        assert_eq!(conversation.abandon(), [CallId(id)]);
+        // An abandoned request gets no reply, and its id cannot be used again.
+        assert_eq!(conversation.abandon_in_flight(), [CallId(id)]);
         assert!(!conversation.reply(CallId(id)));
     }
-    // Of threads that are left: the next run's.
+    // Output of threads that outlive their run counts as output of the next run.
     assert!(conversation.receive(output("123")).is_ok());
-    assert!(conversation.run(true));
-    assert!(conversation.abandon().is_empty());
+    assert!(conversation.start_run(true));
+    assert!(conversation.abandon_in_flight().is_empty());
     assert_eq!(conversation.receive(output("45")), Ok(Action::Stop(ExceededLimit::Output)));
-    assert!(!conversation.run(true));
+    assert!(!conversation.start_run(true));
     let mut conversation = resting();
     assert_eq!(conversation.receive(request(1, call())), Ok(Action::Answer(CallId(1), call())));
-    assert!(conversation.run(true));
+    assert!(conversation.start_run(true));
     assert_eq!(conversation.receive(request(1, call())), Err(Violation::ReusedCallId(CallId(1))));
 }
 
 #[test]
-fn nothing_is_answered_that_was_not_asked() {
+fn a_reply_without_a_request_is_refused() {
     for (phase, begin) in PHASES {
         for id in [0, 1, u32::MAX] {
             assert!(!begin().reply(CallId(id)), "{phase}, {id}");
@@ -59,7 +59,7 @@ fn nothing_is_answered_that_was_not_asked() {
 }
 
 #[test]
-fn output_of_nothing_is_a_violation() {
+fn an_empty_piece_of_output_is_a_violation() {
     assert_eq!(running(AMPLE).receive(output("")), Err(Violation::EmptyOutput));
 }
 
@@ -71,15 +71,15 @@ fn the_violations_of_a_request() {
     assert_eq!(zero, Violation::ReusedCallId(CallId(0)));
     conversation.receive(request(7, call())).unwrap();
     let many = conversation.receive(request(8, call())).unwrap_err();
-    assert_eq!(many, Violation::TooManyUnderWay(1));
+    assert_eq!(many, Violation::TooManyInFlight(1));
     insta::assert_snapshot!(format!("{zero}\n{many}"), @r"
-    it used call id 0 again, or counted down
-    it has more than 1 requests under way
+    it used call id 0, which is not larger than its last one
+    it has more than 1 requests in flight
     ");
 }
 
 #[test]
-fn the_last_id_of_all_can_be_used() {
+fn the_largest_id_can_be_used() {
     let mut conversation = running(AMPLE);
     assert!(conversation.receive(request(u32::MAX, call())).is_ok());
     assert_eq!(

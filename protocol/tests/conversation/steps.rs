@@ -1,16 +1,16 @@
-//! Any conversation, step by step beside the model.
+//! Property test: random conversations behave as the model predicts, step by step.
 
 use lockhouse_protocol::{Action, CallId, Conversation, ConversationLimits, FromWorker, Request, Violation};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::history::{Event, History, Verdict};
-use crate::{AMPLE, call, done, in_place, output, request};
+use crate::{AMPLE, call, done, expected_action, output, request};
 
-/// What can happen, on either side.
+/// A step of the supervisor or of the worker.
 #[derive(Clone, Debug)]
 enum Step {
-    /// In a session or not.
+    /// Starts a run; `true` in a session.
     Run(bool),
     Abandon,
     Reply(u32),
@@ -22,12 +22,12 @@ enum Message {
     Ready,
     Refused,
     Output(usize),
-    /// So much above the last id.
+    /// A request whose id is `above` higher than the last id.
     Next {
         above: u32,
         counted: bool,
     },
-    /// With any id.
+    /// A request with an arbitrary id.
     Any {
         id: u32,
         counted: bool,
@@ -67,14 +67,15 @@ fn limits() -> impl Strategy<Value = ConversationLimits> {
     })
 }
 
-fn spoken(message: &Message, history: &History) -> FromWorker {
-    let asked = |id: u32, counted: bool| request(id, if counted { call() } else { Request::ListServers });
+fn to_message(message: &Message, history: &History) -> FromWorker {
+    let new_request =
+        |id: u32, counted: bool| request(id, if counted { call() } else { Request::ListServers });
     match *message {
         Message::Ready => FromWorker::Ready,
         Message::Refused => FromWorker::Refused { reason: "no".into() },
         Message::Output(bytes) => output(&"x".repeat(bytes)),
-        Message::Next { above, counted } => asked(history.last_id() + above, counted),
-        Message::Any { id, counted } => asked(id, counted),
+        Message::Next { above, counted } => new_request(history.last_id() + above, counted),
+        Message::Any { id, counted } => new_request(id, counted),
         Message::Done => done(),
     }
 }
@@ -83,7 +84,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn any_conversation_goes_as_its_model(limits in limits(), steps in steps()) {
+    fn any_conversation_matches_the_model(limits in limits(), steps in steps()) {
         let mut conversation = Conversation::new(limits);
         let mut history = History::default();
         for step in steps {
@@ -91,15 +92,15 @@ proptest! {
                 Step::Run(in_session) => {
                     let phase = history.phase();
                     let may = phase == "idle" || phase == "resting" && in_session;
-                    prop_assert_eq!(conversation.run(in_session), may, "{:?}", history);
+                    prop_assert_eq!(conversation.start_run(in_session), may, "{:?}", history);
                     history.0.extend(may.then_some(Event::Ran { in_session }));
                 }
                 Step::Abandon => {
                     let awaited = |id: &u32| history.phase() == "resting" && history.awaits_reply(*id);
                     let mut awaited: Vec<u32> = history.ids().filter(awaited).collect();
                     awaited.sort_unstable();
-                    let given_up: Vec<u32> = conversation.abandon().iter().map(|call| call.0).collect();
-                    prop_assert_eq!(&given_up, &awaited, "{:?}", history);
+                    let abandoned: Vec<u32> = conversation.abandon_in_flight().iter().map(|call| call.0).collect();
+                    prop_assert_eq!(&abandoned, &awaited, "{:?}", history);
                     history.0.extend(awaited.into_iter().map(Event::Replied));
                 }
                 Step::Reply(id) => {
@@ -108,26 +109,26 @@ proptest! {
                     history.0.extend(awaited.then_some(Event::Replied(id)));
                 }
                 Step::Receive(message) => {
-                    let message = spoken(&message, &history);
-                    let meant = conversation.receive(message.clone());
-                    match history.judge(&message, limits) {
-                        Verdict::Then(event) => {
+                    let message = to_message(&message, &history);
+                    let result = conversation.receive(message.clone());
+                    match history.expected(&message, limits) {
+                        Verdict::Accept(event) => {
                             let phase = history.phase();
-                            prop_assert_eq!(Some(meant.unwrap()), in_place(phase, &message));
+                            prop_assert_eq!(Some(result.unwrap()), expected_action(phase, &message));
                             history.0.push(event);
                         }
                         Verdict::Stop(limit) => {
-                            prop_assert_eq!(meant, Ok(Action::Stop(limit)), "{:?}", history);
+                            prop_assert_eq!(result, Ok(Action::Stop(limit)), "{:?}", history);
                             history.0.push(Event::Over);
                         }
                         Verdict::Violation(violation) => {
-                            prop_assert_eq!(meant, Err(violation), "{:?}", history);
-                            // The worker is not heard again.
+                            prop_assert_eq!(result, Err(violation), "{:?}", history);
+                            // The worker's further messages are ignored.
                             return Ok(());
                         }
                         Verdict::OutOfPhase => {
-                            let out_of_phase = matches!(meant, Err(Violation::OutOfPhase { .. }));
-                            prop_assert!(out_of_phase, "{:?} in {:?}", meant, history);
+                            let out_of_phase = matches!(result, Err(Violation::OutOfPhase { .. }));
+                            prop_assert!(out_of_phase, "{:?} in {:?}", result, history);
                             return Ok(());
                         }
                     }

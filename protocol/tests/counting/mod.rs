@@ -1,15 +1,16 @@
-//! An allocator that counts what a thread asks for. A test binary that has this module measures with it.
+//! A global allocator that counts the allocations of each thread, for tests that bound memory.
 #![allow(unsafe_code, reason = "An allocator that counts is unsafe in itself")]
-#![allow(dead_code)] // Not each test measures both.
+#![allow(dead_code)] // Each test binary uses a part.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    /// The largest piece that this thread asked for.
+    /// The largest single allocation of this thread, in bytes.
     static LARGEST: Cell<usize> = const { Cell::new(0) };
-    /// What it holds now, more or less than at the start, and the most that it held.
+    /// The bytes that this thread has allocated and not freed; negative if it frees memory of other threads.
     static HELD: Cell<isize> = const { Cell::new(0) };
+    /// The maximum of [`HELD`].
     static MOST: Cell<isize> = const { Cell::new(0) };
 }
 
@@ -25,31 +26,31 @@ fn hold(bytes: isize) {
     let _ = MOST.try_with(|most| most.set(most.get().max(HELD.get())));
 }
 
-// SAFETY: the system's allocator does all of it.
+// SAFETY: all methods call the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller guarantees what the system allocator requires.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller guarantees what the system allocator requires.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // Both are held while one is copied to the other.
+        // The old and the new block exist together while one is copied to the other.
         count(size);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller guarantees what the system allocator requires.
         let moved = unsafe { System.realloc(block, layout, size) };
         hold(-(layout.size() as isize));
         moved
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller guarantees what the system allocator requires.
         unsafe { System.dealloc(block, layout) };
         hold(-(layout.size() as isize));
     }
@@ -58,14 +59,14 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The largest allocation, in bytes, of what it runs; 0 when there is none.
+/// Runs `work` and returns its largest single allocation in bytes, with its result.
 pub(crate) fn largest<T>(work: impl FnOnce() -> T) -> (usize, T) {
     LARGEST.set(0);
     let done = work();
     (LARGEST.get(), done)
 }
 
-/// The most that it held at one time, in bytes, above what was held before; 0 when it allocates nothing.
+/// Runs `work` and returns the peak of the bytes that it held at one time, with its result.
 pub(crate) fn peak<T>(work: impl FnOnce() -> T) -> (usize, T) {
     let before = HELD.get();
     MOST.set(before);

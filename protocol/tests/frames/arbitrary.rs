@@ -1,9 +1,9 @@
-//! Messages with arbitrary contents, of every kind.
+//! Strategies that generate messages of each kind with arbitrary contents.
 
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, Detail, ExecutionId, Exit, Failure, FailureCode, Finding,
-    FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Reply, Request, ResourceUri, ResultHandle,
-    SandboxProfile, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName, Verdict,
+    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
+    FromZygote, Job, Outcome, PromptName, Protection, Reply, Request, ResourceUri, ResultHandle,
+    SandboxProfile, SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName, Verdict,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -45,8 +45,8 @@ fn skill() -> impl Strategy<Value = SkillName> {
     "[A-Za-z0-9_-]{1,128}".prop_map(|name| SkillName::new(name).unwrap())
 }
 
-fn detail() -> impl Strategy<Value = Detail> {
-    select(vec![Detail::Names, Detail::Signatures, Detail::Full])
+fn detail() -> impl Strategy<Value = SearchDetail> {
+    select(vec![SearchDetail::Names, SearchDetail::Signatures, SearchDetail::Full])
 }
 
 fn call_id() -> impl Strategy<Value = CallId> {
@@ -120,8 +120,8 @@ fn request() -> impl Strategy<Value = Request> {
 }
 
 fn code_error() -> impl Strategy<Value = CodeError> {
-    let place = (any::<Option<u32>>(), any::<Option<u32>>());
-    (text(), some_text(), text(), place, some_text(), some_text()).prop_map(
+    let position = (any::<Option<u32>>(), any::<Option<u32>>());
+    (text(), some_text(), text(), position, some_text(), some_text()).prop_map(
         |(kind, code, message, (line, column), traceback, hint)| CodeError {
             kind,
             code,
@@ -194,9 +194,6 @@ pub(crate) fn from_zygote() -> impl Strategy<Value = FromZygote> {
 
 fn finding() -> impl Strategy<Value = Finding> {
     let verdict = prop_oneof![Just(Verdict::Holds), Just(Verdict::Absent), Just(Verdict::Broken)];
-    (select(&Protection::OF_THE_ZYGOTE), verdict, text()).prop_map(|(protection, verdict, found)| Finding {
-        protection,
-        verdict,
-        found,
-    })
+    (select(&Protection::CHECKED_BY_ZYGOTE), verdict, text())
+        .prop_map(|(protection, verdict, found)| Finding { protection, verdict, found })
 }

@@ -1,4 +1,5 @@
-//! Frames: what goes in comes out, whatever the pieces it arrives in; what is no frame is refused and never panics.
+//! Property tests of frames: messages survive encoding and any division of the stream; invalid bytes are rejected without
+//! a panic.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod arbitrary;
@@ -14,20 +15,20 @@ use proptest::sample::Index;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Above every message of these tests, in bytes.
+/// A frame limit in bytes that exceeds all messages of these tests.
 const LIMIT: u32 = 1024 * 1024;
 const LENGTH_BYTES: usize = 4;
 
 trait Message: Serialize + DeserializeOwned + PartialEq + Debug {}
 impl<T: Serialize + DeserializeOwned + PartialEq + Debug> Message for T {}
 
-/// Whatever the decoder has now.
+/// Returns all messages that the decoder has now.
 fn drain<T: Message>(decoder: &mut FrameDecoder) -> Result<Vec<T>, FrameError> {
     std::iter::from_fn(|| decoder.next().transpose()).collect()
 }
 
-/// The messages arrive as they were, whole and in order, however the bytes are cut.
-fn arrives<T: Message>(messages: &[T], cuts: &[Index]) -> Result<(), TestCaseError> {
+/// Checks that the messages are decoded unchanged and in order when their stream is divided at `cuts`.
+fn check_stream<T: Message>(messages: &[T], cuts: &[Index]) -> Result<(), TestCaseError> {
     let stream: Vec<u8> = messages.iter().flat_map(|message| encode(message, LIMIT).unwrap()).collect();
     let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
     ends.push(stream.len());
@@ -48,8 +49,8 @@ fn arrives<T: Message>(messages: &[T], cuts: &[Index]) -> Result<(), TestCaseErr
     Ok(())
 }
 
-/// Only the frame as it was made is accepted: not a shorter one, not a longer one, not one with another body length.
-fn is_exact<T: Message>(message: &T, at: Index, extra: &[u8]) -> Result<(), TestCaseError> {
+/// Checks that a frame is rejected when it is truncated or extended, with or without a matching length.
+fn check_exact_length<T: Message>(message: &T, at: Index, extra: &[u8]) -> Result<(), TestCaseError> {
     let frame = encode(message, LIMIT).unwrap();
     prop_assert_eq!(&decode::<T>(&frame, LIMIT).unwrap(), message);
 
@@ -73,8 +74,8 @@ fn is_exact<T: Message>(message: &T, at: Index, extra: &[u8]) -> Result<(), Test
     Ok(())
 }
 
-/// The limit is the size of the body: it just fits, or it does not.
-fn keeps_the_limit<T: Message>(message: &T) -> Result<(), TestCaseError> {
+/// Checks that a body of exactly the limit is accepted, and one byte more is rejected.
+fn check_limit<T: Message>(message: &T) -> Result<(), TestCaseError> {
     let frame = encode(message, LIMIT).unwrap();
     let size = u32::try_from(frame.len() - LENGTH_BYTES).unwrap();
     prop_assert_eq!(&encode(message, size).unwrap(), &frame);
@@ -86,23 +87,23 @@ fn keeps_the_limit<T: Message>(message: &T) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Refused, or a message whose only encoding is these bytes.
-fn means_one_thing<T: Message>(bytes: &[u8]) -> Result<(), TestCaseError> {
+/// Checks that the bytes are rejected, or are exactly the encoding of the decoded message.
+fn check_unambiguous<T: Message>(bytes: &[u8]) -> Result<(), TestCaseError> {
     if let Ok(message) = decode::<T>(bytes, LIMIT) {
         prop_assert_eq!(encode(&message, LIMIT).unwrap(), bytes);
     }
-    // The same bytes as a stream: it ends somewhere, with or without an error.
+    // A stream decoder terminates on the same bytes, with or without an error.
     let mut decoder = FrameDecoder::new(LIMIT);
     decoder.push(bytes);
     let _ = drain::<T>(&mut decoder);
     Ok(())
 }
 
-fn means_one_thing_at_most(bytes: &[u8]) -> Result<(), TestCaseError> {
-    means_one_thing::<ToWorker>(bytes)?;
-    means_one_thing::<FromWorker>(bytes)?;
-    means_one_thing::<ToZygote>(bytes)?;
-    means_one_thing::<FromZygote>(bytes)
+fn check_unambiguous_as_each_type(bytes: &[u8]) -> Result<(), TestCaseError> {
+    check_unambiguous::<ToWorker>(bytes)?;
+    check_unambiguous::<FromWorker>(bytes)?;
+    check_unambiguous::<ToZygote>(bytes)?;
+    check_unambiguous::<FromZygote>(bytes)
 }
 
 fn with_length(body: &[u8]) -> Vec<u8> {
@@ -110,7 +111,7 @@ fn with_length(body: &[u8]) -> Vec<u8> {
     [&length.to_le_bytes(), body].concat()
 }
 
-/// The frame with some of its bytes changed.
+/// Encodes the message and replaces some bytes of the frame.
 fn damaged<T: Message>(message: &T, changes: &[(Index, u8)]) -> Vec<u8> {
     let mut frame = encode(message, LIMIT).unwrap();
     for (at, byte) in changes {
@@ -120,7 +121,7 @@ fn damaged<T: Message>(message: &T, changes: &[(Index, u8)]) -> Vec<u8> {
     frame
 }
 
-/// Every property of a message, for one type of message.
+/// Tests all properties for one type of message.
 macro_rules! properties {
     ($name:ident, $type:ty) => {
         mod $name {
@@ -129,12 +130,12 @@ macro_rules! properties {
 
             proptest! {
                 #[test]
-                fn arrive_in_any_pieces(messages in vec($name(), 0..5), cuts in vec(any::<Index>(), 0..20)) {
-                    arrives(&messages, &cuts)?;
+                fn survive_any_division_of_the_stream(messages in vec($name(), 0..5), cuts in vec(any::<Index>(), 0..20)) {
+                    check_stream(&messages, &cuts)?;
                 }
 
                 #[test]
-                fn arrive_byte_by_byte(message in $name()) {
+                fn survive_byte_by_byte(message in $name()) {
                     let mut decoder = FrameDecoder::new(LIMIT);
                     let frame = encode(&message, LIMIT).unwrap();
                     let (last, rest) = frame.split_last().unwrap();
@@ -150,17 +151,17 @@ macro_rules! properties {
                 fn fill_their_frame_exactly(
                     message in $name(), at in any::<Index>(), extra in vec(any::<u8>(), 1..20)
                 ) {
-                    is_exact(&message, at, &extra)?;
+                    check_exact_length(&message, at, &extra)?;
                 }
 
                 #[test]
                 fn keep_the_limit(message in $name()) {
-                    keeps_the_limit(&message)?;
+                    check_limit(&message)?;
                 }
 
                 #[test]
                 fn never_panic_when_damaged(message in $name(), changes in vec(any::<(Index, u8)>(), 1..5)) {
-                    means_one_thing_at_most(&damaged(&message, &changes))?;
+                    check_unambiguous_as_each_type(&damaged(&message, &changes))?;
                 }
             }
         }
@@ -177,16 +178,16 @@ proptest! {
 
     #[test]
     fn garbage_never_panics(bytes in vec(any::<u8>(), 0..300)) {
-        means_one_thing_at_most(&bytes)?;
-        means_one_thing_at_most(&with_length(&bytes))?;
+        check_unambiguous_as_each_type(&bytes)?;
+        check_unambiguous_as_each_type(&with_length(&bytes))?;
     }
 
-    /// Small numbers are variants, lengths and tags: such garbage comes further than any other.
+    /// Small numbers are valid variants, lengths and tags, so the decoder reads far into such bytes.
     #[test]
     fn garbage_that_looks_like_a_message_never_panics(words in vec(0_u32..9, 0..30), tail in vec(any::<u8>(), 0..9)) {
         let mut body: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
         body.extend(tail);
-        means_one_thing_at_most(&with_length(&body))?;
+        check_unambiguous_as_each_type(&with_length(&body))?;
     }
 
     #[test]
@@ -195,16 +196,16 @@ proptest! {
         decoder.push(&length.to_le_bytes());
         decoder.push(&body);
         match decoder.next::<FromWorker>() {
-            Err(FrameError::TooLarge { bytes, limit: told }) => {
+            Err(FrameError::TooLarge { bytes, limit: reported }) => {
                 prop_assert!(length > limit);
-                prop_assert_eq!((bytes, told), (length.into(), limit));
+                prop_assert_eq!((bytes, reported), (length.into(), limit));
             }
             Err(FrameError::Malformed(_)) | Ok(Some(_)) => prop_assert!(length as usize <= body.len()),
             Ok(None) => prop_assert!(length <= limit && length as usize > body.len()),
         }
     }
 
-    /// A name that the types would refuse does not come in by way of the wire either.
+    /// Decoding rejects the names that the constructors of the types reject.
     #[test]
     fn names_from_the_wire_are_checked(name in "[a-z./_ \n\u{0}é*-]{0,3}|[a-z]{126,131}") {
         let allowed = |extra: &str| {
@@ -215,19 +216,19 @@ proptest! {
             let body = [&variant.to_le_bytes()[..], &after.iter().flat_map(|text| raw_text(text)).collect::<Vec<_>>()];
             decode::<Request>(&with_length(&body.concat()), LIMIT)
         };
-        // Variants as the snapshots of the bytes show them: ListTools has a server, Describe a server and a tool.
+        // Variant numbers as in the snapshots of `bytes.rs`: ListTools has a server, Describe a server and a tool.
         prop_assert_eq!(from_wire(2, &[&name]).is_ok(), allowed("_-"));
         prop_assert_eq!(from_wire(3, &["s", &name]).is_ok(), allowed("_-./"));
     }
 }
 
-/// Text as it is encoded: its length in eight bytes, then itself.
+/// Encodes a text: its length in eight bytes, then its bytes.
 fn raw_text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat()
 }
 
 #[test]
-fn a_stream_that_broke_stays_broken() {
+fn a_stream_yields_nothing_after_an_error() {
     let mut decoder = FrameDecoder::new(LIMIT);
     decoder.push(&with_length(&[0xff; 4]));
     decoder.push(&encode(&FromWorker::Ready, LIMIT).unwrap());
@@ -244,7 +245,7 @@ fn an_empty_frame_is_no_message() {
 }
 
 #[test]
-fn what_is_wrong_with_a_frame_is_told_in_words() {
+fn errors_of_frames_are_in_plain_language() {
     let texts = |body: &[u8]| decode::<FromWorker>(&with_length(body), LIMIT).unwrap_err().to_string();
     let no_utf8 = [&1_u32.to_le_bytes()[..], &1_u64.to_le_bytes(), &[0xff]].concat();
     let words = [
@@ -254,8 +255,11 @@ fn what_is_wrong_with_a_frame_is_told_in_words() {
         (vec![0; 5], "1 bytes too many"),
     ];
     for (body, words) in words {
-        let told = texts(&body);
-        assert!(told.starts_with("the bytes are not a valid message: ") && told.ends_with(words), "{told}");
-        assert!(!told.contains(['{', '"', '(']), "{told}");
+        let message = texts(&body);
+        assert!(
+            message.starts_with("the bytes are not a valid message: ") && message.ends_with(words),
+            "{message}"
+        );
+        assert!(!message.contains(['{', '"', '(']), "{message}");
     }
 }

@@ -1,19 +1,20 @@
-//! One hash for the files that something was read from.
+//! SHA-256 digests of configuration and policy files.
 
-use super::line::hash;
+use super::hash_chain::hash;
 use data_encoding::HEXLOWER;
 
-/// The SHA-256 of one text.
-pub fn of_text(text: &str) -> String {
+/// Returns the SHA-256 of a text as hexadecimal digits.
+pub fn sha256_hex(text: &str) -> String {
     HEXLOWER.encode(&hash(text.as_bytes()))
 }
 
-/// What stands for several files: of one its own hash, of several the hash of their hashes, one a line in their order.
-pub fn of_files(digests: &[String]) -> Option<String> {
+/// Combines the digests of several files. For one file it is that file's digest; for several it is the SHA-256 of the
+/// digests, one per line, in their order.
+pub fn combined_sha256(digests: &[String]) -> Option<String> {
     match digests {
         [] => None,
         [one] => Some(one.clone()),
-        several => Some(of_text(&several.iter().map(|digest| format!("{digest}\n")).collect::<String>())),
+        several => Some(sha256_hex(&several.iter().map(|digest| format!("{digest}\n")).collect::<String>())),
     }
 }
 
@@ -22,12 +23,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_file_has_the_hash_that_sha256sum_prints() {
-        let one = of_text("abc");
+    fn digests_match_sha256sum() {
+        let one = sha256_hex("abc");
         assert_eq!(one, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-        assert_eq!(of_files(&[]), None);
-        assert_eq!(of_files(std::slice::from_ref(&one)), Some(one.clone()));
-        let both = of_files(&[one.clone(), of_text("")]).expect("a hash");
-        assert!(both != one && Some(both) != of_files(&[of_text(""), one]), "the order counts");
+        assert_eq!(combined_sha256(&[]), None);
+        assert_eq!(combined_sha256(std::slice::from_ref(&one)), Some(one.clone()));
+        let both = combined_sha256(&[one.clone(), sha256_hex("")]).expect("a hash");
+        assert!(both != one && Some(both) != combined_sha256(&[sha256_hex(""), one]), "the order counts");
     }
 }

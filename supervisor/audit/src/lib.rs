@@ -1,33 +1,34 @@
-//! The audit log: what code ran, what it asked for, what was decided about it, and what came of it.
+//! The audit log: which code ran, which calls it requested, how they were decided, and how they ended.
 //!
-//! Each process writes a chain of lines of its own, signed at intervals. A record is written before a call goes out, and a
-//! call whose record cannot be written is not made. Values of arguments are not in it unless somebody configures that, and
-//! results never are.
+//! Each process writes its own hash chain, which is signed at intervals. A record is written before its call is made;
+//! without a record the call is not made. Argument values are recorded only if the configuration enables that. Results
+//! are never recorded.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
-mod administration;
-mod arguments;
-pub mod code;
+mod administrative_records;
+mod call_arguments;
+mod canonical_json;
+mod chain_writer;
 pub mod digest;
-mod follow;
-mod index;
-mod keeper;
-mod line;
+mod hash_chain;
+mod local_user;
+mod maintenance;
 pub mod ocsf;
-mod person;
-pub mod read;
+pub mod program_store;
+pub mod reader;
 mod record;
 mod redaction;
-mod refusals;
+mod refusal_throttle;
 mod retention;
 mod segment;
-mod sign;
+mod segment_append;
+mod segment_follower;
+mod segment_index;
+mod signing;
 pub mod verify;
-mod writer;
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
-use std::borrow::Cow;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -37,76 +38,76 @@ use std::time::{Duration, Instant, SystemTime};
 use lockhouse_base::language::Language;
 use lockhouse_base::telemetry::{self, Stage};
 use lockhouse_base::{files, secrets};
-use lockhouse_policies::{ClientName, Effect, Item, PermittedCall, Place};
+use lockhouse_policies::{CallTarget, ClientName, Effect, PermittedCall, SourceLocation};
 use lockhouse_protocol::{CallId, ExecutionId, ServerName};
 use tokio::sync::Notify;
 
-pub use administration::{InForceDigests, LoginStep, RefusedRun, Reload, ReloadCause, TokenChange};
-pub use follow::{Follower, News};
-pub use person::Person;
-pub use record::{About, Administration, Arguments, Event, Record};
-pub use redaction::REDACTED;
+pub use administrative_records::{ActiveDigests, LoginStep, RefusedRun, Reload, ReloadCause, TokenChange};
+pub use local_user::LocalUser;
+pub use record::{AdministrativeEvent, Arguments, CallIdentity, Event, Record};
+pub use redaction::DEFAULT_REDACTED_NAMES;
 pub use segment::{SegmentName, segments};
-pub use sign::{PublicKey, SecretError, key_files};
+pub use segment_follower::{NewRecords, SegmentFollower};
+pub use signing::{KeyError, PublicKey, key_files};
 
-use code::Store;
+use chain_writer::{Intervals, Writer};
 use data_encoding::HEXLOWER;
-use line::Body;
+use hash_chain::RecordBody;
+use program_store::ProgramStore;
 use redaction::Redaction;
-use refusals::Refusals;
-use sign::Secrets;
-use writer::{Intervals, Writer};
+use refusal_throttle::RefusalThrottle;
+use signing::SigningKeys;
 
-/// Why a record is missing.
+/// Why a record could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
     #[error("the audit log {path} cannot be written: {source}")]
-    Unwritten { path: PathBuf, source: std::io::Error },
+    Write { path: PathBuf, source: std::io::Error },
     #[error("the audit log cannot be signed: {0}")]
-    NoSecrets(#[from] SecretError),
+    Keys(#[from] KeyError),
 }
 
-/// Where the log is kept, and what is in it.
+/// Location and contents of the audit log.
 #[derive(Clone, Debug)]
 pub struct AuditSettings {
     pub directory: PathBuf,
-    /// Of the key and the salt.
+    /// Directory of the signing key and the salt.
     pub keys: PathBuf,
-    /// Whether the values of arguments are kept.
+    /// Whether argument values are recorded.
     pub values: bool,
-    /// Names of arguments whose values are never kept.
+    /// Patterns of argument names whose values are never recorded.
     pub redact: Vec<String>,
-    /// Whether programs are kept.
+    /// Whether submitted programs are stored beside the log.
     pub code: bool,
     pub keep_days: u32,
 }
 
-/// One process's chain.
+/// The audit log of one process.
 #[derive(Debug)]
 pub struct Audit {
     settings: AuditSettings,
-    secrets: Arc<Secrets>,
+    secrets: Arc<SigningKeys>,
     redaction: RwLock<Redaction>,
-    programs: Store,
-    refusals: Mutex<Refusals>,
+    programs: ProgramStore,
+    refusals: Mutex<RefusalThrottle>,
     writer: Mutex<Writer>,
     written: Arc<Notify>,
 }
 
-/// What a call is known by in the log.
+/// Identifies a call in its audit records.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
+pub struct CallSubject<'a> {
     pub execution: ExecutionId,
-    /// As its worker counts it.
+    /// Number of the call within its execution, assigned by the worker.
     pub call: CallId,
-    /// As the log names it.
+    /// ID of the call in the log.
     pub id: uuid::Uuid,
-    /// The AI client that the code came from.
+    /// Name of the AI client that submitted the code.
     pub client: Option<&'a ClientName>,
     pub server: &'a ServerName,
-    /// A tool, or what else was asked for.
-    pub item: &'a Item,
-    /// Of the program, as its worker says.
+    /// The tool, resource, prompt or list that was requested.
+    pub item: &'a CallTarget,
+    /// Line number in the program, as reported by the worker.
     pub line: Option<u32>,
 }
 
@@ -116,28 +117,28 @@ pub struct Program<'a> {
     pub language: Language,
     pub code: &'a str,
     pub servers: &'a [ServerName],
-    /// The name of its session.
+    /// Name of the session, if the program runs in one.
     pub session: Option<&'a str>,
-    /// The hash of the policy that is in force for it; none without a policy.
+    /// Digest of the active policy. `None` without a policy.
     pub policy: Option<&'a str>,
 }
 
-/// The code of a skill that running code is about to get.
+/// Code of a skill that a running program is about to load.
 #[derive(Clone, Copy, Debug)]
 pub struct SkillCode<'a> {
     pub name: &'a str,
     pub version: u32,
     pub language: Language,
     pub code: &'a str,
-    /// The hash of the code.
+    /// SHA-256 of the code.
     pub digest: &'a str,
-    /// The directory that it is from, where that is a shared one.
+    /// Directory of the skill, if it is a shared one.
     pub shared: Option<&'a str>,
 }
 
 /// How an execution ended.
 #[derive(Clone, Copy, Debug)]
-pub struct End {
+pub struct ExecutionEnd {
     pub status: &'static str,
     pub wall: Duration,
     pub cpu: Option<Duration>,
@@ -145,46 +146,47 @@ pub struct End {
 }
 
 impl Audit {
-    /// Makes the directory, which only its owner can read, and finds the key. No file is begun before there is a record.
+    /// Opens the audit log: creates the private directory, and loads or creates the key. The first segment is created
+    /// with the first record.
     pub fn open(settings: AuditSettings) -> Result<Arc<Self>, AuditError> {
         let directory = settings.directory.clone();
         let is_new = !directory.exists();
-        let usable = files::private_directory(&directory).and_then(|()| {
+        let usable = files::create_private_directory(&directory).and_then(|()| {
             if is_new {
                 files::give_to_owner_of_directory(&std::fs::File::open(&directory)?, &directory)?;
             }
             use nix::unistd::{AccessFlags, access};
             Ok(access(&directory, AccessFlags::W_OK | AccessFlags::X_OK)?)
         });
-        usable.map_err(|source| AuditError::Unwritten { path: directory.clone(), source })?;
-        let secrets = Arc::new(Secrets::of(&settings.keys)?);
-        let programs = Store::new(directory.clone());
+        usable.map_err(|source| AuditError::Write { path: directory.clone(), source })?;
+        let secrets = Arc::new(SigningKeys::load_or_create(&settings.keys)?);
+        let programs = ProgramStore::new(directory.clone());
         let writer = Writer::new(directory, secrets.clone(), Intervals::default());
         let redaction = RwLock::new(Redaction::new(settings.redact.clone()));
         let written = Arc::new(Notify::new());
         let (writer, refusals) = (writer.into(), Mutex::default());
         let audit = Arc::new(Self { settings, secrets, redaction, programs, refusals, writer, written });
-        tokio::spawn(keeper::keep_up(Arc::downgrade(&audit), audit.written.clone()));
+        tokio::spawn(maintenance::run(Arc::downgrade(&audit), audit.written.clone()));
         Ok(audit)
     }
 
-    /// What the configuration says must be seen nowhere.
-    pub fn keep_out(&self, secrets: secrets::Secrets) {
+    /// Sets the secrets of the configuration, which are redacted in all records.
+    pub fn redact_secrets(&self, secrets: secrets::Secrets) {
         self.redaction.write().set_secrets(secrets);
     }
 
-    /// Before code runs.
-    pub fn execution(
-        &self,
+    /// Records that a program is about to run, and stores the program if the configuration enables that.
+    pub async fn execution(
+        self: &Arc<Self>,
         execution: ExecutionId,
         client: Option<&ClientName>,
         program: Program<'_>,
     ) -> Result<(), AuditError> {
         let Program { language, code, servers, session, policy } = program;
-        let hash = HEXLOWER.encode(&line::hash(code.as_bytes()));
-        let kept = self.keep_code(language, code, &hash);
+        let hash = HEXLOWER.encode(&hash_chain::hash(code.as_bytes()));
+        let kept = self.keep_code(language, code, &hash).await;
         let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
-        let body = Body::new("execution").text("execution", &execution.to_string());
+        let body = RecordBody::new("execution").text("execution", &execution.to_string());
         let body = body.text_if("client", client.map(ClientName::as_str)).text("language", language.as_str());
         let body = body.json("servers", &serde_json::to_string(&names).unwrap_or_default());
         let body = body.text_if("session", session);
@@ -192,16 +194,16 @@ impl Audit {
         self.append(&body.text_if("code_kept", kept.as_deref()).text_if("policy", policy))
     }
 
-    /// Before running code gets the code of a skill.
-    pub fn skill(
-        &self,
+    /// Records that a running program is about to load a skill, and stores the code of the skill like a program.
+    pub async fn skill(
+        self: &Arc<Self>,
         execution: ExecutionId,
         client: Option<&ClientName>,
         skill: SkillCode<'_>,
     ) -> Result<(), AuditError> {
         let SkillCode { digest: hash, shared, .. } = skill;
-        let kept = self.keep_code(skill.language, skill.code, hash);
-        let body = Body::new("skill").text("execution", &execution.to_string());
+        let kept = self.keep_code(skill.language, skill.code, hash).await;
+        let body = RecordBody::new("skill").text("execution", &execution.to_string());
         let body = body.text_if("client", client.map(ClientName::as_str)).text("skill", skill.name);
         let body = body.number("version", skill.version).text("language", skill.language.as_str());
         let body = body.text("code", hash).number("code_bytes", skill.code.len());
@@ -209,30 +211,31 @@ impl Audit {
         self.append(&body.text_if("directory", shared))
     }
 
-    /// Keeps a program beside the log, where that is configured. Gives the hash of the text that is kept.
-    fn keep_code(&self, language: Language, code: &str, hash: &str) -> Option<String> {
+    /// Stores a program beside the log, if the configuration enables that. Returns the SHA-256 of the stored text.
+    /// Creating a file may wait for the journal of the file system, so it happens on a blocking thread and delays no
+    /// other call.
+    async fn keep_code(self: &Arc<Self>, language: Language, code: &str, hash: &str) -> Option<String> {
         if !self.settings.code {
             return None;
         }
-        let redaction = self.redaction();
-        let text = redaction.without_secrets(code);
-        let hash = match &text {
-            Cow::Borrowed(_) => hash.to_owned(),
-            Cow::Owned(text) => HEXLOWER.encode(&line::hash(text.as_bytes())),
-        };
-        match self.programs.keep(language, &text, &hash) {
-            Ok(()) => Some(hash),
+        let text = self.redaction().without_secrets(code).into_owned();
+        let hash =
+            if text == code { hash.to_owned() } else { HEXLOWER.encode(&hash_chain::hash(text.as_bytes())) };
+        let audit = self.clone();
+        let keep = move || audit.programs.keep(language, &text, &hash).map(|()| hash);
+        match tokio::task::spawn_blocking(keep).await.map_err(std::io::Error::other).flatten() {
+            Ok(hash) => Some(hash),
             Err(error) => {
-                tracing::error!("a program cannot be kept beside the audit log: {error}");
+                tracing::error!("cannot store a program beside the audit log: {error}");
                 None
             }
         }
     }
 
-    /// After code has run.
-    pub fn end(&self, execution: ExecutionId, end: End) -> Result<(), AuditError> {
-        let End { status, wall, cpu, calls } = end;
-        let body = Body::new("end").text("execution", &execution.to_string()).text("status", status);
+    /// Records the end of an execution.
+    pub fn end(&self, execution: ExecutionId, end: ExecutionEnd) -> Result<(), AuditError> {
+        let ExecutionEnd { status, wall, cpu, calls } = end;
+        let body = RecordBody::new("end").text("execution", &execution.to_string()).text("status", status);
         let body = body.number("wall_ms", millis(wall));
         let body = match cpu {
             Some(cpu) => body.number("cpu_ms", millis(cpu)),
@@ -241,23 +244,23 @@ impl Audit {
         self.append(&body.number("calls", calls))
     }
 
-    /// Before a permitted call: which rule allowed it, and which approval if it needed one. A call that is an execution of its
-    /// own has the hash of its policy.
+    /// Records a permitted call before it is made, with the rule that permits it and the approval if one was required.
+    /// A direct call also has the digest of its policy.
     pub fn call(
         &self,
-        subject: Subject<'_>,
+        subject: CallSubject<'_>,
         call: &PermittedCall,
         approval: Option<&str>,
         policy: Option<&str>,
     ) -> Result<(), AuditError> {
-        let canonical = arguments::canonical(call.arguments());
+        let canonical = canonical_json::canonical(call.arguments());
         let body = self
-            .about("call", subject)
-            .json("arguments", &arguments::shape(call.arguments(), &self.redaction()));
+            .call_body("call", subject)
+            .json("arguments", &call_arguments::shape(call.arguments(), &self.redaction()));
         let body = body.text("arguments_hash", &HEXLOWER.encode(&self.secrets.hash(&canonical)));
         let mut body = body.number("arguments_bytes", canonical.len());
         if self.settings.values {
-            let kept = arguments::values(call.arguments(), &self.redaction());
+            let kept = call_arguments::values(call.arguments(), &self.redaction());
             body = body.json("values", &kept.json).number("values_exact", kept.exact);
         }
         let decision = if approval.is_some() { "ask" } else { "allow" };
@@ -265,114 +268,118 @@ impl Audit {
         self.append(&body.text_if("approval", approval).text_if("policy", policy))
     }
 
-    /// A person was asked about a call: what binds the answer to it, how they were reached, what became of it, and which user
-    /// of this machine answered, if it was one.
+    /// Records a decision of an approver: the digest that ties the answer to the call, the channel, the outcome, and
+    /// the user of this machine who answered, if known.
     pub fn approval(
         &self,
-        subject: Subject<'_>,
+        subject: CallSubject<'_>,
         digest: &str,
-        (through, by): (Option<&str>, Option<Person>),
+        (through, by): (Option<&str>, Option<LocalUser>),
         outcome: &str,
     ) -> Result<(), AuditError> {
-        let body = self.about("approval", subject).text("digest", digest).text_if("through", through);
+        let body = self.call_body("approval", subject).text("digest", digest).text_if("through", through);
         let body = body.text("outcome", outcome);
         self.append(&match by {
-            Some(person) => person.tell(body),
+            Some(person) => person.write_to(body),
             None => body,
         })
     }
 
-    /// A call that is not made: the policy denies it, or a person was asked and it was not approved. With the line of the
-    /// policy that refuses it, where there is one.
+    /// Records a call that was denied by the policy, or that required approval and did not get it. `rule` is the line
+    /// of the policy that denies it, if there is one.
     pub fn denial(
         &self,
-        subject: Subject<'_>,
+        subject: CallSubject<'_>,
         decision: Effect,
         reason: &str,
-        rule: Option<&Place>,
+        rule: Option<&SourceLocation>,
     ) -> Result<(), AuditError> {
-        let rule = rule.map(Place::to_string);
-        let body = self.about("denial", subject).text("decision", decision.as_str());
+        let rule = rule.map(SourceLocation::to_string);
+        let body = self.call_body("denial", subject).text("decision", decision.as_str());
         let body = body.text("reason", &self.redaction().without_secrets(reason));
         self.append(&body.text_if("rule", rule.as_deref()))
     }
 
-    /// After a call.
+    /// Records the outcome of a call.
     pub fn outcome(
         &self,
-        subject: Subject<'_>,
+        subject: CallSubject<'_>,
         outcome: &str,
         took: Duration,
         result_bytes: usize,
     ) -> Result<(), AuditError> {
-        let body = self.about("outcome", subject).text("outcome", outcome).number("ms", millis(took));
+        let body = self.call_body("outcome", subject).text("outcome", outcome).number("ms", millis(took));
         self.append(&body.number("result_bytes", result_bytes))
     }
 
-    /// A question of a server to a person, and whether they answered. What was asked and answered is not in it.
+    /// Records that an upstream server asked the user a question, and the outcome. Question and answer are not
+    /// recorded.
     pub fn question(
         &self,
         execution: ExecutionId,
         server: &ServerName,
         outcome: &str,
     ) -> Result<(), AuditError> {
-        let body = Body::new("question").text("execution", &execution.to_string());
+        let body = RecordBody::new("question").text("execution", &execution.to_string());
         self.append(&body.text("server", server.as_str()).text("outcome", outcome))
     }
 
-    /// Whether a record could be written now. After one could not, it is tried in a file of its own.
+    /// Whether a record could be written now. After a failed write, this tries to write a test file.
     pub fn is_writable(&self) -> bool {
         use nix::unistd::{AccessFlags, access};
         let directory = &self.settings.directory;
         if access(directory, AccessFlags::W_OK | AccessFlags::X_OK).is_err() {
             return false;
         }
-        !self.writer().lacks_records() || probe(directory).is_ok()
+        !self.writer().has_gap() || probe(directory).is_ok()
     }
 
-    /// Signs everything, and ends the file.
+    /// Signs the last records and ends the segment.
     pub fn close(&self) {
         let mut writer = self.writer();
-        let has_begun = writer.take_begun();
+        let has_new_segment = writer.take_new_segment();
         writer.close(SystemTime::now(), "exit");
         drop(writer);
         self.sync_programs();
-        if has_begun {
+        if has_new_segment {
             self.expire();
         }
     }
 
     fn sync_programs(&self) {
         if let Err(error) = self.programs.sync() {
-            tracing::error!("programs beside the audit log did not reach the disk: {error}");
+            tracing::error!("cannot sync stored programs of the audit log to disk: {error}");
         }
     }
 
     fn expire(&self) {
         let AuditSettings { directory, keep_days, .. } = &self.settings;
         if let Err(error) = retention::expire(directory, &self.secrets, *keep_days, SystemTime::now()) {
-            tracing::warn!("old parts of the audit log in {} stay: {error}", directory.display());
+            tracing::warn!(
+                "cannot remove expired segments of the audit log in {}: {error}",
+                directory.display()
+            );
         }
     }
 
-    fn about(&self, event: &'static str, subject: Subject<'_>) -> Body {
-        let Subject { execution, call: _, id, client, server, item, line } = subject;
+    fn call_body(&self, event: &'static str, subject: CallSubject<'_>) -> RecordBody {
+        let CallSubject { execution, call: _, id, client, server, item, line } = subject;
         let mut buffer = uuid::Uuid::encode_buffer();
-        let body = Body::new(event).text("execution", &execution.to_string());
+        let body = RecordBody::new(event).text("execution", &execution.to_string());
         let body = body.text("call", id.hyphenated().encode_lower(&mut buffer));
         let body = body.text_if("client", client.map(ClientName::as_str)).text("server", server.as_str());
         let body = body.text(item.kind(), &self.redaction().without_secrets(item.as_str()));
         body.number_if("line", line)
     }
 
-    fn append(&self, body: &Body) -> Result<(), AuditError> {
+    fn append(&self, body: &RecordBody) -> Result<(), AuditError> {
         let started = Instant::now();
         let mut writer = self.writer();
         let appended = writer.append(SystemTime::now(), body);
-        telemetry::took(Stage::Audit, started.elapsed());
+        telemetry::record_stage(Stage::Audit, started.elapsed());
         appended.map_err(|source| {
-            telemetry::unrecorded();
-            AuditError::Unwritten { path: writer.path(), source }
+            telemetry::count_audit_failure();
+            AuditError::Write { path: writer.path(), source }
         })?;
         self.written.notify_one();
         Ok(())
@@ -382,7 +389,7 @@ impl Audit {
         self.writer.lock()
     }
 
-    fn refusals(&self) -> MutexGuard<'_, Refusals> {
+    fn refusals(&self) -> MutexGuard<'_, RefusalThrottle> {
         self.refusals.lock()
     }
 
@@ -391,13 +398,13 @@ impl Audit {
     }
 }
 
-/// As much as a record of a large call takes.
+/// Size of the test file: about the size of the record of a large call.
 const PROBE_BYTES: usize = 16 * 1024;
 
-/// Writes a file, as a record would be, and removes it.
+/// Writes a test file of the size of a large record, and removes it.
 fn probe(directory: &Path) -> std::io::Result<()> {
     let path = directory.join(format!(".probe-{}", std::process::id()));
-    // Whatever is there, and wherever it leads: a new file is written, and nothing else.
+    // `create_new` below follows no link and overwrites no file, whatever was left at this path.
     let _ = std::fs::remove_file(&path);
     let opened = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path);
     let written = opened.and_then(|mut file| file.write_all(&[b' '; PROBE_BYTES]));

@@ -1,39 +1,39 @@
-//! Records as events of OCSF, the Open Cybersecurity Schema Framework: class API Activity (6003), one event for each call
-//! with its outcome, each refused call and each execution.
+//! Converts records to events of OCSF, the Open Cybersecurity Schema Framework: class API Activity (6003), with one
+//! event for each call and its outcome, each refused call, and each execution.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
 
-use super::read::Found;
-use super::record::{About, Arguments, Event};
+use super::reader::LocatedRecord;
+use super::record::{Arguments, CallIdentity, Event};
 
-/// The version of the schema. From 1.4.0 on the class has the profile `security_control`, with the action and the disposition.
+/// OCSF version. Since 1.4.0 the class supports the profile `security_control` with action and disposition.
 const SCHEMA: &str = "1.5.0";
 const API_ACTIVITY: u32 = 6003;
-/// Calls and executions whose end is waited for. Of processes that were killed there is none.
+/// Maximum number of calls and executions that wait for their end record. Records of killed processes have none.
 const OPEN_MAX: usize = 65_536;
 
-/// Events of records that come in the order of time.
+/// Collects records, in order of time, into OCSF events.
 #[derive(Debug, Default)]
-pub struct Events {
-    /// By identifier, whose order is that of time.
+pub struct OcsfEvents {
+    /// Events that wait for their end record, by ID. The IDs sort by time.
     open: BTreeMap<String, Map<String, Value>>,
 }
 
-/// How something ended.
+/// Status of an event.
 struct Status {
     id: u8,
     name: &'static str,
     detail: Option<String>,
 }
 
-impl Events {
-    /// The events that are complete with this record.
+impl OcsfEvents {
+    /// Adds a record. Returns the events that it completes.
     #[expect(clippy::too_many_lines, reason = "one arm for each event of the log")]
-    pub fn of(&mut self, found: Found) -> Vec<Value> {
-        let Found { segment, record, .. } = found;
+    pub fn add(&mut self, found: LocatedRecord) -> Vec<Value> {
+        let LocatedRecord { segment, record, .. } = found;
         let time = millis(&record.time);
         let metadata = |execution: &str| {
             json!({
@@ -67,7 +67,7 @@ impl Events {
                 vec![ended(event, &status, "denied", None)]
             }
             Event::Outcome { about, outcome, ms, result_bytes } => {
-                // A call without a record of its own was never sent.
+                // A call without a call record was never sent.
                 let begun = self.open.remove(&about.call);
                 let mut event = match begun {
                     Some(begun) => Value::Object(begun),
@@ -78,7 +78,7 @@ impl Events {
                 vec![ended(event, &status, &outcome, Some((time, ms)))]
             }
             Event::Execution { execution, client, language, servers, code, code_bytes, .. } => {
-                let about = About {
+                let about = CallIdentity {
                     execution: execution.clone(),
                     call: execution.clone(),
                     client,
@@ -95,7 +95,7 @@ impl Events {
                 self.begin(execution, event)
             }
             Event::Skill { execution, client, skill, version, language, code, .. } => {
-                let about = About {
+                let about = CallIdentity {
                     execution: execution.clone(),
                     call: format!("{execution}:{}", record.seq),
                     client,
@@ -125,8 +125,8 @@ impl Events {
         }
     }
 
-    /// What has no end in the records.
-    pub fn left_over(self) -> impl Iterator<Item = Value> {
+    /// Returns the remaining events, whose end is not recorded, with the status `Unknown`.
+    pub fn finish(self) -> impl Iterator<Item = Value> {
         self.open.into_values().map(|event| ended(Value::Object(event), &status("unknown"), "unknown", None))
     }
 
@@ -141,9 +141,9 @@ impl Events {
     }
 }
 
-fn event(time: u64, metadata: Value, about: &About) -> Value {
+fn event(time: u64, metadata: Value, about: &CallIdentity) -> Value {
     let (activity_id, activity) = match about.kind {
-        // What a tool does is its own affair.
+        // OCSF has no activity for an arbitrary tool call, hence 99 (Other).
         "tool" => (99, "Call"),
         _ => (2, "Read"),
     };
@@ -172,7 +172,7 @@ fn event(time: u64, metadata: Value, about: &About) -> Value {
     })
 }
 
-/// What the log has of the arguments.
+/// The recorded arguments of a call: values if there are any, else the shape.
 fn data(arguments: &Arguments) -> Value {
     match &arguments.values {
         Some(values) => json!({"values": values}),
@@ -212,7 +212,7 @@ fn ended(mut event: Value, status: &Status, code: &str, took: Option<(u64, f64)>
     event
 }
 
-/// Milliseconds since 1970.
+/// Milliseconds since the Unix epoch.
 fn millis(time: &str) -> u64 {
     let time = humantime::parse_rfc3339(time).unwrap_or(SystemTime::UNIX_EPOCH);
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

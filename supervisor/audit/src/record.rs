@@ -1,18 +1,18 @@
-//! Records as they are read.
+//! Parsed audit records.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// One record.
+/// A parsed audit record.
 #[derive(Clone, Debug)]
 pub struct Record {
     pub seq: u64,
-    /// RFC 3339 with microseconds, by UTC.
+    /// UTC time as RFC 3339 with microseconds.
     pub time: String,
     pub event: Event,
 }
 
-/// What a record tells.
+/// The event that a record describes.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// Code is about to run.
@@ -21,15 +21,15 @@ pub enum Event {
         client: Option<String>,
         language: String,
         servers: Vec<String>,
-        /// SHA-256.
+        /// SHA-256 of the program as it ran.
         code: String,
-        /// The SHA-256 of the file beside the log.
+        /// SHA-256 of the stored program, if it was stored.
         code_kept: Option<String>,
         code_bytes: u64,
-        /// The hash of its policy.
+        /// Digest of the policy under which the code runs.
         policy: Option<String>,
     },
-    /// A run was refused before it began.
+    /// A run was refused before it started.
     Refusal {
         execution: String,
         client: Option<String>,
@@ -38,9 +38,9 @@ pub enum Event {
         reason: String,
         left_out: u64,
     },
-    /// Something was done around runs: to the configuration, a token, a login or definitions.
-    Administration(Administration),
-    /// The code of a skill is about to be given to running code.
+    /// An administrative event: a reload, a token, a login or accepted definitions.
+    Administration(AdministrativeEvent),
+    /// Running code is about to load a skill.
     Skill {
         execution: String,
         client: Option<String>,
@@ -50,83 +50,89 @@ pub enum Event {
         code: String,
         code_kept: Option<String>,
     },
-    /// A permitted call is about to go out.
+    /// A permitted call is about to be made.
     Call {
-        about: About,
+        about: CallIdentity,
         arguments: Arguments,
-        /// `allow`, or `ask` for one that a person approved.
+        /// `allow`, or `ask` for a call that was approved.
         decision: String,
-        /// `FILE:LINE`.
+        /// Location of the policy rule, as `FILE:LINE`.
         rule: String,
-        /// How far the person's answer goes.
+        /// Scope of the approval.
         approval: Option<String>,
     },
-    /// A person was asked.
-    Approval { about: About, digest: String, through: Option<String>, outcome: String, uid: Option<u32> },
-    /// A call was refused: by the policy, or by the person to whom it left the call.
-    Denial { about: About, decision: String, reason: String, rule: Option<String> },
-    /// A call is over.
-    Outcome { about: About, outcome: String, ms: f64, result_bytes: u64 },
-    /// A server asked the person something.
+    /// An approver was asked about a call.
+    Approval {
+        about: CallIdentity,
+        digest: String,
+        through: Option<String>,
+        outcome: String,
+        uid: Option<u32>,
+    },
+    /// A call was denied by the policy, or was not approved.
+    Denial { about: CallIdentity, decision: String, reason: String, rule: Option<String> },
+    /// A call has ended.
+    Outcome { about: CallIdentity, outcome: String, ms: f64, result_bytes: u64 },
+    /// An upstream server asked the user a question.
     Question { execution: String, server: String, outcome: String },
-    /// Code has run.
+    /// An execution has ended.
     End { execution: String, status: String, wall_ms: f64, cpu_ms: Option<f64>, calls: u64 },
-    /// Records are missing here, and why.
+    /// Records could not be written at this point of the log.
     Gap { since: String, records: u64, reason: String },
-    /// What the log says of itself: `open`, `checkpoint`, `close`, or what a later version has.
+    /// A record that structures the log: `open`, `checkpoint`, `close`, or an event of a later version.
     Chain,
 }
 
-/// What was done around runs.
+/// An administrative event.
 #[derive(Clone, Debug)]
-pub struct Administration {
+pub struct AdministrativeEvent {
     /// `reload`, `token`, `login` or `definition`.
     pub event: &'static str,
-    /// The name of the token or of the server; why a configuration was loaded.
+    /// Name of the token or upstream server, or the cause of a reload.
     pub subject: String,
     pub outcome: String,
     pub reason: Option<String>,
-    /// The hash of the policy, or of what was accepted.
+    /// Digest of the policy, or of the accepted definitions.
     pub digest: Option<String>,
-    /// Of the person who did it.
+    /// User ID of the process of the user who did it.
     pub uid: Option<u32>,
     pub login_uid: Option<u32>,
 }
 
-/// What a call is known by.
+/// Identifies a call in its records.
 #[derive(Clone, Debug)]
-pub struct About {
+pub struct CallIdentity {
     pub execution: String,
-    /// The same in every record of one call.
+    /// ID that all records of one call share.
     pub call: String,
     pub client: Option<String>,
     pub server: String,
     /// `tool`, `resource`, `prompt` or `list`.
     pub kind: &'static str,
-    /// The name, the URI, or what was listed.
+    /// Name, URI, or kind of list.
     pub item: String,
-    /// Of the program.
+    /// Line number in the program.
     pub line: Option<u32>,
 }
 
-/// What is known of the arguments of a call.
+/// The recorded description of a call's arguments.
 #[derive(Clone, Debug)]
 pub struct Arguments {
-    /// Names with types, or with the shapes of objects.
+    /// Argument names with value types. Objects are described recursively.
     pub shape: Map<String, Value>,
-    /// The same for the same arguments.
+    /// Keyed hash, equal for equal arguments.
     pub hash: String,
     pub bytes: u64,
-    /// Where the configuration keeps them.
+    /// The values, if the configuration enables recording them.
     pub values: Option<Map<String, Value>>,
-    /// Whether the values are all there, each as it was.
+    /// Whether the recorded values are complete and unchanged.
     pub values_exact: bool,
 }
 
-/// Any record: its members, as far as it has them.
+/// All members that a record can have, before they are sorted by event.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Members {
+pub(super) struct RecordMembers {
     pub(super) seq: u64,
     pub(super) time: String,
     pub(super) event: String,
@@ -174,8 +180,8 @@ pub(super) struct Members {
     records: u64,
 }
 
-impl Members {
-    /// The record that they make. What is missing in it is told as empty: it is `verify` that says what is wrong.
+impl RecordMembers {
+    /// Converts the members to a record. Missing members become empty; `verify` is what reports invalid records.
     #[expect(clippy::too_many_lines, reason = "one arm for each event of the log")]
     pub(super) fn into_record(mut self) -> Record {
         let text = Option::unwrap_or_default;
@@ -267,7 +273,7 @@ impl Members {
         event: &'static str,
         subject: impl Fn(&mut Self) -> Option<String>,
     ) -> Event {
-        Event::Administration(Administration {
+        Event::Administration(AdministrativeEvent {
             event,
             subject: subject(self).unwrap_or_default(),
             outcome: self.outcome.take().unwrap_or_default(),
@@ -278,14 +284,14 @@ impl Members {
         })
     }
 
-    fn about(&mut self) -> About {
+    fn about(&mut self) -> CallIdentity {
         let (kind, item) = match (self.tool.take(), self.resource.take(), self.prompt.take()) {
             (Some(tool), ..) => ("tool", Some(tool)),
             (_, Some(resource), _) => ("resource", Some(resource)),
             (.., Some(prompt)) => ("prompt", Some(prompt)),
             _ => ("list", self.list.take()),
         };
-        About {
+        CallIdentity {
             execution: self.execution.take().unwrap_or_default(),
             call: self.call.take().unwrap_or_default(),
             client: self.client.take(),

@@ -1,11 +1,11 @@
-//! What is never kept: the values of arguments with certain names, and the secrets of the configuration.
+//! Redacts argument values by name, and secrets of the configuration in any text.
 
 use std::borrow::Cow;
 
 use lockhouse_base::secrets::Secrets;
 
-/// Names of arguments whose values are not kept, where nothing else is configured.
-pub const REDACTED: [&str; 14] = [
+/// Default patterns of argument names whose values are never recorded.
+pub const DEFAULT_REDACTED_NAMES: [&str; 14] = [
     "password",
     "*_password",
     "passwd",
@@ -22,10 +22,10 @@ pub const REDACTED: [&str; 14] = [
     "credential*",
 ];
 
-/// What to leave out.
+/// What is redacted.
 #[derive(Debug, Default)]
 pub(super) struct Redaction {
-    /// In lower case, with `*` for anything.
+    /// Lower-case name patterns, in which `*` matches any text.
     names: Vec<String>,
     secrets: Secrets,
 }
@@ -40,18 +40,18 @@ impl Redaction {
         self.secrets = secrets;
     }
 
-    pub(super) fn has_name(&self, name: &str) -> bool {
+    pub(super) fn redacts_name(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         self.names.iter().any(|pattern| matches(pattern, &name))
     }
 
-    /// The text with `[redacted NAME]` for each secret.
+    /// Replaces each secret in a text with `[redacted NAME]`.
     pub(super) fn without_secrets<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.secrets.are_in(text) { self.secrets.redact(text).into() } else { text.into() }
+        if self.secrets.occur_in(text) { self.secrets.redact(text).into() } else { text.into() }
     }
 }
 
-/// Whether a name is as the pattern says, each `*` standing for any text.
+/// Whether a name matches a pattern. Each `*` matches any text.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(first) else { return false };
@@ -71,13 +71,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_in_any_case_and_by_any_pattern() {
+    fn names_match_patterns_in_any_case() {
         let redaction = Redaction::new(vec!["*_KEY".into(), "pin".into(), "a*b*c".into(), "cred*".into()]);
         for name in ["api_key", "API_Key", "_key", "Pin", "abc", "axxbxxc", "abbcc", "credentials", "cred"] {
-            assert!(redaction.has_name(name), "{name}");
+            assert!(redaction.redacts_name(name), "{name}");
         }
         for name in ["key", "keys", "api_keys", "spin", "pins", "ab", "acb", "a cred"] {
-            assert!(!redaction.has_name(name), "{name}");
+            assert!(!redaction.redacts_name(name), "{name}");
         }
     }
 }

@@ -1,31 +1,36 @@
-//! What is too old goes: segments, with a line in the index, and code that nothing recent ran.
+//! Removes expired segments, which the index records, and stored programs that no remaining record needs.
 
 use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::code;
-use super::index::Index;
+use super::program_store;
 use super::segment::{day, segments};
-use super::sign::Secrets;
+use super::segment_index::Index;
+use super::signing::SigningKeys;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-/// The index is rewritten when so much of it is about segments that are gone.
+/// Once this many bytes of the index concern removed segments, the index is truncated.
 const CUT_BYTES_MIN: usize = 1024 * 1024;
 
-/// Removes the segments of days before the last `keep_days`, and their code.
-pub(super) fn expire(directory: &Path, secrets: &Secrets, keep_days: u32, now: SystemTime) -> io::Result<()> {
+/// Removes segments that are older than `keep_days` days, and their stored programs.
+pub(super) fn expire(
+    directory: &Path,
+    secrets: &SigningKeys,
+    keep_days: u32,
+    now: SystemTime,
+) -> io::Result<()> {
     let Some(first_kept) = now.checked_sub(DAY * keep_days).map(day) else { return Ok(()) };
     if segments(directory)?.iter().any(|name| *name.day() < *first_kept) {
         let mut index = Index::open(directory)?;
-        // Others may have done it meanwhile.
+        // Another process may have removed some in the meantime.
         for name in segments(directory)?.iter().filter(|name| *name.day() < *first_kept) {
             index.expired(now, secrets, name)?;
             std::fs::remove_file(directory.join(name.as_str()))?;
         }
         index.cut(directory, now, secrets, &first_kept, CUT_BYTES_MIN)?;
     }
-    // A day longer: a record of the last day kept may name it.
-    now.checked_sub(DAY * (keep_days + 1)).map_or(Ok(()), |before| code::expire(directory, before))
+    // One day later than the segments, since a record of the oldest remaining day may still refer to a program.
+    now.checked_sub(DAY * (keep_days + 1)).map_or(Ok(()), |before| program_store::expire(directory, before))
 }

@@ -1,9 +1,9 @@
-//! Whether the log is as it was written: each chain by itself, the segments among each other, and all of them against the
+//! Verifies that the audit log is unchanged: each hash chain, the links between segments, and the segments against the
 //! index.
 
-mod chain;
-mod lines;
-mod programs;
+mod chain_check;
+mod line_reader;
+mod program_check;
 #[cfg(test)]
 mod tests;
 
@@ -13,57 +13,57 @@ use std::path::Path;
 
 use nix::fcntl::FlockArg;
 
-use super::code;
-use super::index::{self, INDEX};
-use super::line::Hash;
-use super::read::ReadError;
+use super::chain_writer::VERSION;
+use super::hash_chain::Hash;
+use super::program_store;
+use super::reader::ReadError;
 use super::segment::{SegmentName, segments};
-use super::sign::PublicKey;
-use super::writer::VERSION;
-use chain::{Rules, Walked, walk};
+use super::segment_index::{self, INDEX};
+use super::signing::PublicKey;
+use chain_check::{ChainRules, ChainSummary, check_chain};
 use data_encoding::HEXLOWER;
-use lines::{Lines, Members};
+use line_reader::{ChainMembers, LineReader};
 use lockhouse_base::files;
-use programs::Programs;
+use program_check::ProgramCheck;
 
 const SIGNED: [&str; 3] = ["open", "checkpoint", "close"];
 
-/// Something about the log.
+/// Something that verification found.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    pub kind: Kind,
+    pub kind: FindingKind,
     pub file: String,
-    /// Counted from 1.
+    /// Line number, starting at 1.
     pub line: Option<u64>,
     pub seq: Option<u64>,
     pub what: String,
 }
 
-/// Whether a finding is against the log.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// It is not as it was written.
+pub enum FindingKind {
+    /// The log was changed after it was written.
     Fault,
-    /// It is, and there is something to know about it.
+    /// The log is unchanged at this point, and there is something worth knowing.
     Note,
 }
 
-/// Where the log is that is looked at.
+/// Which parts of the log must be present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Where it is written: all of it must be there.
-    Home,
-    /// A part of it, or a copy elsewhere, which may be without programs.
+pub enum LogLocation {
+    /// The original directory: everything must be present.
+    Original,
+    /// A copy, or a part of the log, possibly without stored programs.
     Copy,
-    /// Anywhere, and nothing is said of programs.
-    ChainAlone,
+    /// Only the hash chains are verified, without stored programs.
+    ChainOnly,
 }
 
-/// What was looked at.
+/// Counts of what was verified.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Verified {
+pub struct VerificationSummary {
     pub segments: u64,
-    /// Programs beside the log that are the ones that ran.
+    /// Stored programs whose content was verified.
     pub programs: u64,
     pub records: u64,
     /// Records after the last signature of their segment.
@@ -71,129 +71,134 @@ pub struct Verified {
     pub faults: u64,
 }
 
-/// What the index says of one segment.
+/// What the index says about a segment.
 #[derive(Debug, Default)]
-struct Listed {
+struct IndexEntry {
     opened: Option<String>,
     closed: Option<(u64, String)>,
     is_expired: bool,
 }
 
-/// What a segment says of itself.
+/// What verification learned from the lines of a segment.
 #[derive(Debug, Default)]
-struct Told {
-    walked: Walked,
+struct SegmentSummary {
+    chain: ChainSummary,
     previous: Option<String>,
     is_closed: bool,
 }
 
-/// Verifies a directory, or one segment of it, against the key that is trusted.
+/// Verifies a directory, or one of its segments, against a trusted public key.
 ///
 /// # Errors
-/// [`ReadError`] for what cannot be read.
+/// [`ReadError`] for a file that cannot be read.
 pub fn verify(
     path: &Path,
-    place: Place,
+    location: LogLocation,
     key: &PublicKey,
-    tell: &mut dyn FnMut(Finding),
-) -> Result<Verified, ReadError> {
+    report: &mut dyn FnMut(Finding),
+) -> Result<VerificationSummary, ReadError> {
     let mut faults = 0;
     let mut counted = |finding: Finding| {
-        faults += u64::from(finding.kind == Kind::Fault);
-        tell(finding);
+        faults += u64::from(finding.kind == FindingKind::Fault);
+        report(finding);
     };
-    let one =
-        path.is_file().then(|| path.file_name().and_then(|name| SegmentName::of(name.to_str()?))).flatten();
+    let one = path
+        .is_file()
+        .then(|| path.file_name().and_then(|name| SegmentName::parse(name.to_str()?)))
+        .flatten();
     let directory = match &one {
         Some(_) => path.parent().unwrap_or(Path::new(".")),
         None => path,
     };
-    let told = |source| ReadError { path: directory.to_owned(), source };
-    let (listed, names) = match survey(directory, key, &mut counted) {
-        // Nothing was recorded here yet, or everything was removed.
-        Err(error) if place == Place::Home && error.kind() == io::ErrorKind::NotFound => (None, Vec::new()),
-        surveyed => surveyed.map_err(told)?,
+    let to_read_error = |source| ReadError { path: directory.to_owned(), source };
+    let (listed, names) = match read_index(directory, key, &mut counted) {
+        // Either nothing was recorded yet, or everything was removed.
+        Err(error) if location == LogLocation::Original && error.kind() == io::ErrorKind::NotFound => {
+            (None, Vec::new())
+        }
+        result => result.map_err(to_read_error)?,
     };
     if names.is_empty() && listed.as_ref().is_none_or(BTreeMap::is_empty) {
-        empty(directory, &mut counted);
+        report_empty_log(directory, &mut counted);
     }
     let wanted: Vec<&SegmentName> =
         names.iter().filter(|name| one.as_ref().is_none_or(|one| one == *name)).collect();
-    let mut programs = Programs::new(directory.to_owned(), place);
-    let read = each_segment(directory, &wanted, listed.as_ref(), key, &mut programs, &mut counted)?;
+    let mut programs = ProgramCheck::new(directory.to_owned(), location);
+    let read = verify_segments(directory, &wanted, listed.as_ref(), key, &mut programs, &mut counted)?;
     if one.is_none() {
-        among_each_other(&read, &mut counted);
-        none_removed(listed.as_ref(), &names, &mut counted);
+        check_continuity(&read, &mut counted);
+        check_removed(listed.as_ref(), &names, &mut counted);
     }
     programs.finish(&mut counted);
-    Ok(Verified {
+    Ok(VerificationSummary {
         segments: read.len() as u64,
         programs: programs.verified,
-        records: read.values().map(|segment| segment.walked.records).sum(),
-        unsigned: read.values().map(|segment| segment.walked.unsigned).sum(),
+        records: read.values().map(|segment| segment.chain.records).sum(),
+        unsigned: read.values().map(|segment| segment.chain.unsigned).sum(),
         faults,
     })
 }
 
-/// Verifies the segments, each by itself and against the index. Those that are no longer there are not in the result.
-fn each_segment<'n>(
+/// Verifies each segment, and compares it with the index. Segments that were removed in the meantime are not in the
+/// result.
+fn verify_segments<'n>(
     directory: &Path,
     names: &[&'n SegmentName],
     listed: Option<&Index>,
     key: &PublicKey,
-    programs: &mut Programs,
-    tell: &mut dyn FnMut(Finding),
-) -> Result<BTreeMap<&'n str, Told>, ReadError> {
+    programs: &mut ProgramCheck,
+    report: &mut dyn FnMut(Finding),
+) -> Result<BTreeMap<&'n str, SegmentSummary>, ReadError> {
     let mut read = BTreeMap::new();
     for name in names {
         let path = directory.join(name.as_str());
-        let segment = match segment(&path, name, key, programs, tell) {
+        let segment = match verify_segment(&path, name, key, programs, report) {
             Ok(segment) => segment,
-            // Its time was over meanwhile.
+            // The segment has expired and was removed since it was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) if files::is_no_file(&error) => {
-                fault(tell, name.as_str(), format!("replaced: {error}"));
+            Err(error) if files::is_not_regular_file(&error) => {
+                fault(report, name.as_str(), format!("replaced: {error}"));
                 continue;
             }
             Err(source) => return Err(ReadError { path, source }),
         };
-        against_index(name.as_str(), &segment, listed.map(|all| all.get(name.as_str())), tell);
+        check_against_index(name.as_str(), &segment, listed.map(|all| all.get(name.as_str())), report);
         read.insert(name.as_str(), segment);
     }
     Ok(read)
 }
 
-/// Whether each segment goes on where the one before it ends.
-fn among_each_other(segments: &BTreeMap<&str, Told>, tell: &mut dyn FnMut(Finding)) {
-    for (name, told) in segments {
-        let before = told.previous.as_deref().and_then(|previous| segments.get(previous));
-        if before.is_some_and(|before| before.walked.last != told.walked.before) {
-            let previous = told.previous.as_deref().unwrap_or_default();
-            let what = format!("it does not go on where {previous} ends: one of them was changed or cut");
-            fault(tell, name, what);
+/// Checks that each segment continues the chain of its predecessor.
+fn check_continuity(segments: &BTreeMap<&str, SegmentSummary>, report: &mut dyn FnMut(Finding)) {
+    for (name, summary) in segments {
+        let before = summary.previous.as_deref().and_then(|previous| segments.get(previous));
+        if before.is_some_and(|before| before.chain.last != summary.chain.before) {
+            let previous = summary.previous.as_deref().unwrap_or_default();
+            let what =
+                format!("it does not continue the chain of {previous}: one of them was changed or truncated");
+            fault(report, name, what);
         }
     }
 }
 
-/// Whether there is a file of each segment in the index whose time is not over.
-fn none_removed(listed: Option<&Index>, names: &[SegmentName], tell: &mut dyn FnMut(Finding)) {
+/// Checks that every unexpired segment in the index has a file.
+fn check_removed(listed: Option<&Index>, names: &[SegmentName], report: &mut dyn FnMut(Finding)) {
     for (name, listed) in listed.into_iter().flatten() {
         if !listed.is_expired && !names.iter().any(|there| there.as_str() == name) {
-            fault(tell, name, "removed: the index has it, and there is no such file".into());
+            fault(report, name, "removed: it is in the index, and the file is missing".into());
         }
     }
 }
 
-/// A log without a segment: nothing says whether there ever was one, unless programs are left over.
-fn empty(directory: &Path, tell: &mut dyn FnMut(Finding)) {
-    if code::has_any(directory) {
-        let what = "removed: there are programs in code, and neither a segment nor an index of segments";
-        return fault(tell, INDEX, what.into());
+/// Reports a log without segments. Only leftover programs prove that there were any.
+fn report_empty_log(directory: &Path, report: &mut dyn FnMut(Finding)) {
+    if program_store::contains_programs(directory) {
+        let what = "removed: there are stored programs, and neither segments nor an index";
+        return fault(report, INDEX, what.into());
     }
-    let what =
-        "the log is empty: nothing was recorded here yet, or everything was removed; nothing was verified";
-    tell(Finding {
-        kind: Kind::Note,
+    let what = "the log is empty: nothing was recorded yet, or everything was removed; nothing was verified";
+    report(Finding {
+        kind: FindingKind::Note,
         file: directory.display().to_string(),
         line: None,
         seq: None,
@@ -201,142 +206,161 @@ fn empty(directory: &Path, tell: &mut dyn FnMut(Finding)) {
     });
 }
 
-fn fault(tell: &mut dyn FnMut(Finding), file: &str, what: String) {
-    tell(Finding { kind: Kind::Fault, file: file.to_owned(), line: None, seq: None, what });
+fn fault(report: &mut dyn FnMut(Finding), file: &str, what: String) {
+    report(Finding { kind: FindingKind::Fault, file: file.to_owned(), line: None, seq: None, what });
 }
 
-type Index = BTreeMap<String, Listed>;
+type Index = BTreeMap<String, IndexEntry>;
 
-/// The index and the names of the segments, of one moment.
-fn survey(
+/// Reads the index and the names of the segments, consistent with each other.
+fn read_index(
     directory: &Path,
     key: &PublicKey,
-    tell: &mut dyn FnMut(Finding),
+    report: &mut dyn FnMut(Finding),
 ) -> io::Result<(Option<Index>, Vec<SegmentName>)> {
     let file = match files::open_to_read(&directory.join(INDEX)) {
         Ok(file) => file,
-        Err(error) if files::is_no_file(&error) => {
-            fault(tell, INDEX, format!("replaced: {error}"));
+        Err(error) if files::is_not_regular_file(&error) => {
+            fault(report, INDEX, format!("replaced: {error}"));
             return Ok((None, segments(directory)?));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let names = segments(directory)?;
             if !names.is_empty() {
-                fault(tell, INDEX, "removed: there are segments, and no index of them".into());
+                fault(report, INDEX, "removed: there are segments, and the index is missing".into());
             }
             return Ok((None, names));
         }
         Err(error) => return Err(error),
     };
-    // Whoever writes waits for the lock, so no more is done under it than to see both at one moment.
-    let file = index::lock(file, FlockArg::LockSharedNonblock)?;
+    // Writers wait for this lock, so it is held only while both are listed.
+    let file = segment_index::lock(file, FlockArg::LockSharedNonblock)?;
     let (names, bytes) = (segments(directory)?, file.metadata()?.len());
     let file = file.unlock().map_err(|(_, error)| error)?;
     let mut index = Index::new();
-    let rules = Rules { file: INDEX.into(), signed: None };
-    walk(rules, Lines::new(BufReader::new(file.take(bytes)), key), tell, |members, _, _, _| {
-        if members.segment.is_empty() {
-            return;
-        }
-        let listed = index.entry(members.segment.clone()).or_default();
-        match members.event.as_str() {
-            "opened" => listed.opened = Some(members.first.clone()),
-            "closed" => listed.closed = Some((members.last_seq, members.last.clone())),
-            "expired" => listed.is_expired = true,
-            _ => {}
-        }
-    })?;
+    let rules = ChainRules { file: INDEX.into(), signed: None };
+    check_chain(
+        rules,
+        LineReader::new(BufReader::new(file.take(bytes)), key),
+        report,
+        |members, _, _, _| {
+            if members.segment.is_empty() {
+                return;
+            }
+            let listed = index.entry(members.segment.clone()).or_default();
+            match members.event.as_str() {
+                "opened" => listed.opened = Some(members.first.clone()),
+                "closed" => listed.closed = Some((members.last_seq, members.last.clone())),
+                "expired" => listed.is_expired = true,
+                _ => {}
+            }
+        },
+    )?;
     Ok((Some(index), names))
 }
 
-fn segment(
+fn verify_segment(
     path: &Path,
     name: &SegmentName,
     key: &PublicKey,
-    programs: &mut Programs,
-    tell: &mut dyn FnMut(Finding),
-) -> io::Result<Told> {
+    programs: &mut ProgramCheck,
+    report: &mut dyn FnMut(Finding),
+) -> io::Result<SegmentSummary> {
     let reader = BufReader::with_capacity(256 * 1024, files::open_to_read(path)?);
     let (mut previous, mut is_closed) = (None, false);
-    let rules = Rules { file: name.to_string(), signed: Some(&SIGNED) };
-    let seen = |members: &Members, line: u64, _: Hash, tell: &mut dyn FnMut(Finding)| {
-        let mut told = |kind: Kind, what: String| {
-            tell(Finding { kind, file: name.to_string(), line: Some(line), seq: Some(members.seq), what });
+    let rules = ChainRules { file: name.to_string(), signed: Some(&SIGNED) };
+    let seen = |members: &ChainMembers, line: u64, _: Hash, report: &mut dyn FnMut(Finding)| {
+        let mut report_finding = |kind: FindingKind, what: String| {
+            report(Finding { kind, file: name.to_string(), line: Some(line), seq: Some(members.seq), what });
         };
         if is_closed {
-            told(Kind::Fault, "inserted: the segment was closed before it".into());
+            report_finding(FindingKind::Fault, "inserted: a record after the end of the segment".into());
         }
         match (members.seq, members.event.as_str()) {
             (0, "open") => {
                 previous = members.previous.clone();
                 if members.version != VERSION {
                     let version = members.version;
-                    told(
-                        Kind::Note,
-                        format!("its format is version {version}, and this Lockhouse knows {VERSION}"),
+                    report_finding(
+                        FindingKind::Note,
+                        format!("its format version is {version}; this Lockhouse supports version {VERSION}"),
                     );
                 }
                 if members.segment != name.as_str() {
-                    told(Kind::Fault, format!("renamed: it is the segment {}", members.segment));
+                    report_finding(
+                        FindingKind::Fault,
+                        format!("renamed: its first record names the segment {}", members.segment),
+                    );
                 }
                 if members.key != key.to_hex() {
-                    told(Kind::Fault, format!("made anew: it names another key, {}", members.key));
+                    report_finding(
+                        FindingKind::Fault,
+                        format!("made anew: it names another key, {}", members.key),
+                    );
                 }
             }
-            (0, _) | (_, "open") => {
-                told(Kind::Fault, "inserted: a segment has one `open`, at its start".into())
-            }
+            (0, _) | (_, "open") => report_finding(
+                FindingKind::Fault,
+                "inserted: `open` must be the first record of a segment, and occur only there".into(),
+            ),
             (_, "close") => is_closed = true,
             (_, "gap") => {
-                let Members { records, torn, reason, .. } = members;
+                let ChainMembers { records, torn, reason, .. } = members;
                 let piece = if *torn > 0 {
-                    format!(", and {torn} bytes before it are no record")
+                    format!(", and {torn} bytes before it are an incomplete record")
                 } else {
                     String::new()
                 };
-                told(
-                    Kind::Note,
-                    format!("{records} records could not be written before it{piece}: {reason}"),
+                report_finding(
+                    FindingKind::Note,
+                    format!("{records} records before this line could not be written{piece}: {reason}"),
                 );
             }
-            (_, "execution" | "skill") => programs.look(members, &mut told),
+            (_, "execution" | "skill") => programs.check(members, &mut report_finding),
             _ => {}
         }
     };
-    let walked = walk(rules, Lines::new(reader, key), tell, seen)?;
-    Ok(Told { walked, previous, is_closed })
+    let chain = check_chain(rules, LineReader::new(reader, key), report, seen)?;
+    Ok(SegmentSummary { chain, previous, is_closed })
 }
 
-fn against_index(name: &str, told: &Told, listed: Option<Option<&Listed>>, tell: &mut dyn FnMut(Finding)) {
-    let Told { walked, is_closed, .. } = told;
+fn check_against_index(
+    name: &str,
+    summary: &SegmentSummary,
+    listed: Option<Option<&IndexEntry>>,
+    report: &mut dyn FnMut(Finding),
+) {
+    let SegmentSummary { chain, is_closed, .. } = summary;
     if !is_closed {
-        let what = match walked.unsigned {
-            0 => "it is not closed: its process runs, or was killed; everything in it is signed".into(),
+        let what = match chain.unsigned {
+            0 => "it is not closed: its process is running or was killed; all records are signed".into(),
             count => format!(
-                "it is not closed: its process runs, or was killed; {count} records are after the last signature"
+                "it is not closed: its process is running or was killed; {count} records are after the last signature"
             ),
         };
-        tell(Finding { kind: Kind::Note, file: name.to_owned(), line: None, seq: None, what });
+        report(Finding { kind: FindingKind::Note, file: name.to_owned(), line: None, seq: None, what });
     }
     let Some(listed) = listed else { return };
-    let Some(Listed { opened: Some(first), closed, .. }) = listed else {
-        // A process that was killed between its two first writes.
-        if walked.records > 1 {
-            fault(tell, name, "inserted: the index does not have it, or was cut".into());
+    let Some(IndexEntry { opened: Some(first), closed, .. }) = listed else {
+        // A process that was killed right after it created the segment has no index entry yet.
+        if chain.records > 1 {
+            fault(report, name, "inserted: it is not in the index, or the index was truncated".into());
         }
         return;
     };
-    if *first != HEXLOWER.encode(&walked.first) {
-        fault(tell, name, "made anew: the index says that it begins otherwise".into());
+    if *first != HEXLOWER.encode(&chain.first) {
+        fault(report, name, "made anew: its first record differs from the index".into());
     }
     match closed {
-        Some((last_seq, _)) if *last_seq > walked.last_seq => {
-            let what =
-                format!("truncated: it ends with record {}, and the index says {last_seq}", walked.last_seq);
-            fault(tell, name, what);
+        Some((last_seq, _)) if *last_seq > chain.last_seq => {
+            let what = format!(
+                "truncated: it ends with record {}; according to the index, the last record is {last_seq}",
+                chain.last_seq
+            );
+            fault(report, name, what);
         }
-        Some((_, last)) if *last != HEXLOWER.encode(&walked.last) => {
-            fault(tell, name, "made anew: the index says that it ends otherwise".into());
+        Some((_, last)) if *last != HEXLOWER.encode(&chain.last) => {
+            fault(report, name, "made anew: its last record differs from the index".into());
         }
         _ => {}
     }

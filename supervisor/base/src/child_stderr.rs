@@ -1,4 +1,5 @@
-//! What a child process writes to its standard error: kept for error messages, and logged line by line.
+//! Reads the standard error of a child process: logs each line at debug level and keeps the last lines for error
+//! messages.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -9,24 +10,25 @@ use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::ChildStderr;
 use tokio::sync::Notify;
 
-use crate::token_bucket::Allowance;
+use crate::token_bucket::TokenBucket;
 
 const LINES_KEPT: usize = 5;
 const LINE_CHARS_MAX: usize = 400;
 
-/// Bytes of a line that are read: what is edited out of it can have as many as a variable of the environment.
+/// Bytes of one line that are read before redaction. A secret from the environment, which is redacted here, can have
+/// up to 128 KiB.
 const LINE_BYTES_MAX: usize = 128 * 1024 + 4 * LINE_CHARS_MAX;
 
-/// Bytes that are read at once, and how many more each second: a child that writes faster waits for us. Each line counts
-/// more than its own bytes, since a short one takes time as well.
+/// Bytes of standard error that are read in one burst, and the rate after that. A child that writes faster blocks on
+/// its pipe. Each line costs `LINE_BYTES` besides its own bytes, since short lines take time as well.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
 const BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
 const LINE_BYTES: usize = 64;
 
-/// How long the last lines of a process that has ended may take to be read.
+/// How long to wait for the last lines of a process that has exited.
 const END_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The last lines.
+/// The last [`LINES_KEPT`] lines that a child wrote to its standard error. Clones share the lines.
 #[derive(Clone, Debug, Default)]
 pub struct LastLines {
     lines: Arc<Mutex<VecDeque<String>>>,
@@ -34,12 +36,13 @@ pub struct LastLines {
 }
 
 impl LastLines {
-    /// Reads until the child closes it. Long lines are cut: a child may write what it likes for as long as it likes.
+    /// Spawns a task that reads the child's standard error until the child closes it. Long lines are truncated.
     pub fn follow(&self, child: String, stderr: ChildStderr) {
         self.follow_edited(child, stderr, str::to_owned);
     }
 
-    /// The same; each line goes through `edit` before anything else is done with it.
+    /// Spawns a task that reads the child's standard error like [`Self::follow`], and passes each line through
+    /// `edit`, such as a redaction, before it is logged or kept.
     pub fn follow_edited(
         &self,
         child: String,
@@ -50,10 +53,10 @@ impl LastLines {
         tokio::spawn(async move {
             let mut stderr = BufReader::new(stderr);
             let (mut line, mut buffer) = (Vec::new(), [0; 4096]);
-            let mut allowance = Allowance::new(BURST_BYTES, BYTES_PER_SECOND);
+            let mut budget = TokenBucket::new(BURST_BYTES, BYTES_PER_SECOND);
             while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
                 let ends = buffer[..count].iter().filter(|byte| **byte == b'\n').count();
-                if let Err(wait) = allowance.take(count + ends * LINE_BYTES) {
+                if let Err(wait) = budget.take(count + ends * LINE_BYTES) {
                     tokio::time::sleep(wait).await;
                 }
                 for &byte in &buffer[..count] {
@@ -85,13 +88,16 @@ impl LastLines {
         lines.push_back(line);
     }
 
-    /// The last lines of a process that has ended, as a clause for an error message.
-    pub async fn told(&self) -> String {
+    /// Returns the last lines of a process that has exited, as a clause to append to an error message; empty if it
+    /// wrote none.
+    pub async fn error_clause(&self) -> String {
         let _ = tokio::time::timeout(END_TIMEOUT, self.ended.notified()).await;
         let lines = self.lines.lock();
         match lines.is_empty() {
             true => String::new(),
-            false => format!("; its last words: {}", lines.iter().cloned().collect::<Vec<_>>().join(" | ")),
+            false => {
+                format!("; last lines on stderr: {}", lines.iter().cloned().collect::<Vec<_>>().join(" | "))
+            }
         }
     }
 }

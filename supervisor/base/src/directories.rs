@@ -1,23 +1,24 @@
-//! The directories of a user, or of a service, in which Lockhouse keeps its files. None where neither variable that names one is set.
+//! Directories in which Lockhouse keeps its files, for a user or a systemd service. Each function returns `None` if
+//! none of its environment variables is set.
 
 use std::path::PathBuf;
 
-/// `$XDG_CONFIG_HOME/lockhouse`, or `~/.config/lockhouse`.
+/// Configuration: `$XDG_CONFIG_HOME/lockhouse`, or `~/.config/lockhouse`.
 pub fn configuration() -> Option<PathBuf> {
     xdg("XDG_CONFIG_HOME", ".config")
 }
 
-/// `$STATE_DIRECTORY` of systemd, else `$XDG_STATE_HOME/lockhouse`, else `~/.local/state/lockhouse`.
+/// State: `$STATE_DIRECTORY` (systemd), else `$XDG_STATE_HOME/lockhouse`, else `~/.local/state/lockhouse`.
 pub fn state() -> Option<PathBuf> {
     absolute("STATE_DIRECTORY").or_else(|| xdg("XDG_STATE_HOME", ".local/state"))
 }
 
-/// `$LOGS_DIRECTORY` of systemd. Without it logs are state.
+/// Logs: `$LOGS_DIRECTORY` (systemd). Without this variable, logs are kept in the state directory.
 pub fn logs() -> Option<PathBuf> {
     absolute("LOGS_DIRECTORY")
 }
 
-/// `$CACHE_DIRECTORY` of systemd, else `$XDG_CACHE_HOME/lockhouse`, else `~/.cache/lockhouse`.
+/// Cache: `$CACHE_DIRECTORY` (systemd), else `$XDG_CACHE_HOME/lockhouse`, else `~/.cache/lockhouse`.
 pub fn cache() -> Option<PathBuf> {
     absolute("CACHE_DIRECTORY").or_else(|| xdg("XDG_CACHE_HOME", ".cache"))
 }

@@ -1,27 +1,30 @@
-//! Files of our own: readable for their owner alone, and whole or not there at all.
+//! Reads and writes Lockhouse's own files: readable for their owner alone, replaced atomically, never through a
+//! symbolic link.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Puts `content` in place of the file, in one step. Several processes may do so at the same time: one of them wins.
-/// After a loss of power the file may be empty, so this is for what can be found out again.
+/// Replaces the file with `content` atomically. Of several processes that do so at the same time, one wins. The file
+/// may be empty after a power loss, so use this only for data that can be fetched again.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    put(path, content, |_| Ok(()))
+    replace_with(path, content, |_| Ok(()))
 }
 
-/// The same for what must be there after a loss of power, too. It may take the time of a disk.
-pub fn replace_for_good(path: &Path, content: &[u8]) -> io::Result<()> {
-    put(path, content, File::sync_all)
+/// Replaces the file atomically, and syncs it to disk so that it survives a power loss. May take as long as the disk
+/// needs.
+pub fn replace_durably(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace_with(path, content, File::sync_all)
 }
 
-/// The same for what a service reads that runs as another user: what root writes for it belongs to whoever has the directory.
+/// Replaces the file atomically and durably for a service that runs as another user: a file that root writes is given
+/// to the owner of the directory.
 pub fn replace_for_service(path: &Path, content: &[u8]) -> io::Result<()> {
-    put(path, content, |file| give_to_owner_of_directory(file, path).and_then(|()| file.sync_all()))
+    replace_with(path, content, |file| give_to_owner_of_directory(file, path).and_then(|()| file.sync_all()))
 }
 
-/// What root makes in the directory of another user belongs to that user, who must be able to go on with it.
+/// Gives a file that root has created to the owner of its directory, who must be able to read and change it.
 pub fn give_to_owner_of_directory(file: &File, path: &Path) -> io::Result<()> {
     let directory = std::fs::metadata(path.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
     if nix::unistd::geteuid().is_root() && directory.uid() != 0 {
@@ -30,16 +33,16 @@ pub fn give_to_owner_of_directory(file: &File, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn put(path: &Path, content: &[u8], finish: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {
-    drafted(path, content, finish, |draft| std::fs::rename(draft, path))
+fn replace_with(path: &Path, content: &[u8], finish: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {
+    write_via_temporary(path, content, finish, |temporary| std::fs::rename(temporary, path))
 }
 
-/// Makes a file that must be there after a loss of power, if there is none yet: what is in it then. Several processes may
-/// do so at the same time, and all of them get the same.
-pub fn create_for_good(path: &Path, content: &[u8]) -> io::Result<Vec<u8>> {
-    // Unlike a new name, a further one never takes the place of another file.
+/// Creates a file durably unless it exists, and returns its content. If several processes do so at the same time, all
+/// of them return the same content.
+pub fn create_durably(path: &Path, content: &[u8]) -> io::Result<Vec<u8>> {
+    // Unlike a rename, a hard link never replaces an existing file.
     let finish = |file: &File| give_to_owner_of_directory(file, path).and_then(|()| file.sync_all());
-    match drafted(path, content, finish, |draft| std::fs::hard_link(draft, path)) {
+    match write_via_temporary(path, content, finish, |temporary| std::fs::hard_link(temporary, path)) {
         Ok(()) => {
             let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
             File::open(directory)?.sync_all().map(|()| content.to_vec())
@@ -52,52 +55,55 @@ pub fn create_for_good(path: &Path, content: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Writes the content into a file beside `path`, from where it is put in its place. Nothing is left of that file.
-fn drafted(
+/// Writes the content into a temporary file in the same directory, calls `publish` with its path, and removes the
+/// temporary file.
+fn write_via_temporary(
     path: &Path,
     content: &[u8],
     finish: impl Fn(&File) -> io::Result<()>,
-    place: impl Fn(&Path) -> io::Result<()>,
+    publish: impl Fn(&Path) -> io::Result<()>,
 ) -> io::Result<()> {
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    private_directory(directory)?;
+    create_private_directory(directory)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
-    let draft = directory.join(format!(".{name}.{}", uuid::Uuid::now_v7().simple()));
-    let placed = OpenOptions::new()
+    let temporary = directory.join(format!(".{name}.{}", uuid::Uuid::now_v7().simple()));
+    let result = OpenOptions::new()
         .create_new(true)
         .write(true)
         .mode(0o600)
-        .open(&draft)
+        .open(&temporary)
         .and_then(|mut file| file.write_all(content).and_then(|()| finish(&file)))
-        .and_then(|()| place(&draft));
-    let _ = std::fs::remove_file(&draft);
-    placed
+        .and_then(|()| publish(&temporary));
+    let _ = std::fs::remove_file(&temporary);
+    result
 }
 
-/// Makes a directory that only its owner can enter, with those above it.
-pub fn private_directory(path: &Path) -> io::Result<()> {
+/// Creates a directory with mode 0700, and its parents.
+pub fn create_private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Opens a file of our own to read and to append to it; it is made if there is none.
+/// Opens a file to read and to append to it; creates it with mode 0600 if it is missing.
 ///
 /// # Errors
-/// Also where something else than a regular file has its name: see [`open_own`].
+///
+/// If the path is a symbolic link or no regular file: see [`open_regular_file`].
 pub fn open_to_append(path: &Path) -> io::Result<File> {
-    open_own(OpenOptions::new().create(true).read(true).append(true).mode(0o600), path)
+    open_regular_file(OpenOptions::new().create(true).read(true).append(true).mode(0o600), path)
 }
 
-/// Opens a file of our own to read it.
+/// Opens a file to read it.
 ///
 /// # Errors
-/// Also where something else than a regular file has its name: see [`open_own`].
+///
+/// If the path is a symbolic link or no regular file: see [`open_regular_file`].
 pub fn open_to_read(path: &Path) -> io::Result<File> {
-    open_own(OpenOptions::new().read(true), path)
+    open_regular_file(OpenOptions::new().read(true), path)
 }
 
-/// Follows no symbolic link, and waits for nobody at a pipe: another user who may write to the directory, as a service's own
-/// does while root uses a command, could have put one there.
-pub fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+/// Opens a regular file. Refuses symbolic links, and does not block on a pipe: another user with write access to the
+/// directory could have put one there, such as a service whose commands root runs.
+pub fn open_regular_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let opened = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
         Some(libc::ELOOP) => {
@@ -111,31 +117,31 @@ pub fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether [`open_own`] refused what has the name of a file, such as a link.
-pub fn is_no_file(error: &io::Error) -> bool {
+/// Whether [`open_regular_file`] refused the path because it is a link or no regular file.
+pub fn is_not_regular_file(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidInput
 }
 
-/// The text of a file of our own, of at most `bytes_max`; `None` if there is none.
+/// Reads a text file of at most `bytes_max` bytes; `None` if the file does not exist.
 pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
-    read_bytes_bounded(path, bytes_max)?.map(text).transpose()
+    read_bytes_bounded(path, bytes_max)?.map(into_utf8).transpose()
 }
 
-/// The same of a file that a person named, and that may be a link.
-pub fn read_named(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
-    read_opened(File::open(path), bytes_max)?.map(text).transpose()
+/// Reads a text file that a user named and that may be a symbolic link; `None` if the file does not exist.
+pub fn read_following_links(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
+    read_file_bounded(File::open(path), bytes_max)?.map(into_utf8).transpose()
 }
 
-/// The same of a file of our own that holds no text.
+/// Reads a binary file of at most `bytes_max` bytes; `None` if the file does not exist.
 pub fn read_bytes_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
-    read_opened(open_to_read(path), bytes_max)
+    read_file_bounded(open_to_read(path), bytes_max)
 }
 
-fn text(bytes: Vec<u8>) -> io::Result<String> {
+fn into_utf8(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
-fn read_opened(opened: io::Result<File>, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
+fn read_file_bounded(opened: io::Result<File>, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -163,7 +169,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("below/file");
         for content in ["one", "another"] {
-            assert_eq!(create_for_good(&path, content.as_bytes()).expect("a file"), b"one");
+            assert_eq!(create_durably(&path, content.as_bytes()).expect("a file"), b"one");
         }
         assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(path.parent().expect("one")).expect("readable").count(), 1);
@@ -185,7 +191,7 @@ mod tests {
         assert!(!path("none").exists());
         open_to_append(&path("new")).and_then(|mut file| file.write_all(b"own")).expect("written");
         assert_eq!(read_bounded(&path("new"), 100).expect("readable").as_deref(), Some("own"));
-        assert_eq!(read_named(&path("link"), 100).expect("readable").as_deref(), Some("secret"));
+        assert_eq!(read_following_links(&path("link"), 100).expect("readable").as_deref(), Some("secret"));
     }
 
     #[test]

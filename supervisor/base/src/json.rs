@@ -1,97 +1,102 @@
-//! How much a piece of JSON will cost, before it is paid, and a look into its text.
+//! Bounds the cost of JSON from untrusted peers before it is parsed, and reads or truncates JSON text without parsing
+//! it into a tree.
 
-mod cut;
-mod integers;
-mod text;
+mod large_integers;
+mod raw_text;
+mod truncate;
 
-pub use cut::{cut, cut_text, grouped, text_of};
-pub use integers::exact;
-pub use text::{Entry, JsonText, depth};
+pub use large_integers::quote_large_integers;
+pub use raw_text::{Entry, JsonText, nesting_depth};
+pub use truncate::{decode_string, group_thousands, truncate, truncate_text};
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// Levels of lists and objects in each other. The parser's own limit is 128.
+/// Maximum nesting of lists and objects. The parser's own limit is 128.
 pub const DEPTH_MAX: usize = 100;
 
-/// A key of serde_json's own: where an object begins with it, a parser that makes a [`Value`] reads the string behind it as JSON and
-/// puts what it finds in the object's place. One string would be any number of values, at any depth.
+/// A key that serde_json reserves: a parser that makes a [`Value`] of an object that begins with this key parses the
+/// following string as JSON and replaces the object by the result. One string could thus become any number of values,
+/// at any depth.
 const RESERVED_KEY: &str = "$serde_json::private::RawValue";
 
-/// How many values a piece of JSON holds, itself included.
+/// The number of values in a JSON text. Lists, objects and their members all count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// Up to the fault, if there is one.
+    /// Values up to the fault, if there is one.
     pub values: usize,
     pub fault: Option<JsonFault>,
 }
 
-/// Why JSON was not counted to its end.
+/// Why a JSON text was refused or not counted to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonFault {
     Invalid,
     TooDeep,
     TooManyValues,
-    /// An object has [`RESERVED_KEY`].
+    /// An object has the key [`RESERVED_KEY`].
     ReservedKey,
 }
 
-/// The tree of a piece of JSON from outside, which has at most `values_max` values. The parser's own limit of its depth counts.
+/// Parses untrusted JSON that may have at most `values_max` values. Its depth is limited by the parser alone.
 ///
 /// # Errors
-/// [`JsonFault`], before anything is made of it.
-pub fn tree(json: &[u8], values_max: usize) -> Result<Value, JsonFault> {
-    counted_tree(json, values_max).map(|(tree, _)| tree)
+///
+/// [`JsonFault`], before any value is allocated.
+pub fn parse_bounded(json: &[u8], values_max: usize) -> Result<Value, JsonFault> {
+    parse_counted(json, values_max).map(|(tree, _)| tree)
 }
 
-/// The same, and how many values the text has. Where a member is there twice, the tree has fewer.
+/// Parses untrusted JSON like [`parse_bounded`] and also returns how many values the text has. Duplicate members are
+/// counted, but the tree keeps one of them.
 ///
 /// # Errors
-/// [`JsonFault`], before anything is made of it.
-pub fn counted_tree(json: &[u8], values_max: usize) -> Result<(Value, usize), JsonFault> {
-    let Count { values, fault } = counted(json, values_max, usize::MAX);
+///
+/// [`JsonFault`], before any value is allocated.
+pub fn parse_counted(json: &[u8], values_max: usize) -> Result<(Value, usize), JsonFault> {
+    let Count { values, fault } = count_values(json, values_max, usize::MAX);
     match fault {
         Some(fault) => Err(fault),
         None => Ok((serde_json::from_slice(json).map_err(|_| JsonFault::Invalid)?, values)),
     }
 }
 
-/// Why there is no [`tree`], without making one.
-pub fn tree_fault(json: &[u8], values_max: usize) -> Option<JsonFault> {
-    counted(json, values_max, usize::MAX).fault
+/// Returns the fault for which [`parse_bounded`] would refuse the text, without parsing it into a tree.
+pub fn check_bounded(json: &[u8], values_max: usize) -> Option<JsonFault> {
+    count_values(json, values_max, usize::MAX).fault
 }
 
-/// Counts the values of a piece of JSON, in time in proportion to its length and without keeping any. Stops above `values_max`.
+/// Counts the values of a JSON text in linear time without storing them. Stops above `values_max`.
 pub fn count(json: &[u8], values_max: usize) -> Count {
-    counted(json, values_max, DEPTH_MAX)
+    count_values(json, values_max, DEPTH_MAX)
 }
 
-fn counted(json: &[u8], values_max: usize, depth_max: usize) -> Count {
-    let mut counted = Count { values: 0, fault: None };
+fn count_values(json: &[u8], values_max: usize, depth_max: usize) -> Count {
+    let mut total = Count { values: 0, fault: None };
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let counter = Counter { counted: &mut counted, values_max, depth_max, depth: 0 };
+    let counter = Counter { total: &mut total, values_max, depth_max, depth: 0 };
     let read = counter.deserialize(&mut deserializer).and_then(|()| deserializer.end());
     if read.is_err() {
-        counted.fault.get_or_insert(JsonFault::Invalid);
+        total.fault.get_or_insert(JsonFault::Invalid);
     }
-    counted
+    total
 }
 
-/// Counts while it parses, and keeps nothing.
+/// Counts the values that a deserializer passes through, without storing them.
 struct Counter<'a> {
-    counted: &'a mut Count,
+    total: &'a mut Count,
     values_max: usize,
     depth_max: usize,
-    /// Of lists and objects around the next value.
+    /// Nesting depth of the next value.
     depth: usize,
 }
 
 impl Counter<'_> {
-    /// For a value in the one that is being read.
+    /// Returns the counter for a value inside the current one.
     fn inner(&mut self) -> Counter<'_> {
         Counter {
-            counted: self.counted,
+            total: self.total,
             values_max: self.values_max,
             depth_max: self.depth_max,
             depth: self.depth + 1,
@@ -99,7 +104,7 @@ impl Counter<'_> {
     }
 
     fn fail<E: Error>(&mut self, fault: JsonFault) -> E {
-        self.counted.fault = Some(fault);
+        self.total.fault = Some(fault);
         E::custom("a limit was reached")
     }
 
@@ -112,10 +117,10 @@ impl<'de> DeserializeSeed<'de> for Counter<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(mut self, deserializer: D) -> Result<(), D::Error> {
-        if self.counted.values == self.values_max {
+        if self.total.values == self.values_max {
             return Err(self.fail(JsonFault::TooManyValues));
         }
-        self.counted.values += 1;
+        self.total.values += 1;
         deserializer.deserialize_any(self)
     }
 }
@@ -169,7 +174,7 @@ impl<'de> Visitor<'de> for Counter<'_> {
     }
 }
 
-/// Whether a key, its escapes resolved, is [`RESERVED_KEY`].
+/// Compares an object's key, with its escapes resolved, with [`RESERVED_KEY`].
 struct ReservedKey;
 
 impl<'de> DeserializeSeed<'de> for ReservedKey {
@@ -213,7 +218,7 @@ mod tests {
         let (list, nested) = (format!("[0{}", ",0".repeat(100_000)), |levels| {
             format!("{}{}", "[".repeat(levels), "]".repeat(levels))
         });
-        // What comes after the limit is not read: the list has no end.
+        // Nothing after the limit is read, so the missing end of the list goes unnoticed.
         let expected = Count { values: 50, fault: Some(JsonFault::TooManyValues) };
         assert_eq!(count(list.as_bytes(), 50), expected);
         assert_eq!(fault(nested(DEPTH_MAX).as_bytes()), None);
@@ -227,14 +232,17 @@ mod tests {
         let many = format!("[{}0]", "0,".repeat(10_000));
         for key in [RESERVED_KEY, "\\u0024serde_json::private::RawValue"] {
             let inner = format!(r#"{{"{key}": "{many}"}}"#);
-            // What the key does in serde_json is why it is refused here.
+            // Shows what the reserved key does in serde_json, which is why it is refused.
             let read: Value = serde_json::from_str(&inner).expect("JSON");
             assert_eq!(read.as_array().map(Vec::len), Some(10_001), "{key}");
             for json in [&inner, &format!("[{inner}]"), &format!(r#"{{"a": 1, "b": {inner}}}"#)] {
-                assert_eq!(tree(json.as_bytes(), 1_000), Err(JsonFault::ReservedKey), "{key}");
+                assert_eq!(parse_bounded(json.as_bytes(), 1_000), Err(JsonFault::ReservedKey), "{key}");
             }
         }
         let honest = r#"{"$serde_json": 1, "x": "$serde_json::private::RawValue"}"#;
-        assert_eq!(tree(honest.as_bytes(), 10).map(|tree| tree.to_string().len()), Ok(honest.len() - 3));
+        assert_eq!(
+            parse_bounded(honest.as_bytes(), 10).map(|tree| tree.to_string().len()),
+            Ok(honest.len() - 3)
+        );
     }
 }

@@ -1,10 +1,10 @@
-//! What every part of the supervisor stands on, and no logic of the product: who a client is ([`principal`]), where a process is
-//! in its life ([`lifecycle`]), files, JSON, secrets and telemetry.
+//! Foundations that all parts of the supervisor share: identities of AI clients ([`principal`]), the process
+//! lifecycle ([`lifecycle`]), files, JSON, secrets, rate limits and telemetry.
 #![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
+#![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
 
 pub mod child_stderr;
-pub mod client_allowance;
+pub mod client_rate_limiter;
 pub mod directories;
 pub mod files;
 pub mod json;

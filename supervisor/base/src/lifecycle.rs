@@ -1,7 +1,7 @@
-//! The life of a process that serves: it becomes ready, serves, drains, and ends.
+//! Lifecycle of a serving process: ready, serving, draining, closed.
 //!
-//! While it drains no run begins, and those that are under way come to their end and are answered. Then, or when their time
-//! is up, everything ends.
+//! While the process drains, no run begins, and the runs in flight may end and be answered. The process closes once
+//! all have ended, or when the drain timeout has passed.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -12,71 +12,71 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What those who are told to come back are told to wait, at least.
+/// Minimum `Retry-After` for clients that are refused while the process drains.
 const RETRY_MIN: Duration = Duration::from_secs(1);
-/// How long the answers of runs that were stopped may take to leave.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
+/// How long the results of cancelled runs may take to be sent.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where a process is in its life. Copies are the same one.
+/// The lifecycle of this process. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Life(Arc<Phases>);
+pub struct Lifecycle(Arc<Shared>);
 
 #[derive(Debug)]
-struct Phases {
+struct Shared {
     started: Instant,
-    /// No run begins any more.
+    /// Cancelled when the process begins to drain: no run begins any more.
     draining: CancellationToken,
-    /// Runs that are under way are stopped.
+    /// Cancelled when the drain timeout has passed: runs in flight are cancelled.
     stopping: CancellationToken,
-    /// Nothing is served any more.
+    /// Cancelled when nothing is served any more.
     closing: CancellationToken,
-    /// How long runs may take that are under way when it is to end.
-    patience: Duration,
-    /// When they are stopped, once it drains.
-    until: Mutex<Option<Instant>>,
-    /// Runs and requests that somebody waits for.
-    owed: watch::Sender<usize>,
-    runs: AtomicUsize,
+    /// How long runs in flight may take once the process drains.
+    drain_timeout: Duration,
+    /// When runs in flight will be cancelled; `None` unless the process drains.
+    drain_deadline: Mutex<Option<Instant>>,
+    /// The number of runs and requests that are not answered yet.
+    in_flight: watch::Sender<usize>,
+    runs_in_flight: AtomicUsize,
     listening: watch::Sender<bool>,
-    settled: AtomicBool,
-    generation: AtomicU64,
+    initialized: AtomicBool,
+    config_generation: AtomicU64,
 }
 
-/// Something that is under way: it is owed an answer until this is dropped.
+/// Counts one run or request as in flight until it is dropped.
 #[derive(Debug)]
-pub struct Owed {
-    life: Life,
+pub struct InFlightGuard {
+    lifecycle: Lifecycle,
     is_run: bool,
 }
 
-impl Life {
-    pub fn new(patience: Duration) -> Self {
-        Self(Arc::new(Phases {
+impl Lifecycle {
+    pub fn new(drain_timeout: Duration) -> Self {
+        Self(Arc::new(Shared {
             started: Instant::now(),
             draining: CancellationToken::new(),
             stopping: CancellationToken::new(),
             closing: CancellationToken::new(),
-            patience,
-            until: Mutex::default(),
-            owed: watch::Sender::new(0),
-            runs: AtomicUsize::new(0),
+            drain_timeout,
+            drain_deadline: Mutex::default(),
+            in_flight: watch::Sender::new(0),
+            runs_in_flight: AtomicUsize::new(0),
             listening: watch::Sender::new(false),
-            settled: AtomicBool::new(false),
-            generation: AtomicU64::new(1),
+            initialized: AtomicBool::new(false),
+            config_generation: AtomicU64::new(1),
         }))
     }
 
-    /// No run begins once this is cancelled.
+    /// The token that is cancelled when the process begins to drain: no run begins after that.
     pub fn draining(&self) -> &CancellationToken {
         &self.0.draining
     }
 
-    /// Runs that are under way are stopped once this is cancelled.
+    /// The token that is cancelled when runs in flight must stop, because the drain timeout has passed.
     pub fn stopping(&self) -> &CancellationToken {
         &self.0.stopping
     }
 
-    /// Nothing is served once this is cancelled.
+    /// The token that is cancelled when the process stops serving.
     pub fn closing(&self) -> &CancellationToken {
         &self.0.closing
     }
@@ -85,8 +85,8 @@ impl Life {
         self.0.started.elapsed()
     }
 
-    /// Clients reach this process from now on.
-    pub fn listens(&self) {
+    /// Records that AI clients can reach this process from now on.
+    pub fn set_listening(&self) {
         self.0.listening.send_replace(true);
     }
 
@@ -94,81 +94,82 @@ impl Life {
         *self.0.listening.borrow()
     }
 
-    /// Ends once clients reach this process.
-    pub async fn listening(&self) {
-        // The sender lives as long as this does.
+    /// Waits until AI clients can reach this process.
+    pub async fn wait_listening(&self) {
+        // The sender lives as long as `self`, so waiting cannot fail.
         let _ = self.0.listening.subscribe().wait_for(|listening| *listening).await;
     }
 
-    /// Every engine has said how it sees this host.
-    pub fn settle(&self) {
-        self.0.settled.store(true, Ordering::Relaxed);
+    /// Records that every language engine has reported which protections this host gives.
+    pub fn set_initialized(&self) {
+        self.0.initialized.store(true, Ordering::Relaxed);
     }
 
-    pub fn is_settled(&self) -> bool {
-        self.0.settled.load(Ordering::Relaxed)
+    pub fn is_initialized(&self) -> bool {
+        self.0.initialized.load(Ordering::Relaxed)
     }
 
-    /// Which configuration is in force: the first, the second, and so on.
-    pub fn generation(&self) -> u64 {
-        self.0.generation.load(Ordering::Relaxed)
+    /// The number of the active configuration: 1 at the start, one more with each reload.
+    pub fn config_generation(&self) -> u64 {
+        self.0.config_generation.load(Ordering::Relaxed)
     }
 
-    /// Another configuration is in force.
-    pub fn reloaded(&self) {
-        self.0.generation.fetch_add(1, Ordering::Relaxed);
+    /// Counts a reload that put another configuration in force.
+    pub fn record_reload(&self) {
+        self.0.config_generation.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A run begins.
-    pub fn run(&self) -> Owed {
-        self.0.runs.fetch_add(1, Ordering::Relaxed);
-        self.owed(true)
+    /// Counts a run as in flight until the guard is dropped.
+    pub fn begin_run(&self) -> InFlightGuard {
+        self.0.runs_in_flight.fetch_add(1, Ordering::Relaxed);
+        self.guard(true)
     }
 
-    /// A request is heard.
-    pub fn request(&self) -> Owed {
-        self.owed(false)
+    /// Counts a request as in flight until the guard is dropped.
+    pub fn begin_request(&self) -> InFlightGuard {
+        self.guard(false)
     }
 
-    fn owed(&self, is_run: bool) -> Owed {
-        self.0.owed.send_modify(|owed| *owed += 1);
-        Owed { life: self.clone(), is_run }
+    fn guard(&self, is_run: bool) -> InFlightGuard {
+        self.0.in_flight.send_modify(|in_flight| *in_flight += 1);
+        InFlightGuard { lifecycle: self.clone(), is_run }
     }
 
-    /// Runs that are under way.
-    pub fn runs(&self) -> usize {
-        self.0.runs.load(Ordering::Relaxed)
+    /// The number of runs in flight.
+    pub fn runs_in_flight(&self) -> usize {
+        self.0.runs_in_flight.load(Ordering::Relaxed)
     }
 
-    /// When to come back, for those who are turned away while it drains.
+    /// How long a client should wait before it retries a request that was refused because the process drains.
     pub fn retry_after(&self) -> Duration {
-        let until = *self.0.until.lock();
-        let left = until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
-        // Most runs end long before the last moment.
+        let deadline = *self.0.drain_deadline.lock();
+        let left =
+            deadline.map_or(Duration::ZERO, |deadline| deadline.saturating_duration_since(Instant::now()));
+        // Most runs end long before the deadline.
         (left / 4).max(RETRY_MIN)
     }
 
-    /// Lets what is under way come to its end, stops what does not, and closes.
+    /// Drains: waits for runs and requests in flight, cancels those that exceed the drain timeout, then closes.
     pub async fn drain(&self) {
-        let until = Instant::now() + self.0.patience;
-        *self.0.until.lock() = Some(until);
+        let deadline = Instant::now() + self.0.drain_timeout;
+        *self.0.drain_deadline.lock() = Some(deadline);
         self.0.draining.cancel();
-        let runs = self.runs();
+        let runs = self.runs_in_flight();
         tracing::info!("draining: {runs} runs are under way, and no other begins");
-        let answered = async {
-            let _ = self.0.owed.subscribe().wait_for(|owed| *owed == 0).await;
+        let all_answered = async {
+            let _ = self.0.in_flight.subscribe().wait_for(|in_flight| *in_flight == 0).await;
         };
-        tokio::pin!(answered);
-        if tokio::time::timeout_at(until, &mut answered).await.is_err() {
-            let (runs, seconds) = (self.runs(), self.0.patience.as_secs_f32());
+        tokio::pin!(all_answered);
+        if tokio::time::timeout_at(deadline, &mut all_answered).await.is_err() {
+            let (runs, seconds) = (self.runs_in_flight(), self.0.drain_timeout.as_secs_f32());
             tracing::warn!("{runs} runs have not ended within {seconds} s, and are stopped");
             self.0.stopping.cancel();
-            let _ = tokio::time::timeout(ANSWERED_WITHIN, answered).await;
+            let _ = tokio::time::timeout(ANSWER_TIMEOUT, all_answered).await;
         }
         self.close();
     }
 
-    /// At once.
+    /// Closes at once: cancels runs in flight and stops serving.
     pub fn close(&self) {
         self.0.draining.cancel();
         self.0.stopping.cancel();
@@ -176,12 +177,12 @@ impl Life {
     }
 }
 
-impl Drop for Owed {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         if self.is_run {
-            self.life.0.runs.fetch_sub(1, Ordering::Relaxed);
+            self.lifecycle.0.runs_in_flight.fetch_sub(1, Ordering::Relaxed);
         }
-        self.life.0.owed.send_modify(|owed| *owed -= 1);
+        self.lifecycle.0.in_flight.send_modify(|in_flight| *in_flight -= 1);
     }
 }
 
@@ -189,46 +190,46 @@ impl Drop for Owed {
 mod tests {
     use super::*;
 
-    fn draining(life: &Life) -> tokio::task::JoinHandle<()> {
-        let life = life.clone();
-        tokio::spawn(async move { life.drain().await })
+    fn draining(lifecycle: &Lifecycle) -> tokio::task::JoinHandle<()> {
+        let lifecycle = lifecycle.clone();
+        tokio::spawn(async move { lifecycle.drain().await })
     }
 
     #[tokio::test]
     async fn what_is_under_way_is_waited_for_and_nothing_is_stopped() {
-        let life = Life::new(Duration::from_secs(3_600));
-        let (run, request) = (life.run(), life.request());
-        let draining = draining(&life);
-        life.draining().cancelled().await;
+        let lifecycle = Lifecycle::new(Duration::from_secs(3_600));
+        let (run, request) = (lifecycle.begin_run(), lifecycle.begin_request());
+        let draining = draining(&lifecycle);
+        lifecycle.draining().cancelled().await;
         drop(run);
         tokio::task::yield_now().await;
-        assert!(!draining.is_finished() && life.runs() == 0, "the request is not answered");
-        assert!(!life.stopping().is_cancelled());
+        assert!(!draining.is_finished() && lifecycle.runs_in_flight() == 0, "the request is not answered");
+        assert!(!lifecycle.stopping().is_cancelled());
         drop(request);
         draining.await.expect("a task");
-        assert!(life.closing().is_cancelled());
+        assert!(lifecycle.closing().is_cancelled());
     }
 
     #[tokio::test]
     async fn what_does_not_end_is_stopped_and_may_still_answer() {
-        let life = Life::new(Duration::from_millis(20));
-        let run = life.run();
-        let draining = draining(&life);
-        life.stopping().cancelled().await;
-        assert!(!life.closing().is_cancelled(), "its answer is on its way");
+        let lifecycle = Lifecycle::new(Duration::from_millis(20));
+        let run = lifecycle.begin_run();
+        let draining = draining(&lifecycle);
+        lifecycle.stopping().cancelled().await;
+        assert!(!lifecycle.closing().is_cancelled(), "its answer is on its way");
         drop(run);
         draining.await.expect("a task");
-        assert!(life.closing().is_cancelled());
+        assert!(lifecycle.closing().is_cancelled());
     }
 
     #[tokio::test]
     async fn those_who_are_turned_away_come_back_later_the_longer_it_may_take() {
-        let life = Life::new(Duration::from_secs(40));
-        let _run = life.run();
-        assert_eq!(life.retry_after(), RETRY_MIN);
-        let draining = draining(&life);
-        life.draining().cancelled().await;
-        assert!((9..=10).contains(&life.retry_after().as_secs()));
+        let lifecycle = Lifecycle::new(Duration::from_secs(40));
+        let _run = lifecycle.begin_run();
+        assert_eq!(lifecycle.retry_after(), RETRY_MIN);
+        let draining = draining(&lifecycle);
+        lifecycle.draining().cancelled().await;
+        assert!((9..=10).contains(&lifecycle.retry_after().as_secs()));
         draining.abort();
     }
 }

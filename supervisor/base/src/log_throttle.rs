@@ -1,4 +1,4 @@
-//! What others can make happen as often as they like, and the log says once in a while.
+//! Limits how often the log repeats a line that clients or servers can cause at will.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 
-/// Where nothing else is said: one line in this time.
+/// The default interval between two lines.
 const DEFAULT_EVERY: Duration = Duration::from_secs(10);
 
-/// Lets so many lines pass, and counts the others.
+/// Admits a limited number of log lines and counts the suppressed ones.
 #[derive(Debug)]
 pub struct LogThrottle {
     limiter: DefaultDirectRateLimiter,
@@ -23,14 +23,14 @@ impl Default for LogThrottle {
 }
 
 impl LogThrottle {
-    /// `burst` lines at once, and one more each time that `every` has passed.
+    /// Admits `burst` lines at once, and one more in each interval `every`.
     pub fn new(burst: u32, every: Duration) -> Self {
         let burst = NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN);
         let quota = Quota::with_period(every).unwrap_or(Quota::per_second(burst));
         Self { limiter: RateLimiter::direct(quota.allow_burst(burst)), left_out: AtomicU64::new(0) }
     }
 
-    /// Whether a line may be written now; and then, how many were left out before it.
+    /// Returns the number of lines suppressed since the last admitted one if a line may be written now, else `None`.
     pub fn admit(&self) -> Option<u64> {
         if self.limiter.check().is_err() {
             self.left_out.fetch_add(1, Ordering::Relaxed);
@@ -39,7 +39,7 @@ impl LogThrottle {
         Some(self.left_out.swap(0, Ordering::Relaxed))
     }
 
-    /// Writes a line if it may be written now, with how often it was left out.
+    /// Calls `write` if a line may be written now, with a suffix that says how many lines were suppressed.
     pub fn write(&self, write: impl FnOnce(&str)) {
         match self.admit() {
             None => {}

@@ -1,4 +1,4 @@
-//! Who an AI client is, as far as it is proven, and what is theirs.
+//! The identity of an AI client, how long it is valid, and the key of what the client owns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,81 +9,84 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Whose a session, a kept result or an execution is. Whoever has not the same one does not see it.
+/// The key of a client's sessions, stored results and executions. A client sees only objects with its own key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Owner(u128);
 
 impl Owner {
-    /// The person at the command line.
+    /// The user at the command line.
     pub const LOCAL: Self = Self(0);
-    /// Set in those of names, and in no other.
+    /// A bit that is set for owners made from a name, and for no other.
     const NAMED: u128 = 1 << 127;
 
-    /// Whoever holds a connection that has just been made, as long as it lasts.
-    pub fn of_connection() -> Self {
+    /// Creates a new owner for one connection. It is valid as long as the connection lasts.
+    pub fn for_new_connection() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         Self(u128::from(LAST.fetch_add(1, Ordering::Relaxed)) + 1)
     }
 
-    /// Whoever proves this name, on every connection: of two names it is never the same.
-    pub fn of_name(name: &str) -> Self {
+    /// Returns the owner for an authenticated name, the same on every connection. Different names have different
+    /// owners.
+    pub fn from_name(name: &str) -> Self {
         let digest = Sha256::digest(name.as_bytes());
         let mut bits = [0; 16];
         bits.copy_from_slice(&digest[..16]);
         Self(u128::from_be_bytes(bits) | Self::NAMED)
     }
 
-    /// As text, for the name of a folder.
+    /// The owner as hexadecimal digits, for the name of a directory.
     pub fn to_hex(self) -> String {
         format!("{:032x}", self.0)
     }
 
-    /// Whether it shares this process with others, so that what is configured for each client holds for it. Whoever started
-    /// the process has it for themselves.
+    /// Whether the limits for each client apply. They apply to clients that share this process with others, and not
+    /// to the user who started the process.
     pub fn is_limited(self) -> bool {
         self.0 & Self::NAMED != 0
     }
 }
 
-/// An AI client that was admitted. Copies are the same one.
+/// An authenticated or local AI client. Clones share the identity.
 #[derive(Clone, Debug)]
-pub struct Principal(Arc<Admitted>);
+pub struct Principal(Arc<Inner>);
 
 #[derive(Debug)]
-struct Admitted {
+struct Inner {
     identity: Identity,
-    standing: Standing,
+    validity: Validity,
 }
 
-/// Who it is: what of a principal can be written down.
+/// The part of a principal that can be serialized.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Identity {
-    /// None where nothing is proven, and a client's own word has to do.
-    proven: Option<Proven>,
+    /// `None` if the client did not authenticate; then the name that it reports itself is used.
+    #[serde(rename = "proven")]
+    authenticated: Option<ProvenName>,
     owner: Owner,
-    /// Of what the policy permits, this alone, as in `servers` of `run_code`.
+    /// The servers and tools that the client is restricted to, in the form of `servers` of `run_code`; `None` for all
+    /// that the policy permits.
     only: Option<Vec<String>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Proven {
-    /// In the words of one kind of proof: `token:NAME`, `user:UID`, `SUBJECT@ISSUER`.
+struct ProvenName {
+    /// The authenticated name with its method: `token:NAME`, `user:UID` or `SUBJECT@ISSUER`.
     name: String,
-    /// As the policy and the audit log know them.
+    /// The client's name in the policy and the audit log.
     client: ClientName,
 }
 
-/// How long what was proven counts.
+/// How long an authentication is valid.
 #[derive(Clone, Debug)]
-pub enum Standing {
-    /// As long as the connection.
-    Lasting,
-    /// Until it is revoked.
+pub enum Validity {
+    /// As long as the connection lasts.
+    Connection,
+    /// Until the grant is revoked.
     Revocable(Grant),
     Until(Instant),
 }
 
-/// What was granted until it is revoked. Copies are the same one.
+/// An authorization that can be revoked. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Grant {
     number: u64,
@@ -98,7 +101,7 @@ impl Default for Grant {
 }
 
 impl Grant {
-    /// Names it among the grants of this process.
+    /// The number of the grant, unique in this process.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -107,72 +110,73 @@ impl Grant {
         self.revoked.cancel();
     }
 
-    /// Waits until it is revoked.
+    /// Waits until the grant is revoked.
     pub async fn revoked(&self) {
         self.revoked.cancelled().await;
     }
 }
 
 impl Principal {
-    /// Who was admitted elsewhere, as their identity was written down there.
-    pub fn admitted(identity: Identity, standing: Standing) -> Self {
-        Self(Arc::new(Admitted { identity, standing }))
+    /// Creates a principal for an identity that was authenticated in another part of the process.
+    pub fn new(identity: Identity, validity: Validity) -> Self {
+        Self(Arc::new(Inner { identity, validity }))
     }
 
     pub fn identity(&self) -> &Identity {
         &self.0.identity
     }
 
-    /// What can be revoked of it.
+    /// The grant, if the authentication can be revoked.
     pub fn grant(&self) -> Option<&Grant> {
-        match &self.0.standing {
-            Standing::Revocable(grant) => Some(grant),
-            Standing::Lasting | Standing::Until(_) => None,
+        match &self.0.validity {
+            Validity::Revocable(grant) => Some(grant),
+            Validity::Connection | Validity::Until(_) => None,
         }
     }
 
-    /// The person at the command line.
+    /// The user at the command line.
     pub fn local() -> Self {
         Self::unproven(Owner::LOCAL)
     }
 
-    /// The one client at the other end of a pipe.
-    pub fn of_connection() -> Self {
-        Self::unproven(Owner::of_connection())
+    /// The AI client at the other end of standard input and output.
+    pub fn for_new_connection() -> Self {
+        Self::unproven(Owner::for_new_connection())
     }
 
-    /// Everybody who reaches a door that asks for no proof: they are one client.
-    pub fn anybody() -> Self {
-        Self::unproven(Owner::of_name(""))
+    /// Everybody who uses an HTTP server without authentication. All of them are one client.
+    pub fn anonymous() -> Self {
+        Self::unproven(Owner::from_name(""))
     }
 
     fn unproven(owner: Owner) -> Self {
-        Self::admitted(Identity { proven: None, owner, only: None }, Standing::Lasting)
+        Self::new(Identity { authenticated: None, owner, only: None }, Validity::Connection)
     }
 
-    /// Who has proven to be `name`, in the words of one kind of proof: `token:NAME`, `user:UID`, `SUBJECT@ISSUER`. The policy
-    /// and the audit log know them as `client`.
-    pub fn proven(name: &str, client: &str, only: Option<Vec<String>>, standing: Standing) -> Self {
-        let owner = Owner::of_name(name);
-        let proven = Some(Proven { name: name.to_owned(), client: ClientName::of(client) });
-        Self::admitted(Identity { proven, owner, only }, standing)
+    /// Creates a principal for an authenticated name: `token:NAME`, `user:UID` or `SUBJECT@ISSUER`. `client` is its
+    /// name in the policy and the audit log.
+    pub fn authenticated(name: &str, client: &str, only: Option<Vec<String>>, validity: Validity) -> Self {
+        let owner = Owner::from_name(name);
+        let authenticated = Some(ProvenName { name: name.to_owned(), client: ClientName::new(client) });
+        Self::new(Identity { authenticated, owner, only }, validity)
     }
 
-    /// The name by which the policy and the audit log know them; what the client calls itself counts only where nothing is
-    /// proven.
-    pub fn client(&self, own_word: Option<&str>) -> Option<ClientName> {
-        let proven = self.0.identity.proven.as_ref().map(|proven| proven.client.clone());
-        proven.or_else(|| own_word.map(ClientName::of))
+    /// The client's name for the policy and the audit log: the authenticated name, or else the name that the client
+    /// reports itself.
+    pub fn client(&self, reported_name: Option<&str>) -> Option<ClientName> {
+        let authenticated =
+            self.0.identity.authenticated.as_ref().map(|authenticated| authenticated.client.clone());
+        authenticated.or_else(|| reported_name.map(ClientName::new))
     }
 
-    /// What was proven, in words that stand for nobody else.
+    /// The authenticated name with its method, unique to this client; `None` without authentication.
     pub fn name(&self) -> Option<&str> {
-        self.0.identity.proven.as_ref().map(|proven| proven.name.as_str())
+        self.0.identity.authenticated.as_ref().map(|authenticated| authenticated.name.as_str())
     }
 
-    /// Who it is, for people: what was proven, or the connection, with what its client calls itself. No client can call itself
-    /// what another one has proven.
-    pub fn in_words(&self, own_word: Option<&str>) -> String {
+    /// Describes the client for operators: its authenticated name, or its connection and the name that it reports
+    /// itself. No client can report a name so that it looks like an authenticated one.
+    pub fn describe(&self, reported_name: Option<&str>) -> String {
         if let Some(name) = self.name() {
             return name.to_owned();
         }
@@ -181,7 +185,7 @@ impl Principal {
             owner if owner.is_limited() => "anybody".to_owned(),
             Owner(number) => format!("connection {number}"),
         };
-        match own_word {
+        match reported_name {
             Some(word) => format!("{who} ({word})"),
             None => who,
         }
@@ -191,25 +195,27 @@ impl Principal {
         self.0.identity.owner
     }
 
-    /// Of what the policy permits, this alone.
+    /// The servers and tools that the client is restricted to; `None` for all that the policy permits.
     pub fn only(&self) -> Option<&[String]> {
         self.0.identity.only.as_deref()
     }
 
-    /// Waits until it is taken back, which may be never. A token that only ends in time lets go on what it began.
+    /// Waits until the authentication is revoked; for ever if it cannot be. A token that expires does not stop what
+    /// was begun with it.
     pub async fn revoked(&self) {
-        match &self.0.standing {
-            Standing::Revocable(grant) => grant.revoked().await,
-            Standing::Lasting | Standing::Until(_) => std::future::pending().await,
+        match &self.0.validity {
+            Validity::Revocable(grant) => grant.revoked().await,
+            Validity::Connection | Validity::Until(_) => std::future::pending().await,
         }
     }
 
-    /// Waits until what was proven counts no more, which may be never.
-    pub async fn over(&self) {
-        match &self.0.standing {
-            Standing::Lasting => std::future::pending().await,
-            Standing::Revocable(grant) => grant.revoked().await,
-            Standing::Until(end) => tokio::time::sleep_until(*end).await,
+    /// Waits until the authentication is no longer valid, because it expired or was revoked; for ever if it stays
+    /// valid.
+    pub async fn expired(&self) {
+        match &self.0.validity {
+            Validity::Connection => std::future::pending().await,
+            Validity::Revocable(grant) => grant.revoked().await,
+            Validity::Until(end) => tokio::time::sleep_until(*end).await,
         }
     }
 }
@@ -218,42 +224,42 @@ impl Principal {
 mod tests {
     use super::*;
 
-    fn proven(name: &str, client: &str) -> Principal {
-        Principal::proven(name, client, None, Standing::Lasting)
+    fn authenticated(name: &str, client: &str) -> Principal {
+        Principal::authenticated(name, client, None, Validity::Connection)
     }
 
     #[test]
     fn one_name_is_one_owner_and_a_connection_is_nobody_else() {
-        let token = |name: &str| proven(&format!("token:{name}"), name).owner();
+        let token = |name: &str| authenticated(&format!("token:{name}"), name).owner();
         assert_eq!(token("a"), token("a"));
         assert_ne!(token("a"), token("b"));
-        assert_ne!(Principal::of_connection().owner(), Principal::of_connection().owner());
-        assert_ne!(proven("user:1", "a").owner(), token("a"));
-        assert_ne!(Principal::anybody().owner(), Owner::LOCAL);
+        assert_ne!(Principal::for_new_connection().owner(), Principal::for_new_connection().owner());
+        assert_ne!(authenticated("user:1", "a").owner(), token("a"));
+        assert_ne!(Principal::anonymous().owner(), Owner::LOCAL);
     }
 
     #[test]
     fn what_is_proven_counts_more_than_what_a_client_says_of_itself() {
         let name = |of: Option<ClientName>| of.map(|name| name.as_str().to_owned());
-        assert_eq!(name(proven("token:desk", "desk").client(Some("boss"))).as_deref(), Some("desk"));
-        assert_eq!(name(Principal::anybody().client(Some("boss"))).as_deref(), Some("boss"));
-        assert_eq!(name(Principal::anybody().client(None)), None);
+        assert_eq!(name(authenticated("token:desk", "desk").client(Some("boss"))).as_deref(), Some("desk"));
+        assert_eq!(name(Principal::anonymous().client(Some("boss"))).as_deref(), Some("boss"));
+        assert_eq!(name(Principal::anonymous().client(None)), None);
     }
 
     #[test]
     fn a_name_in_words_stands_for_nobody_else() {
-        assert_eq!(proven("token:desk", "desk").in_words(Some("boss")), "token:desk");
-        assert_eq!(Principal::anybody().in_words(Some("token:desk")), "anybody (token:desk)");
-        let (one, other) = (Principal::of_connection(), Principal::of_connection());
-        assert!(one.in_words(Some("a")) != other.in_words(Some("a")), "two connections");
-        assert!(one.in_words(None).starts_with("connection "));
+        assert_eq!(authenticated("token:desk", "desk").describe(Some("boss")), "token:desk");
+        assert_eq!(Principal::anonymous().describe(Some("token:desk")), "anybody (token:desk)");
+        let (one, other) = (Principal::for_new_connection(), Principal::for_new_connection());
+        assert!(one.describe(Some("a")) != other.describe(Some("a")), "two connections");
+        assert!(one.describe(None).starts_with("connection "));
     }
 
     #[test]
     fn who_comes_through_the_door_is_limited_and_who_started_the_process_is_not() {
-        assert!(proven("token:desk", "desk").owner().is_limited());
-        assert!(Principal::anybody().owner().is_limited());
-        assert!(!Principal::of_connection().owner().is_limited());
+        assert!(authenticated("token:desk", "desk").owner().is_limited());
+        assert!(Principal::anonymous().owner().is_limited());
+        assert!(!Principal::for_new_connection().owner().is_limited());
         assert!(!Principal::local().owner().is_limited());
     }
 }

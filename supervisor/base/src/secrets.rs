@@ -1,21 +1,21 @@
-//! The values of a server's configured environment. Servers print them when something is wrong with them, so they are
-//! taken out of whatever a server writes before it is logged or told.
+//! Redacts secrets: the values of a server's configured environment. Failing servers print them, so they are redacted
+//! from all output of a server before it is logged or returned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Shorter values are words such as `true` and `8080` more often than secrets.
+/// Minimum length of a secret. Shorter values are more often words such as `true` and `8080`.
 const SECRET_CHARS_MIN: usize = 6;
 
-/// What to look for, each with the name of its variable.
+/// The values to redact, each with the name of its variable.
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<[(String, String)]>);
 
 impl Secrets {
-    pub fn of(environment: &BTreeMap<String, String>) -> Self {
+    pub fn from_environment(environment: &BTreeMap<String, String>) -> Self {
         let mut secrets = Vec::new();
         for (name, value) in environment {
-            // A key of several lines is written line by line, and in JSON or a debug text with escapes.
+            // A secret of several lines is printed line by line; JSON and debug output contain it escaped.
             let escaped = serde_json::to_string(value).unwrap_or_default();
             let forms = value.lines().chain([value.as_str(), escaped.trim_matches('"')]).map(str::trim);
             let forms = forms.filter(|form| form.chars().count() >= SECRET_CHARS_MIN);
@@ -24,22 +24,22 @@ impl Secrets {
         Self(secrets.into())
     }
 
-    /// All of these.
-    pub fn together<'a>(several: impl IntoIterator<Item = &'a Self>) -> Self {
+    /// Returns the union of several sets of secrets.
+    pub fn union<'a>(several: impl IntoIterator<Item = &'a Self>) -> Self {
         Self(several.into_iter().flat_map(|secrets| secrets.0.iter().cloned()).collect())
     }
 
-    /// These and those.
-    pub fn and(&self, others: &Self) -> Self {
-        Self::together([self, others])
+    /// Returns the union of both sets of secrets.
+    pub fn merged_with(&self, others: &Self) -> Self {
+        Self::union([self, others])
     }
 
-    /// Whether there is anything to redact.
-    pub fn are_in(&self, text: &str) -> bool {
+    /// Whether the text contains any of the secrets.
+    pub fn occur_in(&self, text: &str) -> bool {
         self.0.iter().any(|(secret, _)| text.contains(secret.as_str()))
     }
 
-    /// The text with `[redacted NAME]` in place of each value.
+    /// Returns the text with each secret replaced by `[redacted NAME]`.
     pub fn redact(&self, text: &str) -> String {
         let found = |(secret, name): &'_ (String, String)| {
             let ranges = text.match_indices(secret.as_str()).map(|(at, _)| at..at + secret.len());
@@ -49,7 +49,7 @@ impl Secrets {
         ranges.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
         let (mut redacted, mut end) = (String::with_capacity(text.len()), 0);
         for (range, name) in ranges {
-            // Where two overlap, neither leaves a piece.
+            // Of two overlapping secrets, no part of either may remain.
             if range.start >= end {
                 redacted.push_str(&text[end..range.start]);
                 redacted.push_str(&format!("[redacted {name}]"));
@@ -61,7 +61,7 @@ impl Secrets {
     }
 }
 
-/// Without the values, in whatever has this in it.
+/// Prints the names of the variables without their values.
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.0.iter().map(|(_, name)| name)).finish()
@@ -81,7 +81,7 @@ mod tests {
             ("KEY", "-----BEGIN\nMIIEvq\n"),
         ];
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let secrets = Secrets::of(&environment.into());
+        let secrets = Secrets::from_environment(&environment.into());
         for (text, redacted) in [
             ("pin 12345", "pin 12345"),
             ("bad: abcdef\"ghi!", "bad: [redacted TOKEN]!"),

@@ -1,11 +1,11 @@
-//! Figures about what this process does, for the people who watch it. docs/metrics.md lists them.
+//! Metrics about this process for Prometheus. docs/metrics.md lists them.
 //!
-//! The rest of the program tells what happened, by a function for each thing, and knows of no names. Where nobody has asked
-//! for figures, telling costs nothing. Labels are words of ours and names of configured servers; nothing that a client, a
-//! worker or a server has made up becomes one.
+//! Other modules record an event by calling the function for that event; they do not use names of metrics. Recording
+//! costs nothing unless metrics are enabled. Label values are fixed words and names of configured servers; text from
+//! clients, workers or servers never becomes a label.
 
-mod catalogue;
 pub mod log;
+mod metric_list;
 pub mod traces;
 
 use std::sync::OnceLock;
@@ -14,24 +14,25 @@ use std::time::Duration;
 use metrics::{counter, gauge, histogram};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
-/// Seconds, from what a record of the log takes to what a long run does.
+/// Upper bounds of the histogram buckets in seconds, from the write of an audit record to a long run.
 const BUCKETS: [f64; 14] =
     [0.000_1, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0, 120.0];
-/// How often what was measured is put into the buckets. Until then each measurement takes eight bytes.
+/// How often recorded values are moved into the histogram buckets. Until then each value takes eight bytes.
 const UPKEEP_EVERY: Duration = Duration::from_secs(2);
 
-static FIGURES: OnceLock<PrometheusHandle> = OnceLock::new();
+static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
 
-/// Where the time of a run goes.
+/// A stage of a run whose duration is recorded.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage {
-    /// Until there is a sealed worker.
+    /// Waiting for a sealed worker.
     Lease,
-    /// In the worker, calls and all.
+    /// Running in the worker, including its calls.
     Run,
-    /// A call in the gate, without what others take: a person, a server that is busy or starts, the log.
+    /// Checking a call in the gate, without the time that others take: approvers, servers that are busy or start, the
+    /// audit log.
     Gate,
-    /// A record of the audit log.
+    /// Writing a record of the audit log.
     Audit,
 }
 
@@ -46,15 +47,15 @@ impl Stage {
     }
 }
 
-/// Keeps figures from now on. Only once in a process.
+/// Enables metrics. Has an effect only once in a process.
 pub fn install() {
     let Ok(builder) = PrometheusBuilder::new().set_buckets(&BUCKETS) else { return };
     let recorder = builder.build_recorder();
     let handle = recorder.handle();
-    if metrics::set_global_recorder(recorder).is_err() || FIGURES.set(handle.clone()).is_err() {
+    if metrics::set_global_recorder(recorder).is_err() || RECORDER.set(handle.clone()).is_err() {
         return;
     }
-    catalogue::describe();
+    metric_list::describe_all();
     tokio::spawn(async move {
         loop {
             tokio::time::sleep(UPKEEP_EVERY).await;
@@ -63,114 +64,116 @@ pub fn install() {
     });
 }
 
-/// The figures, as Prometheus reads them, once `set_gauges` has set those that are looked up. None where none are kept.
+/// Renders all metrics in the Prometheus text format. Calls `set_gauges` first, to update gauges that are computed on
+/// demand. Returns `None` if metrics are not enabled.
 pub fn render(set_gauges: impl FnOnce()) -> Option<String> {
-    let handle = FIGURES.get()?;
+    let handle = RECORDER.get()?;
     set_gauges();
     Some(handle.render())
 }
 
-pub fn took(stage: Stage, time: Duration) {
+pub fn record_stage(stage: Stage, time: Duration) {
     histogram!("lockhouse_stage_seconds", "stage" => stage.as_str()).record(time);
 }
 
-/// A run has its answer. The status is of ours, or `refused`.
-pub fn answered(language: &'static str, status: &'static str) {
+/// Counts a run that was answered. `status` is the status of the result, or `refused`.
+pub fn count_execution(language: &'static str, status: &'static str) {
     counter!("lockhouse_executions_total", "language" => language, "status" => status).increment(1);
 }
 
-/// A worker was ended before its time, or died.
-pub fn killed(reason: &'static str) {
+/// Counts a worker that was killed or crashed.
+pub fn count_kill(reason: &'static str) {
     counter!("lockhouse_kills_total", "reason" => reason).increment(1);
 }
 
-/// What tools answered and no model was shown.
-pub fn kept_out(bytes: u64) {
+/// Counts bytes of tool results that were not shown to a model.
+pub fn count_withheld_bytes(bytes: u64) {
     counter!("lockhouse_kept_out_bytes_total").increment(bytes);
 }
 
-/// Code has the answer to a call. None where no such server is configured.
-pub fn called(server: Option<&str>, outcome: &'static str) {
+/// Counts a call of submitted code that was answered. `server` is `None` if no such server is configured.
+pub fn count_call(server: Option<&str>, outcome: &'static str) {
     let server = server.unwrap_or("unknown").to_owned();
     counter!("lockhouse_calls_total", "server" => server, "outcome" => outcome).increment(1);
 }
 
-/// The policy has decided: `allow`, `ask` or `deny`.
-pub fn decided(decision: &'static str) {
+/// Counts a decision of the policy: `allow`, `ask` or `deny`.
+pub fn count_decision(decision: &'static str) {
     counter!("lockhouse_decisions_total", "decision" => decision).increment(1);
 }
 
-/// A call was one too many for a limit of the policy.
-pub fn limited_by_policy() {
+/// Counts a call that exceeded a rate limit of the policy.
+pub fn count_policy_rate_limit() {
     counter!("lockhouse_rate_limited_total", "by" => "policy").increment(1);
 }
 
-/// A list of tools was asked for by code.
-pub fn listed(from_cache: bool) {
+/// Counts a request of submitted code for the tools of a server.
+pub fn count_tool_list_lookup(from_cache: bool) {
     let result = if from_cache { "hit" } else { "miss" };
     counter!("lockhouse_catalogue_lookups_total", "result" => result).increment(1);
 }
 
-/// A server has answered, or has not.
-pub fn exchanged(server: &str, time: Duration, failed: bool) {
+/// Records how long a request to an upstream server took, and whether it failed.
+pub fn record_upstream_request(server: &str, time: Duration, failed: bool) {
     histogram!("lockhouse_upstream_call_seconds", "server" => server.to_owned()).record(time);
     if failed {
         counter!("lockhouse_upstream_failures_total", "server" => server.to_owned()).increment(1);
     }
 }
 
-/// A zygote is started: the `first`, since one was `worn`, since a worker of it `crashed`, or since it `ended`.
-pub fn zygote_started(language: &'static str, reason: &'static str) {
+/// Counts the start of a zygote, by reason: the `first`, because the last one was `worn`, because one of its workers
+/// `crashed`, or because it `ended`.
+pub fn count_zygote_start(language: &'static str, reason: &'static str) {
     counter!("lockhouse_zygote_starts_total", "language" => language, "reason" => reason).increment(1);
 }
 
-/// Workers are forked.
-pub fn forked(language: &'static str, count: usize) {
+/// Counts forked workers.
+pub fn count_forks(language: &'static str, count: usize) {
     counter!("lockhouse_pool_forks_total", "language" => language).increment(count as u64);
 }
 
-/// A record could not be written.
-pub fn unrecorded() {
+/// Counts an audit record that could not be written.
+pub fn count_audit_failure() {
     counter!("lockhouse_audit_failures_total").increment(1);
 }
 
-/// The configuration was read again: whether it was taken.
-pub fn reloaded(taken: bool) {
+/// Counts a reload of the configuration: whether the new configuration was accepted.
+pub fn count_reload(taken: bool) {
     let outcome = if taken { "taken" } else { "refused" };
     counter!("lockhouse_configuration_reloads_total", "outcome" => outcome).increment(1);
 }
 
-/// An HTTP request has its answer.
-pub fn http_answered(status: u16) {
-    // Every one that there is has three digits.
+/// Counts an HTTP response by status code.
+pub fn count_http_response(status: u16) {
+    // Every valid status code has three digits.
     let status = if (100..1_000).contains(&status) { status } else { 0 };
     counter!("lockhouse_http_requests_total", "status" => status.to_string()).increment(1);
 }
 
-/// Somebody did not prove who they are.
-pub fn auth_failed() {
+/// Counts an HTTP request whose authentication failed.
+pub fn count_auth_failure() {
     counter!("lockhouse_http_authentication_failures_total").increment(1);
 }
 
-/// A request or a connection was turned away at the door.
-pub fn refused(why: &'static str) {
+/// Counts an HTTP request or connection that was refused, by reason.
+pub fn count_http_refusal(why: &'static str) {
     if why == "rate" {
         counter!("lockhouse_rate_limited_total", "by" => "client").increment(1);
     }
     counter!("lockhouse_http_refused_total", "reason" => why).increment(1);
 }
 
-/// Counts a connection that is open, until this is dropped.
+/// Counts an open HTTP connection until it is dropped.
 #[derive(Debug)]
-pub struct Connected(());
+pub struct OpenConnection(());
 
-pub fn connection() -> Connected {
+pub fn open_connection() -> OpenConnection {
     counter!("lockhouse_http_connections_total").increment(1);
     gauge!("lockhouse_http_connections").increment(1.0);
-    Connected(())
+    OpenConnection(())
 }
 
-impl Drop for Connected {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         gauge!("lockhouse_http_connections").decrement(1.0);
     }

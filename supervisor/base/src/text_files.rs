@@ -1,4 +1,4 @@
-//! Text files that people write: read whole, with a bound, and replaced whole; what they were can stay beside them.
+//! Reads and replaces text files that users write, within a size limit; backups can be kept beside them.
 
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 
 use lockhouse_policies::Source;
 
-/// Bytes of a configuration, policy or servers file.
+/// Maximum bytes of a configuration, policy or servers file.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Backups of one file.
+/// Maximum number of backups of one file.
 const BACKUPS_MAX: u32 = 1_000;
 
-/// Why a file is not read.
+/// Why a text file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system refuses it.
+    /// The operating system refused to open or read the file.
     #[error("cannot read {path}: {source}")]
     Unreadable { path: PathBuf, source: std::io::Error },
-    /// It is not what it must be.
+    /// The file is not a regular file, too large or not UTF-8.
     #[error("cannot use {path}: {reason}")]
     Unusable { path: PathBuf, reason: String },
 }
 
-/// Reads a file of UTF-8 text.
+/// Reads a UTF-8 text file of at most 4 MiB.
 pub fn read_source(path: &Path) -> Result<Source, ReadError> {
     let unreadable = |source| ReadError::Unreadable { path: path.to_owned(), source };
     let unusable = |reason: String| ReadError::Unusable { path: path.to_owned(), reason };
@@ -43,7 +43,8 @@ pub fn read_source(path: &Path) -> Result<Source, ReadError> {
     Ok(Source { path: path.display().to_string(), text })
 }
 
-/// Copies a file to `FILE.lockhouse-backup-N`, which only its owner can read: it may hold secrets.
+/// Copies a file to `FILE.lockhouse-backup-N` with mode 0600, since the file may contain secrets. Returns the path of
+/// the copy.
 pub fn back_up(path: &Path) -> std::io::Result<PathBuf> {
     let content = std::fs::read(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -61,22 +62,22 @@ pub fn back_up(path: &Path) -> std::io::Result<PathBuf> {
     Err(std::io::Error::other(format!("there are {BACKUPS_MAX} backups of it already")))
 }
 
-/// Puts a text in the place of a file, or makes the file. Nobody meets half of it; its mode stays.
+/// Replaces or creates a file atomically and durably. An existing file keeps its mode.
 pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let draft = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let written = create(&draft).and_then(|mut file| {
+    let temporary = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let written = create(&temporary).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         if let Ok(existing) = std::fs::metadata(path) {
             file.set_permissions(std::fs::Permissions::from_mode(existing.permissions().mode() & 0o7777))?;
         }
         file.sync_all()
     });
-    let placed = written.and_then(|()| std::fs::rename(&draft, path));
-    if placed.is_err() {
-        let _ = std::fs::remove_file(&draft);
+    let result = written.and_then(|()| std::fs::rename(&temporary, path));
+    if result.is_err() {
+        let _ = std::fs::remove_file(&temporary);
     }
-    placed
+    result
 }
 
 fn create(path: &Path) -> std::io::Result<std::fs::File> {

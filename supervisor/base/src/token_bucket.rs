@@ -1,32 +1,36 @@
-//! A number of bytes that is there at once, and grows again with time.
+//! Token bucket for bytes that have already been received.
 //!
-//! Not `governor`: what is counted here has come already, and may be more than the burst. It is charged in full, and whoever
-//! sent it waits until the debt is paid; `governor` would charge nothing for what does not fit.
+//! The crate `governor` does not fit: here, a chunk may be larger than the burst. It is charged in full, and its
+//! sender waits until the debt is refilled; `governor` would charge nothing for a chunk that does not fit.
 
 use std::time::{Duration, Instant};
 
-/// A token bucket, whose tokens are bytes.
+/// A token bucket whose tokens are bytes. Its level may become negative.
 #[derive(Debug)]
-pub struct Allowance {
-    burst: f64,
+pub struct TokenBucket {
+    burst_bytes: f64,
     bytes_per_second: f64,
-    left: f64,
-    counted: Instant,
+    tokens: f64,
+    refilled_at: Instant,
 }
 
-impl Allowance {
-    pub fn new(burst: f64, bytes_per_second: f64) -> Self {
-        Self { burst, bytes_per_second, left: burst, counted: Instant::now() }
+impl TokenBucket {
+    pub fn new(burst_bytes: f64, bytes_per_second: f64) -> Self {
+        Self { burst_bytes, bytes_per_second, tokens: burst_bytes, refilled_at: Instant::now() }
     }
 
-    /// Takes these bytes. If there are not so many, it says how long it takes until there are.
+    /// Charges `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// If the level becomes negative: how long until it is refilled to zero.
     pub fn take(&mut self, bytes: usize) -> Result<(), Duration> {
-        let elapsed = std::mem::replace(&mut self.counted, Instant::now()).elapsed();
-        self.left = (self.left + elapsed.as_secs_f64() * self.bytes_per_second).min(self.burst);
-        self.left -= bytes as f64;
-        match self.left >= 0.0 {
+        let elapsed = std::mem::replace(&mut self.refilled_at, Instant::now()).elapsed();
+        self.tokens = (self.tokens + elapsed.as_secs_f64() * self.bytes_per_second).min(self.burst_bytes);
+        self.tokens -= bytes as f64;
+        match self.tokens >= 0.0 {
             true => Ok(()),
-            false => Err(Duration::from_secs_f64(-self.left / self.bytes_per_second)),
+            false => Err(Duration::from_secs_f64(-self.tokens / self.bytes_per_second)),
         }
     }
 }
@@ -37,12 +41,12 @@ mod tests {
 
     #[test]
     fn what_is_taken_comes_back_with_time_and_never_beyond_the_burst() {
-        let mut allowance = Allowance::new(1_000.0, 100.0);
-        assert!(allowance.take(900).is_ok());
-        let wait = allowance.take(600).expect_err("more than there is");
+        let mut bucket = TokenBucket::new(1_000.0, 100.0);
+        assert!(bucket.take(900).is_ok());
+        let wait = bucket.take(600).expect_err("more than there is");
         assert!((Duration::from_secs(4)..=Duration::from_secs(5)).contains(&wait), "{wait:?}");
-        allowance.counted -= Duration::from_secs(3_600);
-        assert!(allowance.take(1_000).is_ok(), "an hour later the burst is there again");
-        assert!(allowance.take(100).is_err(), "and no more than the burst");
+        bucket.refilled_at -= Duration::from_secs(3_600);
+        assert!(bucket.take(1_000).is_ok(), "an hour later the burst is there again");
+        assert!(bucket.take(100).is_err(), "and no more than the burst");
     }
 }

@@ -1,4 +1,4 @@
-//! Whether two definitions of a tool say the same.
+//! Fingerprints of tool definitions: SHA-256, independent of the order of keys.
 
 use data_encoding::HEXLOWER;
 use lockhouse_protocol::ServerName;
@@ -7,35 +7,37 @@ use sha2::{Digest, Sha256};
 
 use super::Tool;
 
-/// SHA-256 of a definition, in hexadecimal. The order of keys does not count: some servers change it with each start.
+/// Returns the SHA-256 of a definition, in hexadecimal. The order of keys does not matter: some servers change it at
+/// every start.
 pub(super) fn fingerprint(definition: &Value) -> String {
     let mut hasher = Sha256::new();
-    feed(&mut hasher, definition);
+    hash_value(&mut hasher, definition);
     HEXLOWER.encode(&hasher.finalize())
 }
 
-/// The text of a definition with so many values, of which nothing but what was compared can be read: where a member is there twice, a reader may
-/// take another one than the fingerprint has, so that text is written anew.
-pub(super) fn as_compared(text: &str, written: usize, definition: &Value) -> Box<str> {
-    if written == values(definition) { text.into() } else { definition.to_string().into() }
+/// Returns the text of a definition without duplicate keys. The fingerprint covers only one of two equal keys, and
+/// another parser may read the other one. A text with more values than the parsed definition is therefore written again
+/// from the latter.
+pub(super) fn canonical_text(text: &str, value_count: usize, definition: &Value) -> Box<str> {
+    if value_count == count_values(definition) { text.into() } else { definition.to_string().into() }
 }
 
-fn values(value: &Value) -> usize {
+fn count_values(value: &Value) -> usize {
     1 + match value {
-        Value::Object(members) => members.values().map(values).sum(),
-        Value::Array(elements) => elements.iter().map(values).sum(),
+        Value::Object(members) => members.values().map(count_values).sum(),
+        Value::Array(elements) => elements.iter().map(count_values).sum(),
         _ => 0,
     }
 }
 
-/// SHA-256 of tools of a server, by name and definition, in hexadecimal, whatever their order. All tools are told from a
-/// selection that has all of them.
-pub fn digest<'a>(server: &ServerName, is_all: bool, tools: impl Iterator<Item = &'a Tool>) -> String {
+/// Returns the SHA-256 of a server's tools, by name and definition, in hexadecimal and independent of their order. A
+/// digest of all tools (`is_all`) differs from the digest of a selection of the same tools.
+pub fn tools_digest<'a>(server: &ServerName, is_all: bool, tools: impl Iterator<Item = &'a Tool>) -> String {
     let mut tools: Vec<_> = tools.map(|tool| (tool.name.as_str(), &tool.fingerprint)).collect();
     tools.sort_unstable();
     let mut hasher = Sha256::new();
     let whole = if is_all { "all" } else { "some" };
-    // Neither names nor fingerprints have spaces or ends of lines.
+    // Names and fingerprints contain neither spaces nor line breaks, so the text is unambiguous.
     hasher.update(format!("{whole} tools of {server}\n"));
     for (name, fingerprint) in tools {
         hasher.update(format!("{name} {fingerprint}\n"));
@@ -43,8 +45,8 @@ pub fn digest<'a>(server: &ServerName, is_all: bool, tools: impl Iterator<Item =
     HEXLOWER.encode(&hasher.finalize())
 }
 
-/// Every value with its kind and its length, so that no two definitions are written alike.
-fn feed(hasher: &mut Sha256, value: &Value) {
+/// Hashes each value with its kind and length, so that different definitions have different hashes.
+fn hash_value(hasher: &mut Sha256, value: &Value) {
     match value {
         Value::Object(members) => {
             let mut members: Vec<_> = members.iter().collect();
@@ -52,12 +54,12 @@ fn feed(hasher: &mut Sha256, value: &Value) {
             hasher.update(format!("o{}:", members.len()));
             for (name, member) in members {
                 hasher.update(format!("{}:{name}", name.len()));
-                feed(hasher, member);
+                hash_value(hasher, member);
             }
         }
         Value::Array(elements) => {
             hasher.update(format!("a{}:", elements.len()));
-            elements.iter().for_each(|element| feed(hasher, element));
+            elements.iter().for_each(|element| hash_value(hasher, element));
         }
         scalar => {
             let text = scalar.to_string();
@@ -74,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_of_keys_does_not_count_and_everything_else_does() {
+    fn fingerprints_depend_on_everything_but_key_order() {
         let one = fingerprint(&json!({"name": "a", "inputSchema": {"x": [1, 2], "y": "z"}}));
         let other: Value =
             serde_json::from_str(r#"{"inputSchema": {"y": "z", "x": [1, 2]}, "name": "a"}"#).expect("JSON");
@@ -90,12 +92,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_passed_on_has_nothing_that_was_not_compared() {
+    fn duplicate_keys_are_removed_from_the_definition() {
         let twice =
             r#"{"name":"a","description":"hidden","inputSchema":{"x":1,"x":2},"description":"harmless"}"#;
         let passed_on = |text: &str| {
-            let (value, values) = json::counted_tree(text.as_bytes(), usize::MAX).expect("JSON");
-            as_compared(text, values, &value)
+            let (value, values) = json::parse_counted(text.as_bytes(), usize::MAX).expect("JSON");
+            canonical_text(text, values, &value)
         };
         assert_eq!(&*passed_on(twice), r#"{"name":"a","description":"harmless","inputSchema":{"x":2}}"#);
         let once = r#"{ "name" : "a", "x": [1.0, {}] }"#;
@@ -103,13 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_that_two_readers_would_read_differently_is_no_tool() {
+    fn ambiguous_definitions_are_rejected() {
         let tool = |schema: &str| {
             Tool::from_json(&format!(r#"{{"name":"a","inputSchema":{{"properties":{{"x":{schema}}}}}}}"#))
         };
         assert!(tool(r#"{"type":"string"}"#).is_some());
         for key in ["$serde_json::private::RawValue", "\\u0024serde_json::private::RawValue"] {
-            // Read in one way it is the same as the schema above, in another it is a text with whatever else it says.
+            // One reading of this equals the schema above; another one is a text with arbitrary content.
             let read = format!(r#"{{"{key}":"{{\"type\":\"IMPORTANT\",\"type\":\"string\"}}"}}"#);
             assert!(tool(&read).is_none(), "{key}");
         }

@@ -1,21 +1,21 @@
-//! What upstream servers offer, in the forms that code, the model and people read.
+//! The tools of upstream servers, in the forms that code, models and people read.
 //!
-//! Everything in a definition comes from an upstream server and is treated as hostile: sizes are bounded, names are
-//! checked, and what people see is one line without control characters.
+//! Tool definitions come from upstream servers and are treated as hostile: sizes are bounded, names are checked, and
+//! text for people is one line without control characters.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
-mod catalogue;
 mod fingerprint;
-mod names;
+mod hidden_text;
+mod identifiers;
+mod result_wrapper;
 mod search;
 mod shapes;
 mod signature;
 pub mod stubs;
+mod tool_catalogue;
 mod types;
-mod unmatched;
-mod visible;
-mod wrapping;
+mod unmatched_rules;
 
 use lockhouse_base::json;
 use lockhouse_base::language::Language;
@@ -23,189 +23,189 @@ use lockhouse_policies::visible_text;
 use lockhouse_protocol::ToolName;
 use serde_json::{Value, json};
 
-pub use catalogue::{Catalogue, LeftOut};
-pub use fingerprint::digest;
-pub use names::{folded, python_name};
+pub use fingerprint::tools_digest;
+pub use hidden_text::make_json_visible;
+pub use identifiers::{normalized, python_name};
 pub use search::{Corpus, Hit, rank};
-pub use shapes::{Lesson, Shapes};
-pub use unmatched::{members, unmatched};
-pub use visible::visible_json;
+pub use shapes::{ResultShapes, ShapeObservation};
+pub use tool_catalogue::{Catalogue, SkippedTools};
+pub use unmatched_rules::{tool_members, unmatched_rules};
 
-/// Tools of one server that are kept; the rest is dropped with a warning.
+/// Largest number of tools of one server; the rest is dropped with a warning.
 pub const TOOLS_MAX: usize = 2_000;
-/// Bytes of all definitions of one server, and of one tool, that are kept.
+/// Largest total size of one server's definitions, and of one definition, in bytes.
 pub const DEFINITIONS_BYTES_MAX: usize = 4 * 1024 * 1024;
 const DEFINITION_BYTES_MAX: usize = 256 * 1024;
-/// Characters of a description that are kept.
+/// Longest description of a tool, in characters; the rest is cut.
 const DESCRIPTION_CHARS_MAX: usize = 8_000;
 const SUMMARY_CHARS_MAX: usize = 160;
 
-/// What is told of a tool that may be called when a person agrees.
-const ASKS: &str = "a person is asked before each call";
-/// And of a type that the server does not promise.
-const OBSERVED: &str = "results as observed";
+/// Note in the signature of a tool whose calls require approval.
+const APPROVAL_NOTE: &str = "a person is asked before each call";
+/// Note in a signature whose result type was observed rather than declared.
+const OBSERVED_NOTE: &str = "results as observed";
 
-/// One tool of an upstream server.
+/// A tool of an upstream server.
 #[derive(Clone, Debug)]
 pub struct Tool {
-    /// As the server names it.
+    /// The name at the server.
     pub name: ToolName,
-    /// As code names it.
+    /// The function name in code.
     pub identifier: String,
     pub description: String,
     /// The first sentence or line of the description.
     pub summary: String,
-    /// The server's own JSON. As text: parsed, it would take many times its size for as long as we run.
+    /// The definition as JSON text. A parsed tree would occupy many times its size.
     definition: Box<str>,
-    /// In the schema's order, the required ones first.
+    /// Names of the parameters in the schema's order, required ones first.
     pub parameters: Vec<String>,
     pub required: usize,
-    /// What each of the parameters can be given as.
-    pub accepted: Box<[Accepted]>,
-    /// Whether it takes nothing but `parameters`. JSON Schema permits more unless it is told not to; what servers mean by
-    /// a list of properties is that it is the whole list.
-    pub closed: bool,
-    /// Whether its results are wrapped by its server's library.
-    pub wraps: bool,
-    /// What the server declares that a call changes.
-    pub changes: Changes,
-    pub python: String,
-    pub typescript: String,
-    /// Of the whole definition.
+    /// For each parameter, which special values it accepts.
+    pub accepted_values: Box<[AcceptedValues]>,
+    /// Whether the tool takes no other parameters. JSON Schema permits more properties than listed unless it says
+    /// otherwise, but servers mean the list to be complete.
+    pub is_closed: bool,
+    /// Whether the server's library wraps results in `{"result": VALUE}`.
+    pub wraps_result: bool,
+    /// Whether the server declares that a call changes something.
+    pub side_effects: SideEffects,
+    pub python_signature: String,
+    pub typescript_signature: String,
+    /// SHA-256 of the definition, in hexadecimal.
     pub fingerprint: String,
-    /// Whether the server says what it answers.
+    /// Whether the definition has an output schema.
     pub declares_output: bool,
-    /// Whether its definition has characters that cannot be seen.
-    pub hides: bool,
-    /// Why it does not count as accepted by a person, if it does not.
+    /// Whether the definition contains invisible characters.
+    pub has_hidden_text: bool,
+    /// How the tool differs from the accepted definition; `None` if it is accepted.
     pub change: Option<ToolChange>,
 }
 
-/// How a tool differs from what a person accepted of its server.
+/// How a tool differs from the definition that a user accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolChange {
-    /// Its definition is another one.
+    /// The definition has changed.
     Definition,
-    /// It was not among the tools that were accepted.
+    /// The tool was not among the accepted ones.
     New,
-    /// What was accepted cannot be read, or cannot be kept.
+    /// The record of accepted definitions cannot be read or written.
     NotComparable,
 }
 
-/// Characters of a type in a description.
+/// Longest type of a parameter in a description, in characters.
 const TYPE_CHARS_MAX: usize = 240;
 
-/// What one parameter can be given as.
+/// Special values that a parameter accepts, and its name in Python.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accepted {
-    /// Its name in Python, where that is another.
+pub struct AcceptedValues {
+    /// The keyword argument in Python, if it differs from the parameter's name.
     pub keyword: Option<Box<str>>,
-    /// Whether `null` is a value of it, and whether an object is.
+    /// Whether the parameter accepts `null`, and whether it accepts an object.
     pub null: bool,
     pub object: bool,
 }
 
-/// What a server says that a tool does to things; only its own word.
+/// The server's own annotations about a tool (`readOnlyHint`, `destructiveHint`). They are not verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Claims {
+pub struct ToolHints {
     pub read_only: Option<bool>,
     pub destructive: Option<bool>,
 }
 
-/// Whether a call changes things, as far as its server declares that.
+/// Whether a call changes something, according to the server's annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Changes {
+pub enum SideEffects {
     /// The tool only reads.
-    Nothing,
-    /// The tool changes things.
-    Something,
+    None,
+    /// The tool changes something.
+    Declared,
     /// The server does not declare it.
     Undeclared,
 }
 
-impl Changes {
-    /// What is not declared may change something as well.
+impl SideEffects {
+    /// Returns whether a call may change something, which includes tools without annotations.
     pub fn are_possible(self) -> bool {
-        self != Self::Nothing
+        self != Self::None
     }
 }
 
-impl Claims {
-    fn of(annotations: &Value) -> Self {
+impl ToolHints {
+    fn from_annotations(annotations: &Value) -> Self {
         let hint = |name: &str| annotations.get(name).and_then(Value::as_bool);
         Self { read_only: hint("readOnlyHint"), destructive: hint("destructiveHint") }
     }
 
-    fn changes(self) -> Changes {
+    fn side_effects(self) -> SideEffects {
         match self {
-            Self { read_only: Some(true), .. } => Changes::Nothing,
-            Self { read_only: None, destructive: None } => Changes::Undeclared,
-            Self { .. } => Changes::Something,
+            Self { read_only: Some(true), .. } => SideEffects::None,
+            Self { read_only: None, destructive: None } => SideEffects::Undeclared,
+            Self { .. } => SideEffects::Declared,
         }
     }
 }
 
-/// What is told of a tool besides what its definition says.
+/// What a description of a tool contains besides its definition.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
-    /// Whether a person is asked before each call.
-    pub asks: bool,
-    /// What its results were seen to look like, as a JSON Schema.
-    pub observed: Option<Value>,
-    /// The language of the program that reads it. None: of signatures and types, both languages.
+pub struct DescribeOptions {
+    /// Whether each call requires approval.
+    pub requires_approval: bool,
+    /// JSON Schema of the results that were observed, for a tool without an output schema.
+    pub observed_output: Option<Value>,
+    /// The language of the signatures and types; `None` for both languages.
     pub language: Option<Language>,
 }
 
-impl Told {
-    fn is_read_in(&self, language: Language) -> bool {
+impl DescribeOptions {
+    fn includes(&self, language: Language) -> bool {
         self.language.is_none_or(|its| its == language)
     }
 }
 
 impl Tool {
-    /// Read from the definition, since few ever want to know.
-    pub fn claims(&self) -> Claims {
+    /// Reads the annotations from the definition.
+    pub fn hints(&self) -> ToolHints {
         #[derive(Default, serde::Deserialize)]
         struct Outline {
             #[serde(default)]
             annotations: Value,
         }
         let Outline { annotations } = serde_json::from_str(&self.definition).unwrap_or_default();
-        Claims::of(&annotations)
+        ToolHints::from_annotations(&annotations)
     }
 
-    /// Whether the server declares that the tool changes nothing.
+    /// Returns whether the server declares that the tool changes nothing.
     pub fn is_read_only(&self) -> bool {
-        self.changes == Changes::Nothing
+        self.side_effects == SideEffects::None
     }
 
-    /// How the tool is called.
+    /// Returns the tool's signature in a language.
     pub fn signature(&self, language: Language) -> &str {
         match language {
-            Language::Python => &self.python,
-            Language::Typescript => &self.typescript,
+            Language::Python => &self.python_signature,
+            Language::Typescript => &self.typescript_signature,
         }
     }
 
-    /// Reads one entry of `tools/list`; `None` for one that cannot be called by any name.
+    /// Parses an entry of `tools/list`. Returns `None` if it is too large or has no valid name.
     pub fn from_json(text: &str) -> Option<Self> {
         if text.len() > DEFINITION_BYTES_MAX {
             return None;
         }
-        let (raw, values) = json::counted_tree(text.as_bytes(), usize::MAX).ok()?;
+        let (raw, values) = json::parse_counted(text.as_bytes(), usize::MAX).ok()?;
         let name = ToolName::new(raw.get("name")?.as_str()?).ok()?;
-        let definition = fingerprint::as_compared(text, values, &raw);
+        let definition = fingerprint::canonical_text(text, values, &raw);
         let words = raw.get("description").and_then(Value::as_str).unwrap_or_default();
         let description: String = visible_text(words).chars().take(DESCRIPTION_CHARS_MAX).collect();
         let schema = raw.get("inputSchema").unwrap_or(&Value::Null);
-        let input = types::read(schema);
-        let inner = raw.get("outputSchema").and_then(wrapping::inner);
-        let output = inner.as_ref().or(raw.get("outputSchema")).map(types::read);
+        let input = types::parse_schema(schema);
+        let unwrapped = raw.get("outputSchema").and_then(result_wrapper::unwrapped_schema);
+        let output = unwrapped.as_ref().or(raw.get("outputSchema")).map(types::parse_schema);
         let arguments = input.arguments();
         let parameters: Vec<String> = arguments.fields.iter().map(|field| field.name.clone()).collect();
         let names: Vec<&str> = parameters.iter().map(String::as_str).collect();
-        let keywords = names::parameter_identifiers(&names);
-        let identifier = names::identifier(name.as_str());
+        let keywords = identifiers::parameter_identifiers(&names);
+        let identifier = identifiers::identifier(name.as_str());
         let summary = summary(&description);
         let signature = signature::Signature {
             identifier: &identifier,
@@ -215,78 +215,79 @@ impl Tool {
             output: output.as_ref(),
         };
         Some(Self {
-            python: signature.python(),
-            typescript: signature.typescript(),
-            changes: Claims::of(raw.get("annotations").unwrap_or(&Value::Null)).changes(),
+            python_signature: signature.python(),
+            typescript_signature: signature.typescript(),
+            side_effects: ToolHints::from_annotations(raw.get("annotations").unwrap_or(&Value::Null))
+                .side_effects(),
             fingerprint: fingerprint::fingerprint(&raw),
             declares_output: raw.get("outputSchema").is_some_and(Value::is_object),
-            hides: visible::hides(&raw),
+            has_hidden_text: hidden_text::has_hidden_text(&raw),
             change: None,
             required: arguments.fields.iter().filter(|field| field.required).count(),
-            closed: arguments.rest.is_none(),
-            accepted: accepted(&input, &arguments, keywords, schema),
+            is_closed: arguments.rest.is_none(),
+            accepted_values: accepted_values(&input, &arguments, keywords, schema),
             summary,
             name,
             identifier,
             description,
             definition,
             parameters,
-            wraps: inner.is_some(),
+            wraps_result: unwrapped.is_some(),
         })
     }
 
-    /// The tool under another identifier: its own is another tool's.
-    fn called(&mut self, identifier: String) {
-        for signature in [&mut self.python, &mut self.typescript] {
+    /// Changes the identifier, because another tool already has it.
+    fn set_identifier(&mut self, identifier: String) {
+        for signature in [&mut self.python_signature, &mut self.typescript_signature] {
             signature.replace_range(..self.identifier.len(), &identifier);
         }
         self.identifier = identifier;
     }
 
-    /// The server's own JSON.
+    /// Returns the server's JSON definition.
     pub fn definition(&self) -> &str {
         &self.definition
     }
 
-    /// As the in-code modules need it.
-    pub fn brief(&self, told: &Told) -> Value {
+    /// Returns the entry for the modules in a worker: name, identifier, parameters, summary and signatures.
+    pub fn module_entry(&self, options: &DescribeOptions) -> Value {
         let brief = json!({
             "name": self.name.as_str(), "identifier": self.identifier, "parameters": self.parameters,
             "required": self.required, "summary": self.summary,
         });
-        self.without_hidden(self.signed(brief, told))
+        self.without_hidden_text(self.with_signatures(brief, options))
     }
 
-    /// As a search shows it by name.
-    pub fn named(&self, server: &str, asks: bool) -> Value {
-        let mut named = json!({"server": server, "tool": self.name.as_str(), "summary": self.summary});
+    /// Returns the entry of a search result with detail `names`.
+    pub fn name_entry(&self, server: &str, requires_approval: bool) -> Value {
+        let mut entry = json!({"server": server, "tool": self.name.as_str(), "summary": self.summary});
         if self.identifier != self.name.as_str() {
-            named["identifier"] = self.identifier.as_str().into();
+            entry["identifier"] = self.identifier.as_str().into();
         }
-        if asks {
-            named["ask"] = true.into();
+        if requires_approval {
+            entry["ask"] = true.into();
         }
-        named
+        entry
     }
 
-    /// As a search shows it.
-    pub fn found(&self, server: &str, told: &Told) -> Value {
-        self.signed(self.named(server, told.asks), told)
+    /// Returns the entry of a search result with detail `signatures`.
+    pub fn signature_entry(&self, server: &str, options: &DescribeOptions) -> Value {
+        self.with_signatures(self.name_entry(server, options.requires_approval), options)
     }
 
-    /// With its signatures, and whether a person is asked.
-    fn signed(&self, mut shown: Value, told: &Told) -> Value {
-        let (mut python, mut typescript) = (self.python.clone(), self.typescript.clone());
+    /// Adds the signatures, and a note if calls require approval.
+    fn with_signatures(&self, mut shown: Value, options: &DescribeOptions) -> Value {
+        let (mut python, mut typescript) = (self.python_signature.clone(), self.typescript_signature.clone());
         let mut notes: Vec<&str> = Vec::new();
-        if let Some(observed) = &told.observed {
-            let [in_python, in_typescript] = signature::of_results(observed);
+        if let Some(observed) = &options.observed_output {
+            let [in_python, in_typescript] = signature::result_types(observed);
             python.push_str(&format!(" -> {in_python}"));
             typescript.push_str(&format!(": Promise<{in_typescript}>"));
-            notes.push(OBSERVED);
+            notes.push(OBSERVED_NOTE);
         }
-        if told.asks {
+        if options.requires_approval {
             shown["ask"] = true.into();
-            notes.push(ASKS);
+            notes.push(APPROVAL_NOTE);
         }
         if !notes.is_empty() {
             let notes = notes.join("; ");
@@ -294,29 +295,29 @@ impl Tool {
             typescript.push_str(&format!("  // {notes}"));
         }
         for (language, signature) in [(Language::Python, python), (Language::Typescript, typescript)] {
-            if told.is_read_in(language) {
+            if options.includes(language) {
                 shown[language.as_str()] = signature.into();
             }
         }
         shown
     }
 
-    /// Everything, and each parameter with its name in Python and its type in both languages.
-    pub fn described(&self, server: &str, told: &Told) -> Value {
-        let mut full = self.full(server, told);
-        let input = types::read(full.get("inputSchema").unwrap_or(&Value::Null));
+    /// Returns the full description, with each parameter's Python name and its type in both languages.
+    pub fn describe(&self, server: &str, options: &DescribeOptions) -> Value {
+        let mut full = self.full_entry(server, options);
+        let input = types::parse_schema(full.get("inputSchema").unwrap_or(&Value::Null));
         let text = |kind: &types::Type, language| {
-            types::Inline { language, shape: &input }.text(kind, TYPE_CHARS_MAX)
+            types::OneLineFormat { language, parsed: &input }.format(kind, TYPE_CHARS_MAX)
         };
         let arguments = input.arguments();
-        let parameter = |(field, accepted): (&types::Field, &Accepted)| {
+        let parameter = |(field, accepted): (&types::Field, &AcceptedValues)| {
             let mut row = json!({
                 "name": field.name,
                 "keyword": accepted.keyword.as_deref().unwrap_or(&field.name),
                 "required": field.required,
             });
             for language in [Language::Python, Language::Typescript] {
-                if told.is_read_in(language) {
+                if options.includes(language) {
                     row[language.as_str()] = text(&field.kind, language).into();
                 }
             }
@@ -328,57 +329,57 @@ impl Tool {
             }
             row
         };
-        let parameters = arguments.fields.iter().zip(&self.accepted).map(parameter).collect();
+        let parameters = arguments.fields.iter().zip(&self.accepted_values).map(parameter).collect();
         full["parameters"] = Value::Array(parameters);
         full
     }
 
-    /// The type of results that look like this, for people.
-    pub fn returns(observed: &Value) -> String {
-        let [python, _] = signature::of_results(observed);
+    /// Returns the Python type of results with this observed schema, for display.
+    pub fn result_type(observed: &Value) -> String {
+        let [python, _] = signature::result_types(observed);
         python
     }
 
-    /// Everything.
-    pub fn full(&self, server: &str, told: &Told) -> Value {
+    /// Returns the description, signatures and schemas of the tool.
+    pub fn full_entry(&self, server: &str, options: &DescribeOptions) -> Value {
         let full = json!({
             "server": server, "name": self.name.as_str(), "identifier": self.identifier,
             "description": self.description, "read_only": self.is_read_only(),
         });
-        let mut full = self.signed(full, told);
+        let mut full = self.with_signatures(full, options);
         let mut definition: Value = serde_json::from_str(&self.definition).unwrap_or_default();
         for part in ["inputSchema", "outputSchema"] {
             if let Some(schema) = definition.get_mut(part) {
                 full[part] = schema.take();
             }
         }
-        if let Some(inner) = full.get("outputSchema").and_then(wrapping::inner) {
+        if let Some(inner) = full.get("outputSchema").and_then(result_wrapper::unwrapped_schema) {
             full["outputSchema"] = inner;
         }
-        if let Some(observed) = &told.observed {
+        if let Some(observed) = &options.observed_output {
             full["observedOutput"] = observed.clone();
         }
-        self.without_hidden(full)
+        self.without_hidden_text(full)
     }
 
-    /// Names of parameters and texts of schemas, of a definition that hides something.
-    fn without_hidden(&self, shown: Value) -> Value {
-        if self.hides { visible::visible(shown) } else { shown }
+    /// Replaces invisible characters, if the definition has any.
+    fn without_hidden_text(&self, shown: Value) -> Value {
+        if self.has_hidden_text { hidden_text::make_visible(shown) } else { shown }
     }
 }
 
-fn accepted(
-    input: &types::Shape,
+fn accepted_values(
+    input: &types::ParsedSchema,
     arguments: &types::Object,
     keywords: Vec<String>,
     schema: &Value,
-) -> Box<[Accepted]> {
-    // A word of OpenAPI, which says something to readers and nothing to whoever validates.
+) -> Box<[AcceptedValues]> {
+    // `nullable` is an OpenAPI keyword, which JSON Schema validators ignore.
     let nullable = |name: &str| {
         let property = schema.get("properties").and_then(|all| all.get(name));
         property.and_then(|property| property.get("nullable")) == Some(&Value::Bool(true))
     };
-    let accepted = |(field, keyword): (&types::Field, String)| Accepted {
+    let accepted = |(field, keyword): (&types::Field, String)| AcceptedValues {
         null: input.admits(&field.kind, &Value::Null) && !nullable(&field.name),
         object: input.admits(&field.kind, &json!({})),
         keyword: (keyword != field.name).then(|| keyword.into()),
@@ -397,28 +398,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn required_parameters_come_first_and_keep_their_order() {
+    fn required_parameters_come_first_in_order() {
         let tool = r#"{"name": "a", "inputSchema": {"properties": {"note": {}, "b": {}, "a": {}}, "required": ["a", "b"]}}"#;
         let tool = Tool::from_json(tool).expect("a tool");
         assert_eq!((tool.parameters.join(" "), tool.required), ("b a note".into(), 2));
     }
 
     #[test]
-    fn what_a_call_changes_is_declared_by_either_hint_or_not_at_all() {
+    fn side_effects_are_read_from_both_hints() {
         let changes = |annotations: Value| {
             let tool = json!({"name": "a", "annotations": annotations});
-            Tool::from_json(&tool.to_string()).expect("a tool").changes
+            Tool::from_json(&tool.to_string()).expect("a tool").side_effects
         };
         for undeclared in [Value::Null, json!({}), json!({"title": "A"}), json!({"readOnlyHint": "yes"})] {
-            assert_eq!(changes(undeclared.clone()), Changes::Undeclared, "{undeclared}");
+            assert_eq!(changes(undeclared.clone()), SideEffects::Undeclared, "{undeclared}");
         }
-        assert_eq!(changes(json!({"readOnlyHint": true})), Changes::Nothing);
-        assert_eq!(changes(json!({"readOnlyHint": false})), Changes::Something);
-        assert_eq!(changes(json!({"destructiveHint": false})), Changes::Something);
+        assert_eq!(changes(json!({"readOnlyHint": true})), SideEffects::None);
+        assert_eq!(changes(json!({"readOnlyHint": false})), SideEffects::Declared);
+        assert_eq!(changes(json!({"destructiveHint": false})), SideEffects::Declared);
     }
 
     #[test]
-    fn a_tool_without_a_usable_name_is_dropped() {
+    fn tools_without_a_valid_name_are_skipped() {
         assert!(Tool::from_json(r#"{"name": "a b"}"#).is_none());
         assert!(Tool::from_json(r#"{"inputSchema": {}}"#).is_none());
         assert_eq!(

@@ -1,17 +1,17 @@
-//! What results of tools without an output schema look like: names of fields and types that were seen, never a value.
+//! Infers the result types of tools without an output schema: field names and types that were seen, never values.
 //!
-//! A name that a result has may itself be a value: maps have people, dates and ids for keys. So a name is kept only
+//! A key may itself be personal data: maps have people, dates and ids as keys. So a key is kept only
 //!
-//! 1. if it looks like a field's name ([`names::is_field_name`]): a short identifier without long numbers,
-//! 2. if it was not written anywhere as a value: neither in the arguments of the call nor in the result,
-//! 3. if it was seen in two objects at the same place. Until then it is nowhere but in memory,
-//! 4. and if the object is not a map by its looks: many names, or two and more whose values are objects of the same fields, or
-//!    three and more that are all numbers.
+//! 1. if it looks like a field name ([`field_names::is_field_name`]): a short identifier without long numbers,
+//! 2. if it occurs nowhere as a value: neither in the arguments of the call nor in the result,
+//! 3. if two objects at the same place had it (until then it stays in memory only), and
+//! 4. if the object does not look like a map: a map has many keys, or at least two values that are objects with the
+//!    same fields, or at least three values that are all numbers.
 //!
-//! One name of the first two kinds makes the whole object a map, and what is a map stays one: `dict[str, T]`, whose names are
-//! forgotten. An object that shares no name with one that was seen before is a map, too.
+//! A key that fails 1 or 2 makes the whole object a map, `dict[str, T]`, whose keys are forgotten; a map remains one.
+//! So is an object that shares no key with those seen before.
 
-mod names;
+mod field_names;
 mod sample;
 mod shape;
 mod store;
@@ -19,4 +19,4 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use store::{Lesson, Shapes};
+pub use store::{ResultShapes, ShapeObservation};

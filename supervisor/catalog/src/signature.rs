@@ -1,34 +1,34 @@
-//! A tool on one line, as a model reads it.
+//! Signatures of tools on one line, for models.
 
 use lockhouse_base::language::Language;
 
-use super::types::{Inline, Object, Shape, inline};
+use super::types::{Object, OneLineFormat, ParsedSchema, one_line_format};
 
 const PARAMETERS_MAX: usize = 40;
 const TYPE_CHARS_MAX: usize = 240;
 const RETURNS_CHARS_MAX: usize = 400;
 const DEFAULT_CHARS_MAX: usize = 60;
-/// From here on optional parameters are left out.
+/// Length in characters above which optional parameters are omitted.
 const SIGNATURE_CHARS_MAX: usize = 1_600;
 
-/// What a signature is made from.
+/// The parts of a tool's signature.
 pub(super) struct Signature<'a> {
     pub(super) identifier: &'a str,
-    pub(super) input: &'a Shape,
+    pub(super) input: &'a ParsedSchema,
     pub(super) arguments: &'a Object,
-    /// The names of the arguments in Python.
+    /// The parameter names in Python.
     pub(super) keywords: &'a [String],
-    pub(super) output: Option<&'a Shape>,
+    pub(super) output: Option<&'a ParsedSchema>,
 }
 
 impl Signature<'_> {
-    /// `list_issues(owner: str, repo: str, state: str = "open")`
+    /// Formats the Python signature, such as `list_issues(owner: str, repo: str, state: str = "open")`.
     pub(super) fn python(&self) -> String {
-        let types = Inline { language: Language::Python, shape: self.input };
+        let types = OneLineFormat { language: Language::Python, parsed: self.input };
         let fields = self.arguments.fields.iter().zip(self.keywords);
         let parameters = fields.map(|(field, keyword)| {
-            let kind = types.text(&field.kind, TYPE_CHARS_MAX);
-            let default = field.default.as_ref().map(|value| inline::value(value, Language::Python));
+            let kind = types.format(&field.kind, TYPE_CHARS_MAX);
+            let default = field.default.as_ref().map(|value| one_line_format::value(value, Language::Python));
             let default = default.filter(|text| text.chars().count() <= DEFAULT_CHARS_MAX);
             let text = match (field.required, default) {
                 (true, _) => format!("{keyword}: {kind}"),
@@ -37,40 +37,40 @@ impl Signature<'_> {
             (field.required, text)
         });
         let returns = self.returns(Language::Python).map(|kind| format!(" -> {kind}")).unwrap_or_default();
-        format!("{}({}){returns}", self.identifier, folded(parameters))
+        format!("{}({}){returns}", self.identifier, join_parameters(parameters))
     }
 
-    /// `list_issues({ owner: string, repo: string, state?: string })`
+    /// Formats the TypeScript signature, such as `list_issues({ owner: string, repo: string, state?: string })`.
     pub(super) fn typescript(&self) -> String {
-        let types = Inline { language: Language::Typescript, shape: self.input };
+        let types = OneLineFormat { language: Language::Typescript, parsed: self.input };
         let parameters = self.arguments.fields.iter().map(|field| {
-            let name = inline::key(&field.name, Language::Typescript);
-            let kind = types.text(&field.kind, TYPE_CHARS_MAX);
+            let name = one_line_format::property_name(&field.name, Language::Typescript);
+            let kind = types.format(&field.kind, TYPE_CHARS_MAX);
             (field.required, format!("{name}{}: {kind}", if field.required { "" } else { "?" }))
         });
-        let parameters = folded(parameters);
+        let parameters = join_parameters(parameters);
         let parameters = if parameters.is_empty() { parameters } else { format!("{{ {parameters} }}") };
         let returns =
             self.returns(Language::Typescript).map(|kind| format!(": Promise<{kind}>")).unwrap_or_default();
         format!("{}({parameters}){returns}", self.identifier)
     }
 
-    /// What a call gives, where the server says so.
+    /// Formats the result type, if the server declares an output schema.
     fn returns(&self, language: Language) -> Option<String> {
-        let shape = self.output?;
-        Some(Inline { language, shape }.text(&shape.kind, RETURNS_CHARS_MAX))
+        let parsed = self.output?;
+        Some(OneLineFormat { language, parsed }.format(&parsed.kind, RETURNS_CHARS_MAX))
     }
 }
 
-/// The type of results that have this schema, in Python and TypeScript.
-pub(super) fn of_results(schema: &serde_json::Value) -> [String; 2] {
-    let shape = super::types::read(schema);
+/// Formats the type of results with this schema, in Python and TypeScript.
+pub(super) fn result_types(schema: &serde_json::Value) -> [String; 2] {
+    let parsed = super::types::parse_schema(schema);
     [Language::Python, Language::Typescript]
-        .map(|language| Inline { language, shape: &shape }.text(&shape.kind, RETURNS_CHARS_MAX))
+        .map(|language| OneLineFormat { language, parsed: &parsed }.format(&parsed.kind, RETURNS_CHARS_MAX))
 }
 
-/// The parameters that there is room for: the required ones before all others.
-fn folded(parameters: impl Iterator<Item = (bool, String)>) -> String {
+/// Joins parameters with commas, up to the limits on number and length. Required ones come first.
+fn join_parameters(parameters: impl Iterator<Item = (bool, String)>) -> String {
     let (mut text, mut count) = (String::new(), 0);
     for (required, parameter) in parameters {
         let is_full =
@@ -95,7 +95,7 @@ mod tests {
     use super::super::Tool;
 
     #[test]
-    fn signatures_read_like_the_language() {
+    fn signatures_use_each_languages_syntax() {
         let tool = Tool::from_json(
             &json!({
                 "name": "list_issues",
@@ -114,22 +114,22 @@ mod tests {
         )
         .expect("a valid tool");
         assert_eq!(
-            tool.python,
+            tool.python_signature,
             r#"list_issues(owner: str, state: Literal["open", "closed"] = "open", labels: list[str] = ..., page: int | None = ...)"#
         );
         assert_eq!(
-            tool.typescript,
+            tool.typescript_signature,
             r#"list_issues({ owner: string, state?: "open" | "closed", labels?: string[], page?: number | null })"#
         );
     }
 
     fn signatures(tool: serde_json::Value) -> [String; 2] {
         let tool = Tool::from_json(&tool.to_string()).expect("a valid tool");
-        [tool.python, tool.typescript]
+        [tool.python_signature, tool.typescript_signature]
     }
 
     #[test]
-    fn a_schema_that_refers_to_itself_ends() {
+    fn recursive_schemas_terminate() {
         let alone = json!({"name": "loop", "inputSchema": {"properties": {"a": {"$ref": "#/properties/a"}}}});
         assert_eq!(signatures(alone), ["loop(a: Any = ...)", "loop({ a?: any })"]);
         let tree = json!({"name": "grow", "inputSchema": {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_the_languages_cannot_write_are_written_otherwise() {
+    fn names_that_are_not_identifiers_are_converted() {
         let tool = json!({"name": "class", "inputSchema": {
             "properties": {"from": {"type": "string"}, "retry-delay": {"type": "integer"}},
             "required": ["from"],
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_huge_is_folded() {
+    fn large_types_are_shortened() {
         let fields = |count: usize| (0..count).map(|n| (format!("field_{n}"), json!({"type": "string"})));
         let wide: serde_json::Map<_, _> = fields(30).collect();
         let nested = json!({"type": "object", "properties": wide});

@@ -1,64 +1,66 @@
-//! The tools of a server as files that type checkers, editors and people read.
+//! Type stubs: the tools of a server as declaration files for type checkers and editors.
 
-mod names;
 mod python;
 #[cfg(test)]
 mod tests;
+mod type_names;
 mod typescript;
 
 use serde_json::Value;
 
 use super::Tool;
-use super::names::{camel, folded, is_identifier, is_python_keyword, parameter_identifiers};
-use super::types::{Object, Shape, read};
-use super::wrapping::inner;
+use super::identifiers::{camel_case, is_identifier, is_python_keyword, normalized, parameter_identifiers};
+use super::result_wrapper::unwrapped_schema;
+use super::types::{Object, ParsedSchema, parse_schema};
 
 pub use python::modules as python;
 pub use typescript::declarations as typescript;
 
-/// The types of `mcp_tools` itself, and of what TypeScript finds without an import.
+/// Declarations of the package `mcp_tools`, and of the globals in TypeScript programs.
 pub const PYTHON_PACKAGE: &str = include_str!("stubs/mcp_tools.pyi");
 pub const PYTHON_ASYNC_PACKAGE: &str = include_str!("stubs/aio.pyi");
 pub const TYPESCRIPT_PACKAGE: &str = include_str!("stubs/mcp_tools.d.ts");
 pub const TYPESCRIPT_GLOBALS: &str = include_str!("stubs/globals.d.ts");
 
-/// Characters of a tool's description, and of a parameter's.
+/// Longest description of a tool, and of a parameter, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 8_000;
 const FIELD_CHARS_MAX: usize = 2_000;
-/// Characters of a default that is told.
+/// Longest default value that is printed, in characters.
 const DEFAULT_CHARS_MAX: usize = 200;
 
-/// One server, as far as it may be used.
+/// A server and its permitted tools.
 pub struct Server<'a> {
     pub name: &'a str,
-    /// Each with whether a person is asked before a call.
+    /// The tools, each with whether its calls require approval.
     pub tools: Vec<(&'a Tool, bool)>,
 }
 
-/// A tool and all that its definition says.
+/// A tool with its parsed schemas.
 struct Function<'a> {
     tool: &'a Tool,
-    asks: bool,
-    input: Shape,
+    requires_approval: bool,
+    input: ParsedSchema,
     arguments: Object,
     keywords: Vec<String>,
-    output: Option<Shape>,
+    output: Option<ParsedSchema>,
 }
 
 impl<'a> Function<'a> {
-    fn of(tool: &'a Tool, asks: bool) -> Self {
+    fn new(tool: &'a Tool, requires_approval: bool) -> Self {
         let definition: Value = serde_json::from_str(tool.definition()).unwrap_or_default();
-        let input = read(definition.get("inputSchema").unwrap_or(&Value::Null));
-        let output =
-            definition.get("outputSchema").map(|output| read(inner(output).as_ref().unwrap_or(output)));
+        let input = parse_schema(definition.get("inputSchema").unwrap_or(&Value::Null));
+        let output = definition
+            .get("outputSchema")
+            .map(|output| parse_schema(unwrapped_schema(output).as_ref().unwrap_or(output)));
         let arguments = input.arguments();
         let names: Vec<&str> = arguments.fields.iter().map(|field| field.name.as_str()).collect();
-        Self { tool, asks, keywords: parameter_identifiers(&names), arguments, output, input }
+        Self { tool, requires_approval, keywords: parameter_identifiers(&names), arguments, output, input }
     }
 
-    /// Whether the first parameter may be an object, so that an object alone is that parameter in Python.
+    /// Returns whether the first parameter may be an object. In Python, a single object argument is then that
+    /// parameter, rather than an object of all arguments.
     fn takes_object_first(&self) -> bool {
-        self.tool.accepted.first().is_some_and(|first| first.object)
+        self.tool.accepted_values.first().is_some_and(|first| first.object)
     }
 
     fn is_optional(&self) -> bool {
@@ -66,21 +68,22 @@ impl<'a> Function<'a> {
     }
 }
 
-/// Other names under which code finds the tools, each with the identifier that it stands for.
+/// Returns other names for the tools (the exact name, camel case), each with the identifier that it refers to.
 fn aliases(tools: &[(&Tool, bool)], is_name: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     let mut taken: Vec<&str> = tools.iter().map(|(tool, _)| tool.identifier.as_str()).collect();
     taken.sort_unstable();
-    let mut folds: Vec<String> = tools.iter().map(|(tool, _)| folded(tool.name.as_str())).collect();
+    let mut folds: Vec<String> = tools.iter().map(|(tool, _)| normalized(tool.name.as_str())).collect();
     folds.sort_unstable();
     let alone = |name: &str| {
-        let fold = folded(name);
+        let fold = normalized(name);
         let first = folds.partition_point(|other| *other < fold);
         folds.get(first + 1).is_none_or(|other| *other != fold)
     };
     let mut aliases: Vec<(String, String)> = Vec::new();
     for (tool, _) in tools {
         let exact = Some(tool.name.as_str().to_owned()).filter(|name| is_name(name));
-        let other = Some(camel(&tool.identifier)).filter(|form| alone(tool.name.as_str()) && is_name(form));
+        let other =
+            Some(camel_case(&tool.identifier)).filter(|form| alone(tool.name.as_str()) && is_name(form));
         for alias in [exact, other].into_iter().flatten() {
             let is_new = taken.binary_search(&alias.as_str()).is_err()
                 && aliases.last().is_none_or(|(last, _)| *last != alias);
@@ -92,7 +95,7 @@ fn aliases(tools: &[(&Tool, bool)], is_name: impl Fn(&str) -> bool) -> Vec<(Stri
     aliases
 }
 
-/// What Python can write as a name, and has no meaning of its own for.
+/// Returns whether Python accepts the name, and gives it no special meaning.
 fn is_python_name(name: &str) -> bool {
     is_identifier(name) && !is_python_keyword(name) && !name.starts_with("__")
 }

@@ -1,25 +1,26 @@
-//! What a JSON Schema says of values, as a type that both languages can write.
+//! Types in Python and TypeScript, parsed from JSON Schema.
 //!
-//! Drafts 7 and 2020-12 alike, and what servers mean rather than what a validator may accept: a list of properties is the whole
-//! list, unless the schema says more. What is not understood is [`Type::Any`]; a schema that refers to itself gets names.
+//! Drafts 7 and 2020-12 are read alike, and as servers mean them rather than as validators must: an object has only the
+//! listed properties unless the schema says more. Anything unknown is [`Type::Any`]; a recursive schema refers to named
+//! definitions.
 
-pub(crate) mod inline;
-mod meet;
-mod schema;
-mod text;
+mod escaping;
+mod intersection;
+pub(crate) mod one_line_format;
+mod schema_parser;
 
 #[cfg(test)]
 mod tests;
 
 use serde_json::Value;
 
-pub(crate) use inline::Inline;
-pub(crate) use schema::read;
+pub(crate) use escaping::{comment_lines, quoted};
+pub(crate) use one_line_format::OneLineFormat;
+pub(crate) use schema_parser::parse_schema;
 #[cfg(test)]
 pub(crate) use tests::schemas;
-pub(crate) use text::{comment_lines, quoted};
 
-/// What values a schema permits, as far as types can say it.
+/// The type of values that a schema permits, as far as both languages can express it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Type {
     Any,
@@ -29,10 +30,10 @@ pub(crate) enum Type {
     Int,
     Float,
     Str,
-    /// One of these: strings, numbers, booleans and null.
+    /// One of these strings, numbers, booleans or null.
     Literal(Vec<Value>),
     List(Box<Type>),
-    /// Items by their place, of which the first `required` are always there, and what follows them.
+    /// Items by position. The first `required` are always present; further items have type `rest`.
     Tuple {
         items: Vec<Type>,
         required: usize,
@@ -40,19 +41,19 @@ pub(crate) enum Type {
     },
     Object(Object),
     Union(Vec<Type>),
-    /// An entry of the definitions, by its index.
+    /// A named definition, by its index in [`ParsedSchema::definitions`].
     Named(usize),
 }
 
-/// Fields by name, in the schema's order.
+/// An object type with its fields, in the schema's order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Object {
     pub fields: Vec<Field>,
-    /// What other names may hold; without it there are none.
+    /// The type of further properties; `None` if there are none.
     pub rest: Option<Box<Type>>,
 }
 
-/// One property.
+/// A property of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {
     pub name: String,
@@ -62,38 +63,38 @@ pub(crate) struct Field {
     pub default: Option<Value>,
 }
 
-/// What a `$ref` stands for.
+/// The target of a `$ref`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Definition {
-    /// The last part of its address: no more than a wish for a name.
+    /// The last part of the reference. Stubs may have to choose another name.
     pub name: String,
     pub kind: Type,
     pub description: String,
 }
 
-/// A schema that has been read: its type, and the definitions that it names.
+/// A parsed schema: its type, and the definitions to which the type refers.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Shape {
+pub(crate) struct ParsedSchema {
     pub kind: Type,
     pub definitions: Vec<Definition>,
 }
 
-/// Definitions that are followed one after the other.
-const STEPS_MAX: usize = 8;
+/// Longest chain of references that is followed.
+const REFERENCE_STEPS_MAX: usize = 8;
 
-impl Shape {
-    /// The type itself, where it has a name.
-    pub(crate) fn resolved<'a>(&'a self, mut kind: &'a Type) -> &'a Type {
-        for _ in 0..STEPS_MAX {
+impl ParsedSchema {
+    /// Follows references until the type is not a reference.
+    pub(crate) fn resolve<'a>(&'a self, mut kind: &'a Type) -> &'a Type {
+        for _ in 0..REFERENCE_STEPS_MAX {
             let Type::Named(index) = kind else { return kind };
             kind = &self.definitions[*index].kind;
         }
         &Type::Any
     }
 
-    /// Whether a value is of the type. Fields are not looked into.
+    /// Returns whether a value is of the type. Fields of objects are not checked.
     pub(crate) fn admits(&self, kind: &Type, value: &Value) -> bool {
-        match self.resolved(kind) {
+        match self.resolve(kind) {
             Type::Any => true,
             Type::Never | Type::Named(_) => false,
             Type::Null => value.is_null(),
@@ -111,21 +112,22 @@ impl Shape {
         }
     }
 
-    /// The arguments of a tool: one object, whatever the schema makes of it. Of several variants it has the fields of all.
+    /// Returns the arguments of a tool as one object, required fields first. If the schema has alternatives, it has the
+    /// fields of all.
     pub(crate) fn arguments(&self) -> Object {
-        let mut object = self.flat(&self.kind, 0);
+        let mut object = self.flatten(&self.kind, 0);
         object.fields.sort_by_key(|field| !field.required);
         object
     }
 
-    fn flat(&self, kind: &Type, depth: usize) -> Object {
-        match self.resolved(kind) {
+    fn flatten(&self, kind: &Type, depth: usize) -> Object {
+        match self.resolve(kind) {
             Type::Object(object) => object.clone(),
-            Type::Union(options) if depth < STEPS_MAX => {
+            Type::Union(options) if depth < REFERENCE_STEPS_MAX => {
                 let objects = options.iter().filter(|option| **option != Type::Null);
                 objects
-                    .map(|option| self.flat(option, depth + 1))
-                    .reduce(meet::either)
+                    .map(|option| self.flatten(option, depth + 1))
+                    .reduce(intersection::union_objects)
                     .unwrap_or_else(Object::anything)
             }
             _ => Object::anything(),
@@ -134,7 +136,7 @@ impl Shape {
 }
 
 impl Object {
-    /// Any names with any values.
+    /// Returns an object type with arbitrary properties.
     fn anything() -> Self {
         Self { fields: Vec::new(), rest: Some(Box::new(Type::Any)) }
     }

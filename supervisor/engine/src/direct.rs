@@ -1,51 +1,53 @@
-//! Servers that AI clients have directly: the names under which clients know their tools, resources and prompts, and what each
-//! client may know of.
+//! Upstream servers with `direct` access: the names under which AI clients see their tools, resources and prompts, and
+//! what each AI client may see.
 
-mod find;
-mod lists;
-mod names;
+mod exposed_names;
+mod listings;
+mod name_resolution;
 
 use std::sync::Arc;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_catalog::Catalogue;
-use lockhouse_messages::Abilities;
+use lockhouse_messages::InputSupport;
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::ai_client::{Followed, Line};
+use lockhouse_upstream::ai_client::{ClientChannel, RunFollower};
 use parking_lot::Mutex;
 
-pub(crate) use find::{Unknown, name_as_the_server_does};
-use names::Names;
+use exposed_names::ExposedNames;
+pub(crate) use name_resolution::{LookupError, restore_server_name};
 
-/// An AI client, for one request.
+/// The AI client that sent a request.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct RequestingClient {
     pub(crate) principal: Principal,
-    /// For the policy and the audit log.
+    /// Name of the AI client, for the policy and the audit log.
     pub(crate) name: Option<ClientName>,
-    pub(crate) abilities: Abilities,
+    pub(crate) abilities: InputSupport,
 }
 
-impl Client {
-    /// The way to it during one execution.
-    pub(crate) fn line(&self) -> (Line, Followed) {
-        Line::new(self.name.clone(), self.principal.clone(), self.abilities)
+impl RequestingClient {
+    /// Creates the channel over which one execution can reach this AI client and its user.
+    pub(crate) fn open_channel(&self) -> (ClientChannel, RunFollower) {
+        ClientChannel::new(self.name.clone(), self.principal.clone(), self.abilities)
     }
 }
 
-/// What is remembered of servers that AI clients have directly.
+/// Cached names of the tools of upstream servers with `direct` access.
 #[derive(Debug, Default)]
-pub(crate) struct Direct {
-    /// The names of tools, and of which tools.
-    named: Mutex<Option<(Vec<Arc<Catalogue>>, Arc<Names>)>>,
+pub(crate) struct DirectServers {
+    /// The exposed tool names, with the catalogues from which they were computed.
+    named: Mutex<Option<(Vec<Arc<Catalogue>>, Arc<ExposedNames>)>>,
 }
 
-impl Direct {
-    fn names_of(&self, direct: &[(&ServerName, &str, Arc<Catalogue>)]) -> Arc<Names> {
-        let of: Vec<Arc<Catalogue>> = direct.iter().map(|(.., catalogue)| catalogue.clone()).collect();
+impl DirectServers {
+    fn exposed_names(&self, direct: &[(&ServerName, &str, Arc<Catalogue>)]) -> Arc<ExposedNames> {
+        let catalogues: Vec<Arc<Catalogue>> =
+            direct.iter().map(|(.., catalogue)| catalogue.clone()).collect();
         let same = |known: &[Arc<Catalogue>]| {
-            known.len() == of.len() && known.iter().zip(&of).all(|(one, other)| Arc::ptr_eq(one, other))
+            known.len() == catalogues.len()
+                && known.iter().zip(&catalogues).all(|(one, other)| Arc::ptr_eq(one, other))
         };
         let mut named = self.named.lock();
         if let Some((known, names)) = &*named
@@ -53,17 +55,17 @@ impl Direct {
         {
             return names.clone();
         }
-        let things = direct.iter().flat_map(|(server, prefix, catalogue)| {
+        let targets = direct.iter().flat_map(|(server, prefix, catalogue)| {
             catalogue.tools.iter().map(move |tool| (*server, *prefix, tool.name.as_str()))
         });
-        let names = Arc::new(Names::of(things));
+        let names = Arc::new(ExposedNames::new(targets));
         if !names.refused.is_empty() {
             tracing::warn!(
-                "tools that AI clients do not get, since another has their name: {}; give one of the servers another prefix",
+                "tools that AI clients cannot see, because another tool has the same name: {}; configure another `prefix` for one of the servers",
                 names.refused.join(", ")
             );
         }
-        *named = Some((of, names.clone()));
+        *named = Some((catalogues, names.clone()));
         names
     }
 }

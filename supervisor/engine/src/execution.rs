@@ -1,121 +1,130 @@
-//! One run, from a leased worker to its one final answer.
+//! Executes one run in its worker and returns the one final result.
 //!
-//! [`run`] is the supervisor's half of the conversation: it reads the worker's messages, has the gate answer its
-//! requests, keeps the clock, and ends the worker whatever happens. `state.rs` decides what each event leads to, and
-//! `driver.rs` carries that out.
+//! [`run`] is the supervisor's half of the conversation: it reads the worker's messages, passes its requests to the
+//! gate, enforces the limits, and ends the worker in any case. `state_machine.rs` decides what each event leads to,
+//! `state_machine/deadline_and_interrupt.rs` enforces the deadline, and `driver.rs` does the I/O.
 
 mod answer;
-mod calls;
-mod cpu;
-mod display;
+mod answer_json;
+mod answer_truncation;
+mod call_summary;
+mod cancellation;
+mod captured_output;
+mod cpu_budget;
+mod display_limits;
 mod driver;
-mod ending;
-mod held;
+mod end_reason;
+mod error_report;
 mod limits;
-mod output;
-mod requests;
-mod shown;
-mod state;
+mod session_worker;
+mod state_machine;
 mod status;
-mod stop;
-mod to_json;
-mod told;
+mod worker_requests;
 
 use std::time::{Duration, Instant};
 
 use lockhouse_gate::{CallRecord, Gate, Requester};
 use lockhouse_protocol::Job;
-use lockhouse_upstream::ai_client::Looks;
+use lockhouse_upstream::ai_client::ProgressRequests;
 
-pub use answer::{Answer, InSession, Refusal, Sandbox};
-pub use display::DisplayLimits;
-use driver::{Clocks, Over, Run};
-pub use ending::{Ending, Limit};
-use held::Begun;
-pub use held::{Held, Place};
+pub use answer::{Answer, Refusal, Sandbox, SessionReport};
+pub use answer_json::parse_value;
+pub use answer_truncation::{DisplayOptions, RenderedAnswer, omit_files, render_answer};
+pub use cancellation::{Cancellation, StopHandle};
+pub use display_limits::DisplayLimits;
+use driver::{RunClocks, RunDriver, RunOutcome};
+pub use end_reason::{EndReason, ReachedLimit};
 pub use limits::ExecutionLimits;
-use requests::Requests;
-pub use shown::{Showing, Shown, shown, without_files};
-use state::State;
+use session_worker::RunStart;
+pub use session_worker::{RunWorker, SessionWorker};
+use state_machine::StateMachine;
 pub use status::Status;
-pub use stop::{Cancellation, Stop};
-pub use to_json::parsed;
+use worker_requests::WorkerRequests;
 
-/// What a run amounted to.
+/// The result of a run: how it ended, what it printed, which calls it made, and the resources it used.
 #[derive(Debug)]
-pub struct Ended {
-    pub ending: Ending,
+pub struct RunResult {
+    pub end_reason: EndReason,
     pub stdout: String,
     pub stderr: String,
     pub calls: Vec<CallRecord>,
-    /// Of the calls, those that were under way.
-    pub waiting: usize,
+    /// How many of the calls, the last ones in `calls`, had no reply when the run ended.
+    pub calls_in_flight: usize,
     pub wall: Duration,
     pub cpu: Option<Duration>,
     pub peak_memory_bytes: Option<u64>,
-    /// The worker of a session that can have another run.
-    pub held: Option<Held>,
+    /// The session worker, if the session can have another run.
+    pub session_worker: Option<SessionWorker>,
 }
 
-/// Runs `code` until it ends, the clock does, or `stop` says why it is to end.
+/// Runs `code` until it ends, reaches a limit, or `stop` completes with a cause.
 pub async fn run(
-    mut place: Place,
+    mut run_worker: RunWorker,
     code: String,
-    from: Requester,
+    requester: Requester,
     gate: &Gate,
     limits: &ExecutionLimits,
-    looks: Looks,
+    progress_requests: ProgressRequests,
     stop: impl Future<Output = Cancellation>,
-) -> Ended {
-    let session = matches!(place, Place::Held(_));
-    let job = Job { execution: from.caller.execution, code, servers: from.scope.servers().to_vec(), session };
-    let Begun { conversation, out, cpu } = place.begin(limits.cpu, limits.conversation);
-    let questions = from.caller.questions.clone();
-    let state = State::new(conversation, *limits, session);
-    let mut run = Run::new(state, Requests::new(gate, from), out, limits.conversation.frame_bytes);
+) -> RunResult {
+    let session = matches!(run_worker, RunWorker::Session(_));
+    let job = Job {
+        execution: requester.caller.execution,
+        code,
+        servers: requester.scope.servers().to_vec(),
+        session,
+    };
+    let RunStart { conversation, out, cpu } = run_worker.start_run(limits.cpu, limits.conversation);
+    let questions = requester.caller.questions.clone();
+    let state = StateMachine::new(conversation, *limits, session);
+    let mut run =
+        RunDriver::new(state, WorkerRequests::new(gate, requester), out, limits.conversation.frame_bytes);
     let started = Instant::now();
-    looks.begin();
-    let worker = place.worker_mut();
-    let woken = if session { run.wake(worker) } else { None };
-    let over = match woken.or_else(|| run.begin(job, &worker.process)) {
-        Some(ending) => Over::Ended(ending),
+    progress_requests.mark_started();
+    let worker = run_worker.worker_mut();
+    let end_reason = if session { run.resume(worker) } else { None };
+    let outcome = match end_reason.or_else(|| run.begin(job, &worker.process)) {
+        Some(end_reason) => RunOutcome::Ended(end_reason),
         None => {
-            let wall = questions.clock(limits.wall);
-            let clocks = Clocks { started, wall, cpu, cpu_credit: limits.cpu_credit };
-            run.drive(worker, clocks, stop, looks).await
+            let wall = questions.timer(limits.wall);
+            let clocks = RunClocks { started, wall, cpu, cpu_credit: limits.cpu_credit };
+            run.drive(worker, clocks, stop, progress_requests).await
         }
     };
-    let (ending, death) = match over {
-        Over::Ended(ending) => (ending, None),
-        Over::Exited(death) => (run.exited(place.worker(), death, cpu), death),
+    let (end_reason, death) = match outcome {
+        RunOutcome::Ended(end_reason) => (end_reason, None),
+        RunOutcome::Exited(death) => (run.exited(run_worker.worker(), death, cpu), death),
     };
     let wall = started.elapsed();
-    let Run { state, requests, output, out, frame_bytes, .. } = run;
-    // A client that cancels leaves its questions as a program does that ends: it could ask again and again.
-    if matches!(ending, Ending::Cancelled(why, _) if why != Cancellation::Client) {
+    let RunDriver { state, requests, output, out, frame_bytes, .. } = run;
+    // When an AI client cancels, its pending approvals stay, as they do when a program ends by itself. Withdrawing
+    // them would let the client ask the approver again and again.
+    if matches!(end_reason, EndReason::Cancelled(cause, _) if cause != Cancellation::Client) {
         requests.cancel_approvals();
     }
-    let (calls, waiting) = requests.abandon();
-    // The kernel has told of a process that is gone; of one that is not, it is asked.
-    let process = &place.worker().process;
-    let in_all = death.map(|death| death.cpu).or_else(|| process.cpu_time());
-    let cpu = in_all.map(|in_all| cpu.map_or(in_all, |budget| budget.used(in_all)));
+    let (calls, calls_in_flight) = requests.abandon();
+    // The kernel reported the resource use of an exited process. A live process is queried instead.
+    let process = &run_worker.worker().process;
+    let total_cpu = death.map(|death| death.cpu).or_else(|| process.cpu_time());
+    let cpu = total_cpu.map(|total_cpu| cpu.map_or(total_cpu, |budget| budget.used(total_cpu)));
     let peak_memory_bytes =
         death.map(|death| death.peak_memory_bytes).or_else(|| process.peak_memory_bytes());
-    // A worker that is not held is killed here, as it is dropped: after its answer, whatever it still does.
-    let held = match (place, state.into_resting()) {
-        (Place::Held(held), Some(conversation)) => Some(held.rest(conversation, out, frame_bytes)),
+    // A worker that is not returned to its session is killed by this drop, after its answer is complete.
+    let session_worker = match (run_worker, state.into_idle_conversation()) {
+        (RunWorker::Session(session_worker), Some(conversation)) => {
+            Some(session_worker.pause(conversation, out, frame_bytes))
+        }
         _ => None,
     };
-    Ended {
-        ending,
+    RunResult {
+        end_reason,
         stdout: output.stdout,
         stderr: output.stderr,
         calls,
-        waiting,
+        calls_in_flight,
         wall,
         cpu,
         peak_memory_bytes,
-        held,
+        session_worker,
     }
 }

@@ -1,21 +1,22 @@
-//! One run from its request to its answer.
+//! Runs submitted code and answers the requests of fronts.
 //!
-//! [`supervisor`] wires the parts and answers requests; [`execution`] is one run in one worker; [`sessions`] keeps workers between
-//! runs; [`connect`] serves a front; `direct` is what AI clients have of servers directly; [`control`] is the socket of operators;
-//! [`executions`] lists what runs now; [`quotas`] says how much each client may use.
+//! [`supervisor`] starts all parts and answers requests. [`execution`] carries out one run in one worker. [`sessions`]
+//! keeps workers between runs. [`connect`] connects a front. `direct` resolves the tools, resources and prompts that
+//! AI clients use without code. [`control_socket`] serves operators. [`active_runs`] lists the active runs.
+//! [`client_quotas`] limits each AI client.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
-pub mod control;
+pub mod active_runs;
+mod background_runs;
+pub mod client_quotas;
+pub mod control_socket;
 mod direct;
-mod edge;
 pub mod execution;
-pub mod executions;
-pub mod notify;
-mod questions;
-pub mod quotas;
-mod runs;
+mod front_connection;
+mod pending_questions;
 pub mod sessions;
 pub mod supervisor;
+pub mod systemd_notify;
 
-pub use edge::connect;
+pub use front_connection::connect;

@@ -1,12 +1,12 @@
-//! Sessions: workers that are kept between runs with all that their code has made, each for the one AI client that began it.
+//! Sessions: workers that keep their variables between runs. Each session belongs to one AI client.
 //!
-//! A session has one name of its owner's, one language and one worker, which never serves anything else. Its runs take
-//! turns. One that ends by anything but its owner's word says so to the next run under its name, once: code must not go on
-//! with variables that are gone.
+//! A session has a name, one language and one worker, and its runs execute one after another. When a session ends for
+//! any reason other than a request of its owner, the next run under its name fails once with that reason, because the
+//! code may rely on variables that are lost.
 
-mod name;
-mod state;
-mod turn;
+mod registry;
+mod session_lease;
+mod session_name;
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -17,133 +17,138 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-pub use name::{InvalidSessionName, SessionKey, SessionName};
-use state::State;
-pub use turn::Turn;
+use registry::Registry;
+pub use session_lease::SessionLease;
+pub use session_name::{InvalidSessionName, SessionKey, SessionName};
 
-use crate::execution::Held;
+use crate::execution::SessionWorker;
 
-/// Runs of one session that wait for their turn.
+/// Maximum number of runs that wait for one session.
 const WAITING_MAX: usize = 16;
 
-/// `[sessions]`
+/// Settings of the table `[sessions]`.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionSettings {
-    /// At one time.
+    /// Maximum number of open sessions of all AI clients.
     pub max: usize,
-    /// Of one client, where several come in through one door.
-    pub of_a_client: usize,
-    /// How long one is kept that nobody uses.
-    pub idle: Duration,
-    /// How old one becomes.
-    pub life: Duration,
+    /// Maximum number of open sessions of one AI client.
+    pub per_client: usize,
+    /// How long an unused session is kept.
+    pub idle_timeout: Duration,
+    /// Maximum age of a session.
+    pub max_age: Duration,
 }
 
-/// Why a run has no turn in a session.
+/// Why a run cannot use a session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoTurn {
+pub enum SessionError {
     #[error(
-        "the session {name:?} has ended: {why}. Its variables are gone; run again to begin a new session of this name"
+        "the session {name:?} has ended: {why}. Its variables are lost; run again to start a new session with this name"
     )]
     Ended { name: String, why: String },
     #[error(
-        "the session {name:?} is one of {is}, and a session has one language: use another name for {asked}"
+        "the session {name:?} runs {language}, and a session has one language; use another session name for {requested}"
     )]
-    OtherLanguage { name: String, is: &'static str, asked: &'static str },
-    #[error("{WAITING_MAX} runs wait for the session {0:?} already; wait for their answers first")]
+    WrongLanguage { name: String, language: &'static str, requested: &'static str },
+    #[error("{WAITING_MAX} runs already wait for the session {0:?}; wait for their answers first")]
     Busy(String),
     #[error(
-        "{max} sessions are open, and there can be no more: {open}. Go on in one of them, run without a session, or have one \
-         ended with `lockhouse sessions end NAME`"
+        "{max} sessions are open, the maximum: {open}. Continue in one of them, run without a session, or have one ended with `lockhouse sessions end NAME`"
     )]
     TooMany { max: usize, open: String },
     #[error(
-        "{max} sessions of this client are open, and it can have no more: {open}. Go on in one of them, or run without a session"
+        "this client has {max} open sessions, the maximum: {open}. Continue in one of them, or run without a session"
     )]
-    Share { max: usize, open: String },
+    ClientLimit { max: usize, open: String },
     #[error("the supervisor is shutting down")]
     Closed,
 }
 
-/// A session as people see it.
+/// A session, as listed for an operator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Listed {
-    /// Of this process's sessions, and of no other before or after it. 0 from a process that does not tell it.
+pub struct SessionListing {
+    /// Number of the session, unique within this process. 0 from older versions, which do not send it.
     #[serde(default)]
     pub id: u64,
     pub name: String,
-    /// Whose it is: what was proven, or which connection it is, with what its client calls itself.
+    /// The owner: an authenticated identity or a connection, with the name that the AI client gives itself.
     #[serde(default)]
     pub owner: String,
     pub language: String,
     /// `idle` or `running`.
     pub state: String,
     pub runs: u32,
-    /// Since the last run ended, or the one that is under way began; seconds.
+    /// Seconds since the last run ended, or since the active run started.
     pub unused_s: u64,
     pub age_s: u64,
 }
 
-/// Sessions that are to end.
+/// Selects the sessions to end.
 #[derive(Clone, Copy, Debug)]
-pub enum Which<'a> {
+pub enum SessionSelector<'a> {
     All,
-    /// The one of this name, if it is one alone.
+    /// The session with this name. Ambiguous if several AI clients have one.
     Named(&'a str),
-    /// The one with this [`Listed::id`].
+    /// The session with this [`SessionListing::id`].
     Numbered(u64),
 }
 
-/// All sessions of this process. Copies are the same ones.
+/// All sessions of this process. Clones share one registry.
 #[derive(Clone, Debug)]
 pub struct Sessions(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// Held for one step at a time, and never while somebody waits.
-    state: Mutex<State<Held>>,
-    /// Something is to be looked at earlier than was thought.
+    /// Locked for single operations only, never across an await.
+    state: Mutex<Registry<SessionWorker>>,
+    /// Wakes the expiry task.
     changed: Notify,
 }
 
 impl Sessions {
-    /// None are open. The task that ends those whose time is over runs as long as the process.
+    /// Creates the registry without sessions, and starts the expiry task, which runs as long as the process.
     pub fn new(settings: SessionSettings) -> Self {
-        let shared = Shared { state: Mutex::new(State::new(settings)), changed: Notify::new() };
+        let shared = Shared { state: Mutex::new(Registry::new(settings)), changed: Notify::new() };
         let sessions = Self(Arc::new(shared));
-        tokio::spawn(sessions.clone().end_in_time());
+        tokio::spawn(sessions.clone().run_expiry());
         sessions
     }
 
-    /// Waits for a turn in the session of that name, which is begun if there is none. `owner` says in words whose it is.
-    pub async fn turn(&self, key: &SessionKey, language: Language, owner: &str) -> Result<Turn, NoTurn> {
-        let next = self.living().turn(key, language, owner, Instant::now())?;
-        Turn::next(self, key, next).await
+    /// Acquires the session with this name, and waits while other runs use it. Starts the session if it does not
+    /// exist. `owner` describes its owner for operators.
+    pub async fn acquire(
+        &self,
+        key: &SessionKey,
+        language: Language,
+        owner: &str,
+    ) -> Result<SessionLease, SessionError> {
+        let next = self.live_state().acquire(key, language, owner, Instant::now())?;
+        SessionLease::next(self, key, next).await
     }
 
-    /// Of every owner, in the order in which they began.
-    pub fn list(&self) -> Vec<Listed> {
-        self.living().list(Instant::now())
+    /// Lists the sessions of all owners, ordered by their start.
+    pub fn list(&self) -> Vec<SessionListing> {
+        self.live_state().list(Instant::now())
     }
 
-    /// Ends these; what runs in them is stopped. Gives their names.
+    /// Ends the selected sessions and stops their active runs. Returns the names of the sessions.
     ///
     /// # Errors
-    /// How many sessions have the name, where one is meant.
-    pub fn end(&self, which: Which<'_>, why: &str) -> Result<Vec<String>, usize> {
+    /// The number of sessions with the name, if the selector is ambiguous.
+    pub fn end(&self, which: SessionSelector<'_>, why: &str) -> Result<Vec<String>, usize> {
         self.state().end(which, why)
     }
 
-    /// Ends all of them, for good.
+    /// Ends all sessions and refuses new ones.
     pub fn close(&self) {
         self.state().close();
     }
 
-    /// Ends those that nobody has used for too long, and those that are too old.
-    async fn end_in_time(self) {
+    /// The expiry task: ends sessions that were unused for too long or are too old.
+    async fn run_expiry(self) {
         loop {
             let changed = self.0.changed.notified();
-            let next = self.state().end_the_overdue(Instant::now());
+            let next = self.state().end_expired(Instant::now());
             match next {
                 Some(next) => tokio::select! {
                     () = tokio::time::sleep_until(next) => {}
@@ -154,19 +159,19 @@ impl Sessions {
         }
     }
 
-    /// The next end may come earlier than was thought.
-    fn look_again(&self) {
+    /// Wakes the expiry task, since the next expiry may now be earlier.
+    fn wake_expiry_task(&self) {
         self.0.changed.notify_one();
     }
 
-    /// Without those whose worker somebody killed.
-    fn living(&self) -> MutexGuard<'_, State<Held>> {
+    /// Returns the registry without sessions whose worker was killed.
+    fn live_state(&self) -> MutexGuard<'_, Registry<SessionWorker>> {
         let mut state = self.state();
-        state.end_the_dead(Held::is_alive);
+        state.end_killed(SessionWorker::is_alive);
         state
     }
 
-    fn state(&self) -> MutexGuard<'_, State<Held>> {
+    fn state(&self) -> MutexGuard<'_, Registry<SessionWorker>> {
         self.0.state.lock()
     }
 }

@@ -1,14 +1,14 @@
-//! The parts, wired: configuration in, executions answered, everything ended in order.
+//! The supervisor: starts all parts from the configuration, runs code, and shuts the parts down in order.
 
-mod direct;
+mod direct_calls;
 mod fronts;
 mod gauges;
 mod health;
 mod policy_warnings;
 mod reload;
-mod runs;
+mod run_code;
 mod settings;
-mod unavailable;
+mod unavailable_engine;
 
 use std::sync::{Arc, Weak};
 
@@ -16,61 +16,62 @@ use parking_lot::Mutex;
 
 use lockhouse_audit::{Audit, AuditError};
 use lockhouse_base::language::Language;
-use lockhouse_base::lifecycle::Life;
+use lockhouse_base::lifecycle::Lifecycle;
 use lockhouse_gate::results::Results;
 use lockhouse_gate::skills::Skills;
 use lockhouse_gate::{Approvers, Gate};
-use lockhouse_messages::FrontEnd;
+use lockhouse_messages::FrontEndpoint;
 use lockhouse_policies::Policy;
-use lockhouse_pool::{ControlGroups, Pool, PoolError, Prepared};
+use lockhouse_pool::{ControlGroups, Pool, PoolError, ZygoteInfo};
 use lockhouse_upstream::Upstreams;
 
-use crate::direct::Direct;
-use crate::executions::Executions;
-use crate::quotas::Quotas;
-use crate::runs::Runs;
+use crate::active_runs::ActiveRuns;
+use crate::background_runs::BackgroundRuns;
+use crate::client_quotas::ClientQuotas;
+use crate::direct::DirectServers;
 use crate::sessions::Sessions;
-pub use direct::Landed;
-pub use gauges::set as set_gauges;
+pub use direct_calls::DirectCallOutcome;
+pub use gauges::set_gauges;
 pub use health::Health;
-use reload::InForce;
-pub use runs::CodeRequest;
-pub use settings::{RunSettings, Settings};
-pub use unavailable::{MissingProgram, NoEngine, NotPrepared};
+use reload::ActiveConfiguration;
+pub use run_code::CodeRequest;
+pub use settings::{BackgroundRunSettings, Settings};
+pub use unavailable_engine::{EngineUnavailable, MissingProgram, PrepareError};
 
-/// Bytes of a frame that are not the reply itself.
+/// Bytes of a reply frame that are reserved for everything but the reply itself.
 const FRAME_OVERHEAD: usize = 1024;
 
-/// The running supervisor.
+/// The running supervisor, which owns every part of the engine.
 #[derive(Debug)]
 pub struct Supervisor {
-    /// As it was started. Of what is loaded later, servers and policy alone count.
+    /// The settings at the start of the process. A reload replaces the servers and the policy alone.
     settings: Settings,
-    in_force: Mutex<Arc<InForce>>,
-    retired: Mutex<Vec<Upstreams>>,
+    in_force: Mutex<Arc<ActiveConfiguration>>,
+    retired_upstreams: Mutex<Vec<Upstreams>>,
     results: Arc<Results>,
     approvers: Arc<Approvers>,
     sessions: Sessions,
-    executions: Executions,
-    runs: Runs,
-    direct: Direct,
-    fronts: Mutex<Vec<Weak<dyn FrontEnd>>>,
-    quotas: Quotas,
-    life: Life,
-    python: Result<Pool, NoEngine>,
-    typescript: Result<Pool, NoEngine>,
+    active_runs: ActiveRuns,
+    background_runs: BackgroundRuns,
+    direct: DirectServers,
+    fronts: Mutex<Vec<Weak<dyn FrontEndpoint>>>,
+    quotas: ClientQuotas,
+    lifecycle: Lifecycle,
+    python: Result<Pool, EngineUnavailable>,
+    typescript: Result<Pool, EngineUnavailable>,
 }
 
 impl Supervisor {
-    /// Connects to every server and warms the pools of `languages`. An engine that is missing is told to whoever asks
-    /// for its language; the other one works.
+    /// Connects to every upstream server and starts the worker pools of `languages`.
+    ///
+    /// A language whose engine is missing fails at each request to run it; the other language still works.
     pub fn start(settings: Settings, policy: Policy, languages: &[Language]) -> Result<Self, AuditError> {
         let results = Results::in_memory(settings.results);
-        Self::start_with(settings, policy, languages, results)
+        Self::start_with_results(settings, policy, languages, results)
     }
 
-    /// The same with results that others may read.
-    pub fn start_with(
+    /// Starts the supervisor with a given store for results, which other processes may read.
+    pub fn start_with_results(
         settings: Settings,
         policy: Policy,
         languages: &[Language],
@@ -81,16 +82,16 @@ impl Supervisor {
             tracing::warn!("{refusal}");
         }
         let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
-        audit.keep_out(upstreams.secrets());
+        audit.redact_secrets(upstreams.secrets());
         let skills = settings.skills.enabled.then(|| Arc::new(Skills::new(&settings.skills)));
         let reply_bytes_max = settings.limits.conversation.frame_bytes as usize - FRAME_OVERHEAD;
         let results = Arc::new(results);
         let gate = Gate::new(policy, audit.clone(), upstreams, skills, results.clone(), reply_bytes_max);
-        // Before the first zygote: what is started from here on is started in our part of the hierarchy.
-        let groups = ControlGroups::take();
+        // Control groups come first, since every zygote must start inside the supervisor's own part of the hierarchy.
+        let groups = ControlGroups::acquire();
         let pool = |language: Language| {
             if !languages.contains(&language) {
-                return Err(NoEngine::NotStarted(language));
+                return Err(EngineUnavailable::NotStarted(language));
             }
             let pool = settings.pool(language).inspect_err(|error| {
                 tracing::info!("{} is not available: {error}", language.as_str());
@@ -99,49 +100,50 @@ impl Supervisor {
             Ok(Pool::start(pool.clone(), &groups))
         };
         let (python, typescript) = (pool(Language::Python), pool(Language::Typescript));
-        let in_force = Mutex::new(InForce::new(gate, settings.digest.clone()));
+        let in_force = Mutex::new(ActiveConfiguration::new(gate, settings.digest.clone()));
         let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
         let sessions = Sessions::new(settings.sessions);
-        let (life, retired) = (Life::new(settings.drain), Mutex::default());
-        let quotas = Quotas::new(settings.clients);
-        let runs = Runs::new(settings.runs, results.clone());
+        let (lifecycle, retired_upstreams) = (Lifecycle::new(settings.drain), Mutex::default());
+        let quotas = ClientQuotas::new(settings.clients);
+        let background_runs = BackgroundRuns::new(settings.runs, results.clone());
         Ok(Self {
             settings,
             in_force,
-            retired,
+            retired_upstreams,
             results,
             approvers,
             sessions,
-            executions: Executions::default(),
-            runs,
-            direct: Direct::default(),
+            active_runs: ActiveRuns::default(),
+            background_runs,
+            direct: DirectServers::default(),
             fronts: Mutex::default(),
-            life,
+            lifecycle,
             quotas,
             python,
             typescript,
         })
     }
 
-    /// How a language's zygote sees this host, or why there is none.
-    pub async fn prepared(&self, language: Language) -> Result<Prepared, NotPrepared> {
+    /// Waits until the zygote of a language is ready. Returns what the zygote found on this host.
+    pub async fn wait_until_prepared(&self, language: Language) -> Result<ZygoteInfo, PrepareError> {
         let pool = self.pool(language).map_err(Clone::clone)?;
-        Ok(pool.prepared().await?)
+        Ok(pool.zygote_info().await?)
     }
 
-    /// Ends only when a language's zygote finds that a protection is missing or does not hold: why nothing may be served.
-    pub async fn unprotected(&self) -> Arc<PoolError> {
-        let of = async |language| match self.prepared(language).await {
-            Err(NotPrepared::Pool(error)) if matches!(*error, PoolError::Unprotected { .. }) => error,
+    /// Waits until the zygote of a language reports a required protection that is missing or does not hold. Returns
+    /// that error; Lockhouse must not serve then. Never completes otherwise.
+    pub async fn wait_for_failed_protection(&self) -> Arc<PoolError> {
+        let failed_protection = async |language| match self.wait_until_prepared(language).await {
+            Err(PrepareError::Pool(error)) if matches!(*error, PoolError::Unprotected { .. }) => error,
             _ => std::future::pending().await,
         };
         tokio::select! {
-            reason = of(Language::Python) => reason,
-            reason = of(Language::Typescript) => reason,
+            reason = failed_protection(Language::Python) => reason,
+            reason = failed_protection(Language::Typescript) => reason,
         }
     }
 
-    fn pool(&self, language: Language) -> Result<&Pool, &NoEngine> {
+    fn pool(&self, language: Language) -> Result<&Pool, &EngineUnavailable> {
         match language {
             Language::Python => self.python.as_ref(),
             Language::Typescript => self.typescript.as_ref(),
@@ -152,31 +154,31 @@ impl Supervisor {
         [&self.python, &self.typescript].into_iter().flatten()
     }
 
-    /// Where this process is in its life.
-    pub fn life(&self) -> &Life {
-        &self.life
+    /// Lifecycle of this process: starting, serving, draining, closing.
+    pub fn lifecycle(&self) -> &Lifecycle {
+        &self.lifecycle
     }
 
-    /// Who is asked about calls that the policy leaves to a person.
+    /// The approval queue and its channels, for calls that require approval.
     pub fn approvers(&self) -> &Arc<Approvers> {
         &self.approvers
     }
 
-    /// What was too long to be shown.
+    /// The stored results that were too long for an answer.
     pub fn results(&self) -> &Results {
         &self.results
     }
 
-    /// What runs now.
-    pub fn executions(&self) -> &Executions {
-        &self.executions
+    /// The registry of active runs.
+    pub fn active_runs(&self) -> &ActiveRuns {
+        &self.active_runs
     }
 
-    pub(crate) fn runs(&self) -> &Runs {
-        &self.runs
+    pub(crate) fn background_runs(&self) -> &BackgroundRuns {
+        &self.background_runs
     }
 
-    pub(crate) fn direct(&self) -> &Direct {
+    pub(crate) fn direct(&self) -> &DirectServers {
         &self.direct
     }
 
@@ -189,8 +191,8 @@ impl Supervisor {
     }
 }
 
-/// Code without a record may run, and each of its calls finds out by itself whether it has one.
-fn note(written: Result<(), AuditError>) {
+/// Logs an audit record that could not be written. The run continues: no call is made without a record of its own.
+fn log_audit_error(written: Result<(), AuditError>) {
     if let Err(error) = written {
         tracing::error!("{error}");
     }

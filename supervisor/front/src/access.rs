@@ -1,21 +1,21 @@
-//! How an AI client proves who it is.
+//! Authentication of AI clients.
 //!
-//! A connection over standard input proves nothing and needs no proof: whoever started this process holds its other end. Over
-//! HTTP each request is admitted by itself ([`Access`]), and comes to the front with the [`Principal`](lockhouse_base::principal::Principal)
-//! that it was admitted as.
+//! A stdio connection needs no credentials: the process that started Lockhouse holds its other end. Over HTTP,
+//! [`Authenticator`] authenticates each request and attaches the resulting
+//! [`Principal`](lockhouse_base::principal::Principal) to it.
 
-mod admission;
-mod auth;
-mod failures;
+mod auth_error;
+mod auth_method;
+mod authenticator;
+mod failure_log;
 mod oauth;
-mod peer;
-mod refused;
-mod token;
-mod tokens;
+mod peer_credentials;
+mod token_format;
+mod token_store;
 
-pub use admission::{Access, AccessError, AccessSettings};
-pub use auth::{Auth, Way};
+pub use auth_error::Rejection;
+pub use auth_method::{AuthMethod, AuthMode};
+pub use authenticator::{AuthSettings, AuthSetupError, Authenticator};
 pub use oauth::{KeySource, OauthSettings, UntrustedUrl, algorithm, trusted_url};
-pub use peer::{NamedUser, Peer, Users, UsersError};
-pub use refused::Refused;
-pub use tokens::{Issued, TokenFile, TokenFileError, TokenName};
+pub use peer_credentials::{AllowedUsers, ConfiguredUser, Peer, UserLookupError};
+pub use token_store::{TokenFile, TokenFileError, TokenName, TokenRecord};

@@ -1,17 +1,17 @@
-//! Servers that an AI client has directly: their tools, resources and prompts among its own, as their servers wrote them, on the
-//! same way through the gate as the calls of code.
+//! Upstream servers that are exposed to AI clients directly: their tools, resources and prompts appear in the AI
+//! client's lists unchanged, and each call passes the gate like a call from code.
 
-mod changes;
+mod call;
+mod change_notifications;
 mod errors;
-mod flight;
 mod lists;
-pub(super) mod raw;
+pub(super) mod raw_results;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::{Action, CallOutcome, DirectCall, Exchange, Request, Response, Target};
+use lockhouse_messages::{CallOutcome, DirectAction, DirectCall, DirectTarget, Exchange, Request, Response};
 use lockhouse_protocol::ServerName;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
@@ -22,42 +22,43 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};
 
-pub(super) use changes::Connected;
-use errors::{invalid, protocol_error, told};
-use flight::{Answered, Held, SEVERITIES, follow, is_ours};
-use lists::with_members;
+use call::{CallAnswer, SEVERITIES, SuspendedCalls, follow_call, is_suspended_call};
+pub(super) use change_notifications::ConnectionSubscriptions;
+use errors::{failure_text, invalid_params, protocol_error};
+use lists::prepend_members;
 
-use super::{Front, ask, calls_again, client};
+use super::{McpHandler, client_name, elicitation, supports_input_required};
 
-/// Of a resource that its server calls fresh for no time of its own.
+/// Cache lifetime of a resource whose server names none.
 const READ_TTL_MS: u64 = 0;
 
-/// What the front keeps of servers that AI clients have directly.
+/// State for upstream servers that are exposed directly.
 #[derive(Clone, Default)]
 pub(super) struct Direct {
-    held: Held,
-    pub(super) connected: Connected,
-    /// The least severe lines of logs that the client wants, by number.
-    least: Arc<AtomicU8>,
+    suspended: SuspendedCalls,
+    pub(super) subscriptions: ConnectionSubscriptions,
+    /// Minimum severity of forwarded log messages, as an index into [`SEVERITIES`].
+    log_level: Arc<AtomicU8>,
 }
 
-/// What a client asks of a server.
+/// A request of an AI client to an upstream server.
 struct Call {
-    target: Target,
-    action: Action,
+    target: DirectTarget,
+    action: DirectAction,
     arguments: JsonObject,
     responses: Option<InputResponses>,
     state: Option<String>,
 }
 
 impl Direct {
-    /// The same for another connection.
-    pub(super) fn anew(&self) -> Self {
-        Self { held: self.held.clone(), ..Self::default() }
+    /// Returns the state for another connection: shares the suspended calls, but not the subscriptions or the log
+    /// level.
+    pub(super) fn for_new_connection(&self) -> Self {
+        Self { suspended: self.suspended.clone(), ..Self::default() }
     }
 }
 
-/// What clients are told that there is besides, where they have a server directly.
+/// Declares the MCP capabilities that directly exposed servers add.
 #[expect(deprecated)]
 pub(super) fn add_capabilities(capabilities: &mut ServerCapabilities) {
     let listed = ServerCapabilities::builder()
@@ -76,157 +77,169 @@ pub(super) fn add_capabilities(capabilities: &mut ServerCapabilities) {
     capabilities.extensions = extensions;
 }
 
-impl Front {
-    /// Whether AI clients have any server directly.
+impl McpHandler {
+    /// Returns whether any upstream server is exposed directly.
     pub(super) fn has_direct(&self) -> bool {
         self.engine.settings().has_direct
     }
 
-    /// What a client that asks wants to hear of logs.
-    pub(super) fn set_least(&self, level: &str) {
+    /// Sets the minimum severity of log messages that are forwarded to the AI client.
+    pub(super) fn set_log_level(&self, level: &str) {
         let number = SEVERITIES.iter().position(|severity| *severity == level).unwrap_or_default();
-        self.direct.least.store(u8::try_from(number).unwrap_or_default(), Ordering::Relaxed);
+        self.direct.log_level.store(u8::try_from(number).unwrap_or_default(), Ordering::Relaxed);
     }
 
-    /// Calls a tool by the name that the client has for it; none if there is none of that name.
-    pub(super) async fn call_directly(
+    /// Calls a tool by the name that the AI client knows. Returns `None` if no tool has that name.
+    pub(super) async fn call_direct_tool(
         &self,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<CallToolResponse>, ErrorData> {
         let call = Call {
-            target: Target::Tool(request.name.into_owned()),
-            action: Action::Use,
+            target: DirectTarget::Tool(request.name.into_owned()),
+            action: DirectAction::Use,
             arguments: request.arguments.unwrap_or_default(),
             responses: request.input_responses,
             state: request.request_state,
         };
-        let outcome = match self.answered(call, context).await? {
-            Answered::Asked(asked) => return Ok(Some(asked.into())),
-            Answered::Error(error) | Answered::Landed(Response::Error(error)) => return Err(error),
-            Answered::Landed(Response::NotFound) => return Ok(None),
-            Answered::Landed(Response::Call(_, outcome)) => outcome,
-            Answered::Landed(_) => return Err(broken()),
+        let outcome = match self.begin_or_resume_call(call, context).await? {
+            CallAnswer::InputRequired(required) => return Ok(Some(required.into())),
+            CallAnswer::Error(error) | CallAnswer::Response(Response::Error(error)) => return Err(error),
+            CallAnswer::Response(Response::NotFound) => return Ok(None),
+            CallAnswer::Response(Response::Call(_, outcome)) => outcome,
+            CallAnswer::Response(_) => return Err(internal_error()),
         };
         Ok(Some(match outcome {
             CallOutcome::Result(text) => {
                 let mut result = CallToolResult::success(Vec::new());
-                result.meta = Some(complete(&text, context, false));
+                result.meta = Some(add_result_fields(&text, context, false));
                 result.into()
             }
             CallOutcome::Error(error) => return Err(error),
             CallOutcome::Failure(failure) => {
-                CallToolResult::error(vec![ContentBlock::text(told(&failure))]).into()
+                CallToolResult::error(vec![ContentBlock::text(failure_text(&failure))]).into()
             }
         }))
     }
 
-    pub(super) async fn read_directly(
+    pub(super) async fn read_direct_resource(
         &self,
         request: ReadResourceRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let call = Call {
-            target: Target::Resource(request.uri),
-            action: Action::Use,
+            target: DirectTarget::Resource(request.uri),
+            action: DirectAction::Use,
             arguments: JsonObject::new(),
             responses: request.input_responses,
             state: request.request_state,
         };
-        Ok(match self.passed(call, context, true).await? {
+        Ok(match self.call_direct(call, context, true).await? {
             Ok((_, meta)) => {
                 let mut result = ReadResourceResult::new(Vec::new());
                 result.meta = Some(meta);
                 result.into()
             }
-            Err(asked) => asked.into(),
+            Err(required) => required.into(),
         })
     }
 
-    pub(super) async fn prompt_directly(
+    pub(super) async fn get_direct_prompt(
         &self,
         request: GetPromptRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let call = Call {
-            target: Target::Prompt(request.name),
-            action: Action::Use,
+            target: DirectTarget::Prompt(request.name),
+            action: DirectAction::Use,
             arguments: request.arguments.unwrap_or_default(),
             responses: request.input_responses,
             state: request.request_state,
         };
-        Ok(match self.passed(call, context, false).await? {
+        Ok(match self.call_direct(call, context, false).await? {
             Ok((_, meta)) => {
                 let mut result = GetPromptResult::new(Vec::new());
                 result.meta = Some(meta);
                 result.into()
             }
-            Err(asked) => asked.into(),
+            Err(required) => required.into(),
         })
     }
 
-    pub(super) async fn complete_directly(
+    pub(super) async fn complete_direct(
         &self,
         mut request: CompleteRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         request.meta = None;
         let target = match &request.r#ref {
-            Reference::Prompt(reference) => Target::Prompt(reference.name.clone()),
-            Reference::Resource(reference) => Target::Resource(reference.uri.clone()),
-            _ => return Err(invalid("there is nothing of that kind to complete")),
+            Reference::Prompt(reference) => DirectTarget::Prompt(reference.name.clone()),
+            Reference::Resource(reference) => DirectTarget::Resource(reference.uri.clone()),
+            _ => return Err(invalid_params("only arguments of prompts and resources can be completed")),
         };
-        let action = Action::Complete(Box::new(request));
+        let action = DirectAction::Complete(Box::new(request));
         let call = Call { target, action, arguments: JsonObject::new(), responses: None, state: None };
         let mut result = CompleteResult::default();
-        result.meta = self.passed(call, context, false).await?.ok().map(|(_, meta)| meta);
+        result.meta = self.call_direct(call, context, false).await?.ok().map(|(_, meta)| meta);
         Ok(result)
     }
 
-    /// What is no tool: the server with the metadata of a result that passes as it is, or the question of a call that waits.
-    async fn passed(
+    /// Reads a resource, gets a prompt or completes an argument. Returns the server and the packed result, or the
+    /// question that the AI client must answer first.
+    async fn call_direct(
         &self,
         call: Call,
         context: &RequestContext<RoleServer>,
         is_cached: bool,
     ) -> Result<Result<(ServerName, MetaObject), InputRequiredResult>, ErrorData> {
-        match self.answered(call, context).await? {
-            Answered::Asked(asked) => Ok(Err(asked)),
-            Answered::Error(error) | Answered::Landed(Response::Error(error)) => Err(error),
-            Answered::Landed(Response::Call(server, outcome)) => match outcome {
-                CallOutcome::Result(text) => Ok(Ok((server, complete(&text, context, is_cached)))),
+        match self.begin_or_resume_call(call, context).await? {
+            CallAnswer::InputRequired(required) => Ok(Err(required)),
+            CallAnswer::Error(error) | CallAnswer::Response(Response::Error(error)) => Err(error),
+            CallAnswer::Response(Response::Call(server, outcome)) => match outcome {
+                CallOutcome::Result(text) => Ok(Ok((server, add_result_fields(&text, context, is_cached)))),
                 CallOutcome::Error(error) => Err(error),
                 CallOutcome::Failure(failure) => Err(protocol_error(&failure)),
             },
-            Answered::Landed(_) => Err(broken()),
+            CallAnswer::Response(_) => Err(internal_error()),
         }
     }
 
-    /// Makes a call, or goes on with one that waits for its client.
-    async fn answered(
+    /// Starts a call, or resumes a suspended one with the AI client's answer.
+    async fn begin_or_resume_call(
         &self,
         call: Call,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Answered, ErrorData> {
+    ) -> Result<CallAnswer, ErrorData> {
         let principal = self.principal(context)?;
         let Call { target, action, arguments, responses, state } = call;
         let request = json!([target, arguments]);
         let exchange = match state {
-            Some(state) if is_ours(&state) => {
+            Some(state) if is_suspended_call(&state) => {
                 let responses = responses.unwrap_or_default();
-                self.direct.held.resume(&principal, &state, &request, responses).map_err(invalid)?
+                self.direct
+                    .suspended
+                    .resume(&principal, &state, &request, responses)
+                    .map_err(invalid_params)?
             }
             state => {
-                let (arguments, calls_again) = (Value::Object(arguments).to_string(), calls_again(context));
-                let call = DirectCall { target, action, arguments, calls_again, responses, state };
+                let (arguments, calls_again) =
+                    (Value::Object(arguments).to_string(), supports_input_required(context));
+                let call = DirectCall {
+                    target,
+                    action,
+                    arguments,
+                    supports_input_requests: calls_again,
+                    input_responses: responses,
+                    request_state: state,
+                };
                 self.open_direct(&principal, context, Request::Call(call))
             }
         };
-        let logs = self.wants_logs(context);
-        Ok(follow(exchange, &principal, &self.direct.held, &request, context, logs).await)
+        let logs = self.log_threshold(context);
+        Ok(follow_call(exchange, &principal, &self.direct.suspended, &request, context, logs).await)
     }
 
-    /// Begins an exchange for a client, which may be asked by its servers what they may not ask by code.
+    /// Opens an exchange on behalf of the AI client itself. Unlike code, it may be asked for sampling and roots.
     fn open_direct(
         &self,
         principal: &Principal,
@@ -234,25 +247,28 @@ impl Front {
         request: Request,
     ) -> Exchange {
         let capabilities = context.client_capabilities();
-        let has = |of: fn(&rmcp::model::ClientCapabilities) -> bool| capabilities.as_ref().is_some_and(of);
+        let has = |capability: fn(&rmcp::model::ClientCapabilities) -> bool| {
+            capabilities.as_ref().is_some_and(capability)
+        };
         let (sampling, roots) = (has(|can| can.sampling.is_some()), has(|can| can.roots.is_some()));
-        let mut abilities = ask::abilities(capabilities);
-        (abilities.sampling, abilities.roots) = (sampling, roots && calls_again(context));
-        self.engine.open(principal, client(principal, context), abilities, request)
+        let mut abilities = elicitation::client_abilities(capabilities);
+        (abilities.sampling, abilities.roots) = (sampling, roots && supports_input_required(context));
+        self.engine.open(principal, client_name(principal, context), abilities, request)
     }
 
-    /// In the newest era each request would ask for them; that is deprecated, and none gets any.
-    fn wants_logs(&self, context: &RequestContext<RoleServer>) -> Option<u8> {
-        (!calls_again(context)).then(|| self.direct.least.load(Ordering::Relaxed))
+    /// Returns the minimum severity of log messages to forward. From protocol 2026-07-28 on, log messages are
+    /// deprecated and none are forwarded.
+    fn log_threshold(&self, context: &RequestContext<RoleServer>) -> Option<u8> {
+        (!supports_input_required(context)).then(|| self.direct.log_level.load(Ordering::Relaxed))
     }
 }
 
-fn broken() -> ErrorData {
-    ErrorData::internal_error("the call broke", None)
+fn internal_error() -> ErrorData {
+    ErrorData::internal_error("the call failed inside Lockhouse", None)
 }
 
-/// A result for this client: as it is, but for what its era wants besides.
-fn complete(text: &str, context: &RequestContext<RoleServer>, is_cached: bool) -> MetaObject {
+/// Adds the fields that the AI client's protocol version requires to an upstream server's result, and packs it.
+fn add_result_fields(text: &str, context: &RequestContext<RoleServer>, is_cached: bool) -> MetaObject {
     #[derive(Default, serde::Deserialize)]
     #[serde(rename_all = "camelCase", default)]
     struct Outline {
@@ -260,8 +276,8 @@ fn complete(text: &str, context: &RequestContext<RoleServer>, is_cached: bool) -
         ttl_ms: Option<Value>,
         cache_scope: Option<Value>,
     }
-    if !calls_again(context) {
-        return raw::packed(text);
+    if !supports_input_required(context) {
+        return raw_results::pack(text);
     }
     let outline: Outline = serde_json::from_str(text).unwrap_or_default();
     let mut members = JsonObject::new();
@@ -277,5 +293,5 @@ fn complete(text: &str, context: &RequestContext<RoleServer>, is_cached: bool) -
             members.insert("cacheScope".into(), "private".into());
         }
     }
-    raw::packed(&with_members(text, &members))
+    raw_results::pack(&prepend_members(text, &members))
 }

@@ -1,30 +1,31 @@
-//! AI clients over streamable HTTP, at `/mcp`: on TCP, or on a Unix domain socket.
+//! The HTTP server for AI clients: streamable HTTP at `/mcp`, on TCP or on a Unix domain socket.
 //!
-//! A connection is taken in if there is a place for it ([`accept`]), closed for another one if it has proven nothing ([`limiter`]), and
-//! closed when it does not keep to its times ([`connection`]).
-//! A request passes, in this order: for whom it is meant ([`hosts`]), who it is from ([`admit`]), its body ([`body`]), and whose MCP
-//! session it is of ([`sessions`]). It carries the [`Principal`] that it was admitted as to the front.
+//! A connection is accepted within the limits of [`connection_limiter`], which may close an unauthenticated one to make
+//! room, and is closed when it exceeds the timeouts of [`connection_timeouts`]. A request passes these checks in order:
+//! its host and origin ([`host_check`]), authentication ([`authenticate`]), its body ([`body`]), draining ([`drain`]),
+//! and the owner of its MCP session ([`mcp_sessions`]). It carries the authenticated [`Principal`] to the MCP handler.
 
 mod accept;
-mod address;
 mod body;
+mod body_permits;
 mod connection;
-mod exposure;
-mod health;
-mod hosts;
-mod limiter;
+mod connection_limiter;
+mod connection_timeouts;
+mod drain;
+mod exposure_check;
+mod health_endpoints;
+mod host_check;
+mod jsonrpc_message;
+mod limit_key;
 mod limits;
-mod listening;
-mod message;
-mod origin;
-mod places;
-mod proxies;
-mod rate;
-mod request_heads;
+mod listen_address;
+mod listener;
+mod mcp_sessions;
+mod rate_limiter;
+mod request_head_validator;
 mod request_ids;
-mod sessions;
 mod tls;
-mod watched;
+mod trusted_proxies;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -44,36 +45,36 @@ use rmcp::model::{Extensions, JsonObject};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
-use super::direct::raw::unpack;
-use super::{Door, Front};
-use crate::access::{Access, AccessError, AccessSettings, Peer, Refused};
-use accept::Entrance;
-use body::Bodies;
-use connection::{Admitted, Serving};
-use exposure::ExposureError;
-use hosts::Names;
-use listening::{BindError, InheritError, Listening};
-use message::Arguments;
-use proxies::TrustedProxies;
-use sessions::McpSessions;
+use super::direct::raw_results::unpack_response;
+use super::{ClientTransport, McpHandler};
+use crate::access::{AuthSettings, AuthSetupError, Authenticator, Peer, Rejection};
+use accept::Acceptor;
+use body::BodyReader;
+use connection::{Authenticated, ConnectionServer};
+use connection_timeouts::ConnectionTracker;
+use exposure_check::ExposureError;
+use host_check::HostCheck;
+use jsonrpc_message::CallArguments;
+use listener::{BindError, Listener, SocketActivationError};
+use mcp_sessions::McpSessions;
 use tls::{Tls, TlsError};
-use watched::Watch;
+use trusted_proxies::TrustedProxies;
 
-pub use address::Address;
-pub use health::{FiguresError, Service, serve_figures};
-pub use hosts::{HostName, PageOrigin};
+pub use health_endpoints::{HttpService, MetricsServerError, serve_metrics};
+pub use host_check::{HostName, PageOrigin};
 pub use limits::HttpLimits;
-pub use proxies::TrustedProxy;
+pub use listen_address::ListenAddress;
 pub use tls::TlsFiles;
+pub use trusted_proxies::TrustedProxy;
 
-/// Between looks for MCP sessions that nobody uses any more.
-const SESSIONS_LOOKED_AT_EVERY: Duration = Duration::from_secs(5);
+/// Interval between checks for idle MCP sessions.
+const IDLE_SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// `[http]`
+/// The settings of `[http]`.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
-    pub listen: Vec<Address>,
-    pub access: AccessSettings,
+    pub listen: Vec<ListenAddress>,
+    pub auth: AuthSettings,
     pub hosts: Vec<HostName>,
     pub origins: Vec<PageOrigin>,
     pub behind_proxy: bool,
@@ -82,212 +83,223 @@ pub struct HttpSettings {
     pub limits: HttpLimits,
 }
 
-/// How a request came in.
+/// The properties of the connection on which a request arrived.
 #[derive(Clone, Copy, Debug)]
-struct Via {
-    /// The address of this host that it came to; none for a Unix domain socket.
+struct ConnectionInfo {
+    /// The local address of the connection; `None` for a Unix domain socket.
     local: Option<SocketAddr>,
     is_tls: bool,
 }
 
-/// Why nobody can come in.
+/// Why the HTTP server cannot start.
 #[derive(Debug, thiserror::Error)]
-pub enum NotOpened {
+pub enum HttpStartError {
     #[error(transparent)]
-    Inherited(#[from] InheritError),
+    Inherited(#[from] SocketActivationError),
     #[error(transparent)]
     Exposure(#[from] ExposureError),
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error(transparent)]
-    Access(#[from] AccessError),
-    /// This host does not do it. All else is what is configured, and must not be done or cannot work.
+    Authenticator(#[from] AuthSetupError),
+    /// The host cannot bind the address. Every other error is a fault in the configuration.
     #[error(transparent)]
     Unavailable(#[from] BindError),
 }
 
-/// Sockets that are open, and all that is needed to serve at them.
-pub struct OpenDoor {
+/// An HTTP server whose sockets are open and whose settings are checked.
+pub struct HttpServer {
     settings: HttpSettings,
-    access: Arc<Access>,
-    listening: Vec<Listening>,
-    /// By systemd, which holds them too: whoever is not accepted by this process is by the next one.
-    is_inherited: bool,
+    authenticator: Arc<Authenticator>,
+    listeners: Vec<Listener>,
+    /// Whether systemd opened the sockets. It holds them too, so connections that this process does not accept go to
+    /// the next one.
+    is_socket_activated: bool,
     tls: Option<Arc<Tls>>,
 }
 
-/// Reads the certificate of an open door again.
+/// Reloads the TLS certificate of a running server.
 #[derive(Clone, Debug)]
-pub struct Certificate(Option<Arc<Tls>>);
+pub struct CertificateReloader(Option<Arc<Tls>>);
 
-impl Certificate {
-    /// Connections from now on get what is in the files, or what was in force stays, and the log says why.
+impl CertificateReloader {
+    /// Reads the certificate files again for new connections. If they are invalid, the current certificate stays and an
+    /// error is logged.
     pub fn reload(&self) {
         let Some(tls) = &self.0 else { return };
         match tls.reload() {
-            Ok(()) => tracing::info!("the certificate was read again"),
+            Ok(()) => tracing::info!("the certificate was reloaded"),
             Err(reason) => {
-                tracing::error!("the certificate was not read again, and the one in force stays: {reason}")
+                tracing::error!(
+                    "the certificate was not reloaded, and the current one stays in use: {reason}"
+                )
             }
         }
     }
 }
 
-/// Whether systemd has opened sockets for this process.
-pub fn are_inherited() -> bool {
+/// Returns whether systemd has passed sockets to this process (socket activation).
+pub fn has_inherited_sockets() -> bool {
     let is_us = std::env::var("LISTEN_PID").is_ok_and(|pid| pid == std::process::id().to_string());
     is_us && std::env::var("LISTEN_FDS").is_ok_and(|count| count != "0")
 }
 
-impl OpenDoor {
-    /// Opens the sockets, or takes those that systemd has opened.
+impl HttpServer {
+    /// Opens the configured sockets, or takes over those that systemd passed.
     ///
     /// # Errors
-    /// [`NotOpened`], with what to do.
-    pub async fn open(settings: HttpSettings) -> Result<Self, NotOpened> {
-        let inherited = listening::inherited()?;
-        let is_inherited = !inherited.is_empty();
-        let places: Vec<&Address> = match is_inherited {
-            true => inherited.iter().map(|listening| &listening.address).collect(),
+    /// [`HttpStartError`], which says what to change.
+    pub async fn open(settings: HttpSettings) -> Result<Self, HttpStartError> {
+        let inherited = listener::inherited_listeners()?;
+        let is_socket_activated = !inherited.is_empty();
+        let addresses: Vec<&ListenAddress> = match is_socket_activated {
+            true => inherited.iter().map(|listeners| &listeners.address).collect(),
             false => settings.listen.iter().collect(),
         };
-        for address in places {
-            exposure::check(&settings, address)?;
+        for address in addresses {
+            exposure_check::check_exposure(&settings, address)?;
         }
         let tls = settings.tls.clone().map(Tls::load).transpose()?;
-        let access = Access::new(settings.access.clone())?;
-        let listening = match is_inherited {
+        let authenticator = Authenticator::new(settings.auth.clone())?;
+        let listeners = match is_socket_activated {
             true => {
-                tracing::info!("serving at the sockets that systemd opened, and not at `listen` of [http]");
+                tracing::info!("using the sockets that systemd passed instead of `listen` of [http]");
                 inherited
             }
-            false => listening::bind(&settings.listen).await?,
+            false => listener::bind(&settings.listen).await?,
         };
-        Ok(Self { settings, access, listening, is_inherited, tls: tls.map(Arc::new) })
+        Ok(Self { settings, authenticator, listeners, is_socket_activated, tls: tls.map(Arc::new) })
     }
 
-    /// What a reload reads again.
-    pub fn certificate(&self) -> Certificate {
-        Certificate(self.tls.clone())
+    /// Returns the handle with which a configuration reload reads the certificate again.
+    pub fn certificate(&self) -> CertificateReloader {
+        CertificateReloader(self.tls.clone())
     }
 
-    /// Serves AI clients until `closing`.
-    pub async fn serve(self, service: Service, closing: CancellationToken) {
-        let life = service.life.clone();
+    /// Serves AI clients until `closing` is cancelled.
+    pub async fn serve(self, service: HttpService, closing: CancellationToken) {
+        let lifecycle = service.lifecycle.clone();
         let limits = self.settings.limits;
         let sessions = Arc::new(McpSessions::new(limits));
-        let until = if self.is_inherited { life.draining().clone() } else { closing.clone() };
-        let router = router(service, &self.settings, &self.access, sessions.clone(), closing.clone());
+        let until = if self.is_socket_activated { lifecycle.draining().clone() } else { closing.clone() };
+        let router = router(service, &self.settings, &self.authenticator, sessions.clone(), closing.clone());
         let proxies = TrustedProxies::new(&self.settings.trusted_proxies);
-        let serving = Serving::new(router, limits, proxies, closing.clone());
+        let server = ConnectionServer::new(router, limits, proxies, closing.clone());
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let entrance = Entrance::new(serving, self.tls);
-        for listening in &self.listening {
-            match &listening.address {
-                Address::Tcp(address) => tracing::info!("listening at {scheme}://{address}/mcp"),
-                unix @ Address::Unix(_) => tracing::info!("listening at {unix}"),
+        let acceptor = Acceptor::new(server, self.tls);
+        for listeners in &self.listeners {
+            match &listeners.address {
+                ListenAddress::Tcp(address) => tracing::info!("listening at {scheme}://{address}/mcp"),
+                unix @ ListenAddress::Unix(_) => tracing::info!("listening at {unix}"),
             }
         }
-        life.listens();
-        let accepting = self.listening.into_iter().map(|at| entrance.clone().accept(at, until.clone()));
+        lifecycle.set_listening();
+        let accept_loops = self.listeners.into_iter().map(|at| acceptor.clone().accept(at, until.clone()));
         tokio::select! {
-            _ = futures_util::future::join_all(accepting) => {}
+            _ = futures_util::future::join_all(accept_loops) => {}
             () = end_idle(&sessions) => {}
         }
     }
 }
 
 async fn end_idle(sessions: &McpSessions) {
-    let mut looking = tokio::time::interval(SESSIONS_LOOKED_AT_EVERY);
+    let mut looking = tokio::time::interval(IDLE_SESSION_CHECK_INTERVAL);
     loop {
         looking.tick().await;
         sessions.end_idle().await;
     }
 }
 
-/// How long a client waits for the word that it asks too often, at most: on one connection it can ask no faster.
-const TOO_MANY_ANSWERED_AFTER: Duration = Duration::from_secs(1);
+/// Longest delay of a 429 response. It limits how fast one connection can send requests above its rate.
+const RATE_LIMIT_DELAY_MAX: Duration = Duration::from_secs(1);
 
-/// Answers a request that is not admitted. Whoever asks again at once would have more of this process than all others: a refusal
-/// is cheap only if it is rare.
-async fn refuse(refused: Refused) -> Response {
-    if let Some(wait) = refused.room_after() {
-        tokio::time::sleep(wait.min(TOO_MANY_ANSWERED_AFTER)).await;
+/// Sends the response to a rejected request. A 429 response is delayed, so that clients that retry at once do not take
+/// the CPU time of others.
+async fn reject(rejection: Rejection) -> Response {
+    if let Some(wait) = rejection.retry_after() {
+        tokio::time::sleep(wait.min(RATE_LIMIT_DELAY_MAX)).await;
     }
-    let response = refused.into_response();
+    let response = rejection.into_response();
     match response.status() {
-        StatusCode::UNAUTHORIZED => telemetry::auth_failed(),
-        StatusCode::TOO_MANY_REQUESTS => telemetry::refused("rate"),
+        StatusCode::UNAUTHORIZED => telemetry::count_auth_failure(),
+        StatusCode::TOO_MANY_REQUESTS => telemetry::count_http_refusal("rate"),
         _ => {}
     }
     response
 }
 
-/// Lets a request in as the client that it proves to be from. What is answered in parts ends when that counts no more.
-async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+/// Middleware that authenticates a request and attaches its principal. An event stream ends when the principal's grant
+/// expires or is revoked.
+async fn authenticate(
+    State(authenticator): State<Arc<Authenticator>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (mut head, body) = request.into_parts();
     let peer = head.extensions.get::<Peer>().copied();
-    let principal = match access.admit(&head, peer.as_ref()).await {
+    let principal = match authenticator.authenticate(&head, peer.as_ref()).await {
         Ok(principal) => principal,
-        Err(refused) => {
+        Err(rejection) => {
             let version = head.version;
-            return body::read_on(body, version, refuse(refused).await).await;
+            return body::discard_body(body, version, reject(rejection).await).await;
         }
     };
-    if let Some(watch) = head.extensions.get::<Watch>() {
-        watch.admitted();
+    if let Some(tracker) = head.extensions.get::<ConnectionTracker>() {
+        tracker.set_authenticated();
     }
     head.extensions.insert(principal.clone());
     let mut response = next.run(Request::from_parts(head, body)).await;
-    response.extensions_mut().insert(Admitted);
+    response.extensions_mut().insert(Authenticated);
     let is_stream = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/event-stream");
     if !response.headers().get(CONTENT_TYPE).is_some_and(is_stream) {
         return response;
     }
-    let over = async move { principal.over().await };
-    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(over))))
+    let expiry = async move { principal.expired().await };
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(expiry))))
 }
 
-/// Everything that is served.
+/// Builds the routes and middleware of the server.
 fn router(
-    service: Service,
+    service: HttpService,
     settings: &HttpSettings,
-    access: &Arc<Access>,
+    authenticator: &Arc<Authenticator>,
     sessions: Arc<McpSessions>,
     closing: CancellationToken,
 ) -> Router {
-    let front = Front::new(service.engine.clone(), Door::Http, closing.clone());
+    let handler = McpHandler::new(service.engine.clone(), ClientTransport::Http, closing.clone());
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_json_response(true)
         .with_legacy_session_mode(true)
         .with_max_request_body_bytes(settings.limits.body_bytes)
-        // Checked before, for every path.
+        // `host_check` has checked the host already, on every path.
         .disable_allowed_hosts();
-    let mcp = StreamableHttpService::new(move || Ok(front.anew()), sessions.clone(), config);
-    let names = Names { hosts: settings.hosts.clone(), origins: settings.origins.clone() };
-    let bodies = Arc::new(Bodies::new(settings.limits, access.clone()));
+    let mcp = StreamableHttpService::new(move || Ok(handler.for_new_connection()), sessions.clone(), config);
+    let host_check = HostCheck { hosts: settings.hosts.clone(), origins: settings.origins.clone() };
+    let body_reader = Arc::new(BodyReader::new(settings.limits, authenticator.clone()));
     let admitted = Router::new()
         .route_service("/mcp", mcp)
-        // Inside of everything else: it takes each piece of a body for a whole message.
-        .layer(middleware::map_response(unpack))
-        .layer(middleware::from_fn_with_state(sessions, sessions::bind))
-        .layer(middleware::from_fn_with_state(service.life.clone(), health::drain))
-        .layer(middleware::from_fn_with_state(bodies, body::read))
-        .merge(health::guarded(&service))
-        .layer(middleware::from_fn_with_state(access.clone(), admit));
-    // What is open to strangers is merged here, beside what is for the admitted.
-    let open = access.metadata().merge(health::open(&service));
-    let named = admitted.merge(open).layer(middleware::from_fn_with_state(Arc::new(names), hosts::check));
-    named.layer(middleware::from_fn(health::counted))
+        // The innermost layer, since it needs each body chunk to be a whole message.
+        .layer(middleware::map_response(unpack_response))
+        .layer(middleware::from_fn_with_state(sessions, mcp_sessions::bind_session))
+        .layer(middleware::from_fn_with_state(service.lifecycle.clone(), drain::refuse_while_draining))
+        .layer(middleware::from_fn_with_state(body_reader, body::read_body))
+        .merge(health_endpoints::authenticated_routes(&service))
+        .layer(middleware::from_fn_with_state(authenticator.clone(), authenticate));
+    // Public routes are merged after the authentication layer, which does not apply to them.
+    let open = authenticator.metadata().merge(health_endpoints::public_routes(&service));
+    let checked = admitted
+        .merge(open)
+        .layer(middleware::from_fn_with_state(Arc::new(host_check), host_check::check_host));
+    checked.layer(middleware::from_fn(health_endpoints::count_response))
 }
 
-/// The client that a request was admitted as.
-pub(super) fn principal(extensions: &Extensions) -> Option<Principal> {
+/// Returns the principal that an HTTP request was authenticated as.
+pub(super) fn request_principal(extensions: &Extensions) -> Option<Principal> {
     extensions.get::<http::request::Parts>()?.extensions.get::<Principal>().cloned()
 }
 
-/// The arguments of the `tools/call` that a request is. They do not come through rmcp.
-pub(super) fn arguments(extensions: &Extensions) -> Option<JsonObject> {
-    extensions.get::<http::request::Parts>()?.extensions.get::<Arguments>()?.take()
+/// Takes the arguments of a `tools/call`, which bypass rmcp.
+pub(super) fn tool_call_arguments(extensions: &Extensions) -> Option<JsonObject> {
+    extensions.get::<http::request::Parts>()?.extensions.get::<CallArguments>()?.take()
 }

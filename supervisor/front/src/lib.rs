@@ -1,23 +1,23 @@
-//! What the AI client meets: an MCP server with three tools, which are always the same.
+//! The MCP server for AI clients: serves the tools `run_code`, `search_tools` and `get_result` over stdio and HTTP.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
 pub mod access;
-mod arguments;
-mod ask;
-mod asking;
-mod content;
+mod cancel_on_eof;
+mod content_blocks;
 mod direct;
-mod display;
+mod elicitation;
+mod elicitation_queue;
 pub mod http;
+mod progress_notifications;
 mod runs;
-mod stdin;
 mod stdio;
-mod tools;
+mod tool_arguments;
+mod tool_definitions;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::traces::{self, TraceContext};
-use lockhouse_messages::{EngineClient, List, Request, Response};
+use lockhouse_messages::{EngineClient, ListKind, Request, Response};
 use lockhouse_policies::ClientName;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -35,64 +35,71 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-use arguments::{beginning, read_result_request, search_request};
 use direct::Direct;
-use runs::{Suspended, Tool};
+use runs::{RunTool, SuspendedRequests};
 pub use stdio::{StdioError, serve_stdio};
+use tool_arguments::{read_result_request, search_request, truncate_name};
 
-/// The tool list never changes while we run.
+/// How long an AI client may cache the tool list, in milliseconds. The list never changes while the process runs.
 const TOOLS_TTL_MS: u64 = 3_600_000;
 
-/// Bytes of the tool definitions, as an AI client gets them.
+/// Returns the size in bytes of the tool definitions as JSON, as an AI client receives them.
 pub fn definitions_bytes() -> usize {
-    serde_json::to_string(&tools::all()).map_or(0, |text| text.len())
+    serde_json::to_string(&tool_definitions::all()).map_or(0, |text| text.len())
 }
 
-/// What an AI client talks to: one for each connection over standard input, one for each request or session over HTTP.
+/// Handles the MCP requests of one AI client: one instance for each stdio connection, and over HTTP one for each
+/// request or MCP session.
 #[derive(Clone)]
-struct Front {
+struct McpHandler {
     engine: EngineClient,
-    door: Door,
-    /// Requests whose client is to call again.
-    suspended: Suspended,
-    /// What it keeps of servers that it has directly.
+    transport: ClientTransport,
+    /// Requests that were answered with a question; the AI client repeats each of them with the user's answer.
+    suspended: SuspendedRequests,
+    /// State for upstream servers whose tools are exposed to AI clients directly.
     direct: Direct,
-    /// Cancelled when nothing more is to be served.
+    /// Cancelled when the process stops serving.
     closing: CancellationToken,
 }
 
-/// How the client came in.
+/// The transport over which an AI client is connected.
 #[derive(Clone)]
-enum Door {
-    /// Over a pipe: whatever comes through it is this client's.
-    Pipe(Principal),
-    /// Over HTTP: each request carries the client that it was admitted as.
+enum ClientTransport {
+    /// Standard input and output: every message belongs to this principal.
+    Stdio(Principal),
+    /// HTTP: each request carries the principal that it was authenticated as in its extensions.
     Http,
 }
 
-impl Door {
-    /// Whose a message with these extensions is; none where nobody was admitted.
+impl ClientTransport {
+    /// Returns the principal of a message with these extensions, or `None` if the HTTP request was not authenticated.
     fn principal(&self, extensions: &Extensions) -> Option<Principal> {
         match self {
-            Self::Pipe(principal) => Some(principal.clone()),
-            Self::Http => http::principal(extensions),
+            Self::Stdio(principal) => Some(principal.clone()),
+            Self::Http => http::request_principal(extensions),
         }
     }
 }
 
-impl Front {
-    fn new(engine: EngineClient, door: Door, closing: CancellationToken) -> Self {
-        Self { engine, door, suspended: Suspended::default(), direct: Direct::default(), closing }
+impl McpHandler {
+    fn new(engine: EngineClient, transport: ClientTransport, closing: CancellationToken) -> Self {
+        Self {
+            engine,
+            transport,
+            suspended: SuspendedRequests::default(),
+            direct: Direct::default(),
+            closing,
+        }
     }
 
-    /// Whose request this is. One that nobody admitted is nobody's.
+    /// Returns the principal of a request, or an error if the request was not authenticated.
     fn principal(&self, context: &RequestContext<RoleServer>) -> Result<Principal, ErrorData> {
-        let admitted = self.door.principal(&context.extensions);
-        admitted.ok_or_else(|| ErrorData::internal_error("the request was not admitted", None))
+        let admitted = self.transport.principal(&context.extensions);
+        admitted.ok_or_else(|| ErrorData::internal_error("the request was not authenticated", None))
     }
 }
 
-impl ServerHandler for Front {
+impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities = ServerCapabilities::builder().enable_tools().enable_tasks().build();
         if self.has_direct() {
@@ -100,7 +107,7 @@ impl ServerHandler for Front {
         }
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("lockhouse", env!("CARGO_PKG_VERSION")))
-            .with_instructions(tools::INSTRUCTIONS)
+            .with_instructions(tool_definitions::INSTRUCTIONS)
     }
 
     async fn list_tools(
@@ -109,10 +116,10 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         if self.has_direct() {
-            let meta = Some(self.list(List::Tools, request, &context).await?);
+            let meta = Some(self.list(ListKind::Tools, request, &context).await?);
             return Ok(ListToolsResult { meta, ..ListToolsResult::default() });
         }
-        let tools = self.own_tools();
+        let tools = self.builtin_tools();
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(TOOLS_TTL_MS)
             .with_cache_scope(CacheScope::Public))
@@ -123,9 +130,9 @@ impl ServerHandler for Front {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let span = traces::asked(&request.name, trace_context(&context.meta));
-        let answer = self.called(request, context).instrument(span.clone()).await;
-        record_answer(&span, &answer);
+        let span = traces::tool_call(&request.name, trace_context(&context.meta));
+        let answer = self.dispatch_tool(request, context).instrument(span.clone()).await;
+        record_outcome(&span, &answer);
         answer
     }
 
@@ -134,7 +141,7 @@ impl ServerHandler for Front {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.task_state(&self.principal(&context)?, &request.task_id).await
+        self.get_task_state(&self.principal(&context)?, &request.task_id).await
     }
 
     async fn update_task(
@@ -142,7 +149,7 @@ impl ServerHandler for Front {
         request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.answer_task(&self.principal(&context)?, &request.task_id, request.input_responses).await
+        self.send_task_input(&self.principal(&context)?, &request.task_id, request.input_responses).await
     }
 
     async fn cancel_task(
@@ -150,7 +157,7 @@ impl ServerHandler for Front {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.end_task(&self.principal(&context)?, &request.task_id).await
+        self.cancel_run(&self.principal(&context)?, &request.task_id).await
     }
 
     async fn list_resources(
@@ -158,8 +165,8 @@ impl ServerHandler for Front {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.directly::<ListResourcesRequestMethod>()?;
-        let meta = Some(self.list(List::Resources, request, &context).await?);
+        self.require_direct_servers::<ListResourcesRequestMethod>()?;
+        let meta = Some(self.list(ListKind::Resources, request, &context).await?);
         Ok(ListResourcesResult { meta, ..Default::default() })
     }
 
@@ -168,8 +175,8 @@ impl ServerHandler for Front {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.directly::<ListResourceTemplatesRequestMethod>()?;
-        let meta = Some(self.list(List::ResourceTemplates, request, &context).await?);
+        self.require_direct_servers::<ListResourceTemplatesRequestMethod>()?;
+        let meta = Some(self.list(ListKind::ResourceTemplates, request, &context).await?);
         Ok(ListResourceTemplatesResult { meta, ..Default::default() })
     }
 
@@ -178,8 +185,8 @@ impl ServerHandler for Front {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.directly::<ListPromptsRequestMethod>()?;
-        let meta = Some(self.list(List::Prompts, request, &context).await?);
+        self.require_direct_servers::<ListPromptsRequestMethod>()?;
+        let meta = Some(self.list(ListKind::Prompts, request, &context).await?);
         Ok(ListPromptsResult { meta, ..Default::default() })
     }
 
@@ -188,8 +195,8 @@ impl ServerHandler for Front {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.directly::<ReadResourceRequestMethod>()?;
-        self.read_directly(request, &context).await
+        self.require_direct_servers::<ReadResourceRequestMethod>()?;
+        self.read_direct_resource(request, &context).await
     }
 
     async fn get_prompt(
@@ -197,8 +204,8 @@ impl ServerHandler for Front {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.directly::<GetPromptRequestMethod>()?;
-        self.prompt_directly(request, &context).await
+        self.require_direct_servers::<GetPromptRequestMethod>()?;
+        self.get_direct_prompt(request, &context).await
     }
 
     async fn complete(
@@ -206,8 +213,8 @@ impl ServerHandler for Front {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.directly::<CompleteRequestMethod>()?;
-        self.complete_directly(request, &context).await
+        self.require_direct_servers::<CompleteRequestMethod>()?;
+        self.complete_direct(request, &context).await
     }
 
     #[expect(deprecated)]
@@ -216,12 +223,12 @@ impl ServerHandler for Front {
         request: rmcp::model::SetLevelRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        if calls_again(&context) {
+        if supports_input_required(&context) {
             return Err(ErrorData::method_not_found::<rmcp::model::SetLevelRequestMethod>());
         }
-        self.directly::<rmcp::model::SetLevelRequestMethod>()?;
+        self.require_direct_servers::<rmcp::model::SetLevelRequestMethod>()?;
         let level = serde_json::to_value(request.level).unwrap_or_default();
-        self.set_least(level.as_str().unwrap_or_default());
+        self.set_log_level(level.as_str().unwrap_or_default());
         Ok(())
     }
 
@@ -230,8 +237,8 @@ impl ServerHandler for Front {
         request: rmcp::model::SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.directly::<rmcp::model::SubscribeRequestMethod>()?;
-        self.subscribe_directly(&request.uri, &context, true).await
+        self.require_direct_servers::<rmcp::model::SubscribeRequestMethod>()?;
+        self.set_subscription(&request.uri, &context, true).await
     }
 
     async fn unsubscribe(
@@ -239,8 +246,8 @@ impl ServerHandler for Front {
         request: rmcp::model::UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.directly::<rmcp::model::UnsubscribeRequestMethod>()?;
-        self.subscribe_directly(&request.uri, &context, false).await
+        self.require_direct_servers::<rmcp::model::UnsubscribeRequestMethod>()?;
+        self.set_subscription(&request.uri, &context, false).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -248,59 +255,61 @@ impl ServerHandler for Front {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.accepted(requested)
+        self.accepted_filter(requested)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.tell_changes(context).await
+        self.send_changes(context).await
     }
 }
 
-impl Front {
-    async fn called(
+impl McpHandler {
+    async fn dispatch_tool(
         &self,
         mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let principal = self.principal(&context)?;
-        let in_message = request.arguments.take();
-        let arguments = http::arguments(&context.extensions).or(in_message).unwrap_or_default();
+        let message_arguments = request.arguments.take();
+        let arguments =
+            http::tool_call_arguments(&context.extensions).or(message_arguments).unwrap_or_default();
         let tool = match request.name.as_ref() {
-            "run_code" => Tool::RunCode,
-            "get_result" => Tool::GetResult,
+            "run_code" => RunTool::RunCode,
+            "get_result" => RunTool::GetResult,
             "search_tools" => {
-                let client = client(&principal, &context);
+                let client = client_name(&principal, &context);
                 return Ok(self.search_tools(&principal, &arguments, client).await.into());
             }
             "health" if self.engine.settings().health_tool => {
                 return Ok(self.health(&principal).await.into());
             }
             other => {
-                let other = beginning(other);
-                let told = format!("unknown tool {other:?}: there are run_code, search_tools and get_result");
-                let unknown = || ErrorData::invalid_params(told, None);
+                let other = truncate_name(other);
+                let message =
+                    format!("unknown tool {other:?}: the tools are run_code, search_tools and get_result");
+                let unknown = || ErrorData::invalid_params(message, None);
                 request.arguments = Some(arguments);
-                return self.call_directly(request, &context).await?.ok_or_else(unknown);
+                return self.call_direct_tool(request, &context).await?.ok_or_else(unknown);
             }
         };
         if let Some(state) = request.request_state {
-            let said = (state.as_str(), request.input_responses.unwrap_or_default());
-            return Ok(self.resume(&principal, tool, &arguments, said, &context).await);
+            let input = (state.as_str(), request.input_responses.unwrap_or_default());
+            return Ok(self.resume_request(&principal, tool, &arguments, input, &context).await);
         }
         Ok(match tool {
-            Tool::RunCode => self.run_code(&principal, &arguments, &context).await,
-            Tool::GetResult => match self.outcome(&principal, &arguments, &context).await {
+            RunTool::RunCode => self.run_code(&principal, &arguments, &context).await,
+            RunTool::GetResult => match self.get_run_result(&principal, &arguments, &context).await {
                 Some(response) => response,
                 None => self.get_result(&principal, &arguments).await.into(),
             },
         })
     }
 
-    /// Our own tools, which are always the same.
-    fn own_tools(&self) -> Vec<rmcp::model::Tool> {
-        let mut tools = tools::all();
+    /// Returns Lockhouse's own tools, including `health` if the configuration enables it.
+    fn builtin_tools(&self) -> Vec<rmcp::model::Tool> {
+        let mut tools = tool_definitions::all();
         if self.engine.settings().health_tool {
-            tools.push(tools::health());
+            tools.push(tool_definitions::health());
         }
         tools
     }
@@ -309,14 +318,15 @@ impl Front {
         result_of_json(self.engine.ask(principal, None, Request::Health).await)
     }
 
-    /// What exists only where AI clients have a server directly.
-    fn directly<M: ConstString>(&self) -> Result<(), ErrorData> {
+    /// Returns "method not found" unless the configuration exposes an upstream server to AI clients directly.
+    fn require_direct_servers<M: ConstString>(&self) -> Result<(), ErrorData> {
         if self.has_direct() { Ok(()) } else { Err(ErrorData::method_not_found::<M>()) }
     }
 
-    /// The same for another connection.
-    fn anew(&self) -> Self {
-        Self { direct: self.direct.anew(), ..self.clone() }
+    /// Returns a handler for another connection. It shares the suspended requests, but not the connection's
+    /// subscriptions.
+    fn for_new_connection(&self) -> Self {
+        Self { direct: self.direct.for_new_connection(), ..self.clone() }
     }
 
     async fn search_tools(
@@ -327,44 +337,45 @@ impl Front {
     ) -> CallToolResult {
         match search_request(arguments) {
             Ok(search) => result_of_json(self.engine.ask(principal, client, Request::Search(search)).await),
-            Err(wrong) => invalid(&wrong.to_string()),
+            Err(wrong) => invalid_request(&wrong.to_string()),
         }
     }
 
     async fn get_result(&self, principal: &Principal, arguments: &JsonObject) -> CallToolResult {
         match read_result_request(arguments) {
             Ok(request) => result_of_json(self.engine.ask(principal, None, request).await),
-            Err(wrong) => invalid(&wrong.to_string()),
+            Err(wrong) => invalid_request(&wrong.to_string()),
         }
     }
 }
 
-/// The result of a tool that answers with a JSON value.
+/// Converts an engine response that is a JSON value to a tool result.
 fn result_of_json(response: Response) -> CallToolResult {
     match response {
         Response::Json(value) => CallToolResult::structured(value),
-        Response::Invalid(message) => invalid(&message),
-        _ => invalid("the request broke"),
+        Response::Invalid(message) => invalid_request(&message),
+        _ => invalid_request("the request failed inside Lockhouse"),
     }
 }
 
-/// Under which name the policy and the audit log know the client.
-fn client(principal: &Principal, context: &RequestContext<RoleServer>) -> Option<ClientName> {
+/// Returns the name under which the policy and the audit log know the AI client.
+fn client_name(principal: &Principal, context: &RequestContext<RoleServer>) -> Option<ClientName> {
     principal.client(context.client_info().map(|info| info.name).as_deref())
 }
 
-/// Whether the client is of the era in which a server asks by its answer.
-fn calls_again(context: &RequestContext<RoleServer>) -> bool {
+/// Returns whether the AI client speaks protocol 2026-07-28 or newer, in which a server asks the user by answering a
+/// request with `input_required`.
+fn supports_input_required(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
-fn invalid(message: &str) -> CallToolResult {
+fn invalid_request(message: &str) -> CallToolResult {
     CallToolResult::structured_error(json!({
         "status": "error", "error": {"type": "InvalidRequest", "message": message},
     }))
 }
 
-/// What a client says of its trace.
+/// Reads the W3C trace context (`traceparent`, `tracestate`) from a request's `_meta`.
 fn trace_context(meta: &RequestMetaObject) -> TraceContext {
     TraceContext {
         parent: meta.get_traceparent().map(str::to_owned),
@@ -372,12 +383,12 @@ fn trace_context(meta: &RequestMetaObject) -> TraceContext {
     }
 }
 
-fn record_answer(span: &Span, answer: &Result<CallToolResponse, ErrorData>) {
+fn record_outcome(span: &Span, answer: &Result<CallToolResponse, ErrorData>) {
     match answer {
         Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => {
-            traces::fail(span, "tool_error");
+            traces::record_error(span, "tool_error");
         }
         Ok(_) => {}
-        Err(error) => traces::answered_with_error(span, error.code.0),
+        Err(error) => traces::record_rpc_error(span, error.code.0),
     }
 }

@@ -1,47 +1,49 @@
-//! Requests about runs of code: each follows its run to the answer, for as long as a client can be expected to wait. Then the run
-//! goes on in the engine without a request, and any later request of the same client follows it again by its handle.
+//! MCP requests that start or follow runs. A request waits for its run for a limited time. A longer run continues in
+//! the engine without the request, and later requests of the same client find it by its handle.
 
-mod follow;
-mod running;
-mod suspended;
+mod run_follower;
+mod running_status;
+mod suspended_requests;
 mod tasks;
 
-use lockhouse_messages::{EndedRun, Event, Exchange, Input, Response, RunView, Step};
+use lockhouse_messages::{Event, Exchange, ExchangeStep, FinishedRun, Input, Response, RunView};
 use rmcp::model::CallToolResult;
 
-pub(super) use follow::Tool;
-pub(super) use suspended::{Suspended, new_handle};
+pub(super) use run_follower::RunTool;
+pub(super) use suspended_requests::{SuspendedRequests, new_handle};
 
-use super::{content, invalid};
+use super::{content_blocks, invalid_request};
 
-/// What a run is doing; its response if it ended meanwhile.
-async fn view(exchange: &mut Exchange) -> Result<RunView, Response> {
+/// Asks the engine for a run's state. Returns the run's response if it has ended meanwhile.
+async fn run_view(exchange: &mut Exchange) -> Result<RunView, Response> {
     exchange.send(Input::View);
     loop {
         match exchange.next().await {
-            Step::Event(Event::View(view)) => return Ok(view),
-            Step::Event(_) => {}
-            Step::Over(response) => return Err(response),
+            ExchangeStep::Event(Event::View(view)) => return Ok(view),
+            ExchangeStep::Event(_) => {}
+            ExchangeStep::Finished(response) => return Err(response),
         }
     }
 }
 
-/// The answer of a run, as MCP has it.
-fn result(response: Response) -> CallToolResult {
+/// Converts the engine's response to a tool result.
+fn response_to_result(response: Response) -> CallToolResult {
     match response {
-        Response::Run(ended) => ended_result(*ended),
-        Response::Invalid(message) => invalid(&message),
-        _ => invalid("the execution broke"),
+        Response::Run(ended) => ended_run_result(*ended),
+        Response::Invalid(message) => invalid_request(&message),
+        _ => invalid_request("the execution failed inside Lockhouse"),
     }
 }
 
-fn ended_result(ended: EndedRun) -> CallToolResult {
-    let EndedRun { execution, is_error, json, files, .. } = ended;
+fn ended_run_result(ended: FinishedRun) -> CallToolResult {
+    let FinishedRun { execution, is_error, json, files, .. } = ended;
     let mut result = match is_error {
         false => CallToolResult::structured(json),
         true => CallToolResult::structured_error(json),
     };
     let blocks = files.into_iter().enumerate();
-    result.content.extend(blocks.map(|(index, file)| content::block(execution, index + 1, file)));
+    result
+        .content
+        .extend(blocks.map(|(index, file)| content_blocks::content_block(execution, index + 1, file)));
     result
 }

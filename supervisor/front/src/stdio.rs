@@ -1,4 +1,4 @@
-//! One AI client over standard input and output.
+//! Serves one AI client over standard input and output.
 
 use lockhouse_base::principal::Principal;
 use lockhouse_messages::EngineClient;
@@ -9,14 +9,15 @@ use thiserror::Error;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-use super::direct::raw::Unpacking;
-use super::stdin::ClosingReader;
-use super::{Door, Front};
+use super::cancel_on_eof::CancelOnEof;
+use super::direct::raw_results::UnpackingWriter;
+use super::{ClientTransport, McpHandler};
 
-/// One line of JSON from the AI client, bytes. Far above the limit for code, so that what is too long gets an answer.
+/// Longest message from the AI client, in bytes. It exceeds the limit for code, so that code that is too long gets an
+/// error.
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Why the AI client is served no more.
+/// Why serving over stdio ended.
 #[derive(Debug, Error)]
 pub enum StdioError {
     #[error("the connection to the AI client failed: {0}")]
@@ -25,16 +26,16 @@ pub enum StdioError {
     Broken(#[from] JoinError),
 }
 
-/// Serves one AI client over standard input and output, until it closes or `closing`.
+/// Serves one AI client over standard input and output, until the client closes the pipe or `closing` is cancelled.
 pub async fn serve_stdio(engine: EngineClient, closing: CancellationToken) -> Result<(), StdioError> {
     let (input, output) = rmcp::transport::stdio_pipes();
-    let input = ClosingReader::new(input, closing.clone());
-    let transport =
-        AsyncRwTransport::new_server(input, Unpacking::new(output)).with_max_line_length(LINE_BYTES_MAX);
-    let door = Door::Pipe(Principal::of_connection());
-    let front = Front::new(engine, door, closing.clone());
+    let input = CancelOnEof::new(input, closing.clone());
+    let transport = AsyncRwTransport::new_server(input, UnpackingWriter::new(output))
+        .with_max_line_length(LINE_BYTES_MAX);
+    let client = ClientTransport::Stdio(Principal::for_new_connection());
+    let handler = McpHandler::new(engine, client, closing.clone());
     let running = tokio::select! {
-        running = front.serve(transport) => running,
+        running = handler.serve(transport) => running,
         () = closing.cancelled() => return Ok(()),
     };
     match running {
@@ -42,7 +43,7 @@ pub async fn serve_stdio(engine: EngineClient, closing: CancellationToken) -> Re
             ended = running.waiting() => Ok(ended.map(drop)?),
             () = closing.cancelled() => Ok(()),
         },
-        // It left before it said anything.
+        // The AI client closed the pipe before `initialize`.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(Box::new(error).into()),
     }

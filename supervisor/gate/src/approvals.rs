@@ -1,29 +1,30 @@
-//! Calls that the policy leaves to a person: who is asked, and what they have approved before.
+//! Approval of calls by a person, for calls that the policy marks `ask`.
 //!
-//! One execution has one [`Approvals`]. Its calls gather for a moment ([`batch`]), become one prompt ([`prompt`]), and are
-//! put to the person behind the AI client ([`form`]) or to whoever watches the [`desk`]. An answer counts for exactly the
-//! calls of its prompt. The model is never asked, and nothing that it can write reaches an answer.
+//! Each execution has one [`ExecutionApprovals`]. It groups calls that arrive close together ([`batch`]), renders one
+//! prompt for each group ([`prompt`]), and sends the prompt to the user of the AI client ([`elicitation_form`]) or to
+//! the watchers of the [`approval_queue`]. An answer applies only to the calls of its prompt. The model is never
+//! asked, and nothing it writes can become an answer.
 
-mod always;
+mod approval_queue;
+mod approval_request;
+mod approver_protocol;
 mod approvers;
-mod arguments;
+mod argument_display;
+mod argument_lines;
+mod argument_order;
 mod batch;
-mod candidate;
-mod desk;
-mod facts;
-mod form;
+mod call_summary;
+mod elicitation_form;
 mod grants;
-mod members;
-mod messages;
-mod order;
 mod outcome;
-mod permit;
+mod policy_change;
+mod policy_edit;
 mod policy_file;
 mod prompt;
-mod refusals;
-mod room;
-mod rows;
-mod visible;
+mod prompt_limits;
+mod refusal_backoff;
+mod schema_members;
+mod untrusted_text;
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
@@ -40,35 +41,36 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-pub use approvers::{ApprovalSettings, Approvers, Through};
-pub use desk::{Seat, Watcher};
-pub use messages::{Ask, Decision, FromPerson, FromSupervisor, PersonsAnswer};
+pub use approval_queue::{Watcher, WatcherKind};
+pub use approver_protocol::{ApprovalQuestion, ApproverAnswer, Decision, FromApprover, FromSupervisor};
+pub use approvers::{ApprovalSettings, ApproverKind, Approvers};
 pub use policy_file::PolicyFile;
 
-use batch::{Batches, Waiting};
-use candidate::Candidate;
+use approval_request::ApprovalRequest;
+use argument_order::ArgumentOrder;
+use batch::{ApprovalBatcher, QueuedRequest};
 use grants::Grants;
-use order::Order;
 use outcome::Refusal;
 
 use super::failures::failure;
 
-/// Calls of one execution that can wait at one time: as many as may be configured to be under way.
+/// Upper bound of calls of one execution that wait for approval; equals the largest number of parallel calls that can
+/// be configured.
 const WAITING_MAX: usize = 1_024;
 
-/// Characters of a URI or a name where it is told what a run waits for.
+/// Characters of a tool name or URI in the label of a pending question; longer names are truncated.
 const ABOUT_CHARS_MAX: usize = 100;
 
-/// How far a person's answer reaches, and how a call came to be approved, for the record.
+/// Scope of an approval: which calls one answer approves. Recorded with each approved call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Approval {
-    /// The calls that were shown, alone.
+    /// Only the calls shown in the prompt.
     #[default]
     Once,
-    /// Every call of these tools in this execution.
+    /// All further calls of the same tools in this execution.
     Execution,
-    /// Written into the policy.
+    /// All future calls: the policy file is changed to allow them.
     Always,
 }
 
@@ -82,39 +84,39 @@ impl Approval {
     }
 }
 
-/// Why a call was not approved.
+/// The refusal of a call that requires approval.
 #[derive(Debug)]
-pub(super) struct Unapproved {
+pub(super) struct NotApproved {
     pub(super) failure: Failure,
-    /// Whether that is for want of anybody to ask.
-    pub(super) nobody: bool,
+    /// Whether the call was refused because no approver was available.
+    pub(super) no_approver: bool,
 }
 
-/// Whom one execution's calls are put to, and what they have approved so far.
+/// Requests approvals for the calls of one execution and remembers the approvals already granted.
 #[derive(Debug)]
-pub struct Approvals {
-    of: Arc<Execution>,
-    /// To the task that asks. It is there once there was something to ask.
-    queue: OnceLock<mpsc::Sender<Waiting>>,
-    /// Calls that wait for a person.
+pub struct ExecutionApprovals {
+    context: Arc<ExecutionContext>,
+    /// Sender to the execution's [`ApprovalBatcher`] task; started by the first call that requires approval.
+    queue: OnceLock<mpsc::Sender<QueuedRequest>>,
+    /// Calls that currently wait for an answer.
     waiting: Mutex<BTreeSet<CallId>>,
 }
 
-/// What all prompts of one execution have in common.
+/// Data shared by all prompts of one execution.
 #[derive(Debug)]
-struct Execution {
+struct ExecutionContext {
     caller: Caller,
     owner: Owner,
-    /// For the lines that are shown.
+    /// The submitted code; prompts quote lines of it.
     code: Arc<str>,
     audit: Arc<Audit>,
     approvers: Arc<Approvers>,
     grants: Mutex<Grants>,
-    /// Whether somebody else than the program and its client ended it.
+    /// Whether the execution was ended by someone other than the program and its AI client, such as an operator.
     is_cancelled: AtomicBool,
 }
 
-impl Execution {
+impl ExecutionContext {
     fn id(&self) -> ExecutionId {
         self.caller.execution
     }
@@ -124,7 +126,7 @@ impl Execution {
     }
 }
 
-impl Approvals {
+impl ExecutionApprovals {
     pub fn new(
         caller: Caller,
         owner: Owner,
@@ -133,73 +135,72 @@ impl Approvals {
         audit: Arc<Audit>,
     ) -> Self {
         let (grants, is_cancelled) = (Mutex::default(), AtomicBool::new(false));
-        let of = Execution { caller, owner, code, audit, approvers, grants, is_cancelled };
-        Self { of: Arc::new(of), queue: OnceLock::new(), waiting: Mutex::default() }
+        let context = ExecutionContext { caller, owner, code, audit, approvers, grants, is_cancelled };
+        Self { context: Arc::new(context), queue: OnceLock::new(), waiting: Mutex::default() }
     }
 
-    /// Asks the person, unless they have answered for calls like this one, and waits for what they say. The execution's
-    /// clock stands still meanwhile.
+    /// Returns the approved call, from an earlier approval that covers it or by asking a person and waiting for the
+    /// answer. The execution's deadline is suspended while the question is pending.
     pub(super) async fn ask(
         &self,
         (call, id): (CallId, Uuid),
         pending: PendingCall,
         line: Option<u32>,
         tool: Option<&Tool>,
-    ) -> Result<(PermittedCall, Approval), Unapproved> {
+    ) -> Result<(PermittedCall, Approval), NotApproved> {
         let (server, item) = (pending.server().clone(), pending.item().clone());
-        let refused = |refusal: Refusal| Unapproved {
-            failure: failure(FailureCode::ApprovalDeclined, refusal.in_words(&server, &item)),
-            nobody: matches!(refusal, Refusal::Nobody(_)),
+        let refused = |refusal: Refusal| NotApproved {
+            failure: failure(FailureCode::ApprovalDeclined, refusal.message(&server, &item)),
+            no_approver: matches!(refusal, Refusal::NoApprover(_)),
         };
-        let claims = tool.map(Tool::claims).unwrap_or_default();
-        let order = Order::of(&pending, tool);
-        let candidate = Candidate::new((self.of.id(), call, id), pending, line, claims, order);
-        let granted = self.of.grants().find(&candidate.pending);
-        if let Some(how) = granted {
-            return candidate.approved().map(|permitted| (permitted, how)).map_err(refused);
+        let claims = tool.map(Tool::hints).unwrap_or_default();
+        let order = ArgumentOrder::for_call(&pending, tool);
+        let request = ApprovalRequest::new((self.context.id(), call, id), pending, line, claims, order);
+        let granted = self.context.grants().approval_for(&request.pending);
+        if let Some(scope) = granted {
+            return request.into_permitted().map(|permitted| (permitted, scope)).map_err(refused);
         }
         let named: String = printable(item.as_str()).chars().take(ABOUT_CHARS_MAX).collect();
-        let _open = self.of.caller.questions.open(format!("approval of {server}.{named}"));
-        let _waits = Waits::new(&self.waiting, call);
+        let _pending_question = self.context.caller.questions.open(format!("approval of {server}.{named}"));
+        let _waiting = WaitingCallGuard::new(&self.waiting, call);
         let (verdict, decided) = oneshot::channel();
         let queue = self.queue.get_or_init(|| {
-            let (queue, asked) = mpsc::channel(WAITING_MAX);
-            tokio::spawn(Batches::new(self.of.clone()).run(asked));
+            let (queue, incoming) = mpsc::channel(WAITING_MAX);
+            tokio::spawn(ApprovalBatcher::new(self.context.clone()).run(incoming));
             queue
         });
-        if queue.send(Waiting { candidate, verdict }).await.is_err() {
+        if queue.send(QueuedRequest { request, verdict }).await.is_err() {
             return Err(refused(Refusal::Broken));
         }
         decided.await.unwrap_or(Err(Refusal::Broken)).map_err(refused)
     }
 
-    /// Somebody else than the program and its client ends the execution: neither is to blame for questions that nobody
-    /// answers any more. To be
-    /// said before its calls are dropped.
+    /// Records that the execution was ended by someone other than the program and its AI client, so that its
+    /// unanswered questions do not count as refusals. Must be called before the execution's calls are dropped.
     pub fn cancel(&self) {
-        self.of.is_cancelled.store(true, Ordering::Release);
+        self.context.is_cancelled.store(true, Ordering::Release);
     }
 
-    /// Whether a call waits for a person, and so has not gone out.
-    pub(super) fn is_waiting(&self, call: CallId) -> bool {
+    /// Whether a call still waits for approval, and therefore has not been sent.
+    pub(super) fn is_awaiting_approval(&self, call: CallId) -> bool {
         self.waiting.lock().contains(&call)
     }
 }
 
-/// A call's place among those that wait.
-struct Waits<'a> {
+/// Removes a call from the set of waiting calls when dropped.
+struct WaitingCallGuard<'a> {
     all: &'a Mutex<BTreeSet<CallId>>,
     call: CallId,
 }
 
-impl<'a> Waits<'a> {
+impl<'a> WaitingCallGuard<'a> {
     fn new(all: &'a Mutex<BTreeSet<CallId>>, call: CallId) -> Self {
         all.lock().insert(call);
         Self { all, call }
     }
 }
 
-impl Drop for Waits<'_> {
+impl Drop for WaitingCallGuard<'_> {
     fn drop(&mut self) {
         self.all.lock().remove(&self.call);
     }

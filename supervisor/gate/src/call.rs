@@ -1,7 +1,8 @@
-//! The way of every call: checked, decided, admitted, its turn, recorded, sent.
+//! The steps of every call: check, decide, admit, wait for the server, record, send.
 //!
-//! The steps are in this order so that nothing is told of what is not permitted, nobody is asked about what cannot be sent,
-//! and nothing is counted, recorded or sent that is refused. [`states`] has a type for each, so that none can be left out.
+//! Their order guarantees that a denied caller learns nothing about the target, that nobody is asked about a call
+//! that cannot be sent, and that refused calls are neither counted nor recorded as sent. [`states`] has a type for
+//! each step, so that none can be skipped.
 
 mod attempt;
 mod check;
@@ -13,119 +14,126 @@ mod states;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::telemetry;
-use lockhouse_catalog::Lesson;
-use lockhouse_policies::Item;
+use lockhouse_catalog::ShapeObservation;
+use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply};
 
-use super::arguments::Given;
-use super::asked::{Asked, CallRecord, Made};
-use super::failures::about;
-use super::skills::is_skills;
+use super::argument_names::RawArguments;
+use super::failures::with_names;
+use super::skills::is_skills_server;
+use super::tool_request::{CallRecord, Dispatch, ToolRequest};
 use super::{Gate, Requester};
-use attempt::Attempt;
-use states::{CheckedCall, NotSent, OutgoingCall};
+use attempt::CallAttempt;
+use states::{CheckedCall, EarlyEnd, OutgoingCall};
 
 pub(super) use record::RecordedCall;
 
 impl Gate {
-    /// Makes a call, and records what became of it.
+    /// Makes a call and records its outcome.
     pub(super) async fn call(
         &self,
-        from: &Requester,
+        requester: &Requester,
         call: CallId,
-        asked: &Asked,
-        given: Given,
+        request: &ToolRequest,
+        arguments: RawArguments,
     ) -> (Reply, CallRecord) {
         let started = Instant::now();
-        let lesson = from.caller.wire.is_none().then(|| self.lesson(asked, &given)).flatten();
-        let reply = match self.try_call(from, call, asked, given).await {
-            // Who has the server directly reads its own words.
-            Err(failure) if from.caller.wire.is_none() => {
-                Err(self.explained(from, call, asked, failure).await)
+        let observation =
+            requester.caller.direct.is_none().then(|| self.observe_shape(request, &arguments)).flatten();
+        let reply = match self.try_call(requester, call, request, arguments).await {
+            // AI clients with direct access get the server's own error text.
+            Err(failure) if requester.caller.direct.is_none() => {
+                Err(self.with_suggestion(requester, call, request, failure).await)
             }
             reply => reply,
         };
-        let outcome = outcome(asked, &reply);
+        let outcome = outcome_name(request, &reply);
         let (took, bytes) = (started.elapsed(), reply.as_ref().map_or(0, Vec::len));
-        let known = self.upstreams.get(&asked.server).is_some() || is_skills(&asked.server);
-        telemetry::called(known.then_some(asked.server.as_str()), outcome);
-        // What was decided against has its record already.
+        let known = self.upstreams.get(&request.server).is_some() || is_skills_server(&request.server);
+        telemetry::count_call(known.then_some(request.server.as_str()), outcome);
+        // Denied calls have an audit record already.
         if !matches!(outcome, "denied" | "approval_declined" | "rate_limited") {
-            self.record_outcome(from, call, asked, outcome, took, bytes);
+            self.record_outcome(requester, call, request, outcome, took, bytes);
         }
-        if let (Some(lesson), Ok(json)) = (lesson, &reply) {
-            lesson.learn(json);
+        if let (Some(observation), Ok(json)) = (observation, &reply) {
+            observation.record(json);
         }
-        (reply, CallRecord::new(asked, outcome, took, bytes))
+        (reply, CallRecord::new(request, outcome, took, bytes))
     }
 
-    /// A call whose execution ended before its answer came. Whether one that was sent took effect is not known; one that was not
-    /// sent has changed nothing.
-    pub fn abandoned(&self, from: &Requester, call: CallId, asked: &Asked, took: Duration) -> CallRecord {
-        // What waits for a person was not made.
-        if from.approvals.is_waiting(call) {
-            return CallRecord::new(asked, FailureCode::ApprovalDeclined.as_str(), took, 0);
+    /// Records a call whose execution ended before the reply arrived. If the call was sent, its effect is unknown; if
+    /// not, it had none.
+    pub fn record_abandoned(
+        &self,
+        requester: &Requester,
+        call: CallId,
+        request: &ToolRequest,
+        took: Duration,
+    ) -> CallRecord {
+        // A call that waits for approval has not been sent.
+        if requester.approvals.is_awaiting_approval(call) {
+            return CallRecord::new(request, FailureCode::ApprovalDeclined.as_str(), took, 0);
         }
-        let outcome = if asked.made().is_some() { "unknown" } else { "not_sent" };
-        self.record_outcome(from, call, asked, outcome, took, 0);
-        CallRecord::new(asked, outcome, took, 0)
+        let outcome = if request.dispatch().is_some() { "unknown" } else { "not_sent" };
+        self.record_outcome(requester, call, request, outcome, took, 0);
+        CallRecord::new(request, outcome, took, 0)
     }
 
-    /// Makes a call. What becomes of it is for the caller to record.
+    /// Makes a call. The caller records the outcome.
     pub(super) async fn try_call(
         &self,
-        from: &Requester,
+        requester: &Requester,
         call: CallId,
-        asked: &Asked,
-        given: Given,
+        request: &ToolRequest,
+        arguments: RawArguments,
     ) -> Reply {
-        let named = |failure: Failure| about(failure, &asked.server, &asked.item);
-        let outgoing = match prepare(Attempt::new(self, from, call, asked), given).await {
+        let named = |failure: Failure| with_names(failure, &request.server, &request.item);
+        let outgoing = match prepare(CallAttempt::new(self, requester, call, request), arguments).await {
             Ok(outgoing) => outgoing,
-            Err(NotSent::Answered(reply)) => return Ok(reply),
-            Err(NotSent::Failed(failure)) => return Err(named(failure)),
+            Err(EarlyEnd::Answered(reply)) => return Ok(reply),
+            Err(EarlyEnd::Failed(failure)) => return Err(named(failure)),
         };
-        // A failure of the server has its names already.
+        // Failures from the upstream connection name the server and tool already.
         let sent = outgoing.send().await?;
         sent.into_reply().map_err(named)
     }
 
-    /// Whether to learn from the result of this call what the tool answers.
-    fn lesson(&self, asked: &Asked, given: &Given) -> Option<Lesson> {
-        let Item::Tool(tool) = &asked.item else { return None };
-        let connection = self.upstreams.get(&asked.server)?;
-        connection.shapes.lesson(connection.known()?.tool(tool)?, &given.arguments)
+    /// Starts an observation of the tool's result shape, if the tool declares none.
+    fn observe_shape(&self, request: &ToolRequest, arguments: &RawArguments) -> Option<ShapeObservation> {
+        let CallTarget::Tool(tool) = &request.item else { return None };
+        let connection = self.upstreams.get(&request.server)?;
+        connection.shapes.observe(connection.known_catalogue()?.tool(tool)?, &arguments.arguments)
     }
 
     fn record_outcome(
         &self,
-        from: &Requester,
+        requester: &Requester,
         call: CallId,
-        asked: &Asked,
+        request: &ToolRequest,
         outcome: &str,
         took: Duration,
         bytes: usize,
     ) {
-        if let Err(error) = self.audit.outcome(asked.subject(from, call), outcome, took, bytes) {
+        if let Err(error) = self.audit.outcome(request.subject(requester, call), outcome, took, bytes) {
             tracing::error!("{error}");
         }
     }
 }
 
-/// All that comes before a call goes out.
-async fn prepare(attempt: Attempt<'_>, given: Given) -> Result<OutgoingCall<'_>, NotSent> {
-    let checked = CheckedCall::new(attempt, given).await?;
+/// Runs all steps before a call is sent.
+async fn prepare(attempt: CallAttempt<'_>, arguments: RawArguments) -> Result<OutgoingCall<'_>, EarlyEnd> {
+    let checked = CheckedCall::new(attempt, arguments).await?;
     let decided = checked.decide().await?;
     let admitted = decided.admit()?;
-    let ready = admitted.wait_for_turn().await?;
+    let ready = admitted.wait_for_server_slot().await?;
     Ok(ready.record()?)
 }
 
-/// As the log and the answer name it.
-fn outcome(asked: &Asked, reply: &Reply) -> &'static str {
+/// Returns the outcome as the audit log and the run's answer name it.
+fn outcome_name(request: &ToolRequest, reply: &Reply) -> &'static str {
     match reply {
         Err(failure) => failure.code.as_str(),
-        Ok(_) if asked.made() == Some(Made::Draft) => "draft",
+        Ok(_) if request.dispatch() == Some(Dispatch::Draft) => "draft",
         Ok(_) => "ok",
     }
 }

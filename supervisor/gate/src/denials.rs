@@ -1,38 +1,48 @@
-//! Why something may not be used or known of, and the record of that.
+//! Reasons for denials, and their audit records.
 
-use lockhouse_audit::Subject;
+use lockhouse_audit::CallSubject;
 use lockhouse_base::telemetry;
 use lockhouse_catalog::{Tool, ToolChange};
-use lockhouse_policies::{ClientName, Denial, Effect, Item, OnChange, Place};
+use lockhouse_policies::{CallTarget, ClientName, Denial, Effect, OnChange, SourceLocation};
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 
 use super::failures::failure;
 use super::{Gate, Requester};
 
 impl Gate {
-    pub(super) fn note_denial(
+    pub(super) fn record_denial(
         &self,
-        subject: Subject<'_>,
+        subject: CallSubject<'_>,
         decision: Effect,
         reason: &str,
-        rule: Option<&Place>,
+        rule: Option<&SourceLocation>,
     ) {
         if decision == Effect::Deny {
-            telemetry::decided("deny");
+            telemetry::count_decision("deny");
         }
         if let Err(error) = self.audit.denial(subject, decision, reason, rule) {
             tracing::error!("{error}");
         }
     }
 
-    /// What is asked for and lies outside of what the execution was started with.
-    pub(super) fn left_out(&self, from: &Requester, server: &ServerName, item: &Item) -> Option<Failure> {
-        from.scope.left_out().filter(|_| !from.scope.has(server, item))
+    /// Returns the failure for an item outside of the execution's scope.
+    pub(super) fn out_of_scope_failure(
+        &self,
+        requester: &Requester,
+        server: &ServerName,
+        item: &CallTarget,
+    ) -> Option<Failure> {
+        requester.scope.out_of_scope_failure().filter(|_| !requester.scope.contains(server, item))
     }
 
-    /// Why a permitted tool may not be used or known of, if no person has accepted it as it is and that matters.
-    pub(super) fn withheld(&self, from: &Requester, server: &ServerName, tool: &Tool) -> Option<String> {
-        let on_change = self.on_change(server, from.client());
+    /// Returns why a permitted tool is withheld: its definition is new or changed and nobody has accepted it.
+    pub(super) fn unaccepted_tool_reason(
+        &self,
+        requester: &Requester,
+        server: &ServerName,
+        tool: &Tool,
+    ) -> Option<String> {
+        let on_change = self.on_change(server, requester.client());
         if on_change == OnChange::Warn {
             return None;
         }
@@ -45,21 +55,21 @@ impl Gate {
         };
         let (tool, on_change) = (&tool.name, on_change.as_str());
         Some(format!(
-            "{server}/{tool} {differs}, and on_change is \"{on_change}\" for this server; a person looks at it with \
+            "{server}/{tool} {differs}, and on_change is \"{on_change}\" for this server; review it with \
              `lockhouse server diff {server}`, which prints the `lockhouse server accept` command that accepts it"
         ))
     }
 
-    /// What becomes of a server's tools that no person has accepted as they are: what the policy says, or else the server's
+    /// Returns what happens to tools with unaccepted definitions: the policy's `on_change`, or else the server's
     /// configuration.
     pub(super) fn on_change(&self, server: &ServerName, client: Option<&ClientName>) -> OnChange {
         let configured = || self.upstreams.get(server).map(|connection| connection.on_change);
-        self.policy.now().on_change(server, client).or_else(configured).unwrap_or_default()
+        self.policy.current().on_change(server, client).or_else(configured).unwrap_or_default()
     }
 }
 
-/// The policy's denial, with what to do about it.
-pub(super) fn denied(denial: &Denial) -> Failure {
+/// Returns the failure for a denial, with a hint what to do.
+pub(super) fn denial_failure(denial: &Denial) -> Failure {
     let hint = if denial.hint.is_empty() { String::new() } else { format!("; {}", denial.hint) };
     failure(FailureCode::Denied, format!("{denial}{hint}"))
 }

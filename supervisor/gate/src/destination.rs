@@ -1,130 +1,146 @@
-//! Where a call goes: to an upstream server, or to the one that Lockhouse is itself, `skills`.
+//! The destination of a call: an upstream server, or the built-in server `skills`.
 //!
-//! Both are on the way of every call. What sets them apart is here.
+//! All calls take the same steps; the differences between the two destinations are in this file.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use lockhouse_catalog::Catalogue;
-use lockhouse_policies::{Item, SKILLS};
+use lockhouse_policies::{CallTarget, SKILLS};
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
-use lockhouse_upstream::{Caller, Connection, Offer, Slot};
+use lockhouse_upstream::{CallSlot, Caller, ConnectedServer, Connection};
 use serde_json::{Map, Value};
 
 use super::call::RecordedCall;
-use super::failures::{failure, invalid};
+use super::failures::{failure, invalid_arguments};
 use super::skill_requests::save;
 use super::{Gate, Requester};
-use crate::skills::{Skill, Skills, is_skills};
+use crate::skills::{Skill, Skills, is_skills_server};
 
-/// What `skills` offers, as an upstream server would say it.
-const SAVE: &str = r#"{"name": "save", "description": "Keeps code under a name, for later programs to import.",
+/// Definition of the tool `skills.save`, as an upstream server would list it.
+const SAVE_TOOL: &str = r#"{"name": "save", "description": "Keeps code under a name, for later programs to import.",
 "inputSchema": {"type": "object", "additionalProperties": false, "required": ["name", "description", "code", "language"],
 "properties": {"name": {"type": "string"}, "description": {"type": "string"}, "code": {"type": "string"},
 "language": {"enum": ["python", "typescript"]}, "tags": {"type": "array", "items": {"type": "string"}}, "tests": {"type": "string"}}},
 "annotations": {"readOnlyHint": false, "destructiveHint": false}}"#;
 
-static OFFERED: LazyLock<Arc<Catalogue>> = LazyLock::new(|| Arc::new(Catalogue::of([SAVE].into_iter()).0));
+static SKILLS_CATALOGUE: LazyLock<Arc<Catalogue>> =
+    LazyLock::new(|| Arc::new(Catalogue::from_definitions([SAVE_TOOL].into_iter()).0));
 
-/// Where a call goes.
+/// The destination of a call.
 #[derive(Clone)]
 pub(super) enum Destination<'g> {
     Upstream(&'g Connection),
     Skills(Arc<Skills>),
 }
 
-/// What a destination offers when it is asked.
-pub(super) enum Offered<'g> {
-    Upstream(&'g Connection, Arc<Offer>),
+/// A destination with its current tool definitions.
+pub(super) enum DestinationOffer<'g> {
+    Upstream(&'g Connection, Arc<ConnectedServer>),
     Skills(Arc<Skills>),
 }
 
-/// A destination whose turn it is to be called.
-pub(super) enum Ready<'g> {
-    Upstream { connection: &'g Connection, offer: Arc<Offer>, slot: Slot },
+/// A destination with a reserved slot of its concurrency limit.
+pub(super) enum ReservedDestination<'g> {
+    Upstream { connection: &'g Connection, offer: Arc<ConnectedServer>, slot: CallSlot },
     Skills(Arc<Skills>),
 }
 
 impl Gate {
-    /// Where a call to that server goes.
+    /// Returns the destination for a server name.
     pub(super) fn destination(
         &self,
-        from: &Requester,
+        requester: &Requester,
         server: &ServerName,
     ) -> Result<Destination<'_>, Failure> {
-        if is_skills(server) {
-            return self.skills(from).map(Destination::Skills);
+        if is_skills_server(server) {
+            return self.skills(requester).map(Destination::Skills);
         }
-        self.connection(from, server).map(Destination::Upstream)
+        self.connection(requester, server).map(Destination::Upstream)
     }
 
-    /// To a server that the execution may know of, or of which it is told that it was left out.
-    pub(super) fn connection(&self, from: &Requester, server: &ServerName) -> Result<&Connection, Failure> {
-        let known = self.upstreams.get(server).filter(|_| from.scope.may_know_of(server));
+    /// Returns the connection of a server, if the execution may know that the server exists.
+    pub(super) fn connection(
+        &self,
+        requester: &Requester,
+        server: &ServerName,
+    ) -> Result<&Connection, Failure> {
+        let known = self.upstreams.get(server).filter(|_| requester.scope.knows(server));
         known.ok_or_else(|| {
-            let names: Vec<&str> = from.scope.servers().iter().take(50).map(ServerName::as_str).collect();
-            let told = if names.is_empty() {
+            let names: Vec<&str> =
+                requester.scope.servers().iter().take(50).map(ServerName::as_str).collect();
+            let suggestion = if names.is_empty() {
                 "none is configured".into()
             } else {
                 format!("there are: {}", names.join(", "))
             };
-            failure(FailureCode::UnknownTool, format!("there is no server {server}; {told}"))
+            failure(FailureCode::UnknownTool, format!("there is no server {server}; {suggestion}"))
         })
     }
 }
 
 impl<'g> Destination<'g> {
-    /// The tools as they were last known, without waiting.
-    pub(super) fn known(&self) -> Option<Arc<Catalogue>> {
+    /// Returns the last known tools, without waiting.
+    pub(super) fn cached_catalogue(&self) -> Option<Arc<Catalogue>> {
         match self {
-            Self::Upstream(connection) => connection.known(),
-            Self::Skills(_) => Some(OFFERED.clone()),
+            Self::Upstream(connection) => connection.known_catalogue(),
+            Self::Skills(_) => Some(SKILLS_CATALOGUE.clone()),
         }
     }
 
-    pub(super) async fn offer(&self) -> Result<Offered<'g>, Failure> {
-        match self {
-            Self::Upstream(connection) => Ok(Offered::Upstream(connection, connection.offer().await?)),
-            Self::Skills(skills) => Ok(Offered::Skills(skills.clone())),
-        }
-    }
-
-    /// Waits for its turn. From then on a server is not stopped for idleness; before, it may have been.
-    pub(super) async fn turn(&self) -> Result<Ready<'g>, Failure> {
+    pub(super) async fn fetch_offer(&self) -> Result<DestinationOffer<'g>, Failure> {
         match self {
             Self::Upstream(connection) => {
-                let slot = connection.slot().await?;
-                Ok(Ready::Upstream { connection, offer: connection.offer().await?, slot })
+                Ok(DestinationOffer::Upstream(connection, connection.connected_server().await?))
             }
-            Self::Skills(skills) => Ok(Ready::Skills(skills.clone())),
+            Self::Skills(skills) => Ok(DestinationOffer::Skills(skills.clone())),
+        }
+    }
+
+    /// Waits for a slot of the concurrency limit. A server with a reserved slot is not stopped for idleness.
+    pub(super) async fn reserve(&self) -> Result<ReservedDestination<'g>, Failure> {
+        match self {
+            Self::Upstream(connection) => {
+                let slot = connection.call_slot().await?;
+                Ok(ReservedDestination::Upstream {
+                    connection,
+                    offer: connection.connected_server().await?,
+                    slot,
+                })
+            }
+            Self::Skills(skills) => Ok(ReservedDestination::Skills(skills.clone())),
         }
     }
 }
 
-impl Offered<'_> {
+impl DestinationOffer<'_> {
     pub(super) fn catalogue(&self) -> &Catalogue {
         match self {
             Self::Upstream(_, offer) => &offer.catalogue,
-            Self::Skills(_) => &OFFERED,
+            Self::Skills(_) => &SKILLS_CATALOGUE,
         }
     }
 
-    /// Whether it has such things at all, and can do what is asked of it.
-    pub(super) fn offers(&self, item: &Item, arguments: &Map<String, Value>) -> Result<(), Failure> {
+    /// Checks that the destination supports this kind of item and accepts the arguments.
+    pub(super) fn check_supported(
+        &self,
+        item: &CallTarget,
+        arguments: &Map<String, Value>,
+    ) -> Result<(), Failure> {
         match self {
-            Self::Upstream(connection, offer) => connection.offers(offer, item),
-            Self::Skills(_) if matches!(item, Item::Tool(_)) => Skill::proposed(arguments)
+            Self::Upstream(connection, offer) => connection.check_offered(offer, item),
+            Self::Skills(_) if matches!(item, CallTarget::Tool(_)) => Skill::from_arguments(arguments)
                 .map(drop)
-                .map_err(|wrong| invalid(format!("the skill is not saved: {wrong}"))),
-            Self::Skills(_) => Err(failure(
-                FailureCode::UnknownTool,
-                format!("{SKILLS} is no server of resources or prompts"),
-            )),
+                .map_err(|wrong| invalid_arguments(format!("the skill is not saved: {wrong}"))),
+            Self::Skills(_) => {
+                Err(failure(FailureCode::UnknownTool, format!("{SKILLS} has no resources and no prompts")))
+            }
         }
     }
 
-    /// Where it goes when there is nobody to ask: a draft of a skill does nothing until a person approves it.
-    pub(super) fn drafts(&self) -> Option<&Arc<Skills>> {
+    /// Returns where a call is stored when no approver is available: skills become drafts, which have no effect until
+    /// approved.
+    pub(super) fn draft_store(&self) -> Option<&Arc<Skills>> {
         match self {
             Self::Upstream(..) => None,
             Self::Skills(skills) => Some(skills),
@@ -132,15 +148,15 @@ impl Offered<'_> {
     }
 }
 
-impl Ready<'_> {
+impl ReservedDestination<'_> {
     pub(super) fn catalogue(&self) -> &Catalogue {
         match self {
             Self::Upstream { offer, .. } => &offer.catalogue,
-            Self::Skills(_) => &OFFERED,
+            Self::Skills(_) => &SKILLS_CATALOGUE,
         }
     }
 
-    /// Makes a call whose record is in the log.
+    /// Sends a recorded call.
     pub(super) async fn call(
         self,
         call: RecordedCall,

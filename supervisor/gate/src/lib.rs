@@ -1,34 +1,35 @@
-//! The one way from a worker's request to an upstream server, and the one caller of the policy's decision.
+//! The gate: every request of a worker or AI client to an upstream server passes through it. Only this crate calls
+//! the policy's `decide`.
 //!
-//! [`requests`] has what workers ask for, [`direct`] what AI clients ask for themselves. What goes to a server takes the way of
-//! [`call`]; questions about servers and tools are answered in [`lookups`].
+//! [`worker_requests`] handles requests of workers, [`direct_calls`] those of AI clients. Calls to servers go through
+//! the steps in [`call`]; questions about servers and tools are answered in [`tool_discovery`].
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
 mod approvals;
-mod arguments;
-mod asked;
-mod briefs;
-mod call;
+mod argument_names;
 #[cfg(test)]
-mod cost;
+mod audit_cost;
+mod call;
 mod denials;
 mod destination;
-mod direct;
+mod direct_calls;
+mod effective_policy;
 mod failures;
-mod force;
 mod limits;
-mod links;
-mod listed;
-mod lookups;
+mod listing_filter;
 mod requester;
-mod requests;
 pub mod results;
 mod schema;
 mod scope;
-mod search;
 mod skill_requests;
 pub mod skills;
+mod symlinks;
+mod tool_discovery;
+mod tool_list_cache;
+mod tool_request;
+mod tool_search;
+mod worker_requests;
 
 use std::sync::Arc;
 
@@ -38,39 +39,40 @@ use lockhouse_policies::Policy;
 use lockhouse_upstream::Upstreams;
 
 pub use approvals::{
-    Approval, ApprovalSettings, Approvals, Approvers, Ask, Decision as PersonsDecision, FromPerson,
-    FromSupervisor, PersonsAnswer, PolicyFile, Seat, Through, Watcher,
+    Approval, ApprovalQuestion, ApprovalSettings, ApproverAnswer, ApproverKind, Approvers,
+    Decision as ApproverDecision, ExecutionApprovals, FromApprover, FromSupervisor, PolicyFile, Watcher,
+    WatcherKind,
 };
-pub use asked::{Asked, CallRecord};
-pub use direct::Entries;
+pub use direct_calls::Entries;
 pub use limits::Usage;
-pub use links::followed;
-pub use lookups::{in_a_word, standing};
 pub use requester::Requester;
-pub use scope::{Scope, ScopeError, no_grant};
-pub use search::Search;
+pub use scope::{Scope, ScopeError, grant_error};
+pub use symlinks::resolve_paths;
+pub use tool_discovery::{effect_label, unconditional_effect};
+pub use tool_request::{CallRecord, ToolRequest};
+pub use tool_search::Search;
 
-use briefs::Briefs;
-use force::Force;
+use effective_policy::EffectivePolicy;
 use limits::Limiter;
 use results::Results;
-use schema::Schemas;
+use schema::SchemaCache;
 use skills::Skills;
+use tool_list_cache::ToolListCache;
 
-/// Policy, audit log and upstream servers, together.
+/// Combines the policy, the audit log and the upstream servers.
 #[derive(Debug)]
 pub struct Gate {
-    policy: Force,
+    policy: EffectivePolicy,
     audit: Arc<Audit>,
     upstreams: Upstreams,
-    /// None where they are turned off.
+    /// `None` if skills are turned off.
     skills: Option<Arc<Skills>>,
     limiter: Limiter,
-    schemas: Arc<Schemas>,
+    schemas: Arc<SchemaCache>,
     results: Arc<Results>,
-    /// Bytes that a reply may have.
+    /// Upper bound of a reply, in bytes.
     reply_bytes_max: usize,
-    briefs: Briefs,
+    tool_lists: ToolListCache,
 }
 
 impl Gate {
@@ -82,7 +84,7 @@ impl Gate {
         results: Arc<Results>,
         reply_bytes_max: usize,
     ) -> Self {
-        let (policy, limiter, schemas) = (Force::of(policy), Limiter::default(), Arc::default());
+        let (policy, limiter, schemas) = (EffectivePolicy::new(policy), Limiter::default(), Arc::default());
         Self {
             policy,
             audit,
@@ -92,15 +94,15 @@ impl Gate {
             schemas,
             results,
             reply_bytes_max,
-            briefs: Briefs::default(),
+            tool_lists: ToolListCache::default(),
         }
     }
 
-    /// The same for another policy and other servers, with the same log and what is counted already. From now on the new
-    /// policy is heard here too, besides our own.
-    pub fn succeeded_by(&self, policy: Policy, upstreams: Upstreams) -> Self {
+    /// Returns a gate for a new policy and new servers, with the same audit log and counters. The new policy also
+    /// restricts executions that still use the old gate.
+    pub fn with_policy_and_servers(&self, policy: Policy, upstreams: Upstreams) -> Self {
         Self {
-            policy: self.policy.succeeded_by(policy),
+            policy: self.policy.replace_with(policy),
             audit: self.audit.clone(),
             upstreams,
             skills: self.skills.clone(),
@@ -108,7 +110,7 @@ impl Gate {
             schemas: self.schemas.clone(),
             results: self.results.clone(),
             reply_bytes_max: self.reply_bytes_max,
-            briefs: Briefs::default(),
+            tool_lists: ToolListCache::default(),
         }
     }
 
@@ -116,25 +118,25 @@ impl Gate {
         self.audit.clone()
     }
 
-    /// The hash of the policy that came into force with this; none without a policy.
+    /// Digest of the policy files that this gate was created with; `None` without a policy.
     pub fn policy_digest(&self) -> Option<&str> {
         self.policy.digest()
     }
 
-    /// The policy that is in force.
+    /// Returns the effective policy.
     pub fn policy(&self) -> Arc<Policy> {
-        self.policy.now()
+        self.policy.current()
     }
 
     pub fn upstreams(&self) -> &Upstreams {
         &self.upstreams
     }
 
-    /// What a client may know of, whatever the policy permits besides.
-    pub fn granted(&self, principal: &Principal) -> Scope {
-        let all = Scope::all(self.servers());
+    /// Returns the servers and tools that an AI client may know of, before the policy is applied.
+    pub fn scope_for(&self, principal: &Principal) -> Scope {
+        let all = Scope::all(self.code_servers());
         match principal.only() {
-            Some(only) => all.granted(only),
+            Some(only) => all.restricted_to_grant(only),
             None => all,
         }
     }

@@ -1,7 +1,7 @@
-//! How often and how much: what the policy's limits leave of a permitted call.
+//! Enforces the policy's limits: call rates, and quotas for each execution.
 //!
-//! Rates are counted over all executions and outlive a change of the policy; the rest is counted for each execution. A call
-//! is never made to wait: what is too much is refused, with when there is room again.
+//! Rates are counted across executions and survive policy changes; quotas are counted for each execution. Calls never
+//! wait for a limit: a call above it is refused with the time after which to retry.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,49 +12,50 @@ use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
-use lockhouse_policies::{Limits, PermittedCall, Place, Rate, ScopedLimits};
+use lockhouse_policies::{Limits, PermittedCall, Rate, ScopedLimits, SourceLocation};
 use lockhouse_protocol::{Failure, FailureCode, ServerName, ToolName};
 use serde_json::{Map, Value};
 
 use super::failures::failure;
-use super::schema::Turn;
+use super::schema::BlockingSlot;
 
-/// Rates that are counted. A policy has no more of them than lines; above that, those of policies long gone are dropped.
+/// Rate counters kept in memory. A policy has fewer than this; when full, all counters are dropped, which removes
+/// those of replaced policies.
 const RATES_MAX: usize = 20_000;
 
-/// What one execution has used so far.
+/// What one execution has used of its quotas.
 #[derive(Debug, Default)]
 pub struct Usage {
-    /// By scope.
-    used: Mutex<BTreeMap<String, Used>>,
-    /// At checks that take long.
-    pub(super) turn: Turn,
-    /// Denied tools whose description was asked for, each of which is in the log once.
-    looked_at: Mutex<BTreeSet<(ServerName, ToolName)>>,
+    /// Usage by the scope of the limit.
+    used: Mutex<BTreeMap<String, ScopeUsage>>,
+    /// Permit for slow checks in the background.
+    pub(super) slow_check_slot: BlockingSlot,
+    /// Denied tools whose description was requested; each is recorded once.
+    denied_lookups: Mutex<BTreeSet<(ServerName, ToolName)>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Used {
+struct ScopeUsage {
     calls: u32,
     argument_bytes: u64,
     result_bytes: u64,
 }
 
-/// A rate as it is counted: calls that share a scope and its rate share the count.
-type Counted = (String, NonZeroU32, Duration, NonZeroU32);
+/// Identifies a rate counter: the scope of the limit, calls, period and burst.
+type RateKey = (String, NonZeroU32, Duration, NonZeroU32);
 
-/// What all executions together have used.
+/// The rate counters, shared by all executions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Limiter(Arc<Mutex<HashMap<Counted, Arc<DefaultDirectRateLimiter>>>>);
+pub(super) struct Limiter(Arc<Mutex<HashMap<RateKey, Arc<DefaultDirectRateLimiter>>>>);
 
-/// A call that is too much, and the limit that says so.
+/// A call refused by a limit, with the policy line of the limit.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct LimitRefusal {
     pub(super) failure: Failure,
-    pub(super) place: Place,
+    pub(super) place: SourceLocation,
 }
 
-/// The limit of one execution that a call would exceed, as the object of "may have".
+/// The quota that a call would exceed, phrased as the object of "may have".
 #[derive(Debug, thiserror::Error)]
 enum ExceededLimit {
     #[error("{most} calls")]
@@ -65,51 +66,54 @@ enum ExceededLimit {
     ResultBytes { most: u64 },
 }
 
-/// What a call that may go out is bounded by.
+/// The restrictions for an admitted call.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Admitted {
-    /// The shortest that applies.
+pub(super) struct Admission {
+    /// The shortest of the timeouts that apply.
     pub(super) timeout: Option<Duration>,
 }
 
 impl Usage {
-    /// Whether this execution asks about a tool for the first time.
-    pub(super) fn looks_first_at(&self, server: &ServerName, tool: &ToolName) -> bool {
-        let mut looked_at = self.looked_at.lock();
-        looked_at.insert((server.clone(), tool.clone()))
+    /// Records a request for a denied tool's description. Returns whether it is the first in this execution.
+    pub(super) fn is_first_lookup(&self, server: &ServerName, tool: &ToolName) -> bool {
+        let mut denied_lookups = self.denied_lookups.lock();
+        denied_lookups.insert((server.clone(), tool.clone()))
     }
 }
 
 impl Limiter {
-    /// Counts the call, or says which limit it would exceed and when there is room again. A call that one limit refuses is
-    /// counted by no limit of the execution, and by those rates alone that stand before the one that refuses it.
+    /// Counts a call.
+    ///
+    /// # Errors
+    /// Names the exceeded limit and when to retry. A refused call counts for no quota, and only for rates that were
+    /// checked before the exceeded one.
     pub(super) fn admit(
         &self,
         usage: &Usage,
         call: &PermittedCall,
         limits: &[ScopedLimits],
-    ) -> Result<Admitted, Box<Refused>> {
+    ) -> Result<Admission, Box<LimitRefusal>> {
         if limits.is_empty() {
-            return Ok(Admitted::default());
+            return Ok(Admission::default());
         }
         let bytes = json_bytes(call.arguments());
         let mut used = usage.used.lock();
         for scoped in limits {
             let used = used.get(&scoped.scope).copied().unwrap_or_default();
-            used.has_room(&scoped.limits, bytes).map_err(|limit| exhausted(scoped, &limit))?;
+            used.check(&scoped.limits, bytes).map_err(|limit| quota_exceeded(scoped, &limit))?;
         }
-        self.take_turn(limits)?;
+        self.check_rates(limits)?;
         let scopes: BTreeSet<&String> = limits.iter().map(|scoped| &scoped.scope).collect();
         for scope in scopes {
             let used = used.entry(scope.clone()).or_default();
             used.calls = used.calls.saturating_add(1);
             used.argument_bytes = used.argument_bytes.saturating_add(bytes);
         }
-        Ok(Admitted { timeout: limits.iter().filter_map(|scoped| scoped.limits.timeout).min() })
+        Ok(Admission { timeout: limits.iter().filter_map(|scoped| scoped.limits.timeout).min() })
     }
 
-    /// One call of every rate.
-    fn take_turn(&self, limits: &[ScopedLimits]) -> Result<(), Box<Refused>> {
+    /// Takes one call from each rate.
+    fn check_rates(&self, limits: &[ScopedLimits]) -> Result<(), Box<LimitRefusal>> {
         let mut seen = BTreeSet::new();
         for scoped in limits {
             let Some(rate) = scoped.limits.rate else { continue };
@@ -117,14 +121,14 @@ impl Limiter {
             if !seen.insert(counted.clone()) {
                 continue;
             }
-            if let Err(later) = self.counter(counted, rate).check() {
-                return Err(too_often(scoped, rate, later.wait_time_from(DefaultClock::default().now())));
+            if let Err(later) = self.rate_limiter(counted, rate).check() {
+                return Err(rate_exceeded(scoped, rate, later.wait_time_from(DefaultClock::default().now())));
             }
         }
         Ok(())
     }
 
-    fn counter(&self, counted: Counted, rate: Rate) -> Arc<DefaultDirectRateLimiter> {
+    fn rate_limiter(&self, counted: RateKey, rate: Rate) -> Arc<DefaultDirectRateLimiter> {
         let mut counters = self.0.lock();
         if counters.len() >= RATES_MAX {
             counters.clear();
@@ -133,8 +137,11 @@ impl Limiter {
         counters.entry(counted).or_insert_with(counter).clone()
     }
 
-    /// Counts what came back. A result that is too much is not handed on.
-    pub(super) fn received(
+    /// Counts the bytes of a result.
+    ///
+    /// # Errors
+    /// Fails if the result exceeds a quota; the result is then not passed on.
+    pub(super) fn count_result(
         &self,
         usage: &Usage,
         limits: &[ScopedLimits],
@@ -149,9 +156,9 @@ impl Limiter {
                 return Err(failure(
                     FailureCode::ResultTooLarge,
                     format!(
-                        "the call was made, and its result of {bytes} bytes is not handed on: results of {} may have {most} \
+                        "the call was made, and its result of {bytes} bytes is not passed on: results of {} may have {most} \
                          bytes in one execution ({}), and {before} came before; ask for less at a time",
-                        scoped.scope, scoped.place
+                        scoped.scope, scoped.location
                     ),
                 ));
             }
@@ -165,8 +172,8 @@ impl Limiter {
     }
 }
 
-impl Used {
-    fn has_room(self, limits: &Limits, bytes: u64) -> Result<(), ExceededLimit> {
+impl ScopeUsage {
+    fn check(self, limits: &Limits, bytes: u64) -> Result<(), ExceededLimit> {
         if let Some(most) = limits.calls_per_execution
             && self.calls >= most
         {
@@ -192,27 +199,30 @@ fn quota(rate: Rate) -> Quota {
     quota.allow_burst(rate.burst)
 }
 
-fn exhausted(scoped: &ScopedLimits, limit: &ExceededLimit) -> Box<Refused> {
+fn quota_exceeded(scoped: &ScopedLimits, limit: &ExceededLimit) -> Box<LimitRefusal> {
     let message = format!(
         "the call was not made: one execution may have {limit} of {} ({}); another execution begins anew",
-        scoped.scope, scoped.place
+        scoped.scope, scoped.location
     );
-    Box::new(Refused { failure: failure(FailureCode::RateLimited, message), place: scoped.place.clone() })
+    Box::new(LimitRefusal {
+        failure: failure(FailureCode::RateLimited, message),
+        place: scoped.location.clone(),
+    })
 }
 
-fn too_often(scoped: &ScopedLimits, rate: Rate, wait: Duration) -> Box<Refused> {
+fn rate_exceeded(scoped: &ScopedLimits, rate: Rate, wait: Duration) -> Box<LimitRefusal> {
     let message = format!(
         "the call was not made: the rate of {} is {rate} ({}); there is room again in {:.2} s",
         scoped.scope,
-        scoped.place,
-        // Rounded up: who waits for so long is not too early.
+        scoped.location,
+        // Rounded up, so that a retry after this time is not too early.
         (wait.as_secs_f64() * 100.0).ceil() / 100.0,
     );
     let failure = Failure { retryable: true, ..failure(FailureCode::RateLimited, message) };
-    Box::new(Refused { failure, place: scoped.place.clone() })
+    Box::new(LimitRefusal { failure, place: scoped.location.clone() })
 }
 
-/// What the arguments have as JSON.
+/// Returns the length of the arguments as JSON, in bytes.
 fn json_bytes(arguments: &Map<String, Value>) -> u64 {
     struct Counting(u64);
     impl Write for Counting {

@@ -1,4 +1,4 @@
-//! On whose behalf a request is answered.
+//! The requester: the execution and AI client on whose behalf the gate acts.
 
 use std::sync::Arc;
 
@@ -8,26 +8,26 @@ use lockhouse_base::principal::Principal;
 use lockhouse_policies::ClientName;
 use lockhouse_upstream::Caller;
 
-use super::approvals::{Approvals, Approvers};
+use super::approvals::{Approvers, ExecutionApprovals};
 use super::limits::Usage;
 use super::scope::Scope;
 
-/// On whose behalf a request is answered.
+/// The execution and AI client on whose behalf the gate acts.
 #[derive(Clone, Debug)]
 pub struct Requester {
     pub caller: Caller,
-    /// Of the program: signatures are shown in it. None where there is no program.
+    /// Language of the program, in which signatures are rendered; `None` for direct calls.
     pub language: Option<Language>,
-    /// Whose results and skills it may read.
+    /// The AI client, whose stored results and skills are accessible.
     pub principal: Principal,
-    /// What this execution may know of.
+    /// Servers and tools that this execution may know of.
     pub scope: Arc<Scope>,
     pub usage: Arc<Usage>,
-    pub approvals: Arc<Approvals>,
+    pub approvals: Arc<ExecutionApprovals>,
 }
 
 impl Requester {
-    /// Its calls that need a person are put to these `approvers`.
+    /// Creates a requester whose approval questions go to `approvers`.
     pub fn new(
         caller: Caller,
         language: Option<Language>,
@@ -37,7 +37,7 @@ impl Requester {
         approvers: Arc<Approvers>,
         audit: Arc<Audit>,
     ) -> Self {
-        let approvals = Approvals::new(caller.clone(), principal.owner(), code, approvers, audit);
+        let approvals = ExecutionApprovals::new(caller.clone(), principal.owner(), code, approvers, audit);
         Self {
             caller,
             language,
@@ -48,7 +48,7 @@ impl Requester {
         }
     }
 
-    /// The AI client, as it has proven, or by its own word.
+    /// Name of the AI client: authenticated, or as the client gave it.
     pub(super) fn client(&self) -> Option<&ClientName> {
         self.caller.client.as_ref()
     }

@@ -1,9 +1,10 @@
-//! Results that were too long to be shown: whole, for whoever comes back for the rest. Each is known by a handle that
-//! nobody can guess, belongs to the client whose code made it, and is kept within bounds of bytes, number and time.
+//! Stores results that were too long for an answer, so that AI clients can fetch the rest. Each result has an
+//! unguessable handle, is accessible only to the AI client whose code produced it, and is kept within limits of
+//! bytes, number and time.
 
 mod directory;
 mod memory;
-mod part;
+mod paging;
 
 use parking_lot::Mutex;
 use std::path::PathBuf;
@@ -13,77 +14,84 @@ use std::time::{Duration, Instant, SystemTime};
 use lockhouse_base::principal::Owner;
 use lockhouse_protocol::ResultHandle;
 
-use directory::Directory;
-use memory::{Kind, Memory};
-pub use part::part;
+use directory::DirectoryStore;
+use memory::{MemoryStore, ResultKind};
+pub use paging::page;
 
-/// Results that are kept at one time.
+/// Upper bound of stored results.
 const COUNT_MAX: usize = 1_000;
-/// One result may take this part of what all may.
-const PARTS: u64 = 4;
+/// Divisor of the byte limit that one result may use (a quarter).
+const RESULT_SHARE: u64 = 4;
 
-/// How much is kept, and for how long.
+/// Limits for stored results.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// Bytes of all results together; 0 keeps none.
+pub struct ResultLimits {
+    /// Bytes of all results together; 0 disables storing.
     pub bytes: u64,
     pub lifetime: Duration,
 }
 
-/// Why there is no result.
+/// The handle is unknown or its result has expired.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no result {handle} is kept here: each is kept for {} s or until newer ones need its room, and for its own client alone\
+    "there is no result {handle}: each is kept for {} s or until newer ones need its space, and only for the client whose run made it\
      {}; run the code again",
     lifetime.as_secs(),
-    if *is_young { ". This Lockhouse has run for less time than that, and what one before it kept ended with it" } else { "" }
+    if *is_young { ". This Lockhouse process was started more recently than that; results of an earlier process are gone" } else { "" }
 )]
-pub struct NotKept {
+pub struct ResultNotFound {
     handle: ResultHandle,
     lifetime: Duration,
-    /// Whether there may have been another process whose results would be kept by now, had it not ended.
+    /// Whether this process is so young that a previous process may have stored the result.
     is_young: bool,
 }
 
-/// The results that are kept.
+/// The store of results.
 #[derive(Debug)]
 pub struct Results {
-    bounds: Bounds,
+    bounds: ResultLimits,
     since: Instant,
-    place: Place,
+    place: Storage,
 }
 
 #[derive(Debug)]
-enum Place {
-    /// As long as this process.
-    Memory(Mutex<Memory>),
-    /// For the next process of this user, too.
-    Directory(Directory),
+enum Storage {
+    /// In memory, until this process ends.
+    Memory(Mutex<MemoryStore>),
+    /// In files, also for later processes of the same user.
+    Directory(DirectoryStore),
 }
 
 impl Results {
-    pub fn in_memory(bounds: Bounds) -> Self {
-        Self { bounds, since: Instant::now(), place: Place::Memory(Mutex::default()) }
+    pub fn in_memory(bounds: ResultLimits) -> Self {
+        Self { bounds, since: Instant::now(), place: Storage::Memory(Mutex::default()) }
     }
 
-    pub fn in_directory(path: PathBuf, bounds: Bounds) -> Self {
-        Self { bounds, since: Instant::now(), place: Place::Directory(Directory::new(path)) }
+    pub fn in_directory(path: PathBuf, bounds: ResultLimits) -> Self {
+        Self { bounds, since: Instant::now(), place: Storage::Directory(DirectoryStore::new(path)) }
     }
 
-    /// Keeps a result, which is JSON. None where there is no place for it.
-    pub fn keep(&self, owner: Owner, json: &str) -> Option<ResultHandle> {
-        if json.len() as u64 > self.bounds.bytes / PARTS {
+    /// Stores a result, given as JSON. Returns `None` if it is too large or cannot be written.
+    pub fn store(&self, owner: Owner, json: &str) -> Option<ResultHandle> {
+        if json.len() as u64 > self.bounds.bytes / RESULT_SHARE {
             return None;
         }
         let handle = new_handle()?;
         match &self.place {
-            Place::Memory(memory) => {
+            Storage::Memory(memory) => {
                 let mut memory = memory.lock();
-                memory.keep(owner, handle.clone(), Kind::Part, json.into(), &self.bounds, Instant::now());
+                memory.store(
+                    owner,
+                    handle.clone(),
+                    ResultKind::Part,
+                    json.into(),
+                    &self.bounds,
+                    Instant::now(),
+                );
             }
-            Place::Directory(directory) => {
-                if let Err(error) = directory.keep(&handle, json, &self.bounds, SystemTime::now()) {
-                    tracing::warn!("a result is not kept: {error}");
+            Storage::Directory(directory) => {
+                if let Err(error) = directory.store(&handle, json, &self.bounds, SystemTime::now()) {
+                    tracing::warn!("a result was not stored: {error}");
                     return None;
                 }
             }
@@ -91,75 +99,77 @@ impl Results {
         Some(handle)
     }
 
-    /// A result, whole, as JSON.
-    pub fn get(&self, owner: Owner, handle: &ResultHandle) -> Result<Arc<str>, NotKept> {
+    /// Returns a complete result as JSON.
+    pub fn get(&self, owner: Owner, handle: &ResultHandle) -> Result<Arc<str>, ResultNotFound> {
         let found = match &self.place {
-            Place::Memory(memory) => {
+            Storage::Memory(memory) => {
                 let mut memory = memory.lock();
-                memory.get(owner, handle, Kind::Part, &self.bounds, Instant::now())
+                memory.get(owner, handle, ResultKind::Part, &self.bounds, Instant::now())
             }
-            Place::Directory(directory) => directory.get(handle, &self.bounds, SystemTime::now()),
+            Storage::Directory(directory) => directory.get(handle, &self.bounds, SystemTime::now()),
         };
         found.ok_or_else(|| {
             let lifetime = self.bounds.lifetime;
-            let is_young = matches!(self.place, Place::Memory(_)) && self.since.elapsed() < lifetime;
-            NotKept { handle: handle.clone(), lifetime, is_young }
+            let is_young = matches!(self.place, Storage::Memory(_)) && self.since.elapsed() < lifetime;
+            ResultNotFound { handle: handle.clone(), lifetime, is_young }
         })
     }
 
-    /// How many are kept, and their bytes. What is in files may be another process's, and is not counted.
-    pub fn count(&self) -> (usize, u64) {
+    /// Returns the number of stored results and their bytes. Results in files are not counted, since other processes
+    /// share them.
+    pub fn usage(&self) -> (usize, u64) {
         match &self.place {
-            Place::Memory(memory) => {
+            Storage::Memory(memory) => {
                 let mut memory = memory.lock();
-                memory.count(&self.bounds, Instant::now())
+                memory.usage(&self.bounds, Instant::now())
             }
-            Place::Directory(_) => (0, 0),
+            Storage::Directory(_) => (0, 0),
         }
     }
 
-    /// A handle that nobody has.
-    pub fn handle() -> Option<ResultHandle> {
+    /// Generates a new handle.
+    pub fn generate_handle() -> Option<ResultHandle> {
         new_handle()
     }
 
-    /// Whether answers of runs that nobody waited for can be kept.
-    pub fn keeps_answers(&self) -> bool {
-        self.bounds.bytes > 0 && matches!(self.place, Place::Memory(_))
+    /// Whether answers of background runs can be stored.
+    pub fn stores_answers(&self) -> bool {
+        self.bounds.bytes > 0 && matches!(self.place, Storage::Memory(_))
     }
 
-    /// Keeps the answer of a run under the handle that its client has, unless it is too large.
-    pub fn keep_answer(&self, owner: Owner, handle: &ResultHandle, json: &str) -> bool {
-        let Place::Memory(memory) = &self.place else { return false };
-        if json.len() as u64 > self.bounds.bytes / PARTS {
+    /// Stores the answer of a background run under the handle that its AI client has. Returns `false` if the answer
+    /// is too large.
+    pub fn store_answer(&self, owner: Owner, handle: &ResultHandle, json: &str) -> bool {
+        let Storage::Memory(memory) = &self.place else { return false };
+        if json.len() as u64 > self.bounds.bytes / RESULT_SHARE {
             return false;
         }
         let mut memory = memory.lock();
-        memory.keep(owner, handle.clone(), Kind::Answer, json.into(), &self.bounds, Instant::now());
+        memory.store(owner, handle.clone(), ResultKind::Answer, json.into(), &self.bounds, Instant::now());
         true
     }
 
-    /// The answer of a run, as it was kept.
+    /// Returns the stored answer of a background run.
     pub fn answer(&self, owner: Owner, handle: &ResultHandle) -> Option<Arc<str>> {
-        let Place::Memory(memory) = &self.place else { return None };
+        let Storage::Memory(memory) = &self.place else { return None };
         let mut memory = memory.lock();
-        memory.get(owner, handle, Kind::Answer, &self.bounds, Instant::now())
+        memory.get(owner, handle, ResultKind::Answer, &self.bounds, Instant::now())
     }
 
-    /// How long each is kept.
+    /// Returns how long each result is kept.
     pub fn lifetime(&self) -> Duration {
         self.bounds.lifetime
     }
 
-    /// Removes what is older than its time, where nothing else does.
-    pub fn tidy(&self) {
-        if let Place::Directory(directory) = &self.place {
+    /// Removes expired result files. Results in memory expire without this.
+    pub fn remove_expired(&self) {
+        if let Storage::Directory(directory) = &self.place {
             directory.make_room(0, &self.bounds, SystemTime::now());
         }
     }
 }
 
-/// 128 bits of randomness.
+/// Generates a handle from 128 random bits.
 fn new_handle() -> Option<ResultHandle> {
     let mut bits = [0; 16];
     aws_lc_rs::rand::fill(&mut bits).ok()?;

@@ -1,13 +1,13 @@
-//! Arguments against the JSON Schema that their tool declares, before anything is decided about them.
+//! Validates arguments against the JSON Schema of their tool, before the policy decides.
 //!
-//! Schemas come from upstream servers and arguments from programs, and neither is trusted with our time: what a schema may
-//! be is bounded before it is compiled, patterns run on an engine whose time is linear, nothing is ever fetched, and each
-//! validation has a [`Budget`]. What needs more than a moment leaves the thread on which everything else runs.
+//! Schemas come from upstream servers and arguments from programs; neither is trusted with CPU time. Schemas are
+//! bounded before they are compiled, patterns run on a linear-time engine, nothing is fetched, and each validation
+//! has a [`Budget`]. Longer validations run on a blocking thread.
 
+mod budgeted_json;
 mod compile;
-mod meter;
-mod metered;
-mod told;
+mod error_message;
+mod validation_budget;
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -22,124 +22,137 @@ use lockhouse_protocol::{Failure, ServerName};
 use serde_json::{Map, Value};
 use tokio::sync::{OnceCell, Semaphore};
 
-use super::failures::invalid;
-use compile::{Unusable, compile};
-use meter::{Budget, Exhausted, Meter};
-use metered::{Metered, Seen};
+use super::failures::invalid_arguments;
+use budgeted_json::{BudgetedJson, BudgetedValue};
+use compile::{SchemaError, compile};
+use validation_budget::{Budget, BudgetExceeded, ValidationMeter};
 
-/// How long compiling may take.
-const COMPILE_PATIENCE: Duration = Duration::from_secs(2);
-/// Compiled schemas that are kept.
-const KEPT_MAX: usize = 256;
+/// Timeout for compiling a schema.
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Compiled schemas in the cache.
+const SCHEMAS_MAX: usize = 256;
 
-/// Arguments up to this size are first looked at where they are.
+/// Arguments up to this size are first validated on the current thread.
 const SMALL_BYTES: usize = 16 * 1024;
-const BRIEFLY: Budget = Budget { looks: 10_000, time: Duration::from_millis(5) };
-const AT_LENGTH: Budget = Budget { looks: 5_000_000, time: Duration::from_secs(1) };
-/// Words are made from errors, which cost memory where mere answers do not.
-const FOR_WORDS: Budget = Budget { looks: 5_000, time: Duration::from_millis(10) };
-/// When nobody waits any longer: one look at a long text cannot be interrupted.
-const PATIENCE: Duration = Duration::from_secs(2);
+const INLINE_BUDGET: Budget = Budget { reads: 10_000, time: Duration::from_millis(5) };
+const BACKGROUND_BUDGET: Budget = Budget { reads: 5_000_000, time: Duration::from_secs(1) };
+/// Budget for error messages, which need more memory than a yes-or-no validation.
+const MESSAGE_BUDGET: Budget = Budget { reads: 5_000, time: Duration::from_millis(10) };
+/// Timeout for a validation on a blocking thread. Matching a long text cannot be interrupted by the budget.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A compiled schema; none, when the tool's cannot be used.
-type Compiled = Option<Arc<Validator<Metered>>>;
+/// A compiled schema; `None` if the tool has none that can be used.
+type Compiled = Option<Arc<Validator<BudgetedJson>>>;
 
-/// Schemas that were needed, by their tools' fingerprints.
+/// Compiled schemas by the fingerprint of their tool.
 #[derive(Debug, Default)]
-pub(super) struct Schemas(Mutex<HashMap<String, Arc<OnceCell<Compiled>>>>);
+pub(super) struct SchemaCache(Mutex<HashMap<String, Arc<OnceCell<Compiled>>>>);
 
-/// One execution's turn at what takes longer: a program cannot have more than one such check run at a time.
+/// Permit for slow work: each execution can run one such task at a time on a blocking thread.
 #[derive(Debug)]
-pub(super) struct Turn(Arc<Semaphore>);
+pub(super) struct BlockingSlot(Arc<Semaphore>);
 
-impl Default for Turn {
+impl Default for BlockingSlot {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(1)))
     }
 }
 
-impl Schemas {
-    /// Gives back arguments that fit the tool's schema. `bytes` is what they had as JSON. What is wrong is told with the tool's
-    /// signature in the `language`.
-    pub(super) async fn fitting(
+impl SchemaCache {
+    /// Returns the arguments if they fit the tool's schema. `bytes` is their length as JSON. Errors quote the tool's
+    /// signature in `language`.
+    pub(super) async fn check_arguments(
         &self,
         server: &ServerName,
         tool: &Tool,
         arguments: Map<String, Value>,
         bytes: usize,
-        turn: &Turn,
+        slot: &BlockingSlot,
         language: Language,
     ) -> Result<Map<String, Value>, Failure> {
-        let Some(validator) = self.compiled(server, tool, turn).await else { return Ok(arguments) };
+        let Some(validator) = self.validator(server, tool, slot).await else { return Ok(arguments) };
         let arguments = Value::Object(arguments);
-        let (arguments, fits) = match (bytes <= SMALL_BYTES).then(|| fits(&validator, &arguments, BRIEFLY)) {
-            Some(Ok(fits)) => (arguments, Ok(fits)),
-            _ => at_length(validator.clone(), arguments, turn).await?,
-        };
+        let (arguments, fits) =
+            match (bytes <= SMALL_BYTES).then(|| is_valid(&validator, &arguments, INLINE_BUDGET)) {
+                Some(Ok(fits)) => (arguments, Ok(fits)),
+                _ => check_in_background(validator.clone(), arguments, slot).await?,
+            };
         match fits {
             Ok(true) => match arguments {
                 Value::Object(arguments) => Ok(arguments),
                 _ => Ok(Map::new()),
             },
-            Ok(false) => Err(invalid(words(&validator, tool, &arguments, language))),
-            Err(Exhausted) => Err(too_costly(tool)),
+            Ok(false) => Err(invalid_arguments(failure_message(&validator, tool, &arguments, language))),
+            Err(BudgetExceeded) => Err(too_costly(tool)),
         }
     }
 
-    async fn compiled(&self, server: &ServerName, tool: &Tool, turn: &Turn) -> Compiled {
+    async fn validator(&self, server: &ServerName, tool: &Tool, slot: &BlockingSlot) -> Compiled {
         let cell = {
             let mut known = self.0.lock();
-            if known.len() >= KEPT_MAX && !known.contains_key(&tool.fingerprint) {
+            if known.len() >= SCHEMAS_MAX && !known.contains_key(&tool.fingerprint) {
                 known.clear();
             }
             known.entry(tool.fingerprint.clone()).or_default().clone()
         };
         let compile = || async {
             let definition = tool.definition().to_owned();
-            let compiled = on_another_thread(turn, COMPILE_PATIENCE, move || compile(&definition)).await;
-            let compiled = compiled.unwrap_or(Err(Unusable::TooSlow));
-            let told = |reason: &Unusable| {
+            let compiled = run_blocking(slot, COMPILE_TIMEOUT, move || compile(&definition)).await;
+            let compiled = compiled.unwrap_or(Err(SchemaError::TooSlow));
+            let log_unusable = |reason: &SchemaError| {
                 let (name, reason) = (&tool.name, printable(&reason.to_string()));
                 tracing::warn!("{server}/{name}: only names of arguments are checked: its schema {reason}");
             };
-            compiled.inspect_err(told).ok().flatten().map(Arc::new)
+            compiled.inspect_err(log_unusable).ok().flatten().map(Arc::new)
         };
         cell.get_or_init(compile).await.clone()
     }
 }
 
-fn fits(validator: &Validator<Metered>, arguments: &Value, budget: Budget) -> Result<bool, Exhausted> {
-    Meter::within(budget, |meter| validator.is_valid(Seen::new(arguments, meter)))
+fn is_valid(
+    validator: &Validator<BudgetedJson>,
+    arguments: &Value,
+    budget: Budget,
+) -> Result<bool, BudgetExceeded> {
+    ValidationMeter::run(budget, |meter| validator.is_valid(BudgetedValue::new(arguments, meter)))
 }
 
-/// What is wrong, as far as that can be said at little cost.
-fn words(validator: &Validator<Metered>, tool: &Tool, arguments: &Value, language: Language) -> String {
-    let told = Meter::within(FOR_WORDS, |meter| {
-        validator.validate(Seen::new(arguments, meter)).err().map(|error| told::told(tool, &error, language))
+/// Describes the first error, or only the mismatch if that would exceed the budget.
+fn failure_message(
+    validator: &Validator<BudgetedJson>,
+    tool: &Tool,
+    arguments: &Value,
+    language: Language,
+) -> String {
+    let message = ValidationMeter::run(MESSAGE_BUDGET, |meter| {
+        validator
+            .validate(BudgetedValue::new(arguments, meter))
+            .err()
+            .map(|error| error_message::describe_error(tool, &error, language))
     });
-    told.ok().flatten().unwrap_or_else(|| told::generally(tool, language))
+    message.ok().flatten().unwrap_or_else(|| error_message::describe_mismatch(tool, language))
 }
 
-async fn at_length(
-    validator: Arc<Validator<Metered>>,
+async fn check_in_background(
+    validator: Arc<Validator<BudgetedJson>>,
     arguments: Value,
-    turn: &Turn,
-) -> Result<(Value, Result<bool, Exhausted>), Failure> {
+    slot: &BlockingSlot,
+) -> Result<(Value, Result<bool, BudgetExceeded>), Failure> {
     let check = move || {
-        let fits = fits(&validator, &arguments, AT_LENGTH);
+        let fits = is_valid(&validator, &arguments, BACKGROUND_BUDGET);
         (arguments, fits)
     };
-    let checked = on_another_thread(turn, PATIENCE, check).await;
-    checked.ok_or_else(|| invalid("the arguments could not be checked in time".into()))
+    let checked = run_blocking(slot, CHECK_TIMEOUT, check).await;
+    checked.ok_or_else(|| invalid_arguments("the arguments could not be checked in time".into()))
 }
 
-/// Nothing, when it takes longer than anyone waits. The turn is over when the work is.
-pub(super) async fn on_another_thread<T: Send + 'static>(
-    turn: &Turn,
+/// Runs `work` on a blocking thread. Returns `None` on timeout; the permit is held until the work ends.
+pub(super) async fn run_blocking<T: Send + 'static>(
+    slot: &BlockingSlot,
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
-    let permit = turn.0.clone().acquire_owned().await.ok()?;
+    let permit = slot.0.clone().acquire_owned().await.ok()?;
     let working = tokio::task::spawn_blocking(move || {
         let _permit = permit;
         work()
@@ -148,7 +161,7 @@ pub(super) async fn on_another_thread<T: Send + 'static>(
 }
 
 fn too_costly(tool: &Tool) -> Failure {
-    invalid(format!(
+    invalid_arguments(format!(
         "checking these arguments against the schema of {} takes too long; send less at a time",
         tool.name
     ))

@@ -1,21 +1,22 @@
-//! What one execution may know of: the servers and tools that it was started with. It can only be less than what the policy
+//! The scope of an execution: the servers and tools that it may know of. A scope can only restrict what the policy
 //! permits.
 
 use std::collections::BTreeMap;
 
-use lockhouse_policies::{InvalidPattern, Item, Pattern, SKILLS, Subject, quoted};
+use lockhouse_policies::{CallTarget, InvalidPattern, Pattern, PatternKind, SKILLS, quoted};
 use lockhouse_protocol::{Failure, FailureCode, InvalidName, ServerName};
 
 use super::failures::failure;
-use super::skills::is_skills;
+use super::skills::is_skills_server;
 
-/// Names that an execution can be started with.
+/// Names that a request may list in `servers`.
 const NAMES_MAX: usize = 1_000;
-/// Names that a message repeats, and how much of each.
+/// Names that an error message repeats.
 const NAMED_MAX: usize = 50;
+/// Characters of each name that an error message repeats.
 const NAME_CHARS_MAX: usize = 80;
 
-/// Why names do not say what may be known of.
+/// Why a list of server and tool names is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
     #[error("servers has {count} names, and may have {NAMES_MAX}")]
@@ -28,56 +29,59 @@ pub enum ScopeError {
     NoServer { name: String, source: InvalidName },
 }
 
-/// Servers, some of them with only some of their tools, and whether skills may be saved, for which the name `skills` stands.
+/// A set of servers, some with only part of their tools, and whether skills may be saved (the name `skills`).
 #[derive(Clone, Debug)]
 pub struct Scope {
     servers: Vec<ServerName>,
-    /// Of a server that is here, those tools alone that every one of these lists has.
+    /// For servers with only part of their tools: lists of patterns, all of which a tool must match.
     tools: BTreeMap<ServerName, Vec<Vec<Pattern>>>,
     /// Whether skills may be saved.
     skills: bool,
-    /// What may be known of; more than is in it, where a request left something out.
+    /// Servers whose existence may be revealed; includes servers that the request excluded.
     known: Vec<ServerName>,
-    /// Whether its client was granted but a part of what the policy permits.
+    /// Whether the AI client's token grants only part of the servers.
     is_granted: bool,
-    /// As it was asked for, when it was.
+    /// The `servers` argument of the request, for error messages; `None` if there was none.
     written: Option<String>,
 }
 
 impl Scope {
-    /// All of these.
+    /// The scope of all of these servers.
     pub fn all(servers: Vec<ServerName>) -> Self {
         let known = servers.clone();
         Self { servers, tools: BTreeMap::new(), skills: true, known, is_granted: false, written: None }
     }
 
-    /// Of this what a client was granted. What it names and is not there grants nothing: it may be there tomorrow.
-    pub fn granted(self, only: &[String]) -> Self {
-        let of = Names::of(only.iter().filter_map(|name| Named::of(&self.servers, name).ok()));
-        let granted = self.narrowed(of);
+    /// Restricts the scope to what an AI client's token grants. Granted names that do not exist are ignored; they may
+    /// be configured later.
+    pub fn restricted_to_grant(self, only: &[String]) -> Self {
+        let of =
+            ScopeEntries::parse(only.iter().filter_map(|name| ScopeEntry::parse(&self.servers, name).ok()));
+        let granted = self.intersected_with(of);
         Self { known: granted.servers.clone(), is_granted: true, ..granted }
     }
 
-    /// Of this what is named: a server as `NAME`, and of one some tools as `NAME.TOOL` or `NAME.BEGINNING*`.
+    /// Narrows the scope to the named servers and tools: `NAME` for a server, `NAME.TOOL` or `NAME.PREFIX*` for some
+    /// of its tools.
     ///
     /// # Errors
-    /// What is wrong with the first that means nothing.
-    pub fn named(self, names: &[String]) -> Result<Self, ScopeError> {
+    /// Describes the first invalid name.
+    pub fn narrowed_to(self, names: &[String]) -> Result<Self, ScopeError> {
         if names.len() > NAMES_MAX {
             return Err(ScopeError::TooManyNames { count: names.len() });
         }
-        let meant = names.iter().map(|name| Named::of(&self.servers, name));
-        let of = Names::of(meant.collect::<Result<Vec<Named>, ScopeError>>()?);
+        let meant = names.iter().map(|name| ScopeEntry::parse(&self.servers, name));
+        let of = ScopeEntries::parse(meant.collect::<Result<Vec<ScopeEntry>, ScopeError>>()?);
         let mut written: Vec<String> =
             names.iter().take(NAMED_MAX).map(|name| quoted(name, NAME_CHARS_MAX)).collect();
         if names.len() > NAMED_MAX {
             written.push("…".to_owned());
         }
         let written = Some(format!("[{}]", written.join(", ")));
-        Ok(Self { written, ..self.narrowed(of) })
+        Ok(Self { written, ..self.intersected_with(of) })
     }
 
-    fn narrowed(mut self, of: Names) -> Self {
+    fn intersected_with(mut self, of: ScopeEntries) -> Self {
         self.servers.retain(|server| of.whole.contains(server) || of.tools.contains_key(server));
         for (server, patterns) in of.tools {
             self.tools.entry(server).or_default().push(patterns);
@@ -86,8 +90,8 @@ impl Scope {
         self
     }
 
-    /// As far as it is configured now.
-    pub fn within(mut self, known: &[ServerName]) -> Self {
+    /// Removes servers that are no longer configured.
+    pub fn retain_configured(mut self, known: &[ServerName]) -> Self {
         self.servers.retain(|server| known.contains(server));
         self
     }
@@ -96,47 +100,48 @@ impl Scope {
         &self.servers
     }
 
-    /// Whether it has not the whole of a server.
-    pub(super) fn has_part_of(&self, server: &ServerName) -> bool {
+    /// Whether the scope contains only part of this server's tools.
+    pub(super) fn is_partial(&self, server: &ServerName) -> bool {
         self.tools.contains_key(server)
     }
 
-    pub(super) fn has(&self, server: &ServerName, item: &Item) -> bool {
+    pub(super) fn contains(&self, server: &ServerName, item: &CallTarget) -> bool {
         let has_part = |lists: &Vec<Vec<Pattern>>| {
             let is_in = |patterns: &Vec<Pattern>| patterns.iter().any(|pattern| pattern.permits(item));
-            matches!(item, Item::Tool(_)) && lists.iter().all(is_in)
+            matches!(item, CallTarget::Tool(_)) && lists.iter().all(is_in)
         };
-        if is_skills(server) {
+        if is_skills_server(server) {
             return self.skills;
         }
         self.servers.contains(server) && self.tools.get(server).is_none_or(has_part)
     }
 
-    /// Whether it may be told of a server that it is left out.
-    pub(super) fn may_know_of(&self, server: &ServerName) -> bool {
+    /// Whether the existence of this server may be revealed.
+    pub(super) fn knows(&self, server: &ServerName) -> bool {
         self.known.contains(server)
     }
 
-    /// Why something is not in it, when whoever started the execution left it out, or its client was not granted it.
-    pub(super) fn left_out(&self) -> Option<Failure> {
+    /// Returns the failure for an item that the request excluded or the token does not grant; `None` if the scope is
+    /// unrestricted.
+    pub(super) fn out_of_scope_failure(&self) -> Option<Failure> {
         let message = match &self.written {
             Some(written) => format!("this execution was started with servers = {written}"),
-            None if self.is_granted => "it is not among what this client was granted".to_owned(),
+            None if self.is_granted => "the token of this client does not grant it".to_owned(),
             None => return None,
         };
         Some(failure(FailureCode::Denied, message))
     }
 }
 
-/// What one name means.
-enum Named {
+/// A parsed name of a scope.
+enum ScopeEntry {
     Skills,
     Whole(ServerName),
     Part(ServerName, Pattern),
 }
 
-impl Named {
-    fn of(known: &[ServerName], name: &str) -> Result<Self, ScopeError> {
+impl ScopeEntry {
+    fn parse(known: &[ServerName], name: &str) -> Result<Self, ScopeError> {
         if name == SKILLS {
             return Ok(Self::Skills);
         }
@@ -149,38 +154,38 @@ impl Named {
             ScopeError::UnknownServer { name: server.to_owned(), known }
         })?;
         let Some(tool) = tool else { return Ok(Self::Whole(server)) };
-        match Pattern::parse(Subject::Tools, tool) {
+        match Pattern::parse(PatternKind::Tools, tool) {
             Ok(pattern) => Ok(Self::Part(server, pattern)),
             Err(source) => Err(ScopeError::NoTool { tool: tool.to_owned(), server, source }),
         }
     }
 }
 
-/// What is wrong with a name that a client is to be granted, whatever servers there are.
-pub fn no_grant(name: &str) -> Option<ScopeError> {
+/// Checks a name in a token's grant, whatever servers are configured. Returns `None` if it is valid.
+pub fn grant_error(name: &str) -> Option<ScopeError> {
     let server = name.split_once('.').map_or(name, |(server, _)| server);
     match ServerName::new(server) {
-        Ok(server) => Named::of(&[server], name).err(),
+        Ok(server) => ScopeEntry::parse(&[server], name).err(),
         Err(source) => Some(ScopeError::NoServer { name: name.to_owned(), source }),
     }
 }
 
-/// What all names together mean.
+/// All parsed names of a scope.
 #[derive(Default)]
-struct Names {
+struct ScopeEntries {
     whole: Vec<ServerName>,
     tools: BTreeMap<ServerName, Vec<Pattern>>,
     skills: bool,
 }
 
-impl Names {
-    fn of(names: impl IntoIterator<Item = Named>) -> Self {
+impl ScopeEntries {
+    fn parse(names: impl IntoIterator<Item = ScopeEntry>) -> Self {
         let mut all = Self::default();
         for name in names {
             match name {
-                Named::Skills => all.skills = true,
-                Named::Whole(server) => all.whole.push(server),
-                Named::Part(server, pattern) => all.tools.entry(server).or_default().push(pattern),
+                ScopeEntry::Skills => all.skills = true,
+                ScopeEntry::Whole(server) => all.whole.push(server),
+                ScopeEntry::Part(server, pattern) => all.tools.entry(server).or_default().push(pattern),
             }
         }
         all.tools.retain(|server, _| !all.whole.contains(server));
@@ -199,7 +204,7 @@ mod tests {
     }
 
     fn scope(names: &[&str]) -> Result<Scope, String> {
-        Scope::all(known()).named(&owned(names)).map_err(|error| error.to_string())
+        Scope::all(known()).narrowed_to(&owned(names)).map_err(|error| error.to_string())
     }
 
     fn owned(names: &[&str]) -> Vec<String> {
@@ -207,12 +212,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_granted_is_narrowed_and_never_widened() {
+    fn a_grant_is_narrowed_and_never_widened() {
         let has = |scope: &Scope, server: &str, tool: &str| {
-            let tool = Item::Tool(ToolName::new(tool).expect("a name"));
-            scope.has(&ServerName::new(server).expect("a name"), &tool)
+            let tool = CallTarget::Tool(ToolName::new(tool).expect("a name"));
+            scope.contains(&ServerName::new(server).expect("a name"), &tool)
         };
-        let granted = |only: &[&str]| Scope::all(known()).granted(&owned(only));
+        let granted = |only: &[&str]| Scope::all(known()).restricted_to_grant(&owned(only));
         let rows: [(&[&str], &[&str], &str); 7] = [
             (&["git"], &["git"], "git.log git.list_all"),
             (&["git.l*", "gone", "gone.x"], &["git"], "git.log git.list_all"),
@@ -223,27 +228,27 @@ mod tests {
             (&["git", "files"], &["files"], "files.read"),
         ];
         for (only, servers, expected) in rows {
-            let scope = granted(only).named(&owned(servers)).expect("names");
+            let scope = granted(only).narrowed_to(&owned(servers)).expect("names");
             let tools = [("git", "log"), ("git", "list_all"), ("files", "read")];
             let had = tools.iter().filter(|(server, tool)| has(&scope, server, tool));
             let had: Vec<String> = had.map(|(server, tool)| format!("{server}.{tool}")).collect();
             assert_eq!(had.join(" "), expected, "{only:?} {servers:?}");
         }
         assert_eq!(
-            granted(&["git"]).named(&owned(&["files"])).expect_err("not granted").to_string(),
+            granted(&["git"]).narrowed_to(&owned(&["files"])).expect_err("not granted").to_string(),
             r#"there is no server "files"; there are: git"#
         );
         assert!(!granted(&["git"]).skills && granted(&["skills"]).skills);
-        assert!(!granted(&["git"]).named(&owned(&["skills"])).expect("a name").skills);
+        assert!(!granted(&["git"]).narrowed_to(&owned(&["skills"])).expect("a name").skills);
         for (name, is_one) in
             [("git", true), ("a.b*", true), ("skills", true), ("a b", false), ("a.", false), ("", false)]
         {
-            assert_eq!(no_grant(name).is_none(), is_one, "{name:?}");
+            assert_eq!(grant_error(name).is_none(), is_one, "{name:?}");
         }
     }
 
     #[test]
-    fn names_mean_servers_or_some_of_their_tools() {
+    fn names_select_servers_or_some_of_their_tools() {
         let rows: [(&[&str], &str); 6] = [
             (&["git"], "git.log git.list_all"),
             (&["git", "files"], "git.log git.list_all files.read"),
@@ -255,8 +260,8 @@ mod tests {
         for (names, expected) in rows {
             let scope = scope(names).expect("names");
             let has = |(server, tool): &(&str, &str)| {
-                let tool = Item::Tool(ToolName::new(*tool).expect("a name"));
-                scope.has(&ServerName::new(*server).expect("a name"), &tool)
+                let tool = CallTarget::Tool(ToolName::new(*tool).expect("a name"));
+                scope.contains(&ServerName::new(*server).expect("a name"), &tool)
             };
             let tools = [("git", "log"), ("git", "list_all"), ("files", "read")];
             let had: Vec<String> = tools
@@ -269,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_means_nothing_is_told() {
+    fn an_unknown_name_is_reported() {
         assert_eq!(
             scope(&["gti"]).expect_err("unknown"),
             r#"there is no server "gti"; there are: git, files"#

@@ -1,5 +1,5 @@
-//! Skills as running code gets at them. Nothing is granted here: what a skill's code asks for comes from the worker that loaded
-//! it, like everything else that it asks for.
+//! Requests of running code to load, search and save skills. Loading a skill grants nothing: calls made by its code
+//! are decided like all other calls of the program.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use lockhouse_audit::SkillCode;
 use lockhouse_protocol::{Failure, FailureCode, Reply, SEARCH_LIMIT_MAX, SkillName};
 use serde_json::{Map, Value, json};
 
-use super::failures::{failure, invalid};
+use super::failures::{failure, invalid_arguments};
 use super::{Gate, Requester};
-use crate::skills::{Draft, Name, Origin, Skill, Skills, StoreError};
+use crate::skills::{DraftOutcome, Name, Origin, Skill, Skills, StoreError};
 
 impl Gate {
-    /// The skills of a client, if they are not turned off.
-    pub(super) fn skills(&self, from: &Requester) -> Result<Arc<Skills>, Failure> {
+    /// Returns the skills of the requester's AI client. Fails if skills are turned off.
+    pub(super) fn skills(&self, requester: &Requester) -> Result<Arc<Skills>, Failure> {
         let off = || {
             failure(FailureCode::NotFound, "skills are turned off in the configuration of Lockhouse".into())
         };
         let skills = self.skills.as_ref().ok_or_else(off)?;
-        Ok(Arc::new(skills.of(from.principal.name())))
+        Ok(Arc::new(skills.for_client(requester.principal.name())))
     }
 
-    /// The code of a skill. That it was loaded is in the log before the worker has it.
-    pub(super) async fn load_skill(&self, from: &Requester, name: &SkillName) -> Reply {
-        let skills = self.skills(from)?;
+    /// Returns the code of a skill. The load is recorded in the audit log before the worker receives the code.
+    pub(super) async fn load_skill(&self, requester: &Requester, name: &SkillName) -> Reply {
+        let skills = self.skills(requester)?;
         let name = Name::try_from(name).map_err(|wrong| failure(FailureCode::NotFound, wrong.to_string()))?;
         let loaded = tokio::task::spawn_blocking(move || skills.load(&name)).await;
         let loaded = loaded.map_err(|error| failure(FailureCode::NotFound, error.to_string()))?;
@@ -40,18 +40,18 @@ impl Gate {
             digest: &skill.digest(),
             shared: shared.as_deref(),
         };
-        self.audit.skill(from.caller.execution, from.client(), code).map_err(|error| {
+        self.audit.skill(requester.caller.execution, requester.client(), code).await.map_err(|error| {
             tracing::error!("{error}");
             failure(FailureCode::Denied, format!("the skill was not loaded: {error}"))
         })?;
-        let told = json!({
+        let reply = json!({
             "name": skill.name.as_str(), "version": skill.version, "language": skill.language.as_str(), "code": skill.code,
         });
-        Ok(told.to_string().into_bytes())
+        Ok(reply.to_string().into_bytes())
     }
 
-    pub(super) async fn search_skills(&self, from: &Requester, query: String, limit: u32) -> Reply {
-        let skills = self.skills(from)?;
+    pub(super) async fn search_skills(&self, requester: &Requester, query: String, limit: u32) -> Reply {
+        let skills = self.skills(requester)?;
         let searching = move || -> Value {
             let found = skills.search(&query, limit.clamp(1, SEARCH_LIMIT_MAX) as usize);
             found.iter().map(|skill| skill.summary()).collect()
@@ -62,66 +62,68 @@ impl Gate {
     }
 }
 
-/// What has become of a skill that code saves.
+/// Whether a skill was saved or stored as a draft.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Saved,
     Draft,
 }
 
-/// Makes what these arguments propose the current version of a skill.
+/// Saves the skill that these arguments describe as its current version.
 pub(super) async fn save(skills: &Arc<Skills>, arguments: &Map<String, Value>) -> Reply {
-    write(skills, arguments, |skills, skill| skills.save(skill).map(|saved| (saved, State::Saved))).await
+    write_skill(skills, arguments, |skills, skill| skills.save(skill).map(|saved| (saved, State::Saved)))
+        .await
 }
 
-/// Keeps what nobody has approved, where nothing can import it.
+/// Stores the skill that these arguments describe as a draft, which code cannot import.
 pub(super) async fn save_draft(skills: &Arc<Skills>, arguments: &Map<String, Value>) -> Reply {
-    write(skills, arguments, |skills, skill| {
+    write_skill(skills, arguments, |skills, skill| {
         Ok(match skills.save_draft(skill)? {
-            Draft::Kept(draft) => (draft, State::Draft),
-            Draft::Needless(current) => (current, State::Saved),
+            DraftOutcome::Stored(draft) => (draft, State::Draft),
+            DraftOutcome::Unchanged(current) => (current, State::Saved),
         })
     })
     .await
 }
 
-/// Off the way of other calls: it takes the time of a disk.
-async fn write(
+/// Writes on a blocking thread, since disk access takes time.
+async fn write_skill(
     skills: &Arc<Skills>,
     arguments: &Map<String, Value>,
     how: fn(&Skills, &Skill) -> Result<(Skill, State), StoreError>,
 ) -> Reply {
-    let skill = Skill::proposed(arguments).map_err(|fault| invalid(fault.to_string()))?;
-    let its = skills.clone();
-    let saved = tokio::task::spawn_blocking(move || how(&its, &skill)).await;
+    let skill = Skill::from_arguments(arguments).map_err(|fault| invalid_arguments(fault.to_string()))?;
+    let store = skills.clone();
+    let saved = tokio::task::spawn_blocking(move || how(&store, &skill)).await;
     let saved = saved.map_err(|error| failure(FailureCode::ToolFailed, error.to_string()))?;
     let (saved, state) = saved.map_err(|error| match error {
-        StoreError::Unwritten { .. } => {
+        StoreError::WriteFailed { .. } => {
             tracing::error!("{error}");
             failure(
                 FailureCode::ToolFailed,
                 "the skill is not saved: its folder cannot be written; the log of Lockhouse says why".into(),
             )
         }
-        StoreError::NoPlace
+        StoreError::NoDirectory
         | StoreError::TooManySkills
         | StoreError::TooManyDrafts
-        | StoreError::Occupied(_) => {
+        | StoreError::NotReplaceable(_) => {
             failure(FailureCode::ToolFailed, format!("the skill is not saved: {error}"))
         }
     })?;
-    let mut told = json!({"name": saved.name.as_str(), "version": saved.version, "import": saved.import()});
+    let mut reply =
+        json!({"name": saved.name.as_str(), "version": saved.version, "import": saved.import_statement()});
     match state {
-        State::Saved => told["state"] = "saved".into(),
+        State::Saved => reply["state"] = "saved".into(),
         State::Draft => {
-            told["state"] = "draft".into();
-            told["message"] = format!(
+            reply["state"] = "draft".into();
+            reply["message"] = format!(
                 "there is nobody to ask, so the skill is kept as a draft that cannot be imported; a person looks at it and \
                  runs `{}`",
-                skills.to_approve(&saved.name)
+                skills.approve_command(&saved.name)
             )
             .into();
         }
     }
-    Ok(json!({"structured": told}).to_string().into_bytes())
+    Ok(json!({"structured": reply}).to_string().into_bytes())
 }

@@ -1,48 +1,49 @@
-//! Saved skills: functions that code has kept for later, as folders in the Agent Skills format.
+//! Saved skills: reusable functions, stored as folders in the Agent Skills format.
 //!
-//! This user's own are in a [`store`]; directories that are shared, such as a git checkout, are read and never written. What is
-//! read is taken for a stranger's ([`folder`]). Who may save is the policy's to say, and the gate's to ask; what a skill's code
-//! may do is what the execution may that imports it, for it runs there like the rest of the program.
+//! The user's own skills are in a [`store`]. Shared directories, such as a git checkout, are only read. All files are
+//! treated as untrusted ([`skill_folder`]). The policy decides who may save skills. The code of a skill runs in the
+//! importing execution, with that execution's rights.
 
-mod folder;
 mod front_matter;
-mod name;
-mod search;
+mod ranking;
 mod signature;
 mod skill;
+mod skill_folder;
+mod skill_name;
 mod store;
 
 use std::path::{Path, PathBuf};
 
-pub use folder::{FileFault, FolderFault, Unreadable};
 pub use front_matter::FrontMatterFault;
-pub use name::{InvalidSkillName, Name, NameFault};
 pub use skill::{Skill, SkillFault};
-pub use store::{Draft, StoreError};
+pub use skill_folder::{FileFault, FolderFault, LoadError};
+pub use skill_name::{InvalidSkillName, Name, NameFault};
+pub use store::{DraftOutcome, StoreError};
 
-use lockhouse_policies::{SKILLS, nearest};
+use lockhouse_policies::{SKILLS, most_similar_name};
 use lockhouse_protocol::ServerName;
-use store::{Store, folders};
+use store::{Store, folder_names};
 
-/// Directories that are shared.
+/// Upper bound of shared directories.
 pub const DIRECTORIES_MAX: usize = 20;
 
-/// Whether calls to a server of that name are for skills.
-pub(super) fn is_skills(server: &ServerName) -> bool {
+/// Whether this is the built-in server `skills`.
+pub(super) fn is_skills_server(server: &ServerName) -> bool {
     server.as_str() == SKILLS
 }
 
-/// What is configured of skills.
+/// The `[skills]` settings of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkillSettings {
     pub enabled: bool,
-    /// Where what is saved is kept; `None` where no state can be kept.
+    /// Directory of the user's own skills; `None` if there is no state directory.
     pub own: Option<PathBuf>,
-    /// Read only. The first one that has a name counts, after our own.
+    /// Shared directories, read-only. Own skills take precedence over shared ones, and earlier directories over later
+    /// ones.
     pub shared: Vec<PathBuf>,
 }
 
-/// Where a skill comes from.
+/// Where a skill is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     Own,
@@ -50,27 +51,27 @@ pub enum Origin {
     Shared(PathBuf),
 }
 
-/// A folder among skills, whatever is in it.
+/// A folder in a directory of skills, readable or not.
 #[derive(Debug)]
-pub struct Entry {
+pub struct SkillEntry {
     pub folder: String,
     pub origin: Origin,
-    pub skill: Result<Skill, Unreadable>,
-    /// Whether another one of the same name counts.
+    pub skill: Result<Skill, LoadError>,
+    /// Whether a skill of the same name takes precedence.
     pub hidden: bool,
 }
 
-/// Why a skill cannot be had.
+/// Why a skill cannot be loaded.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotFound {
+pub enum SkillNotFound {
     #[error("the skill {name} cannot be used: {why}")]
-    Unusable { name: Name, why: Unreadable },
-    /// In words, with what may have been meant.
+    Unusable { name: Name, why: LoadError },
+    /// The error message, with a suggestion.
     #[error("{0}")]
     Unknown(String),
 }
 
-/// All skills that are configured.
+/// All skills that an AI client can use.
 #[derive(Clone, Debug)]
 pub struct Skills {
     own: Option<Store>,
@@ -79,117 +80,117 @@ pub struct Skills {
 
 impl Skills {
     pub fn new(settings: &SkillSettings) -> Self {
-        Self { own: settings.own.clone().map(Store::at), shared: settings.shared.clone() }
+        Self { own: settings.own.clone().map(Store::new), shared: settings.shared.clone() }
     }
 
-    /// Those of a client that has proven its name: a store of its own beside the one of whoever runs Lockhouse, so that
-    /// nobody imports what another client has saved. What is shared is shared with all.
-    pub fn of(&self, client: Option<&str>) -> Self {
+    /// Returns the skills of an authenticated AI client. It has a store of its own, so that it cannot import skills
+    /// saved by others; shared directories are the same for all.
+    pub fn for_client(&self, client: Option<&str>) -> Self {
         let Some(client) = client else { return self.clone() };
-        Self { own: self.own.as_ref().map(|own| own.of_client(client)), shared: self.shared.clone() }
+        Self { own: self.own.as_ref().map(|own| own.for_client(client)), shared: self.shared.clone() }
     }
 
-    /// The clients that have saved any.
+    /// Returns the names of AI clients that have saved skills.
     pub fn clients(&self) -> Vec<String> {
         self.own.as_ref().map(Store::clients).unwrap_or_default()
     }
 
-    /// The command that approves a draft.
-    pub fn to_approve(&self, name: &Name) -> String {
+    /// Returns the shell command that approves a draft.
+    pub fn approve_command(&self, name: &Name) -> String {
         match self.own.as_ref().and_then(Store::client) {
             Some(client) => format!("lockhouse skills approve {name} --client '{client}'"),
             None => format!("lockhouse skills approve {name}"),
         }
     }
 
-    /// The skill that code imports by that name.
-    pub fn load(&self, name: &Name) -> Result<(Skill, Origin), NotFound> {
-        for (origin, parent) in self.places() {
-            match folder::read(parent, name) {
+    /// Loads the skill that code imports by this name.
+    pub fn load(&self, name: &Name) -> Result<(Skill, Origin), SkillNotFound> {
+        for (origin, parent) in self.directories() {
+            match skill_folder::read(parent, name) {
                 Ok(skill) => return Ok((skill, origin)),
-                Err(Unreadable::Absent) => {}
-                Err(why) => return Err(NotFound::Unusable { name: name.clone(), why }),
+                Err(LoadError::Absent) => {}
+                Err(why) => return Err(SkillNotFound::Unusable { name: name.clone(), why }),
             }
         }
-        Err(NotFound::Unknown(self.no_such(name)))
+        Err(SkillNotFound::Unknown(self.not_found_message(name)))
     }
 
-    /// Words for a name that there is not.
-    pub fn no_such(&self, name: &Name) -> String {
+    /// Returns the error message for an unknown name, with a suggestion.
+    pub fn not_found_message(&self, name: &Name) -> String {
         if self.own.as_ref().is_some_and(|own| own.draft(name).is_ok()) {
-            let approve = self.to_approve(name);
+            let approve = self.approve_command(name);
             return format!(
-                "the skill {name} is a draft, which cannot be imported until a person has looked at it and runs `{approve}`"
+                "the skill {name} is a draft, which cannot be imported until a person reviews it and runs `{approve}`"
             );
         }
-        let known: Vec<String> = self.usable().into_iter().map(|skill| skill.name.to_string()).collect();
-        let told = match nearest(name.as_str(), known.iter().map(String::as_str)) {
+        let known: Vec<String> = self.importable().into_iter().map(|skill| skill.name.to_string()).collect();
+        let suggestion = match most_similar_name(name.as_str(), known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
             None if known.is_empty() => "none is saved".into(),
             None => format!("there are: {}", known[..known.len().min(20)].join(", ")),
         };
-        format!("there is no skill {name}; {told}")
+        format!("there is no skill {name}; {suggestion}")
     }
 
-    /// Every skill that code can import.
-    pub fn usable(&self) -> Vec<Skill> {
+    /// Returns all skills that code can import.
+    pub fn importable(&self) -> Vec<Skill> {
         let usable =
             self.entries().into_iter().filter(|entry| entry.origin != Origin::Draft && !entry.hidden);
         usable.filter_map(|entry| entry.skill.ok()).collect()
     }
 
-    /// Skills that match, the best first.
+    /// Returns the skills that match a query, best first.
     pub fn search(&self, query: &str, limit: usize) -> Vec<Skill> {
-        let mut skills: Vec<Option<Skill>> = self.usable().into_iter().map(Some).collect();
+        let mut skills: Vec<Option<Skill>> = self.importable().into_iter().map(Some).collect();
         let all: Vec<Skill> = skills.iter().flatten().cloned().collect();
-        search::rank(query, &all).into_iter().take(limit).filter_map(|index| skills[index].take()).collect()
+        ranking::rank(query, &all).into_iter().take(limit).filter_map(|index| skills[index].take()).collect()
     }
 
-    /// Everything that is there, by name; of one name in the order in which they count.
-    pub fn entries(&self) -> Vec<Entry> {
-        let mut entries: Vec<Entry> = Vec::new();
-        for (origin, parent) in self.places() {
-            for folder in folders(parent) {
+    /// Lists all folders and drafts by name; entries of the same name in order of precedence.
+    pub fn entries(&self) -> Vec<SkillEntry> {
+        let mut entries: Vec<SkillEntry> = Vec::new();
+        for (origin, parent) in self.directories() {
+            for folder in folder_names(parent) {
                 let skill = read(parent, &folder);
                 let hidden = entries.iter().any(|other| other.folder == folder);
-                entries.push(Entry { folder, origin: origin.clone(), skill, hidden });
+                entries.push(SkillEntry { folder, origin: origin.clone(), skill, hidden });
             }
         }
-        for folder in self.own.iter().flat_map(Store::drafted) {
-            let name = Name::of_folder(&folder).map_err(|fault| FolderFault::DraftName(fault).into());
+        for folder in self.own.iter().flat_map(Store::draft_names) {
+            let name = Name::from_folder(&folder).map_err(|fault| FolderFault::DraftName(fault).into());
             let skill = name.and_then(|name| self.draft(&name));
-            entries.push(Entry { folder, origin: Origin::Draft, skill, hidden: false });
+            entries.push(SkillEntry { folder, origin: Origin::Draft, skill, hidden: false });
         }
         entries.sort_by(|one, other| one.folder.cmp(&other.folder));
         entries
     }
 
-    fn places(&self) -> impl Iterator<Item = (Origin, &Path)> {
+    fn directories(&self) -> impl Iterator<Item = (Origin, &Path)> {
         let own = self.own.iter().map(|own| (Origin::Own, own.directory()));
         own.chain(self.shared.iter().map(|shared| (Origin::Shared(shared.clone()), shared.as_path())))
     }
 
-    pub fn draft(&self, name: &Name) -> Result<Skill, Unreadable> {
-        self.own.as_ref().map_or(Err(Unreadable::Absent), |own| own.draft(name))
+    pub fn draft(&self, name: &Name) -> Result<Skill, LoadError> {
+        self.own.as_ref().map_or(Err(LoadError::Absent), |own| own.draft(name))
     }
 
-    /// One version of a skill of our own.
-    pub fn version(&self, name: &Name, version: u32) -> Result<Skill, Unreadable> {
-        self.own.as_ref().map_or(Err(Unreadable::Absent), |own| own.version(name, version))
+    /// Reads one version of an own skill.
+    pub fn version(&self, name: &Name, version: u32) -> Result<Skill, LoadError> {
+        self.own.as_ref().map_or(Err(LoadError::Absent), |own| own.version(name, version))
     }
 
-    /// The older versions of a skill of our own.
-    pub fn older(&self, name: &Name) -> Vec<u32> {
-        self.own.as_ref().map(|own| own.older(name)).unwrap_or_default()
+    /// Lists the older versions of an own skill.
+    pub fn older_versions(&self, name: &Name) -> Vec<u32> {
+        self.own.as_ref().map(|own| own.older_versions(name)).unwrap_or_default()
     }
 
-    /// Makes it the current version, which code can import.
+    /// Saves a skill as the current version, which code can import.
     pub fn save(&self, skill: &Skill) -> Result<Skill, StoreError> {
         self.store()?.save(skill)
     }
 
-    /// Keeps it where nothing imports it.
-    pub fn save_draft(&self, skill: &Skill) -> Result<Draft, StoreError> {
+    /// Stores a skill as a draft, which code cannot import.
+    pub fn save_draft(&self, skill: &Skill) -> Result<DraftOutcome, StoreError> {
         self.store()?.save_draft(skill)
     }
 
@@ -201,33 +202,33 @@ impl Skills {
         Ok(saved)
     }
 
-    /// Whether there was anything to remove.
+    /// Removes a skill with its versions and draft. Returns whether anything was removed.
     pub fn remove(&self, name: &Name) -> Result<bool, StoreError> {
         self.store()?.remove(name)
     }
 
-    /// Writes a folder that others can use: below `directory`, which is made if it is not there.
+    /// Exports a skill as a folder below `directory`, which is created if needed.
     ///
     /// # Errors
-    /// Why it could not be written; that there is one already, for instance.
+    /// Fails if the folder cannot be written or exists already.
     pub fn export(skill: &Skill, directory: &Path) -> std::io::Result<PathBuf> {
         std::fs::create_dir_all(directory)?;
         let path = directory.join(skill.name.as_str());
-        folder::write(&path, skill).map(|()| path)
+        skill_folder::write(&path, skill).map(|()| path)
     }
 
     fn store(&self) -> Result<&Store, StoreError> {
-        self.own.as_ref().ok_or(StoreError::NoPlace)
+        self.own.as_ref().ok_or(StoreError::NoDirectory)
     }
 }
 
-fn read(parent: &Path, folder: &str) -> Result<Skill, Unreadable> {
-    let name = Name::of_folder(folder).map_err(|fault| {
-        // A folder of something else needs no words on names.
-        match parent.join(folder).join(folder::DOCUMENT).symlink_metadata() {
+fn read(parent: &Path, folder: &str) -> Result<Skill, LoadError> {
+    let name = Name::from_folder(folder).map_err(|fault| {
+        // Folders without a SKILL.md are no skills; their names are not judged.
+        match parent.join(folder).join(skill_folder::DOCUMENT).symlink_metadata() {
             Ok(_) => FolderFault::FolderName(fault),
             Err(_) => FolderFault::NoDocument,
         }
     })?;
-    folder::read(parent, &name)
+    skill_folder::read(parent, &name)
 }

@@ -1,24 +1,25 @@
-//! On whose behalf the front asks.
+//! The AI client on whose behalf the front sends a request.
 
 use lockhouse_base::principal::{Identity, Principal};
 use lockhouse_policies::ClientName;
 use serde::{Deserialize, Serialize};
 
-use crate::Abilities;
+use crate::InputSupport;
 
-/// The AI client whose request it is.
+/// The AI client that a request comes from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Caller {
     pub identity: Identity,
-    /// The grant that a message [`crate::ToEngine::Revoke`] takes back; none for what lasts.
+    /// The number of the revocable grant under which the request was admitted, named by [`crate::ToEngine::Revoke`];
+    /// `None` if the access cannot be revoked.
     pub grant: Option<u64>,
-    /// Its name for the policy and the audit log.
+    /// The client's name for the policy and the audit log.
     pub client: Option<ClientName>,
-    pub abilities: Abilities,
+    pub abilities: InputSupport,
 }
 
 impl Caller {
-    pub fn new(principal: &Principal, client: Option<ClientName>, abilities: Abilities) -> Self {
+    pub fn new(principal: &Principal, client: Option<ClientName>, abilities: InputSupport) -> Self {
         let grant = principal.grant().map(|grant| grant.number());
         Self { identity: principal.identity().clone(), grant, client, abilities }
     }

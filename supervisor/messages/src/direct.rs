@@ -1,4 +1,4 @@
-//! Servers that AI clients have directly: what is asked of them, under the names that clients know.
+//! Calls of upstream servers that AI clients make directly, without code, by the names that the front exposes.
 
 use std::collections::BTreeMap;
 
@@ -7,77 +7,81 @@ use rmcp::model::{CompleteRequestParams, ErrorData, ProgressNotificationParam};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The front's own tools, whose names no other tool may have; one is for a tool that can be switched on.
-pub const TOOL_NAMES: [&str; 4] = ["run_code", "search_tools", "get_result", "health"];
+/// The names of the front's own tools, which no directly exposed tool may have. `health` is reserved even if it is
+/// not enabled.
+pub const BUILT_IN_TOOL_NAMES: [&str; 4] = ["run_code", "search_tools", "get_result", "health"];
 
-/// What is listed.
+/// The lists that a client can request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum List {
+pub enum ListKind {
     Tools,
     Resources,
     ResourceTemplates,
     Prompts,
 }
 
-/// One call of an AI client.
+/// A direct call of an AI client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DirectCall {
-    pub target: Target,
-    pub action: Action,
-    /// An object, as JSON.
+    pub target: DirectTarget,
+    pub action: DirectAction,
+    /// The arguments: a JSON object as text.
     pub arguments: String,
-    /// Whether the client makes a call again with what the server asks for: it then gets the question as it is.
-    pub calls_again: bool,
-    /// What a call that is made again brings.
-    pub responses: Option<BTreeMap<String, Value>>,
-    pub state: Option<String>,
+    /// Whether the client answers input requests by repeating the call (MCP 2026-07-28). It then gets the server's
+    /// input requests in the result.
+    pub supports_input_requests: bool,
+    /// The answers to input requests, in a repeated call.
+    pub input_responses: Option<BTreeMap<String, Value>>,
+    /// The state that the server returned with its input requests, in a repeated call.
+    pub request_state: Option<String>,
 }
 
-/// What is called.
+/// The target of a direct call, by its exposed name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Target {
+pub enum DirectTarget {
     Tool(String),
     Prompt(String),
-    /// By its URI.
+    /// A resource, by its URI.
     Resource(String),
 }
 
-/// What is done with it.
+/// The action on the target.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub enum Action {
-    /// A tool is called, a resource read, a prompt got.
+pub enum DirectAction {
+    /// Calls a tool, reads a resource or gets a prompt.
     #[default]
     Use,
-    /// What one of its arguments could be.
+    /// Completes an argument (`completion/complete`).
     Complete(Box<CompleteRequestParams>),
-    /// To be told when a resource changes.
+    /// Subscribes to updates of a resource.
     Subscribe,
 }
 
-/// What becomes of a call.
+/// The outcome of a direct call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum CallOutcome {
-    /// A result, as its server wrote it; also one that says of itself that it is an error.
+    /// The server's result, unchanged. It may itself report an error (`isError`).
     Result(String),
-    /// The server's own protocol error.
+    /// The server's JSON-RPC error.
     Error(ErrorData),
-    /// The call was not made, or has no answer.
+    /// Lockhouse did not make the call, or got no answer.
     Failure(Failure),
 }
 
-/// What a server says during a call, as it says it.
+/// A notification of a server during a call, forwarded unchanged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Passed {
+pub enum ForwardedNotification {
     Progress(ProgressNotificationParam),
-    /// Parameters of `notifications/message`.
+    /// The parameters of `notifications/message`.
     Log(Value),
 }
 
-/// What has changed of what a client is shown.
+/// The lists and resources that changed since the last event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct ListChanges {
     pub tools: bool,
     pub resources: bool,
     pub prompts: bool,
+    /// The updated resources, by server and URI.
     pub updated: Vec<(ServerName, String)>,
 }

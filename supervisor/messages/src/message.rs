@@ -1,170 +1,174 @@
-//! The messages.
+//! The messages that front and engine exchange, and the requests, inputs, events and responses in them.
 
 use std::time::Duration;
 
 use lockhouse_base::language::Language;
-use lockhouse_protocol::{Detail, ExecutionId, ResultHandle, ServerName};
+use lockhouse_protocol::{ExecutionId, ResultHandle, SearchDetail, ServerName};
 use rmcp::model::ErrorData;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Answer, CallOutcome, Caller, Changed, DirectCall, EndedRun, List, OpenQuestion, Passed, RunCode, RunView,
-    Unasked,
+    Answer, AskError, CallOutcome, Caller, DirectCall, FinishedRun, ForwardedNotification, ListChanges,
+    ListKind, OpenQuestion, RunCode, RunView,
 };
 
-/// The version of these messages. An engine refuses a front that speaks another one.
+/// The version of the messages. The engine rejects a front with another version.
 pub const VERSION: u32 = 1;
 
-/// Names one exchange of a front; a front counts upwards from 1, and a number is never used twice.
+/// The id of an exchange of a front. A front numbers its exchanges upwards from 1 and never reuses an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ExchangeId(pub u64);
 
-/// From a front to the engine.
+/// A message from a front to the engine.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToEngine {
-    /// The first message.
+    /// The first message, with the front's version.
     Hello { version: u32 },
     /// Opens an exchange.
     Request(ExchangeId, Box<Caller>, Box<Request>),
-    /// Something for an exchange that is open.
+    /// An input for an open exchange.
     Input(ExchangeId, Input),
-    /// Nobody follows the exchange any more. A run that nobody else follows or keeps is cancelled.
+    /// The front no longer follows the exchange. Cancels a run that is neither detached nor followed by another
+    /// exchange.
     Close(ExchangeId),
-    /// What was granted to a client counts no more: what it began ends.
+    /// A client's grant was revoked. Everything that the client began under it ends.
     Revoke { grant: u64 },
-    /// The front ends, and with it all that it began.
+    /// The front closes. Everything that it began ends.
     Goodbye,
 }
 
-/// From the engine to a front.
+/// A message from the engine to a front.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToFront {
     /// The answer to [`ToEngine::Hello`].
     Welcome {
         version: u32,
     },
-    /// Nothing else is answered.
+    /// The answer to a front whose version is not supported. No other message follows.
     Unsupported {
         version: u32,
     },
-    /// What a front has to know: after the welcome, and again when it changes.
+    /// The settings for the front: sent after the welcome, and again when they change.
     Settings(FrontSettings),
     Event(ExchangeId, Event),
-    /// The last message of an exchange.
+    /// The response to a request. It ends the exchange.
     Response(ExchangeId, Response),
 }
 
-/// What a front has to know of the engine.
+/// The settings of the engine that a front needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrontSettings {
-    /// Whether AI clients have any server directly.
+    /// Whether a server is exposed to AI clients directly.
     pub has_direct: bool,
-    /// Whether models have the tool `health`.
+    /// Whether the tool `health` is exposed to models.
     pub health_tool: bool,
-    /// How long a request waits for the answer of its run.
+    /// How long a request waits for its run to finish before it returns a handle.
     pub wait: Duration,
-    /// How long a run and what is kept of its answer last at most.
+    /// The longest time that a detached run and its result are kept.
     pub task_lifetime: Duration,
 }
 
-/// What a front asks for.
+/// A request that opens an exchange.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Request {
-    /// Answered with [`Response::Run`], after events of the run.
+    /// Runs a program. Events of the run come first, then [`Response::Run`].
     RunCode(RunCode),
-    /// The same for a run that goes on without a request, or has ended: [`Event::Following`] comes first if it goes on.
-    FollowRun(RunName),
-    /// Answered with [`Response::Json`].
-    Search(Search),
-    /// A part of a result that is kept, from this byte on. Answered with [`Response::Json`].
+    /// Follows a detached or finished run. [`Event::Following`] comes first if it is still running, then the same
+    /// messages as for [`RunCode`](Self::RunCode).
+    FollowRun(RunReference),
+    /// Searches tools. Answered with [`Response::Json`].
+    Search(SearchRequest),
+    /// Reads a stored result from a byte offset. Answered with [`Response::Json`].
     ReadResult { handle: ResultHandle, offset: usize },
-    /// Of all servers that clients have directly: [`Response::Entries`].
-    List(List),
-    /// Answered with [`Response::Call`].
+    /// Lists what all directly exposed servers offer. Answered with [`Response::Entries`].
+    List(ListKind),
+    /// Makes a direct call. Answered with [`Response::Call`].
     Call(DirectCall),
-    /// Follows what changes of what the client is shown, until the exchange is closed: an [`Event::Changed`] at a time, the
-    /// next one after [`Input::Told`].
+    /// Follows changes of the lists that the client sees, until the exchange is closed. After each [`Event::Changed`]
+    /// the next one waits for [`Input::ChangesDelivered`].
     FollowChanges,
-    /// How the service is, as JSON; for a client that is granted a part of the servers, of the service alone.
+    /// Returns the health report as JSON. A client whose grant covers some servers only gets the report without
+    /// servers.
     Health,
-    /// Why the service takes no requests: [`Response::Reasons`]; none if it does.
+    /// Returns the reasons why the service accepts no requests, as [`Response::Reasons`]; none if it accepts
+    /// requests.
     Readiness,
-    /// The figures, as Prometheus reads them.
+    /// Returns the metrics in the Prometheus text format.
     Metrics,
 }
 
-/// How a run is found again.
+/// A reference to a run of an earlier request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RunName {
-    /// Under which it was told to go on without a request.
+pub enum RunReference {
+    /// The handle that the run got when it was detached.
     Handle(ResultHandle),
-    /// While it goes on.
+    /// The execution id, while the run is running.
     Execution(ExecutionId),
 }
 
 /// A search for tools.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Search {
+pub struct SearchRequest {
     pub query: String,
-    /// Tools that are found at most.
+    /// The largest number of results.
     pub limit: u32,
-    pub detail: Detail,
+    pub detail: SearchDetail,
     pub language: Language,
 }
 
-/// What a front says during an exchange.
+/// An input of the front during an exchange.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Input {
-    /// To the question with this key.
-    Answer(String, Result<Answer, Unasked>),
-    /// Asks for all questions of a run that have no answer yet: [`Event::Questions`].
+    /// The answer to the question with this key, or why it was not asked.
+    Answer(String, Result<Answer, AskError>),
+    /// Requests all unanswered questions of the run. Answered with [`Event::Questions`].
     Questions,
-    /// Asks what the run is doing: [`Event::View`].
+    /// Requests the state of the run. Answered with [`Event::View`].
     View,
-    /// Lets the run go on without a request: [`Event::Kept`].
-    Keep,
-    /// Ends the run, whoever follows it.
+    /// Detaches the run, so that it continues without a request. Answered with [`Event::Detached`].
+    Detach,
+    /// Cancels the run, even if other exchanges follow it.
     Cancel,
-    /// The client was told of what has changed; the next changes may come.
-    Told,
+    /// The client was notified of the last changes, so that the next ones may be sent.
+    ChangesDelivered,
 }
 
-/// What the engine says during an exchange.
+/// An event of an exchange, sent by the engine.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Event {
     Following(ExecutionId),
-    /// To the person, whose answer is an input.
+    /// A question for the user of the AI client. The answer is [`Input::Answer`].
     Question(OpenQuestion),
     Questions(Vec<OpenQuestion>),
     View(RunView),
-    /// The handle of the run; none if it cannot be kept now.
-    Kept(Option<ResultHandle>),
-    /// Progress, in words.
-    Note(String),
-    /// What a server says that the client has directly.
-    Passed(Passed),
-    Changed(Changed),
+    /// The handle of the detached run; `None` if no further run can be detached now.
+    Detached(Option<ResultHandle>),
+    /// A progress message of the run.
+    ProgressMessage(String),
+    /// A notification of a directly exposed server.
+    Notification(ForwardedNotification),
+    Changed(ListChanges),
 }
 
-/// How an exchange ends.
+/// The response that ends an exchange.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Response {
-    Run(Box<EndedRun>),
+    Run(Box<FinishedRun>),
     Json(Value),
     Entries(Vec<String>),
-    /// With the server that was called.
+    /// The outcome of a direct call, with the server that was called.
     Call(ServerName, CallOutcome),
     Reasons(Vec<String>),
     Text(Option<String>),
-    /// There is no such run, tool or result.
+    /// The run, tool or result does not exist.
     NotFound,
-    /// The request cannot be meant so, in words for the client.
+    /// The request is not valid, for this reason.
     Invalid(String),
-    /// The same as an error of MCP.
+    /// The request is not valid, with the JSON-RPC error to return.
     Error(ErrorData),
-    /// The engine failed, and says nothing more.
-    Broken,
+    /// The engine failed and sends nothing more.
+    EngineFailed,
 }
 
 #[cfg(test)]

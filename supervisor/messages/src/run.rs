@@ -1,4 +1,4 @@
-//! Runs of programs: what is asked, what is seen of one that goes on, and how it ended.
+//! Runs of programs: the request, the progress, and the result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,91 +8,93 @@ use lockhouse_protocol::ExecutionId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::PersonWait;
+use crate::UserWait;
 
-/// A program to be run.
+/// A program to run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunCode {
     pub language: Language,
     pub code: String,
-    /// Shorter or longer than the default, never longer than the configured maximum.
+    /// The requested time limit; `None` uses the default. The configured maximum bounds it.
     pub timeout: Option<Duration>,
-    /// Only these servers, or of a server only these tools: `NAME`, `NAME.TOOL` and `NAME.BEGINNING*`.
+    /// The servers and tools that the program may use: `NAME`, `NAME.TOOL` or `NAME.PREFIX*`. `None` allows all
+    /// permitted ones.
     pub servers: Option<Vec<String>>,
-    /// The name of the session whose next run it is, or which it begins.
+    /// The session that the run continues or starts.
     pub session: Option<String>,
 }
 
-/// What a run is doing.
+/// The progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Course {
-    /// Since its worker has the code.
+pub struct Progress {
+    /// The time since the worker received the code.
     pub elapsed: Duration,
-    /// That have their answer.
-    pub calls: usize,
-    /// How many have none yet, by what they are asked of.
-    pub under_way: BTreeMap<String, usize>,
-    /// What it waits for that a person decides.
-    pub person: Option<PersonWait>,
-    /// The end of what it printed.
+    /// The number of calls that have been answered.
+    pub finished_calls: usize,
+    /// The number of calls without an answer, by target.
+    pub in_flight: BTreeMap<String, usize>,
+    /// The user decision that the run waits for, if any.
+    pub waiting_for: Option<UserWait>,
+    /// The last part of the program's standard output.
     pub stdout: String,
 }
 
-/// A run that goes on, as one who follows it sees it.
+/// A snapshot of a running run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunView {
     pub execution: ExecutionId,
-    /// Since it was asked for.
+    /// The time since the run was requested.
     pub age: Duration,
-    /// When it was asked for, as in RFC 3339.
+    /// When the run was requested, in RFC 3339.
     pub begun: String,
     pub state: RunState,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum RunState {
-    /// It waits for a worker.
+    /// The run waits for a worker.
     Queued,
-    Running(Course),
-    /// It has a worker, and does not say what it does: it is ending.
-    Silent,
+    Running(Progress),
+    /// The run has a worker but does not report progress: it is ending.
+    Ending,
 }
 
 impl RunView {
-    /// What it does, if it says so.
-    pub fn course(&self) -> Option<&Course> {
+    /// Returns the run's progress, if it reports any.
+    pub fn progress(&self) -> Option<&Progress> {
         match &self.state {
-            RunState::Running(course) => Some(course),
-            RunState::Queued | RunState::Silent => None,
+            RunState::Running(progress) => Some(progress),
+            RunState::Queued | RunState::Ending => None,
         }
     }
 }
 
-/// The final answer of a run.
+/// The final result of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct EndedRun {
+pub struct FinishedRun {
     pub execution: ExecutionId,
-    /// Whether it was given up.
+    /// Whether the run was cancelled.
     pub cancelled: bool,
     pub is_error: bool,
-    /// When it was asked for and when it ended, as in RFC 3339.
+    /// When the run was requested, in RFC 3339.
     pub begun: String,
+    /// When the run ended, in RFC 3339.
     pub ended: String,
-    /// What is shown of the answer.
+    /// The JSON result as it is shown to the client.
     pub json: Value,
-    /// What was taken out of the value, in the order of the numbers that stand for it, from 1 on.
-    pub files: Vec<File>,
+    /// The files that were removed from the value. The placeholders in the value number them from 1.
+    pub files: Vec<ResultFile>,
 }
 
-impl EndedRun {
-    /// What is kept of an answer that is too large to be kept.
-    pub fn in_short(&self) -> Self {
-        let of = |key: &str| self.json.get(key).cloned();
-        let message = "the run has ended, and its answer is larger than what may be kept";
+impl FinishedRun {
+    /// Returns the record that is stored in place of a result that is too large to store.
+    pub fn without_result(&self) -> Self {
+        let field = |key: &str| self.json.get(key).cloned();
+        let message = "the run has ended, but its result is too large to be stored";
         let json = json!({
-            "execution": of("execution"), "status": "error",
+            "execution": field("execution"), "status": "error",
             "error": {"type": "ResultTooLarge", "message": message, "hint": "return less, or print less"},
-            "calls": of("calls"), "stats": of("stats"),
+            "calls": field("calls"), "stats": field("stats"),
         });
         let (begun, ended) = (self.begun.clone(), self.ended.clone());
         let (execution, cancelled) = (self.execution, self.cancelled);
@@ -100,9 +102,9 @@ impl EndedRun {
     }
 }
 
-/// A file that was taken out of a value.
+/// A file that was removed from a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
+pub struct ResultFile {
     pub base64: String,
     pub mime_type: String,
     pub name: Option<String>,

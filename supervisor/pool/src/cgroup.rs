@@ -1,7 +1,7 @@
-//! A control group for each worker, where this process was given a part of the hierarchy (cgroup v2, `Delegate=`).
+//! Gives each worker a control group, if part of the cgroup v2 hierarchy is delegated to this process (`Delegate=`).
 //!
-//! It bounds what resource limits cannot: the tasks of one worker apart from all others, and memory that the kernel holds for
-//! it. The layout below the group that the supervisor was started in, `G`:
+//! Control groups bound what resource limits cannot: the tasks of each single worker, and memory that the kernel
+//! holds for it. Layout below the group `G` that the supervisor was started in:
 //!
 //! ```text
 //! G/supervisor    this process and its zygotes: a group with children may hold no process of its own
@@ -15,23 +15,23 @@ use std::path::{Path, PathBuf};
 
 use nix::poll::{PollFd, PollFlags, poll};
 
-use super::Groups;
+use super::ControlGroupResult;
 
 const ROOT: &str = "/sys/fs/cgroup";
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 const ENABLE: &str = "+memory +pids";
 const OWN: &str = "supervisor";
-/// Threads of one worker.
+/// Upper bound of threads in one worker.
 const TASKS_MAX: u32 = 256;
-/// What the kernel holds for a worker beyond what its resource limits count, bytes.
+/// Bytes added to a worker's memory limit for kernel memory, which its resource limits do not count.
 const KERNEL_MEMORY_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Why there is no control group for workers, or for one of them, in a short phrase.
+/// Why workers, or one worker, have no control group.
 #[derive(Debug, thiserror::Error)]
-pub enum GroupError {
+pub enum ControlGroupError {
     #[error("no cgroup v2 hierarchy")]
     NoHierarchy,
-    #[error("this process is in the root group, which is nobody's to divide")]
+    #[error("this process is in the root group, which cannot be delegated")]
     RootGroup,
     #[error("the {0} controller is not delegated")]
     NoController(&'static str),
@@ -39,7 +39,7 @@ pub enum GroupError {
     OfSystemd,
     #[error("{} is not delegated: {source}", directory.display())]
     NotDelegated { directory: PathBuf, source: Error },
-    /// What the kernel says of enabling the controllers.
+    /// Carries the kernel's error on enabling the controllers.
     #[error("other processes share this process's group ({0})")]
     Shared(Box<Self>),
     #[error("{name}: {source}")]
@@ -48,54 +48,57 @@ pub enum GroupError {
     System(#[from] Error),
 }
 
-/// The part of the hierarchy that is ours.
+/// The delegated part of the cgroup hierarchy.
 #[derive(Clone, Debug)]
 pub struct ControlGroups {
     directory: PathBuf,
 }
 
-/// One worker's group, removed with it.
+/// The control group of one worker; removed when dropped.
 #[derive(Debug)]
 pub(super) struct WorkerGroup {
     directory: PathBuf,
 }
 
 impl ControlGroups {
-    /// Takes possession of the group that this process is in.
+    /// Prepares the control group that this process is in for workers.
     ///
     /// # Errors
-    /// Why there is none for us.
-    pub fn take() -> Groups {
-        Ok(Self::take_own()?)
+    /// Why control groups cannot be used.
+    pub fn acquire() -> ControlGroupResult {
+        Ok(Self::acquire_own()?)
     }
 
-    fn take_own() -> Result<Self, GroupError> {
+    fn acquire_own() -> Result<Self, ControlGroupError> {
         let own = std::fs::read_to_string("/proc/self/cgroup")?;
-        let path = own.lines().find_map(|line| line.strip_prefix("0::/")).ok_or(GroupError::NoHierarchy)?;
+        let path =
+            own.lines().find_map(|line| line.strip_prefix("0::/")).ok_or(ControlGroupError::NoHierarchy)?;
         let may_take = |group: &Path| !nix::unistd::geteuid().is_root() || is_delegated(group);
-        Self::take_in(Path::new(ROOT), path, may_take)
+        Self::acquire_in(Path::new(ROOT), path, may_take)
     }
 
-    fn take_in(root: &Path, path: &str, may_take: fn(&Path) -> bool) -> Result<Self, GroupError> {
-        // Started by a supervisor that has done this already, or started anew in its place.
+    fn acquire_in(root: &Path, path: &str, may_take: fn(&Path) -> bool) -> Result<Self, ControlGroupError> {
+        // The parent may be a supervisor that has done this already, or an earlier supervisor that this process
+        // replaces.
         let path = match path.rsplit_once('/').unwrap_or(("", path)) {
             (above, OWN) => above,
             _ => path,
         };
         if path.is_empty() {
-            return Err(GroupError::RootGroup);
+            return Err(ControlGroupError::RootGroup);
         }
         let directory = root.join(path);
         let offered = read(&directory, "cgroup.controllers")?;
         let missing = CONTROLLERS.iter().find(|needed| !offered.split(' ').any(|given| given == **needed));
         if let Some(missing) = missing {
-            return Err(GroupError::NoController(missing));
+            return Err(ControlGroupError::NoController(missing));
         }
         if !may_take(&directory) {
-            return Err(GroupError::OfSystemd);
+            return Err(ControlGroupError::OfSystemd);
         }
         let own = directory.join(OWN);
-        create(&own).map_err(|source| GroupError::NotDelegated { directory: directory.clone(), source })?;
+        create(&own)
+            .map_err(|source| ControlGroupError::NotDelegated { directory: directory.clone(), source })?;
         write(&own, "cgroup.procs", "0")?;
         match write(&directory, "cgroup.subtree_control", ENABLE) {
             Ok(()) => {
@@ -105,20 +108,20 @@ impl ControlGroups {
             Err(error) => {
                 let _ = write(&directory, "cgroup.procs", "0");
                 let _ = std::fs::remove_dir(&own);
-                Err(GroupError::Shared(Box::new(error)))
+                Err(ControlGroupError::Shared(Box::new(error)))
             }
         }
     }
 
-    /// Moves a worker that has not run anything yet into a group of its own.
-    pub(super) fn admit(&self, pid: i32, memory_bytes: u64) -> Result<WorkerGroup, GroupError> {
+    /// Creates a control group and moves a worker into it before the worker runs any code.
+    pub(super) fn admit(&self, pid: i32, memory_bytes: u64) -> Result<WorkerGroup, ControlGroupError> {
         let group = WorkerGroup { directory: self.directory.join(format!("worker-{pid}")) };
         let directory = &group.directory;
-        // One that was left with this number has counted ends of another worker.
+        // A leftover group of the same number would contain the event counts of another worker.
         let _ = std::fs::remove_dir(directory);
         create(directory)?;
         write(directory, "memory.max", &(memory_bytes + KERNEL_MEMORY_BYTES).to_string())?;
-        // A kernel without swap accounting has no such file, and no swap to bound.
+        // A kernel without swap accounting has no such file and no swap to limit.
         match write(directory, "memory.swap.max", "0") {
             Err(_) if !directory.join("memory.swap.max").exists() => {}
             written => written?,
@@ -131,7 +134,7 @@ impl ControlGroups {
 }
 
 impl WorkerGroup {
-    /// Whether the kernel ended the worker for want of memory.
+    /// Whether the kernel killed the worker for exceeding its memory limit.
     pub(super) fn was_out_of_memory(&self) -> bool {
         let events = read(&self.directory, "memory.events").unwrap_or_default();
         events.lines().any(|line| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0"))
@@ -139,9 +142,9 @@ impl WorkerGroup {
 }
 
 impl Drop for WorkerGroup {
-    /// The worker is killed, and its group can be removed once it has left.
+    /// The group can be removed once the killed worker has left it.
     fn drop(&mut self) {
-        let leaving = Leaving(std::mem::take(&mut self.directory));
+        let leaving = ClosingGroup(std::mem::take(&mut self.directory));
         if leaving.is_removed() {
             return;
         }
@@ -159,15 +162,15 @@ impl Drop for WorkerGroup {
     }
 }
 
-/// A group whose worker is killed. Dropped with the runtime at the very end, when nobody can come back to it, it waits.
-struct Leaving(PathBuf);
+/// A group whose worker was killed. When dropped at shutdown, when nothing can retry, it waits for the removal.
+struct ClosingGroup(PathBuf);
 
-impl Leaving {
+impl ClosingGroup {
     fn is_removed(&self) -> bool {
         !matches!(std::fs::remove_dir(&self.0), Err(error) if error.kind() == ErrorKind::ResourceBusy)
     }
 
-    /// Until the kernel says that the group has no process left: it marks this file as changed.
+    /// Waits until the kernel reports that the group has no processes, by a change of this file.
     fn wait(&self) -> Result<(), Error> {
         let events = std::fs::File::open(self.0.join("cgroup.events"))?;
         events.read_at(&mut [0; 64], 0)?;
@@ -178,9 +181,9 @@ impl Leaving {
     }
 }
 
-impl Drop for Leaving {
+impl Drop for ClosingGroup {
     fn drop(&mut self) {
-        // What cannot be waited for is removed by the next supervisor.
+        // The next supervisor removes groups that are left.
         if !self.is_removed() && self.wait().is_ok() {
             self.is_removed();
         }
@@ -189,24 +192,24 @@ impl Drop for Leaving {
 
 const REMOVAL_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
 const REMOVALS_MAX: u32 = 250;
-/// For each worker that is left at the end; milliseconds.
+/// Milliseconds to wait for each group at shutdown.
 const LAST_WAIT: u16 = 500;
 
-/// Root may write everywhere, which does not make it right: systemd marks what it leaves to others.
+/// Whether the group was delegated: systemd marks delegated groups with an extended attribute. Needed for root, who
+/// can write to any group.
 #[allow(unsafe_code, reason = "getxattr has no wrapper in nix")]
 fn is_delegated(directory: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let Ok(path) = std::ffi::CString::new(directory.as_os_str().as_bytes()) else { return false };
     [c"user.delegate", c"trusted.delegate"].iter().any(|name| {
         let mut value = [0_u8; 1];
-        // SAFETY: both names are live C strings, and the value has the length that is told.
+        // SAFETY: both names are live C strings, and the buffer has the given length.
         let length = unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), value.as_mut_ptr().cast(), 1) };
         length == 1 && value == *b"1"
     })
 }
 
-/// Groups of workers whose supervisor did not live to remove them. Those in use stay, and so do those of workers that
-/// another supervisor is about to move in.
+/// Removes groups left by earlier supervisors. Groups in use stay, and those that another supervisor is about to use.
 fn remove_leftovers(directory: &Path) {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries {
@@ -218,7 +221,7 @@ fn remove_leftovers(directory: &Path) {
     }
 }
 
-/// A group that is there already was left by a process with this number that did not end in order; it is empty.
+/// Creates a group. If a group of this name exists, it was left by an earlier process with the same id, and is reused.
 fn create(directory: &Path) -> Result<(), Error> {
     match std::fs::create_dir(directory) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
@@ -226,13 +229,13 @@ fn create(directory: &Path) -> Result<(), Error> {
     }
 }
 
-fn read(directory: &Path, name: &'static str) -> Result<String, GroupError> {
+fn read(directory: &Path, name: &'static str) -> Result<String, ControlGroupError> {
     let text = std::fs::read_to_string(directory.join(name));
-    Ok(text.map_err(|source| GroupError::File { name, source })?.trim().to_owned())
+    Ok(text.map_err(|source| ControlGroupError::File { name, source })?.trim().to_owned())
 }
 
-fn write(directory: &Path, name: &'static str, text: &str) -> Result<(), GroupError> {
-    std::fs::write(directory.join(name), text).map_err(|source| GroupError::File { name, source })
+fn write(directory: &Path, name: &'static str, text: &str) -> Result<(), ControlGroupError> {
+    std::fs::write(directory.join(name), text).map_err(|source| ControlGroupError::File { name, source })
 }
 
 #[cfg(test)]
@@ -240,19 +243,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_that_is_not_ours_is_told_in_words() {
+    fn an_unusable_control_group_is_reported_with_its_reason() {
         let root = tempfile::tempdir().expect("a directory");
         let refusal = |path: &str| {
-            ControlGroups::take_in(root.path(), path, |_| true).expect_err("not ours").to_string()
+            ControlGroups::acquire_in(root.path(), path, |_| true).expect_err("not ours").to_string()
         };
-        assert_eq!(refusal(""), "this process is in the root group, which is nobody's to divide");
+        assert_eq!(refusal(""), "this process is in the root group, which cannot be delegated");
         assert!(refusal("gone").starts_with("cgroup.controllers: "), "{}", refusal("gone"));
         let group = root.path().join("some.scope");
         std::fs::create_dir(&group).expect("a directory");
         std::fs::write(group.join("cgroup.controllers"), "cpu pids\n").expect("a file");
         assert_eq!(refusal("some.scope"), "the memory controller is not delegated");
         assert_eq!(refusal("some.scope/supervisor"), "the memory controller is not delegated");
-        // Named alike, and somebody else's.
+        // A group with a similar name belongs to another process.
         assert!(refusal("some.scope/my-supervisor").starts_with("cgroup.controllers: "));
     }
 
@@ -262,11 +265,11 @@ mod tests {
         let group = root.path().join("some.scope");
         std::fs::create_dir_all(&group).expect("a directory");
         std::fs::write(group.join("cgroup.controllers"), "cpu memory pids\n").expect("a file");
-        // No process has this number, and every kernel a first one.
+        // No process has the first number; every kernel has process 1.
         for left in ["worker-99999999", "worker-1"] {
             std::fs::create_dir(group.join(left)).expect("a directory");
         }
-        let groups = ControlGroups::take_in(root.path(), "some.scope/supervisor", |_| true).expect("ours");
+        let groups = ControlGroups::acquire_in(root.path(), "some.scope/supervisor", |_| true).expect("ours");
         assert_eq!(read(&group, "cgroup.subtree_control").expect("a file"), ENABLE);
         assert_eq!(["worker-99999999", "worker-1"].map(|left| group.join(left).exists()), [false, true]);
         let worker = groups.admit(7, 1 << 20).expect("a group");

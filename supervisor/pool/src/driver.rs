@@ -1,4 +1,5 @@
-//! The pool's task: it hears requests, released leases and zygotes, has [`State`] say what is to be done, and does it.
+//! The task that owns a pool: receives requests, released leases and reports of zygotes, passes them to [`State`] as
+//! events, and performs the resulting effects.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -9,20 +10,19 @@ use lockhouse_base::telemetry;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
-use super::figures::SharedFigures;
-use super::launch::{Launch, Purpose};
-use super::lease::{Lease, Places, Released};
-use super::state::{Bounds, Effect, Ends, Event, State};
+use super::launch_config::{ForkPurpose, LaunchConfig};
+use super::lease::{Lease, LeaseSlots, ReleasedLease};
+use super::state::{Effect, Event, HasEnded, PoolLimits, State};
+use super::stats::SharedStats;
 use super::worker::Worker;
-use super::zygote::{self, Report, Reporter, ZygoteHandle};
-use super::{Groups, PoolError, PoolSettings, Start};
+use super::zygote::{self, Reporter, ZygoteHandle, ZygoteReport};
+use super::{ControlGroupResult, PoolError, PoolSettings, ZygoteStart};
 
-/// Requests that the task has not heard yet. Whoever finds this full waits for room: the task itself waits for nothing
-/// but these messages, so it comes soon.
+/// Capacity of the request channel. Callers wait while it is full, which is short, because the task never blocks.
 const REQUESTS_MAX: usize = 64;
 
-/// Reports of zygotes that the task has not heard yet. When this is full, the zygotes' tasks wait, and read nothing from their
-/// zygotes meanwhile.
+/// Capacity of the channel of zygote reports. While it is full, zygote tasks wait and read nothing from their
+/// zygotes.
 const REPORTS_MAX: usize = 64;
 
 type LeaseRequest = oneshot::Sender<Result<Lease, PoolError>>;
@@ -30,84 +30,84 @@ type SessionRequest = oneshot::Sender<Result<Worker, PoolError>>;
 type PoolEvent = Event<Worker, LeaseRequest, SessionRequest>;
 type PoolEffect = Effect<Worker, LeaseRequest, SessionRequest>;
 
-/// What a pool is asked for.
+/// A request to the pool.
 #[derive(Debug)]
 pub(super) enum Request {
     Lease(Owner, LeaseRequest),
     Session(SessionRequest),
 }
 
-impl Ends for Worker {
-    /// An idle worker can be killed by anyone who may.
+impl HasEnded for Worker {
+    /// An idle worker can be killed from outside.
     fn has_ended(&self) -> bool {
         !self.process.is_alive()
     }
 }
 
-impl<T> Ends for oneshot::Sender<T> {
+impl<T> HasEnded for oneshot::Sender<T> {
     fn has_ended(&self) -> bool {
         self.is_closed()
     }
 }
 
-/// Owns all I/O of a pool.
-struct Driver {
+/// The task that performs all I/O of a pool.
+struct PoolTask {
     language: &'static str,
     state: State<Worker, LeaseRequest, SessionRequest>,
-    launch: Arc<Launch>,
-    /// Those that have started and are not retired, by their generations.
+    launch: Arc<LaunchConfig>,
+    /// Zygotes that are running and not retired, by generation.
     zygotes: HashMap<u32, ZygoteHandle>,
-    /// Forks that each may owe.
+    /// Upper bound of pending forks of each zygote.
     forks_max: usize,
-    places: Places,
-    reports: mpsc::Sender<(u32, Report)>,
-    prepared: watch::Sender<Option<Start>>,
-    figures: SharedFigures,
+    slots: LeaseSlots,
+    reports: mpsc::Sender<(u32, ZygoteReport)>,
+    prepared: watch::Sender<Option<ZygoteStart>>,
+    figures: SharedStats,
 }
 
-/// Starts the task. It ends when nobody can ask for anything any more.
+/// Starts the task. It ends when all senders of requests are dropped.
 pub(super) fn start(
     settings: PoolSettings,
-    control_groups: Groups,
-    prepared: watch::Sender<Option<Start>>,
-    figures: SharedFigures,
+    control_groups: ControlGroupResult,
+    prepared: watch::Sender<Option<ZygoteStart>>,
+    figures: SharedStats,
 ) -> mpsc::Sender<Request> {
     let PoolSettings { language, zygote, idle, running_max, queue, recycle_after, recycle_age } = settings;
-    let bounds = Bounds { idle, running_max, queue, recycle_after, recycle_age };
-    let (requests, asked) = mpsc::channel(REQUESTS_MAX);
-    let (reports, reported) = mpsc::channel(REPORTS_MAX);
-    let (places, released) = Places::new(running_max);
-    let driver = Driver {
+    let bounds = PoolLimits { idle, running_max, queue, recycle_after, recycle_age };
+    let (requests, inbox) = mpsc::channel(REQUESTS_MAX);
+    let (reports, reports_inbox) = mpsc::channel(REPORTS_MAX);
+    let (slots, released) = LeaseSlots::new(running_max);
+    let driver = PoolTask {
         language,
         state: State::new(bounds, Instant::now()),
-        launch: Arc::new(Launch { command: zygote, control_groups }),
+        launch: Arc::new(LaunchConfig { command: zygote, control_groups }),
         zygotes: HashMap::new(),
-        forks_max: bounds.forks_max(),
-        places,
+        forks_max: bounds.pending_forks_max(),
+        slots,
         reports,
         prepared,
         figures,
     };
-    tokio::spawn(driver.drive(asked, released, reported));
+    tokio::spawn(driver.run(inbox, released, reports_inbox));
     requests
 }
 
-impl Driver {
-    async fn drive(
+impl PoolTask {
+    async fn run(
         mut self,
-        mut asked: mpsc::Receiver<Request>,
-        mut released: mpsc::Receiver<Released>,
-        mut reported: mpsc::Receiver<(u32, Report)>,
+        mut inbox: mpsc::Receiver<Request>,
+        mut released: mpsc::Receiver<ReleasedLease>,
+        mut reports_inbox: mpsc::Receiver<(u32, ZygoteReport)>,
     ) {
-        self.hear(Event::Begin);
+        self.handle_event(Event::Begin);
         loop {
             let wake_at = self.state.wake_at(Instant::now());
             let event = tokio::select! {
-                // A place that is free is known before somebody asks for one.
+                // Released leases are handled before new requests.
                 biased;
-                Some(Released { owner, held }) = released.recv() => Event::Released(owner, held),
-                Some((generation, report)) = reported.recv() => self.event_of(generation, report),
-                request = asked.recv() => match request {
+                Some(ReleasedLease { owner, held }) = released.recv() => Event::Released(owner, held),
+                Some((generation, report)) = reports_inbox.recv() => self.event_from_report(generation, report),
+                request = inbox.recv() => match request {
                     Some(Request::Lease(owner, request)) => Event::Lease(owner, request),
                     Some(Request::Session(request)) => Event::Session(request),
                     None => return,
@@ -116,37 +116,37 @@ impl Driver {
                     Event::Woken
                 }
             };
-            self.hear(event);
-            self.figures.set(self.state.figures(), self.state.zygote_started());
+            self.handle_event(event);
+            self.figures.set(self.state.stats(), self.state.zygote_started());
         }
     }
 
-    fn hear(&mut self, event: PoolEvent) {
-        for effect in self.state.on(event, Instant::now()) {
+    fn handle_event(&mut self, event: PoolEvent) {
+        for effect in self.state.handle_event(event, Instant::now()) {
             self.perform(effect);
         }
     }
 
-    /// What a report says to the state; its descriptors and texts stay here.
-    fn event_of(&mut self, generation: u32, report: Report) -> PoolEvent {
+    /// Converts a report into an event for the state.
+    fn event_from_report(&mut self, generation: u32, report: ZygoteReport) -> PoolEvent {
         match report {
-            Report::Started(zygote, prepared) => {
+            ZygoteReport::Started(zygote, prepared) => {
                 self.prepared.send_replace(Some(Ok(prepared)));
                 self.zygotes.insert(generation, zygote);
                 Event::ZygoteStarted { generation }
             }
-            Report::NotStarted(error) => Event::ZygoteNotStarted(error),
-            Report::Forked(worker, purpose) => Event::Forked { generation, purpose, worker },
-            Report::Crashed => Event::Crashed { generation },
-            Report::Gone(error) => Event::ZygoteGone { generation, error },
+            ZygoteReport::NotStarted(error) => Event::ZygoteNotStarted(error),
+            ZygoteReport::Forked(worker, purpose) => Event::Forked { generation, purpose, worker },
+            ZygoteReport::Crashed => Event::Crashed { generation },
+            ZygoteReport::Gone(error) => Event::ZygoteGone { generation, error },
         }
     }
 
     fn perform(&mut self, effect: PoolEffect) {
         match effect {
             Effect::Lease { owner, to, worker } => {
-                // A lease that nobody takes any more gives its place back as it is dropped.
-                let _ = to.send(Ok(Lease::new(worker, self.places.take(owner))));
+                // If the receiver is gone, the dropped lease releases its slot.
+                let _ = to.send(Ok(Lease::new(worker, self.slots.acquire(owner))));
             }
             Effect::HandOver { to, worker } => drop(to.send(Ok(worker))),
             Effect::End(worker) => drop(worker),
@@ -162,20 +162,20 @@ impl Driver {
                 }
             }
             Effect::StartZygote { generation, reason } => {
-                telemetry::zygote_started(self.language, reason);
+                telemetry::count_zygote_start(self.language, reason);
                 let reporter = Reporter::new(generation, self.reports.clone());
                 tokio::spawn(zygote::run(self.launch.clone(), self.forks_max, reporter));
             }
             Effect::Retire { generation } => drop(self.zygotes.remove(&generation)),
             Effect::Fork { generation, warm, for_runs, for_sessions } => {
                 let Some(zygote) = self.zygotes.get(&generation) else { return };
-                (0..for_sessions).for_each(|_| zygote.fork(false, Purpose::Session));
-                (0..for_runs).for_each(|_| zygote.fork(warm, Purpose::Execution));
-                telemetry::forked(self.language, for_runs + for_sessions);
+                (0..for_sessions).for_each(|_| zygote.fork(false, ForkPurpose::Session));
+                (0..for_runs).for_each(|_| zygote.fork(warm, ForkPurpose::Execution));
+                telemetry::count_forks(self.language, for_runs + for_sessions);
             }
             Effect::Failed(error) => tracing::warn!("{error}"),
             Effect::NotReplaced(error) => {
-                tracing::warn!("a new zygote could not be started, the old one goes on: {error}");
+                tracing::warn!("a new zygote could not be started, the current one continues: {error}");
             }
             Effect::NoZygote(error) => {
                 self.prepared.send_replace(Some(Err(Arc::new(error))));

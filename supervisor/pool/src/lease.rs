@@ -1,4 +1,4 @@
-//! A hold on a worker, and the place that it takes among those that run.
+//! Leases of workers, and the slots that limit how many are held at one time.
 
 use std::time::Duration;
 
@@ -8,62 +8,62 @@ use tokio::time::Instant;
 
 use super::worker::Worker;
 
-/// An exclusive hold on a worker, which ends with it.
+/// Exclusive use of a worker, which is killed when the lease is dropped.
 #[derive(Debug)]
 pub struct Lease {
     pub worker: Worker,
-    /// Dropped after the worker: its place is free only once it is killed.
-    _place: Place,
+    /// Dropped after the worker: the slot becomes free only when the worker is killed.
+    _slot: LeaseSlot,
 }
 
 impl Lease {
-    pub(super) fn new(worker: Worker, place: Place) -> Self {
-        Self { worker, _place: place }
+    pub(super) fn new(worker: Worker, slot: LeaseSlot) -> Self {
+        Self { worker, _slot: slot }
     }
 }
 
-/// One lease has ended.
+/// Notice that a lease was dropped.
 #[derive(Debug)]
-pub(super) struct Released {
+pub(super) struct ReleasedLease {
     pub(super) owner: Owner,
-    /// How long it was held.
+    /// How long the lease was held.
     pub(super) held: Duration,
 }
 
-/// Tells the pool when it is dropped.
+/// A slot of a lease. Notifies the pool when dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct LeaseSlot {
     owner: Owner,
     since: Instant,
-    /// Room for the message, so that it can be sent without waiting. `None` once it is sent.
-    release: Option<mpsc::OwnedPermit<Released>>,
+    /// Reserved capacity for the notice, so that `drop` never waits; `None` once it is sent.
+    release: Option<mpsc::OwnedPermit<ReleasedLease>>,
 }
 
-impl Drop for Place {
+impl Drop for LeaseSlot {
     fn drop(&mut self) {
         if let Some(release) = self.release.take() {
-            release.send(Released { owner: self.owner, held: self.since.elapsed() });
+            release.send(ReleasedLease { owner: self.owner, held: self.since.elapsed() });
         }
     }
 }
 
-/// All places of a pool.
+/// All lease slots of a pool.
 #[derive(Debug)]
-pub(super) struct Places(mpsc::Sender<Released>);
+pub(super) struct LeaseSlots(mpsc::Sender<ReleasedLease>);
 
-impl Places {
-    pub(super) fn new(count: usize) -> (Self, mpsc::Receiver<Released>) {
+impl LeaseSlots {
+    pub(super) fn new(count: usize) -> (Self, mpsc::Receiver<ReleasedLease>) {
         let (released, inbox) = mpsc::channel(count);
         (Self(released), inbox)
     }
 
-    /// One of them. The channel has room for a message of each, and a place counts as taken until its message is read: a
-    /// pool that never has more leases than places always finds room. If it did not, the place would be lost, which
-    /// is safe.
-    pub(super) fn take(&self, owner: Owner) -> Place {
+    /// Acquires a slot. The channel has capacity for one notice per slot, and a slot counts as used until its notice
+    /// is read; so a pool with no more leases than slots always finds capacity. Otherwise the slot would be lost,
+    /// which is safe.
+    pub(super) fn acquire(&self, owner: Owner) -> LeaseSlot {
         let release = self.0.clone().try_reserve_owned().ok();
-        debug_assert!(release.is_some(), "there are more leases than places");
-        Place { owner, since: Instant::now(), release }
+        debug_assert!(release.is_some(), "there are more leases than slots");
+        LeaseSlot { owner, since: Instant::now(), release }
     }
 }
 
@@ -74,12 +74,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_place_is_given_back_without_a_reader_and_counts_as_free_once_it_is_read() {
-        let owner = Principal::of_connection().owner();
-        let (places, mut released) = Places::new(2);
+    fn a_slot_is_released_without_a_reader_and_free_once_the_notice_is_read() {
+        let owner = Principal::for_new_connection().owner();
+        let (slots, mut released) = LeaseSlots::new(2);
         for _ in 0..3 {
-            drop([places.take(owner), places.take(owner)]);
-            assert!(places.0.clone().try_reserve_owned().is_err(), "both messages wait to be read");
+            drop([slots.acquire(owner), slots.acquire(owner)]);
+            assert!(slots.0.clone().try_reserve_owned().is_err(), "both messages wait to be read");
             for _ in 0..2 {
                 assert_eq!(released.try_recv().expect("a message").owner, owner);
             }

@@ -1,22 +1,22 @@
-//! Sealed workers, kept ahead of need, one pool for each language.
+//! Pools of sealed workers that are forked ahead of need, one pool for each language.
 //!
-//! One task owns a pool (`driver.rs`). What happens goes through a state without I/O (`state.rs`), which hands idle workers
-//! to those who wait and says how many forks are missing. Refilling waits for a quiet moment, since a fork beside a
-//! running execution costs that execution time.
+//! One task owns a pool (`driver.rs`). A state machine without I/O (`state.rs`) assigns idle workers to waiting
+//! requests and determines how many forks are needed. Idle workers are refilled in quiet moments, since a fork slows
+//! down running executions.
 #![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
+#![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
 
 mod cgroup;
 mod driver;
-mod figures;
-mod launch;
+mod fair_queue;
+mod launch_config;
 mod lease;
-mod process;
 pub mod protections;
-mod queue;
-mod seal;
+mod seal_verification;
 mod state;
+mod stats;
 mod worker;
+mod worker_process;
 mod zygote;
 
 use std::path::PathBuf;
@@ -27,44 +27,44 @@ use lockhouse_base::principal::Owner;
 use lockhouse_protocol::Finding;
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub use cgroup::{ControlGroups, GroupError};
+pub use cgroup::{ControlGroupError, ControlGroups};
 use driver::Request;
-pub use figures::Figures;
-use figures::SharedFigures;
-pub use launch::ZygoteCommand;
+pub use fair_queue::QueueLimits;
+pub use launch_config::ZygoteCommand;
 pub use lease::Lease;
-pub use process::WorkerProcess;
-use protections::Unprotected;
-pub use queue::QueueBounds;
-pub use seal::Unsealed;
-pub use worker::{Death, Worker};
-pub use zygote::Prepared;
+use protections::ProtectionError;
+pub use seal_verification::SealError;
+pub use stats::PoolStats;
+use stats::SharedStats;
+pub use worker::{Worker, WorkerExitReport};
+pub use worker_process::WorkerProcess;
+pub use zygote::ZygoteInfo;
 
-/// Why there is no worker.
+/// Why a pool cannot provide a worker.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
     /// The interpreter or the worker binary cannot be started.
     #[error("cannot start {program}: {source}")]
     Start { program: PathBuf, source: std::io::Error },
-    /// The zygote found that it cannot work on this host.
+    /// The zygote cannot work on this host.
     #[error("{0}")]
     Refused(String),
-    /// A protection is missing or does not hold.
+    /// A required protection is missing or broken.
     #[error("{reason}")]
-    Unprotected { reason: Unprotected, findings: Vec<Finding> },
+    Unprotected { reason: ProtectionError, findings: Vec<Finding> },
     /// The zygote failed.
     #[error("the zygote failed: {0}")]
     Zygote(String),
     /// A worker failed before it was sealed.
     #[error("a worker could not be made: {0}")]
     Worker(String),
-    /// The kernel does not confirm the seal.
+    /// The kernel does not confirm that the worker is sealed.
     #[error(transparent)]
-    Unsealed(#[from] Unsealed),
-    /// Too many wait already.
+    Unsealed(#[from] SealError),
+    /// The queue is full.
     #[error("{waiting} executions wait for a worker already")]
     QueueFull { waiting: usize, retry_after: Duration },
-    /// The pool has ended.
+    /// The pool's task has ended.
     #[error("the supervisor is shutting down")]
     Closed,
 }
@@ -79,66 +79,67 @@ impl PoolError {
     }
 }
 
-/// Characters of a reason that a worker or a zygote gives.
+/// Characters of a message from a worker or zygote.
 const REASON_CHARS_MAX: usize = 500;
 
-/// What a worker or a zygote says of itself, fit to be shown: one that was replaced could say anything.
+/// Truncates a message from a worker or zygote and escapes hidden characters, since a compromised one could send
+/// anything.
 fn bounded(reason: &str) -> String {
     lockhouse_policies::printable(reason).chars().take(REASON_CHARS_MAX).collect()
 }
 
-/// How a pool is kept.
+/// The settings of a pool.
 #[derive(Clone, Debug)]
 pub struct PoolSettings {
-    /// In figures.
+    /// Language label for metrics.
     pub language: &'static str,
     pub zygote: ZygoteCommand,
     /// Sealed workers kept ahead of need.
     pub idle: usize,
-    /// Executions at one time.
+    /// Upper bound of running executions.
     pub running_max: usize,
-    /// Executions that may wait.
-    pub queue: QueueBounds,
-    /// Forks after which the zygote is started anew, for new randomness and a new address layout.
+    /// Upper bounds of waiting executions.
+    pub queue: QueueLimits,
+    /// Forks after which the zygote is replaced, for new randomness and a new address-space layout.
     pub recycle_after: u32,
-    /// Age at which it is, if it has forked at all.
+    /// Age at which the zygote is replaced, if it has served any execution.
     pub recycle_age: Duration,
 }
 
-/// Where workers get control groups, or why they get none.
-pub type Groups = Result<ControlGroups, Arc<GroupError>>;
+/// The control groups for workers, or why there are none.
+pub type ControlGroupResult = Result<ControlGroups, Arc<ControlGroupError>>;
 
-/// What became of starting a zygote.
-pub type Start = Result<Prepared, Arc<PoolError>>;
+/// The result of starting a zygote.
+pub type ZygoteStart = Result<ZygoteInfo, Arc<PoolError>>;
 
 /// A handle to the pool's task.
 #[derive(Clone, Debug)]
 pub struct Pool {
     requests: mpsc::Sender<Request>,
-    prepared: watch::Receiver<Option<Start>>,
-    figures: SharedFigures,
+    prepared: watch::Receiver<Option<ZygoteStart>>,
+    figures: SharedStats,
 }
 
 impl Pool {
-    /// Starts the pool's task, and with it a zygote.
-    pub fn start(settings: PoolSettings, groups: &Groups) -> Self {
+    /// Starts the pool's task and its first zygote.
+    pub fn start(settings: PoolSettings, groups: &ControlGroupResult) -> Self {
         let (prepared, watch) = watch::channel(None);
-        let figures = SharedFigures::default();
+        let figures = SharedStats::default();
         let requests = driver::start(settings, groups.clone(), prepared, figures.clone());
         Self { requests, prepared: watch, figures }
     }
 
-    /// Waits for a sealed worker, in turn with other owners.
+    /// Waits for a sealed worker, fairly among owners.
     pub async fn lease(&self, owner: Owner) -> Result<Lease, PoolError> {
-        self.ask(|answer| Request::Lease(owner, answer)).await
+        self.request(|answer| Request::Lease(owner, answer)).await
     }
 
-    /// Waits for a sealed worker of which a session takes possession. It takes no place of those that run.
-    pub async fn for_session(&self) -> Result<Worker, PoolError> {
-        self.ask(Request::Session).await
+    /// Waits for a sealed worker for a session. It uses no lease slot.
+    pub async fn take_for_session(&self) -> Result<Worker, PoolError> {
+        self.request(Request::Session).await
     }
 
-    async fn ask<T>(
+    async fn request<T>(
         &self,
         request: impl FnOnce(oneshot::Sender<Result<T, PoolError>>) -> Request,
     ) -> Result<T, PoolError> {
@@ -147,8 +148,8 @@ impl Pool {
         answered.await.map_err(|_| PoolError::Closed)?
     }
 
-    /// What the zygote says of this host, or why there is none. Waits for the first one.
-    pub async fn prepared(&self) -> Start {
+    /// Waits for the first zygote and returns its findings, or why it did not start.
+    pub async fn zygote_info(&self) -> ZygoteStart {
         let mut prepared = self.prepared.clone();
         match prepared.wait_for(Option::is_some).await {
             Ok(start) => start.clone().unwrap_or_else(|| Err(Arc::new(PoolError::Closed))),
@@ -156,18 +157,18 @@ impl Pool {
         }
     }
 
-    /// The same as far as is known.
-    pub fn found(&self) -> Option<Start> {
+    /// Returns the result of the latest zygote start, or `None` while the first one starts.
+    pub fn zygote_info_if_known(&self) -> Option<ZygoteStart> {
         self.prepared.borrow().clone()
     }
 
-    /// What there is of workers, as of the last event.
-    pub fn figures(&self) -> Figures {
+    /// Returns the pool's counters as of its last event.
+    pub fn stats(&self) -> PoolStats {
         self.figures.get()
     }
 
-    /// Protections that this host does not give, as far as is known.
-    pub fn reduced(&self) -> Vec<String> {
+    /// Returns optional protections that this host lacks, as far as known.
+    pub fn missing_protections(&self) -> Vec<String> {
         let prepared = self.prepared.borrow();
         prepared.iter().flatten().flat_map(|prepared| prepared.reduced.clone()).collect()
     }

@@ -1,20 +1,21 @@
-//! What each protection of a worker is for: which are required, what stands behind them, and what to do without them.
+//! The table of worker protections: what each defends against, whether it is required, and how to enable it.
 //!
-//! The zygote tries, in [`Finding`]s, and this judges. `lockhouse doctor` shows the same table.
+//! Zygotes try the protections and report [`Finding`]s; [`evaluate`] decides about them. `lockhouse doctor` shows the
+//! same table.
 
 use lockhouse_protocol::{Finding, Protection, Verdict};
 
-/// One row of the table.
+/// A row of the table of protections.
 #[derive(Debug)]
-pub struct Described {
+pub struct ProtectionInfo {
     pub title: &'static str,
-    /// Without it no code runs. The others make the level `reduced` where they are absent.
+    /// Whether code is refused without it. Missing optional protections reduce the protection level to `reduced`.
     pub required: bool,
-    /// What holds the same attacks.
+    /// Other layers that stop the same attacks.
     pub second_layer: &'static str,
-    /// What an attacker with native code in a worker gains where it is missing.
+    /// What an attacker with native code in a worker gains if it is missing.
     pub gain: &'static str,
-    /// What an administrator does to have it.
+    /// What an administrator does to enable it.
     pub fix: &'static str,
 }
 
@@ -24,10 +25,10 @@ const NAMESPACES_FIX: &str = "sysctl user.max_user_namespaces above 0; on Ubuntu
     packaging/apparmor/lockhouse, or sysctl kernel.apparmor_restrict_unprivileged_userns=0; in a container, permit unshare";
 const REPORT: &str = "do not use Lockhouse on this host, and report this";
 
-/// Why no code may run on a host.
+/// Why this host may not run code.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum Unprotected {
-    /// A protection that is required is not there.
+pub enum ProtectionError {
+    /// A required protection is missing.
     #[error(
         "this host does not give a required protection: {title}: {found}{}. To have it: {fix}",
         if *.required_here { ", and full protection is required" } else { "" }
@@ -35,19 +36,24 @@ pub enum Unprotected {
     Absent {
         title: &'static str,
         found: String,
-        /// Whether the configuration alone requires it.
+        /// Whether it is required only by the configuration (`require_full`).
         required_here: bool,
         fix: &'static str,
     },
-    #[error("a protection does not hold: {title}: {found}. {}", sentence(REPORT))]
+    #[error("a protection does not hold: {title}: {found}. {}", capitalize(REPORT))]
     Broken { title: &'static str, found: String },
 }
 
-/// The table. It is long, since it is one.
+/// Returns the row of a protection.
 #[expect(clippy::too_many_lines, reason = "a table of all protections")]
-pub fn describe(protection: Protection) -> Described {
-    let row =
-        |title, required, second_layer, gain, fix| Described { title, required, second_layer, gain, fix };
+pub fn describe(protection: Protection) -> ProtectionInfo {
+    let row = |title, required, second_layer, gain, fix| ProtectionInfo {
+        title,
+        required,
+        second_layer,
+        gain,
+        fix,
+    };
     match protection {
         Protection::SystemCalls => row(
             "system-call filter",
@@ -56,7 +62,7 @@ pub fn describe(protection: Protection) -> Described {
             "the whole interface of the kernel: sockets, processes, and every bug behind them",
             SECCOMP_FIX,
         ),
-        Protection::AttacksEndIt => row(
+        Protection::KillOnAttack => row(
             "attack calls are fatal",
             true,
             "they are refused as well",
@@ -160,34 +166,34 @@ pub fn describe(protection: Protection) -> Described {
     }
 }
 
-/// What is not there and not required, in words.
+/// Returns the optional protections that are missing, as texts.
 ///
 /// # Errors
-/// Why no code may run here, in words that name the fix.
-pub fn judge(findings: &[Finding], require_full: bool) -> Result<Vec<String>, Unprotected> {
-    let not_tried = Protection::OF_THE_ZYGOTE
+/// Why no code may run on this host, and how to fix it.
+pub fn evaluate(findings: &[Finding], require_full: bool) -> Result<Vec<String>, ProtectionError> {
+    let not_tried = Protection::CHECKED_BY_ZYGOTE
         .into_iter()
         .filter(|protection| !findings.iter().any(|finding| finding.protection == *protection))
         .map(|protection| Finding::broken(protection, "it could not be tried"));
     let mut reduced = Vec::new();
-    // What was found comes before what could then not be tried.
+    // Reported findings come before protections that could not be tried.
     for Finding { protection, verdict, found } in findings.iter().cloned().chain(not_tried) {
-        let Described { title, required, fix, .. } = describe(protection);
+        let ProtectionInfo { title, required, fix, .. } = describe(protection);
         match verdict {
             Verdict::Holds => {}
             Verdict::Absent if !required && !require_full => reduced.push(found),
             Verdict::Absent => {
-                return Err(Unprotected::Absent { title, found, required_here: !required, fix });
+                return Err(ProtectionError::Absent { title, found, required_here: !required, fix });
             }
-            Verdict::Broken => return Err(Unprotected::Broken { title, found }),
+            Verdict::Broken => return Err(ProtectionError::Broken { title, found }),
         }
     }
-    // Two protections can be missing for one reason.
+    // Two protections can be missing for the same reason.
     reduced.dedup();
     Ok(reduced)
 }
 
-fn sentence(words: &str) -> String {
+fn capitalize(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
@@ -197,13 +203,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_without_a_protection_is_told_why_and_what_to_do() {
+    fn a_missing_protection_is_reported_with_its_fix() {
         let all = |found: Finding| {
-            let others = Protection::OF_THE_ZYGOTE.into_iter().filter(|other| *other != found.protection);
+            let others = Protection::CHECKED_BY_ZYGOTE.into_iter().filter(|other| *other != found.protection);
             others.map(|other| Finding::holds(other, "")).chain([found.clone()]).collect::<Vec<_>>()
         };
         let judged =
-            |found, require_full| judge(&all(found), require_full).map_err(|error| error.to_string());
+            |found, require_full| evaluate(&all(found), require_full).map_err(|error| error.to_string());
         let no_tcp = || Finding::absent(Protection::LandlockTcp, "no rules for TCP");
         assert_eq!(judged(no_tcp(), false), Ok(vec!["no rules for TCP".to_owned()]));
         let absent = "this host does not give a required protection: Landlock: TCP: no rules for TCP, and full protection \
@@ -217,7 +223,7 @@ mod tests {
             and report this";
         let found = Finding::broken(Protection::NoNetwork, "it has an interface");
         assert_eq!(judged(found, false), Err(broken.to_owned()));
-        let untried = judge(&[], false).map_err(|error| error.to_string());
+        let untried = evaluate(&[], false).map_err(|error| error.to_string());
         assert!(untried.is_err_and(|why| why.contains("it could not be tried")));
     }
 }

@@ -1,4 +1,4 @@
-//! One worker, from its birth in the zygote to the state in which code may be sent to it.
+//! A worker process: from the fork to the state in which code may be sent to it.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -9,48 +9,54 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::oneshot;
 
 use super::cgroup::WorkerGroup;
-use super::launch::Launch;
-use super::process::WorkerProcess;
-use super::{PoolError, bounded, seal};
+use super::launch_config::LaunchConfig;
+use super::worker_process::WorkerProcess;
+use super::{PoolError, bounded, seal_verification};
 
 const SEAL_TIMEOUT: Duration = Duration::from_secs(20);
 const READ_BYTES: usize = 64 * 1024;
 
-/// How a worker ended, and what it had used by then.
+/// How a worker ended, and the resources that it used.
 #[derive(Clone, Copy, Debug)]
-pub struct Death {
+pub struct WorkerExitReport {
     pub exit: Exit,
     pub cpu: Duration,
     pub peak_memory_bytes: u64,
 }
 
-/// What the zygote hands over.
-pub(super) struct Newborn {
+/// A forked worker whose seal is not verified yet.
+pub(super) struct UnverifiedWorker {
     pub(super) process: WorkerProcess,
     pub(super) socket: OwnedFd,
-    pub(super) exit: oneshot::Receiver<Death>,
+    pub(super) exit: oneshot::Receiver<WorkerExitReport>,
 }
 
-/// A worker whose seal the kernel has confirmed. Only [`Worker::admit`] makes one.
+/// A worker whose seal the kernel has confirmed. Only [`Worker::admit`] creates one.
 #[derive(Debug)]
 pub struct Worker {
     pub process: WorkerProcess,
-    /// Its channel. Reading and writing go on independently.
+    /// The channel to the worker. Reads and writes are independent.
     pub stream: Stream,
     pub decoder: FrameDecoder,
     pub conversation: Conversation,
-    pub exit: oneshot::Receiver<Death>,
-    /// What it held when it was sealed, bytes.
+    pub exit: oneshot::Receiver<WorkerExitReport>,
+    /// Resident memory when the worker was sealed, in bytes.
     pub resident_bytes: u64,
-    /// Removed after the process is killed.
+    /// The control group, removed after the process is killed.
     group: Option<WorkerGroup>,
 }
 
 impl Worker {
-    /// Waits until a newborn says that it is sealed, checks that it is, and bounds it from outside.
-    pub(super) async fn admit(newborn: Newborn, launch: &Launch) -> Result<Self, PoolError> {
-        let sealed =
-            tokio::time::timeout(SEAL_TIMEOUT, Self::sealed(newborn, launch.command.profile.limits)).await;
+    /// Waits until a worker reports that it is sealed, verifies that, and puts it into a control group.
+    pub(super) async fn admit(
+        unverified: UnverifiedWorker,
+        launch: &LaunchConfig,
+    ) -> Result<Self, PoolError> {
+        let sealed = tokio::time::timeout(
+            SEAL_TIMEOUT,
+            Self::wait_until_sealed(unverified, launch.command.profile.limits),
+        )
+        .await;
         let mut worker =
             sealed.unwrap_or_else(|_| Err(PoolError::Worker("it did not seal itself in time".into())))?;
         if let Ok(groups) = &launch.control_groups {
@@ -61,19 +67,22 @@ impl Worker {
         Ok(worker)
     }
 
-    /// The descriptor of its channel.
+    /// Returns the descriptor of the channel.
     pub fn descriptor(&self) -> RawFd {
         let Stream::UdSocket(stream) = &self.stream;
         stream.as_fd().as_raw_fd()
     }
 
-    /// Whether the kernel ended it at its control group's bound.
+    /// Whether the kernel killed the worker for exceeding its control group's memory limit.
     pub fn was_out_of_memory(&self) -> bool {
         self.group.as_ref().is_some_and(WorkerGroup::was_out_of_memory)
     }
 
-    async fn sealed(newborn: Newborn, limits: ConversationLimits) -> Result<Self, PoolError> {
-        let Newborn { process, socket, exit } = newborn;
+    async fn wait_until_sealed(
+        unverified: UnverifiedWorker,
+        limits: ConversationLimits,
+    ) -> Result<Self, PoolError> {
+        let UnverifiedWorker { process, socket, exit } = unverified;
         let channel = |error: std::io::Error| PoolError::Worker(format!("its channel: {error}"));
         let socket = std::os::unix::net::UnixStream::from(socket);
         socket.set_nonblocking(true).map_err(channel)?;
@@ -85,10 +94,10 @@ impl Worker {
             Self { process, stream, decoder, conversation, exit, resident_bytes: 0, group: None };
         match worker.first_message().await? {
             Action::Verify => {}
-            Action::GiveUp(reason) => return Err(PoolError::Worker(bounded(&reason))),
+            Action::SealFailed(reason) => return Err(PoolError::Worker(bounded(&reason))),
             _ => return Err(PoolError::Worker("it broke the protocol".into())),
         }
-        seal::verify(&worker.process)?;
+        seal_verification::verify(&worker.process)?;
         worker.resident_bytes = worker.process.peak_memory_bytes().unwrap_or_default();
         Ok(worker)
     }
@@ -101,20 +110,20 @@ impl Worker {
             }
             match (&self.stream).read(&mut buffer).await {
                 Ok(count @ 1..) => self.decoder.push(&buffer[..count]),
-                _ => return Err(PoolError::Worker(self.last_words().await)),
+                _ => return Err(PoolError::Worker(self.exit_reason().await)),
             }
         }
     }
 
-    async fn last_words(&mut self) -> String {
+    async fn exit_reason(&mut self) -> String {
         match (&mut self.exit).await {
-            Ok(Death { exit: Exit::Signal(signal), .. }) => {
+            Ok(WorkerExitReport { exit: Exit::Signal(signal), .. }) => {
                 format!("it was ended by signal {signal} while it sealed itself")
             }
-            Ok(Death { exit: Exit::Status(status), .. }) => {
+            Ok(WorkerExitReport { exit: Exit::Status(status), .. }) => {
                 format!("it ended with status {status} while it sealed itself")
             }
-            Err(_) => "it ended together with its zygote".into(),
+            Err(_) => "it ended with its zygote".into(),
         }
     }
 }

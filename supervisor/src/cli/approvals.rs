@@ -1,10 +1,10 @@
-//! `lockhouse approvals`: a person answers what running code asks for.
+//! `lockhouse approvals`: shows the approval requests and questions of running code and sends the answers.
 
 mod json;
 pub(super) mod keyboard;
-mod lines;
-pub(super) mod screen;
+mod stdin_lines;
 mod supervisors;
+pub(super) mod terminal_prompt;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -13,39 +13,39 @@ use tokio::sync::mpsc;
 
 use super::USAGE;
 use keyboard::Keyboard;
-use lines::Lines;
-use screen::Screen;
+use stdin_lines::StdinLines;
+use terminal_prompt::TerminalPrompt;
 
-/// Messages of all supervisors that wait to be shown.
+/// Capacity of the channel of supervisor messages that are not displayed yet.
 pub(super) const EVENTS_MAX: usize = 256;
-/// Answers on their way.
+/// Capacity of the channel of answers that are not sent yet.
 pub(super) const ANSWERS_MAX: usize = 16;
 
-/// How to speak.
+/// Options of `lockhouse approvals`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// JSON lines on standard input and output, for a program that asks people itself
+    /// Exchange JSON lines on standard input and output, for programs that ask the user themselves
     #[arg(long)]
     json: bool,
 }
 
-/// Watches every supervisor of this user, and those that start meanwhile, until Ctrl-C.
+/// Connects to every running supervisor of this user, also to those that start later, until Ctrl-C.
 pub(super) async fn approvals(arguments: &Arguments) -> ExitCode {
     let on_a_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !arguments.json && !on_a_terminal {
         eprintln!(
-            "lockhouse: this needs a terminal, to show questions and read answers; programs use --json"
+            "lockhouse: `approvals` needs a terminal to show questions and read answers; from a program, use --json"
         );
         return ExitCode::from(USAGE);
     }
-    let (events, shown) = mpsc::channel(EVENTS_MAX);
+    let (events, received_events) = mpsc::channel(EVENTS_MAX);
     let (answers, to_send) = mpsc::channel(ANSWERS_MAX);
     let conversing = async {
         if arguments.json {
-            json::converse(Lines::new(), shown, answers).await;
+            json::converse(StdinLines::new(), received_events, answers).await;
         } else {
-            eprintln!("Waiting for questions of running code; Ctrl-C ends this.");
-            Screen::new(Keyboard::new()).converse(shown, answers).await;
+            eprintln!("Waiting for approval requests and questions of running code. Press Ctrl-C to stop.");
+            TerminalPrompt::new(Keyboard::new()).converse(received_events, answers).await;
         }
     };
     tokio::select! {

@@ -1,44 +1,44 @@
 //! `lockhouse audit`
 
 mod export;
-mod matching;
+mod filter_options;
+mod matching_records;
 mod query;
-mod row;
+mod record_line;
 mod show;
 mod tail;
 mod verify;
-mod wanted;
 
 use std::process::ExitCode;
 
 use lockhouse_audit::PublicKey;
 
-use super::{UNAVAILABLE, complain, complain_config};
+use super::{UNAVAILABLE, print_config_error, print_error};
 use crate::config::{self, Files};
 
-/// What to do with the audit log.
+/// Subcommands of `lockhouse audit`.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
     /// Show the latest records
     Tail(tail::Arguments),
-    /// Tell the story of one execution, with its code
+    /// Show all records of one run, with its code
     Show(show::Arguments),
-    /// Show the records that are as the options say, in the order of time
+    /// Show the records that match the given options, oldest first
     Query(query::Arguments),
-    /// Say whether the log is as it was written: what was changed, dropped, inserted, moved or removed
+    /// Verify that no record was changed, dropped, inserted, moved or removed
     Verify(verify::Arguments),
-    /// Print the public key that verifies the log, to be kept elsewhere
+    /// Print the public key that verifies the log; keep a copy on another machine
     Key,
-    /// Write the log in a format that other systems read, one JSON object a line
+    /// Export the log for other systems, one JSON object per line
     Export(export::Arguments),
 }
 
 pub(super) async fn audit(files: &Files, command: Command) -> ExitCode {
     let settings = match config::load_audit_settings(files) {
         Ok(settings) => settings,
-        Err(error) => return complain_config(&error),
+        Err(error) => return print_config_error(&error),
     };
-    let done = match command {
+    let result = match command {
         Command::Tail(arguments) => tail::tail(&settings.directory, &arguments).await,
         Command::Show(arguments) => show::show(&settings, &arguments),
         Command::Query(arguments) => query::query(&settings.directory, &arguments),
@@ -46,18 +46,18 @@ pub(super) async fn audit(files: &Files, command: Command) -> ExitCode {
         Command::Key => key(&settings.keys),
         Command::Export(arguments) => export::export(&settings.directory, &arguments),
     };
-    done.unwrap_or_else(|error| complain(error.as_ref(), UNAVAILABLE))
+    result.unwrap_or_else(|error| print_error(error.as_ref(), UNAVAILABLE))
 }
 
-/// A command's exit status, or why it could not go on.
-type Done = Result<ExitCode, Box<dyn std::error::Error>>;
+/// The exit status of an audit command, or the error that stopped it.
+type CommandResult = Result<ExitCode, Box<dyn std::error::Error>>;
 
 #[derive(Debug, thiserror::Error)]
-#[error("there is no key yet: it is made when Lockhouse first runs code")]
+#[error("there is no audit key yet: it is created when Lockhouse first runs code")]
 struct NoKey;
 
-fn key(keys: &std::path::Path) -> Done {
-    match PublicKey::of(keys)? {
+fn key(keys: &std::path::Path) -> CommandResult {
+    match PublicKey::load(keys)? {
         Some(key) => {
             println!("{}", key.to_hex());
             Ok(ExitCode::SUCCESS)

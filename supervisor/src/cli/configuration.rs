@@ -1,4 +1,4 @@
-//! `lockhouse config`: tools for the people who write the configuration.
+//! `lockhouse config`: checks configuration files.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -6,31 +6,31 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::USAGE;
-use super::policy::check::{Format, faults_to_json, tell_fault};
-use super::terminal::{for_stdout, harmless};
-use crate::config::{self, Files, Settings, Unused};
+use super::policy::check::{Format, faults_to_json, print_fault};
+use super::terminal::{for_stdout, sanitize};
+use crate::config::{self, Files, Settings, SkippedServer};
 
-/// What to do with the configuration.
+/// Subcommands of `lockhouse config`.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Check the configuration in force, or another file; nothing is started
+    /// Check the active configuration, or another file, without starting anything
     Check(Arguments),
 }
 
-/// Which configuration, and how to tell what is wrong with it.
+/// Options of `lockhouse config check`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// A configuration that is not in force [default: the one that is]
+    /// The configuration file to check [default: the active one]
     file: Option<PathBuf>,
-    /// How faults are told
+    /// How errors are printed
     #[arg(long, value_enum, default_value_t = Format::Full, conflicts_with = "json")]
     format: Format,
-    /// Tell everything as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Checks it: 0 for a configuration without a fault, 2 for any other. Servers that are left out do not count as faults.
+/// Checks a configuration. The exit status is 0 if it is valid and 2 otherwise; omitted servers are not errors.
 pub(super) fn configuration(files: &Files, command: Command) -> ExitCode {
     let Command::Check(Arguments { file, format, json }) = command;
     let mut files = files.clone();
@@ -50,20 +50,20 @@ type Loaded = Result<Settings, config::ConfigError>;
 fn tell(path: Option<PathBuf>, loaded: &Loaded, format: Format) {
     let settings = match loaded {
         Ok(settings) => settings,
-        Err(fault) => return tell_fault(fault, format),
+        Err(fault) => return print_fault(fault, format),
     };
     let count = settings.engine.servers.len();
     let servers = if count == 1 { "1 server".to_owned() } else { format!("{count} servers") };
     match path {
-        Some(path) => println!("{} is valid; {servers} can be used", harmless(&path.display().to_string())),
-        None => println!("there is no configuration, so every key has its default; {servers} can be used"),
+        Some(path) => println!("{} is valid; {servers} can be used", sanitize(&path.display().to_string())),
+        None => println!("there is no configuration file, so the defaults apply; {servers} can be used"),
     }
-    for Unused { name, origin, reason, disabled } in &settings.unused {
-        let why = if *disabled { "it is switched off".into() } else { harmless(reason) };
-        println!("server {} is not used: {why} ({})", harmless(name), harmless(origin));
+    for SkippedServer { name, origin, reason, disabled } in &settings.skipped_servers {
+        let why = if *disabled { "it is disabled".into() } else { sanitize(reason) };
+        println!("server {} is not used: {why} ({})", sanitize(name), sanitize(origin));
     }
     for secret in settings.readable_secrets() {
-        eprintln!("lockhouse: warning: {}", harmless(&secret.to_string()));
+        eprintln!("lockhouse: warning: {}", sanitize(&secret.to_string()));
     }
 }
 
@@ -72,7 +72,7 @@ fn to_json(path: Option<PathBuf>, loaded: &Loaded) -> Value {
     match loaded {
         Err(fault) => json!({"valid": false, "file": file, "errors": faults_to_json(fault)}),
         Ok(settings) => {
-            let unused = |unused: &Unused| {
+            let unused = |unused: &SkippedServer| {
                 json!({
                     "name": unused.name, "place": unused.origin, "reason": unused.reason, "disabled": unused.disabled,
                 })
@@ -81,7 +81,7 @@ fn to_json(path: Option<PathBuf>, loaded: &Loaded) -> Value {
             json!({
                 "valid": true, "file": file, "errors": [],
                 "servers": settings.engine.servers.keys().map(|name| name.as_str()).collect::<Value>(),
-                "not_used": settings.unused.iter().map(unused).collect::<Value>(),
+                "not_used": settings.skipped_servers.iter().map(unused).collect::<Value>(),
                 "warnings": warnings.iter().map(|secret| json!({"message": secret.to_string()})).collect::<Value>(),
             })
         }

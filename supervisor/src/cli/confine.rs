@@ -1,14 +1,14 @@
-//! `lockhouse confine`: what the process of a server with `sandbox` begins as.
+//! `lockhouse confine`: sandboxes its own process and then executes the program of an upstream server with `sandbox`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lockhouse_upstream::{Confinement, become_confined};
+use lockhouse_upstream::{Confinement, exec_confined};
 
-use super::{UNAVAILABLE, complain};
+use super::{UNAVAILABLE, print_error};
 
-/// What the program may do, and the program.
+/// The permissions of the program, and its command line.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[arg(long)]
@@ -21,10 +21,10 @@ pub(super) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// Becomes the program, or says why not.
+/// Replaces this process by the sandboxed program. Returns only on failure.
 pub(super) fn confine(arguments: Arguments) -> ExitCode {
     let Arguments { read, write, network, command } = arguments;
     let (program, arguments) =
         command.split_first().map_or((OsString::new(), &[][..]), |(p, a)| (p.clone(), a));
-    complain(&become_confined(&Confinement { read, write, network }, &program, arguments), UNAVAILABLE)
+    print_error(&exec_confined(&Confinement { read, write, network }, &program, arguments), UNAVAILABLE)
 }

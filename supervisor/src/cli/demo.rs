@@ -1,22 +1,23 @@
-//! `lockhouse demo`: the main job against a small server of our own, with what it saves.
+//! `lockhouse demo`: runs example programs against a built-in upstream server, and prints how much model context they
+//! save.
 
-mod data;
 pub(crate) mod server;
+mod shop;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
 use lockhouse_base::language::Language;
-use lockhouse_engine::execution::{Answer, parsed};
+use lockhouse_engine::execution::{Answer, parse_value};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_policies::{Policy, Source};
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{Reach, ServerCommand, ServerDefinition, ServerLimits};
+use lockhouse_upstream::{Endpoint, ServerCommand, ServerDefinition, ServerLimits};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{UNAVAILABLE, complain, table};
+use super::{UNAVAILABLE, print_error, table};
 use crate::config::{Files, Settings};
 
 const POLICY: &str = include_str!("demo/policy.toml");
@@ -27,16 +28,16 @@ const PROGRAMS: [(&str, Language, &str); 4] = [
     ("A file and a connection, which the sandbox refuses", Language::Python, include_str!("demo/escape.py")),
 ];
 
-/// Runs the programs and compares.
+/// Runs the demo. The exit status is 1 if a program did not end as expected.
 pub(crate) async fn demo() -> ExitCode {
-    match shown().await {
+    match run_demo().await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
-        Err(error) => complain(error.as_ref(), UNAVAILABLE),
+        Err(error) => print_error(error.as_ref(), UNAVAILABLE),
     }
 }
 
-async fn shown() -> Result<bool, Box<dyn std::error::Error>> {
+async fn run_demo() -> Result<bool, Box<dyn std::error::Error>> {
     let scratch = Scratch::new()?;
     let mut settings = Settings::load(&Files::default())?;
     settings.engine.audit.directory = scratch.0.join("audit");
@@ -49,34 +50,34 @@ async fn shown() -> Result<bool, Box<dyn std::error::Error>> {
     println!(
         "Upstream server `shop`: customers, orders and tickets of a web shop. The policy of this demo:\n"
     );
-    println!("{}", indented(POLICY));
+    println!("{}", indent(POLICY));
     let mut rows = Vec::new();
-    let mut all_ended_as_meant = true;
+    let mut all_as_expected = true;
     let definitions = definitions_bytes(&supervisor, &shop).await?;
     for (title, language, code) in PROGRAMS {
         let request =
             CodeRequest { language, code: code.into(), timeout: None, servers: None, session: None };
         let answer = supervisor.run_code(request, &CancellationToken::new()).await;
-        println!("── {title} ({}) ──\n\n{}", language.as_str(), indented(code));
+        println!("── {title} ({}) ──\n\n{}", language.as_str(), indent(code));
         print_answer(&answer);
-        all_ended_as_meant &=
+        all_as_expected &=
             answer.value.is_some() || answer.error.as_ref().is_some_and(|error| error.code.is_some());
         if answer.value.is_some() && !answer.calls.is_empty() {
             rows.push(comparison(title, definitions, code, &answer));
         }
     }
     supervisor.close().await;
-    println!("── What the model's context would have held, in bytes ──\n");
-    let head = ["program", "calls", "tools called one by one", "through Lockhouse", "saved"];
+    println!("── Bytes in the model's context ──\n");
+    let head = ["program", "calls", "direct tool calls", "through Lockhouse", "saved"];
     println!("{}\n", table::render(&head, &rows));
     println!(
-        "One by one: the definitions of the server's tools ({definitions}) and each result. Through Lockhouse: the"
+        "Direct tool calls: the definitions of the server's tools ({definitions}) and each result. Through Lockhouse: the"
     );
     println!(
         "definitions of run_code and search_tools ({}), the program and its answer.",
         lockhouse_front::definitions_bytes()
     );
-    Ok(all_ended_as_meant)
+    Ok(all_as_expected)
 }
 
 fn demo_server() -> std::io::Result<ServerDefinition> {
@@ -85,10 +86,10 @@ fn demo_server() -> std::io::Result<ServerDefinition> {
         arguments: vec!["demo-server".into()],
         ..ServerCommand::default()
     };
-    Ok(ServerDefinition::new(Reach::Stdio(command), ServerLimits::default(), "the demo".into()))
+    Ok(ServerDefinition::new(Endpoint::Stdio(command), ServerLimits::default(), "the demo".into()))
 }
 
-/// What an AI client that connects to the server itself is told of its tools.
+/// Returns the bytes of the tool definitions that an AI client would load from the server directly.
 async fn definitions_bytes(
     supervisor: &Supervisor,
     server: &ServerName,
@@ -101,33 +102,34 @@ async fn definitions_bytes(
 
 fn comparison(title: &str, definitions: usize, code: &str, answer: &Answer) -> Vec<String> {
     let direct = definitions + answer.calls.iter().map(|call| call.bytes).sum::<usize>();
-    let ours = lockhouse_front::definitions_bytes() + code.len() + answer.to_json().to_string().len();
-    let saved = 100.0 * (1.0 - ours as f64 / direct as f64);
+    let through_lockhouse =
+        lockhouse_front::definitions_bytes() + code.len() + answer.to_json().to_string().len();
+    let saved = 100.0 * (1.0 - through_lockhouse as f64 / direct as f64);
     let calls = answer.calls.len().to_string();
-    vec![title.into(), calls, direct.to_string(), ours.to_string(), format!("{saved:.1} %")]
+    vec![title.into(), calls, direct.to_string(), through_lockhouse.to_string(), format!("{saved:.1} %")]
 }
 
 fn print_answer(answer: &Answer) {
     print!("{}", answer.stdout);
-    match (answer.value.as_deref().map(parsed), &answer.error) {
-        (Some(value), _) => println!("→ {}\n", short(&value)),
+    match (answer.value.as_deref().map(parse_value), &answer.error) {
+        (Some(value), _) => println!("→ {}\n", format_value(&value)),
         (None, Some(error)) => println!("→ {} {}: {}\n", answer.status.as_str(), error.kind, error.message),
         (None, None) => println!("→ {}\n", answer.status.as_str()),
     }
 }
 
-fn short(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value {
         Value::Array(rows) => rows.iter().map(|row| format!("\n  {row}")).collect(),
         other => other.to_string(),
     }
 }
 
-fn indented(text: &str) -> String {
+fn indent(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
-/// A directory that goes with its owner.
+/// A private temporary directory that is removed on drop.
 struct Scratch(std::path::PathBuf);
 
 impl Scratch {

@@ -1,39 +1,41 @@
-//! `lockhouse doctor`: how each protection did when it was tried on this host, what stands behind it, and what to do.
+//! `lockhouse doctor`: reports which sandbox protections work on this host, what backs each one up, and how to fix
+//! those that do not.
 //!
-//! Nothing here is a check of its own: these are the findings that decide whether `serve` starts.
+//! The command has no checks of its own: it prints the findings of the checks that decide whether `serve` starts.
 
 use std::process::ExitCode;
 
 use lockhouse_base::language::Language;
-use lockhouse_engine::supervisor::{CodeRequest, NotPrepared, Supervisor};
+use lockhouse_engine::supervisor::{CodeRequest, PrepareError, Supervisor};
 use lockhouse_pool::PoolError;
 use lockhouse_pool::protections::describe;
 use lockhouse_protocol::{Finding, Verdict};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::terminal::harmless;
+use super::terminal::sanitize;
 use super::{UNAVAILABLE, load, start_with, table};
 use crate::config::{Files, ReadableSecret};
 
-/// How to report.
+/// Options of `lockhouse doctor`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
-    /// Fail unless every protection is there
+    /// Fail unless the sandbox level is at least LEVEL
     #[arg(long, value_name = "LEVEL", value_parser = ["full"])]
     require: Option<String>,
 }
 
-/// What was found in all.
+/// The results for all engines and protections.
 #[derive(Default)]
 struct Report {
     engines: Vec<Engine>,
-    /// One for each protection, the worst of both engines.
+    /// One finding for each protection: the worst one of all engines.
     findings: Vec<Finding>,
-    /// Files with secrets that others can read. What others can write is refused before there is a report.
+    /// Files with secrets that other users can read. Files that others can write are rejected when the configuration
+    /// loads.
     secrets: Vec<ReadableSecret>,
 }
 
@@ -43,7 +45,7 @@ struct Engine {
     found: String,
 }
 
-/// Seals workers of both languages and reports.
+/// Starts a sandboxed worker of each language, and prints the report.
 pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
     let languages = [Language::Python, Language::Typescript];
     let (mut settings, policy) = match load(files) {
@@ -58,7 +60,7 @@ pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
     };
     let mut report = Report { secrets, ..Report::default() };
     for language in languages {
-        let (engine, findings) = engine(&supervisor, language).await;
+        let (engine, findings) = check_engine(&supervisor, language).await;
         report.engines.push(engine);
         findings.into_iter().for_each(|finding| report.add(finding));
     }
@@ -73,15 +75,15 @@ pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
     if fatal { ExitCode::from(UNAVAILABLE) } else { ExitCode::SUCCESS }
 }
 
-/// Starts a sealed worker, has the kernel confirm the seal, and runs a program.
-async fn engine(supervisor: &Supervisor, language: Language) -> (Engine, Vec<Finding>) {
-    let prepared = match supervisor.prepared(language).await {
+/// Starts a sandboxed worker, verifies its sandbox and runs a program in it.
+async fn check_engine(supervisor: &Supervisor, language: Language) -> (Engine, Vec<Finding>) {
+    let prepared = match supervisor.wait_until_prepared(language).await {
         Ok(prepared) => prepared,
         Err(error) => {
             let found = error.to_string();
             let findings = match &error {
-                NotPrepared::Pool(error) => findings(error),
-                NotPrepared::NoEngine(_) => Vec::new(),
+                PrepareError::Pool(error) => findings_from_error(error),
+                PrepareError::Engine(_) => Vec::new(),
             };
             return (Engine { language, works: false, found }, findings);
         }
@@ -90,14 +92,14 @@ async fn engine(supervisor: &Supervisor, language: Language) -> (Engine, Vec<Fin
     let answer = supervisor.run_code(request, &CancellationToken::new()).await;
     let works = answer.value.as_deref().is_some_and(|value| value.get() == "2");
     let found = match works {
-        true => format!("{}: sealed, confirmed by the kernel, runs code", prepared.runtime),
+        true => format!("{}: sandboxed, verified by the kernel, runs code", prepared.runtime),
         false => format!("{}: 1 + 1 gave {}", prepared.runtime, answer.to_json()),
     };
     (Engine { language, works, found }, prepared.findings)
 }
 
-/// What a zygote found out about this host before it gave up.
-fn findings(error: &PoolError) -> Vec<Finding> {
+/// Returns the findings of a zygote that refused to start workers.
+fn findings_from_error(error: &PoolError) -> Vec<Finding> {
     match error {
         PoolError::Unprotected { findings, .. } => findings.clone(),
         _ => Vec::new(),
@@ -139,8 +141,8 @@ impl Report {
             let described = describe(finding.protection);
             json!({
                 "protection": described.title,
-                "needed": needed(described.required),
-                "verdict": verdict(finding),
+                "needed": required_for(described.required),
+                "verdict": verdict_name(finding),
                 "found": finding.found,
                 "second_layer": described.second_layer,
                 "without_it": described.gain,
@@ -171,25 +173,32 @@ impl Report {
         println!("{}\n", table::render(&["engine", "", "found"], &engines));
         let row = |finding: &Finding| {
             let described = describe(finding.protection);
-            let cells = [described.title, needed(described.required), verdict(finding)];
+            let cells = [described.title, required_for(described.required), verdict_name(finding)];
             let texts = [finding.found.as_str(), described.second_layer, described.gain, fix(finding)];
             cells.iter().chain(&texts).map(|cell| (*cell).to_owned()).collect()
         };
         for secret in &self.secrets {
-            println!("warning: {}", harmless(&secret.to_string()));
+            println!("warning: {}", sanitize(&secret.to_string()));
         }
         let rows: Vec<Vec<String>> = self.findings.iter().map(row).collect();
-        let head =
-            ["protection", "needed for", "", "found", "second layer", "without it an attacker gains", "fix"];
-        println!("{}\n\nsandbox level: {}", table::wrapped(&head, &rows), self.level());
+        let head = [
+            "protection",
+            "required for",
+            "",
+            "found",
+            "second layer",
+            "what an attacker gains without it",
+            "fix",
+        ];
+        println!("{}\n\nsandbox level: {}", table::render_wrapped(&head, &rows), self.level());
     }
 }
 
-fn needed(required: bool) -> &'static str {
+fn required_for(required: bool) -> &'static str {
     if required { "any code" } else { "full" }
 }
 
-fn verdict(finding: &Finding) -> &'static str {
+fn verdict_name(finding: &Finding) -> &'static str {
     match finding.verdict {
         Verdict::Holds => "holds",
         Verdict::Absent => "absent",
@@ -197,7 +206,7 @@ fn verdict(finding: &Finding) -> &'static str {
     }
 }
 
-/// What to do, where something is to be done.
+/// Returns how to fix a protection that does not hold; empty if it holds.
 fn fix(finding: &Finding) -> &'static str {
     if finding.verdict == Verdict::Holds { "" } else { describe(finding.protection).fix }
 }

@@ -1,5 +1,5 @@
-//! `lockhouse generate`: manual pages, completions, the configuration with every key commented out and its JSON schema, as packages
-//! install them. Not for people, and not in the help.
+//! `lockhouse generate`: writes the manual pages, shell completions, configuration template and JSON schema that
+//! packages install. The command is hidden from the help.
 
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -8,39 +8,39 @@ use std::process::ExitCode;
 use clap::{CommandFactory, ValueEnum};
 use clap_complete::Shell;
 
-use super::{UNAVAILABLE, complain};
+use super::{UNAVAILABLE, print_error};
 use crate::config;
 
-/// The shells that packages install completions for.
+/// The shells for which completions are generated.
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 const MANUAL: &str = "Lockhouse";
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum What {
+enum Artifact {
     Man,
     Completions,
     Configuration,
     Schema,
 }
 
-/// What to write, and where.
+/// What to generate, and where.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    what: What,
-    /// A directory that is there
+    artifact: Artifact,
+    /// An existing directory
     directory: PathBuf,
 }
 
-/// Writes the files and says which.
+/// Writes the files and prints their paths.
 pub(super) fn generate(arguments: &Arguments) -> ExitCode {
-    let command = visible(super::Arguments::command()).disable_help_subcommand(true);
-    let written = match arguments.what {
-        What::Man => manual(command, &arguments.directory),
-        What::Completions => completions(command, &arguments.directory),
-        What::Configuration => {
+    let command = without_hidden(super::Arguments::command()).disable_help_subcommand(true);
+    let written = match arguments.artifact {
+        Artifact::Man => manual_pages(command, &arguments.directory),
+        Artifact::Completions => completions(command, &arguments.directory),
+        Artifact::Configuration => {
             write(arguments.directory.join("config.toml"), &config::packaged_configuration())
         }
-        What::Schema => {
+        Artifact::Schema => {
             let schema = format!("{:#}\n", config::json_schema());
             write(arguments.directory.join("config.schema.json"), &schema)
         }
@@ -52,7 +52,7 @@ pub(super) fn generate(arguments: &Arguments) -> ExitCode {
             }
             ExitCode::SUCCESS
         }
-        Err(error) => complain(&error, UNAVAILABLE),
+        Err(error) => print_error(&error, UNAVAILABLE),
     }
 }
 
@@ -61,8 +61,8 @@ fn write(path: PathBuf, text: &str) -> Result<Vec<PathBuf>> {
     Ok(vec![path])
 }
 
-/// The command without those that are not for people.
-fn visible(command: clap::Command) -> clap::Command {
+/// Returns the command without its hidden subcommands.
+fn without_hidden(command: clap::Command) -> clap::Command {
     let subcommands = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).cloned();
     let made = clap::Command::new(env!("CARGO_PKG_NAME"))
         .args(command.get_arguments().cloned())
@@ -73,8 +73,8 @@ fn visible(command: clap::Command) -> clap::Command {
     made.after_help(command.get_after_help().cloned().unwrap_or_default())
 }
 
-/// A page for each command, and one for all.
-fn manual(mut command: clap::Command, directory: &Path) -> Result<Vec<PathBuf>> {
+/// Generates a manual page for `lockhouse` and for each of its commands.
+fn manual_pages(mut command: clap::Command, directory: &Path) -> Result<Vec<PathBuf>> {
     command.build();
     let mut pages = Vec::new();
     let mut commands = vec![&command];

@@ -9,131 +9,133 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use lockhouse_base::text_files::back_up;
 
-use super::consent::Consent;
-use super::terminal::harmless;
-use super::{complain_config, table};
+use super::confirmation::Confirmation;
+use super::terminal::sanitize;
+use super::{print_config_error, table};
 use crate::config::{
-    self, Client, ConfigError, Edit, Entry, Files, Settings, Surroundings, keep, looks_secret, own_table,
+    self, AiClient, ConfigEdit, ConfigError, Environment, Files, ServerEntry, Settings, looks_secret,
+    store_secret, to_server_table,
 };
-use candidate::{Candidate, Judge};
+use candidate::{Candidate, Importer};
 
-/// What to import.
+/// Options of `lockhouse import`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// An AI client, such as claude-code or cursor, or a file; every client's own files by default
+    /// An AI client, such as claude-code or cursor, or a file [default: the files of all known AI clients]
     #[arg(long, value_name = "CLIENT|FILE")]
     from: Option<String>,
     #[command(flatten)]
-    consent: Consent,
+    confirmation: Confirmation,
 }
 
-/// A file, and whose it is, unless only its dialect can say so.
+/// A file to import from, and its AI client. The client is None if only the file's format can tell.
 struct Listed {
-    client: Option<Client>,
+    client: Option<AiClient>,
     path: PathBuf,
 }
 
-/// Shows what would be taken, and takes it.
+/// Shows the servers that would be imported, and imports them after confirmation.
 pub(super) fn import(files: &Files, arguments: &Arguments) -> ExitCode {
     match try_import(files, arguments) {
         Ok(status) => status,
-        Err(error) => complain_config(&error),
+        Err(error) => print_config_error(&error),
     }
 }
 
 fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, ConfigError> {
-    let surroundings = Surroundings::of_process();
-    let sources = sources(arguments.from.as_deref(), &surroundings);
+    let environment = Environment::from_process();
+    let sources = sources(arguments.from.as_deref(), &environment);
     let settings = Settings::load(files)?;
-    let edit = Edit::open(files)?;
-    let mut judge = Judge::new(&settings.engine.servers, &edit, &surroundings);
+    let edit = ConfigEdit::open(files)?;
+    let mut importer = Importer::new(&settings.engine.servers, &edit, &environment);
     let mut candidates = Vec::new();
     for source in &sources {
-        match config::list_servers(&source.path, &surroundings) {
+        match config::list_servers(&source.path, &environment) {
             Ok(Some(listing)) => {
-                let client = source.client.map_or(listing.dialect.name(), Client::name);
+                let client = source.client.map_or(listing.dialect.name(), AiClient::name);
                 let listed = listing.servers.into_iter();
-                candidates.extend(listed.map(|listed| judge.candidate(client, &source.path, listed)));
+                candidates.extend(listed.map(|listed| importer.candidate(client, &source.path, listed)));
             }
             Ok(None) => {}
-            // The others can be read.
-            Err(error) if arguments.from.is_none() => drop(complain_config(&error)),
+            // The other files may still be readable.
+            Err(error) if arguments.from.is_none() => drop(print_config_error(&error)),
             Err(error) => return Err(error),
         }
     }
-    show(&candidates, &sources, arguments.from.is_some(), &surroundings);
-    let taken: Vec<&Candidate> = candidates.iter().filter(|found| found.taken().is_some()).collect();
-    if taken.is_empty() {
-        println!("there is nothing to take");
+    show(&candidates, &sources, arguments.from.is_some(), &environment);
+    let imported: Vec<&Candidate> = candidates.iter().filter(|found| found.imported().is_some()).collect();
+    if imported.is_empty() {
+        println!("there is nothing to import");
         return Ok(ExitCode::SUCCESS);
     }
-    let servers = if taken.len() == 1 { "1 server".to_owned() } else { format!("{} servers", taken.len()) };
+    let servers =
+        if imported.len() == 1 { "1 server".to_owned() } else { format!("{} servers", imported.len()) };
     let question = format!("Write {servers} into {}?", edit.path().display());
-    if !arguments.consent.given(&question) {
+    if !arguments.confirmation.confirm(&question) {
         return Ok(ExitCode::SUCCESS);
     }
     let path = edit.path().to_owned();
-    let backup = write(files, edit, &taken)?;
+    let backup = write(files, edit, &imported)?;
     println!("wrote {servers} into {}", path.display());
     if let Some(backup) = backup {
-        println!("what it was is in {}", backup.display());
+        println!("the previous version is in {}", backup.display());
     }
-    warn_of_copies(&taken);
+    warn_about_plaintext_copies(&imported);
     println!(
-        "nothing is allowed by that: `lockhouse policy init` writes a policy from what the servers offer"
+        "their tools are still denied: `lockhouse policy init` generates a policy from the tools of the servers"
     );
     println!(
-        "`lockhouse init` points your AI clients at Lockhouse; the entries that were taken can then go from their files"
+        "`lockhouse init` adds Lockhouse to your AI clients; then remove the imported entries from their files"
     );
     Ok(ExitCode::SUCCESS)
 }
 
-/// The secrets of what was taken are still where they were found.
-fn warn_of_copies(taken: &[&Candidate]) {
+/// Warns that the secrets of imported servers are still in the files that they were imported from.
+fn warn_about_plaintext_copies(imported: &[&Candidate]) {
     let mut files: Vec<&Path> = Vec::new();
-    for candidate in taken {
-        let names = candidate.taken().map(|(_, entry)| secrets(entry)).unwrap_or_default();
+    for candidate in imported {
+        let names = candidate.imported().map(|(_, entry)| secret_names(entry)).unwrap_or_default();
         if names.is_empty() {
             continue;
         }
         let (place, server) = (format!("{}:{}", candidate.path.display(), candidate.line), &candidate.name);
         eprintln!(
-            "lockhouse: warning: {} still has in the clear, of server {}: {}. Take the server out of that file once it works here",
-            harmless(&place),
-            harmless(server),
-            harmless(&names.join(", "))
+            "lockhouse: warning: {} still contains plaintext secrets of server {}: {}. Remove the server from that file once it works in Lockhouse",
+            sanitize(&place),
+            sanitize(server),
+            sanitize(&names.join(", "))
         );
         if !files.contains(&candidate.path.as_path()) {
             files.push(&candidate.path);
         }
     }
     for secret in config::readable_by_others(files.into_iter()) {
-        eprintln!("lockhouse: warning: {}", harmless(&secret.to_string()));
+        eprintln!("lockhouse: warning: {}", sanitize(&secret.to_string()));
     }
 }
 
-fn sources(from: Option<&str>, surroundings: &Surroundings) -> Vec<Listed> {
-    let of = |client: Client| {
-        let found = client.found(surroundings).into_iter();
+fn sources(from: Option<&str>, environment: &Environment) -> Vec<Listed> {
+    let files_for = |client: AiClient| {
+        let found = client.existing_files(environment).into_iter();
         found.map(move |path| Listed { client: Some(client), path }).collect::<Vec<_>>()
     };
     match from {
-        None => Client::value_variants().iter().flat_map(|client| of(*client)).collect(),
-        Some(name) => match Client::from_str(name, true) {
-            Ok(client) => of(client),
-            Err(_) => vec![Listed { client: None, path: surroundings.expand_home(name) }],
+        None => AiClient::value_variants().iter().flat_map(|client| files_for(*client)).collect(),
+        Some(name) => match AiClient::from_str(name, true) {
+            Ok(client) => files_for(client),
+            Err(_) => vec![Listed { client: None, path: environment.expand_home(name) }],
         },
     }
 }
 
-fn show(candidates: &[Candidate], sources: &[Listed], is_chosen: bool, surroundings: &Surroundings) {
+fn show(candidates: &[Candidate], sources: &[Listed], is_chosen: bool, environment: &Environment) {
     let short = |path: &Path| {
-        let below = surroundings.home.as_ref().and_then(|home| path.strip_prefix(home).ok());
+        let below = environment.home.as_ref().and_then(|home| path.strip_prefix(home).ok());
         below.map_or(path.display().to_string(), |below| format!("~/{}", below.display()))
     };
     let row = |found: &Candidate| {
         let place = format!("{}:{}", short(&found.path), found.line);
-        vec![found.client.clone(), place, found.name.clone(), found.reach.clone(), found.told()]
+        vec![found.client.clone(), place, found.name.clone(), found.reach.clone(), found.outcome()]
     };
     let rows: Vec<Vec<String>> = candidates.iter().map(row).collect();
     if rows.is_empty() {
@@ -143,24 +145,28 @@ fn show(candidates: &[Candidate], sources: &[Listed], is_chosen: bool, surroundi
         } else {
             format!("looked at {}", places.join(", "))
         };
-        println!("no servers are configured there: {}", harmless(&places));
+        println!("found no servers: {}", sanitize(&places));
     } else {
-        println!("{}", table::render(&["client", "place", "server", "reach", "outcome"], &rows));
+        println!("{}", table::render(&["client", "file", "server", "command or URL", "outcome"], &rows));
     }
-    let projects = if is_chosen { Vec::new() } else { config::project_files(surroundings) };
+    let projects = if is_chosen { Vec::new() } else { config::project_files(environment) };
     for path in projects {
-        let path = harmless(&short(&path));
-        println!("not looked at, since it came with the project: {path}; take it with --from {path}");
+        let path = sanitize(&short(&path));
+        println!("not read, since it belongs to the current project: {path}; import it with --from {path}");
     }
     println!();
 }
 
-/// Writes what is taken, and gives the place of the backup. If that fails, nothing of it stays behind.
-fn write(files: &Files, mut edit: Edit, taken: &[&Candidate]) -> Result<Option<PathBuf>, ConfigError> {
+/// Writes the imported servers and returns the path of the backup. On failure, removes the files that it created.
+fn write(
+    files: &Files,
+    mut edit: ConfigEdit,
+    imported: &[&Candidate],
+) -> Result<Option<PathBuf>, ConfigError> {
     let path = edit.path().to_owned();
     let unwritable = |source| ConfigError::Unwritable { path: path.clone(), source };
     let mut made = Vec::new();
-    let written = write_tables(&mut edit, taken, &mut made).and_then(|()| {
+    let written = write_tables(&mut edit, imported, &mut made).and_then(|()| {
         let backup = if path.is_file() { Some(back_up(&path).map_err(unwritable)?) } else { None };
         made.extend(backup.clone());
         edit.save(files)?;
@@ -176,15 +182,19 @@ fn write(files: &Files, mut edit: Edit, taken: &[&Candidate]) -> Result<Option<P
     Ok(backup)
 }
 
-fn write_tables(edit: &mut Edit, taken: &[&Candidate], kept: &mut Vec<PathBuf>) -> Result<(), ConfigError> {
+fn write_tables(
+    edit: &mut ConfigEdit,
+    imported: &[&Candidate],
+    kept: &mut Vec<PathBuf>,
+) -> Result<(), ConfigError> {
     let directory = config::secrets_directory().ok_or(ConfigError::NoConfigDirectory)?;
-    for (name, entry) in taken.iter().filter_map(|candidate| candidate.taken()) {
+    for (name, entry) in imported.iter().filter_map(|candidate| candidate.imported()) {
         let mut failed = None;
-        let table = own_table(entry, &mut |key, value| {
+        let table = to_server_table(entry, &mut |key, value| {
             if !is_secret(key, value) || failed.is_some() {
                 return None;
             }
-            match keep(&directory, name.as_str(), key, value) {
+            match store_secret(&directory, name.as_str(), key, value) {
                 Ok(path) => {
                     let reference = format!("${{file:{}}}", path.display());
                     kept.push(path);
@@ -204,16 +214,16 @@ fn write_tables(edit: &mut Edit, taken: &[&Candidate], kept: &mut Vec<PathBuf>) 
     Ok(())
 }
 
-/// What our configuration does not hold in the clear.
+/// Whether a value must be moved to a file instead of being written to the configuration.
 fn is_secret(key: &str, value: &str) -> bool {
     let always = matches!(key, "client_secret" | "bearer_token");
     (always && !value.is_empty()) || looks_secret(key, value)
 }
 
-/// The names of an entry's secrets.
-fn secrets(entry: &Entry) -> Vec<String> {
+/// Returns the names of an entry's secret values.
+fn secret_names(entry: &ServerEntry) -> Vec<String> {
     let mut names = Vec::new();
-    own_table(entry, &mut |key, value| {
+    to_server_table(entry, &mut |key, value| {
         if is_secret(key, value) {
             names.push(if key.is_empty() { "an argument".to_owned() } else { key.to_owned() });
         }

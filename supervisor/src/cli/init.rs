@@ -8,70 +8,72 @@ use lockhouse_base::text_files::{back_up, read_source, replace};
 use lockhouse_policies::Source;
 use similar::{ChangeTag, TextDiff};
 
-use super::consent::Consent;
-use super::terminal::harmless;
-use super::{UNAVAILABLE, USAGE, complain, complain_config};
-use crate::config::{self, Client, ConfigError, Files, Insertion, StartEntry, Surroundings, insert};
+use super::confirmation::Confirmation;
+use super::terminal::sanitize;
+use super::{UNAVAILABLE, USAGE, print_config_error, print_error};
+use crate::config::{self, AiClient, ConfigError, Environment, Files, Insertion, LaunchCommand, insert};
 
-/// Which AI client to point at Lockhouse.
+/// Options of `lockhouse init`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The AI client; every one that has a file by default
+    /// The AI client [default: every known client that has a configuration file]
     #[arg(long, value_enum)]
-    client: Option<Client>,
+    client: Option<AiClient>,
     #[command(flatten)]
-    consent: Consent,
+    confirmation: Confirmation,
 }
 
-/// One file that is to change.
+/// A change to an AI client's configuration file.
 struct Change {
-    client: Client,
+    client: AiClient,
     path: PathBuf,
     insertion: Insertion,
 }
 
-/// Shows the entry for each client, and writes it.
+/// Shows the entry for each AI client, and writes it after confirmation.
 pub(super) fn init(files: &Files, arguments: &Arguments) -> ExitCode {
-    let surroundings = Surroundings::of_process();
-    let start = match start(files) {
+    let environment = Environment::from_process();
+    let start = match start_entry(files) {
         Ok(start) => start,
-        Err(error) => return complain(&error, UNAVAILABLE),
+        Err(error) => return print_error(&error, UNAVAILABLE),
     };
-    let targets = targets(arguments.client, &surroundings);
+    let targets = targets(arguments.client, &environment);
     if targets.is_empty() {
         eprintln!(
-            "lockhouse: no AI client's file was found; name the client with --client, and its file is made"
+            "lockhouse: no AI client's configuration file was found; name the client with --client to create its file"
         );
         return ExitCode::from(USAGE);
     }
     let (mut changes, mut status) = (Vec::new(), ExitCode::SUCCESS);
     for (client, path) in targets {
-        match change(client, &path, &start, &surroundings) {
+        match change(client, &path, &start, &environment) {
             Ok(Some(insertion)) => changes.push(Change { client, path, insertion }),
-            Ok(None) => println!("{} points at Lockhouse already: {}", client.name(), shown(&path)),
-            Err(error) => status = complain_config(&error),
+            Ok(None) => {
+                println!("{} already has an entry for Lockhouse: {}", client.name(), display_path(&path))
+            }
+            Err(error) => status = print_config_error(&error),
         }
     }
     for change in &changes {
         show(change);
     }
-    if changes.is_empty() || !arguments.consent.given("Write this?") {
+    if changes.is_empty() || !arguments.confirmation.confirm("Write this?") {
         return status;
     }
     for change in &changes {
         if let Err(source) = write(change) {
             let error = ConfigError::Unwritable { path: change.path.clone(), source };
-            status = complain(&error, UNAVAILABLE);
+            status = print_error(&error, UNAVAILABLE);
         }
     }
     println!(
-        "start the AI client again to connect it; its own entries for servers that Lockhouse has (`lockhouse import`) can go"
+        "restart the AI client to connect it; remove its own entries for servers that Lockhouse has (`lockhouse import`)"
     );
     status
 }
 
-/// This program, with the files that were named now.
-fn start(files: &Files) -> std::io::Result<StartEntry> {
+/// Builds the entry that starts this program, with the file options of this command line.
+fn start_entry(files: &Files) -> std::io::Result<LaunchCommand> {
     let program = std::env::current_exe()?;
     let mut arguments = vec!["serve".to_owned()];
     let named = [
@@ -84,77 +86,77 @@ fn start(files: &Files) -> std::io::Result<StartEntry> {
     {
         arguments.extend([option.to_owned(), std::path::absolute(path)?.display().to_string()]);
     }
-    Ok(StartEntry { program, arguments })
+    Ok(LaunchCommand { program, arguments })
 }
 
-/// The client's file, or where it would be; of all clients those that have one.
-fn targets(client: Option<Client>, surroundings: &Surroundings) -> Vec<(Client, PathBuf)> {
-    let file = |client: Client| {
-        let first = client.files(surroundings).into_iter().next();
-        // VS Code's settings only hold servers of old.
-        let found = client.found(surroundings).into_iter().next();
-        Some((client, if client == Client::Vscode { first } else { found.or(first) }?))
+/// Returns the configuration file of `client`, existing or not; without `client`, the existing files of all clients.
+fn targets(client: Option<AiClient>, environment: &Environment) -> Vec<(AiClient, PathBuf)> {
+    let file = |client: AiClient| {
+        let first = client.files(environment).into_iter().next();
+        // VS Code's settings.json only held servers in older versions.
+        let found = client.existing_files(environment).into_iter().next();
+        Some((client, if client == AiClient::Vscode { first } else { found.or(first) }?))
     };
     match client {
         Some(client) => file(client).into_iter().collect(),
         None => {
-            let existing =
-                Client::value_variants().iter().filter(|client| !client.found(surroundings).is_empty());
+            let existing = AiClient::value_variants()
+                .iter()
+                .filter(|client| !client.existing_files(environment).is_empty());
             existing.filter_map(|client| file(*client)).collect()
         }
     }
 }
 
 fn change(
-    client: Client,
+    client: AiClient,
     path: &std::path::Path,
-    start: &StartEntry,
-    surroundings: &Surroundings,
+    start: &LaunchCommand,
+    environment: &Environment,
 ) -> Result<Option<Insertion>, ConfigError> {
     let source = match path.exists() {
         true => read_source(path)?,
         false => Source { path: path.display().to_string(), text: String::new() },
     };
-    if config::points_at_us(&source, surroundings) {
+    if config::lists_lockhouse(&source, environment) {
         return Ok(None);
     }
     Ok(insert(client, &source, start)?)
 }
 
-fn shown(path: &std::path::Path) -> String {
-    harmless(&path.display().to_string())
+fn display_path(path: &std::path::Path) -> String {
+    sanitize(&path.display().to_string())
 }
 
-/// The lines of our entry alone: those around it may hold secrets.
+/// Shows only the lines of the new entry, since those around it may contain secrets.
 fn show(change: &Change) {
-    println!("{}: {}, below {}", change.client.name(), shown(&change.path), change.insertion.section);
+    println!("{}: {}, under {}", change.client.name(), display_path(&change.path), change.insertion.section);
     for line in TextDiff::from_lines(&change.insertion.before, &change.insertion.after).iter_all_changes() {
         let sign = match line.tag() {
             ChangeTag::Delete => "-",
             ChangeTag::Insert => "+",
             ChangeTag::Equal => " ",
         };
-        println!("{sign} {}", harmless(line.value().trim_end_matches(['\r', '\n'])));
+        println!("{sign} {}", sanitize(line.value().trim_end_matches(['\r', '\n'])));
     }
     println!();
 }
 
 fn write(change: &Change) -> std::io::Result<()> {
-    // A link stays one: what it points at is changed.
+    // A symbolic link is kept: its target is changed.
     let path = std::fs::canonicalize(&change.path).unwrap_or_else(|_| change.path.clone());
     let backup = if path.is_file() { Some(back_up(&path)?) } else { None };
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)?;
     }
     replace(&path, &change.insertion.text)?;
-    println!("wrote {}", shown(&change.path));
+    println!("wrote {}", display_path(&change.path));
     let section = &change.insertion.section;
     match backup {
-        Some(backup) => println!(
-            "  to take it out again: remove \"lockhouse\" below {section}, or put {} in its place",
-            shown(&backup)
-        ),
-        None => println!("  to take it out again: remove \"lockhouse\" below {section}"),
+        Some(backup) => {
+            println!("  to undo: remove \"lockhouse\" under {section}, or restore {}", display_path(&backup))
+        }
+        None => println!("  to undo: remove \"lockhouse\" under {section}"),
     }
     Ok(())
 }

@@ -1,14 +1,14 @@
-//! A language as it is named on the command line.
+//! The language names of the command line.
 
 use lockhouse_base::language::Language;
 
 /// The value of `--language`.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(super) enum LanguageName {
-    /// Python 3.10 or later, as the machine has it.
+    /// Python 3.10 or later, as installed on this machine.
     #[value(alias = "py")]
     Python,
-    /// TypeScript, and with it JavaScript.
+    /// TypeScript or JavaScript.
     #[value(alias = "ts", alias = "javascript", alias = "js")]
     Typescript,
 }

@@ -1,15 +1,15 @@
-//! What is printed. The macros of these names in the standard library panic when nobody reads any more, as in
-//! `lockhouse tools list | head -1`. These take their place in every command: whoever has read enough may leave.
-//! (SIGPIPE stays ignored, since it would also end a command whose upstream server left.)
+//! Printing to standard output and standard error. The macros of the standard library panic when the reader closes
+//! the pipe, as in `lockhouse tools list | head -1`. These macros replace them in every command and ignore a closed
+//! pipe. SIGPIPE stays ignored, since it would also kill a command whose upstream server exits.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether something could not be written for another reason, such as a full disk.
-static FAILED: AtomicBool = AtomicBool::new(false);
-/// Whether whoever read it has left.
-static UNREAD: AtomicBool = AtomicBool::new(false);
+/// Whether a write to standard output failed for a reason other than a closed pipe, such as a full disk.
+static WRITE_FAILED: AtomicBool = AtomicBool::new(false);
+/// Whether the reader of standard output has closed the pipe.
+static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
 macro_rules! print {
     ($($words:tt)*) => { $crate::cli::output::to_stdout(format_args!($($words)*)) };
@@ -31,25 +31,25 @@ macro_rules! eprintln {
 pub(crate) fn to_stdout(words: Arguments<'_>) {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_fmt(words).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => UNREAD.store(true, Ordering::Relaxed),
-        Err(error) if !FAILED.swap(true, Ordering::Relaxed) => {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => STDOUT_CLOSED.store(true, Ordering::Relaxed),
+        Err(error) if !WRITE_FAILED.swap(true, Ordering::Relaxed) => {
             to_stderr(format_args!("lockhouse: cannot write to standard output: {error}\n"));
         }
         _ => {}
     }
 }
 
-/// Where this fails there is nobody left to tell.
+/// Writes to standard error. A failure is ignored, since it cannot be reported.
 pub(crate) fn to_stderr(words: Arguments<'_>) {
     let _ = std::io::stderr().lock().write_fmt(words);
 }
 
-/// Whether nobody reads standard output any more: a command without an end of its own ends then.
-pub(crate) fn unread() -> bool {
-    UNREAD.load(Ordering::Relaxed)
+/// Whether the reader of standard output has closed the pipe. Commands that run until they are stopped end then.
+pub(crate) fn is_closed() -> bool {
+    STDOUT_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Whether standard output is incomplete although somebody wanted it.
-pub(crate) fn failed() -> bool {
-    FAILED.load(Ordering::Relaxed)
+/// Whether output was lost for a reason other than a closed pipe. The exit status is an error then.
+pub(crate) fn has_failed() -> bool {
+    WRITE_FAILED.load(Ordering::Relaxed)
 }

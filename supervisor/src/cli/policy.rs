@@ -1,45 +1,46 @@
-//! `lockhouse policy`: tools for the people who write it.
+//! `lockhouse policy`: generates, checks, explains and compares policies.
 
 pub(super) mod check;
 mod diff;
 mod dry_run;
+mod environment;
 mod explain;
 mod init;
-mod past;
+mod policy_file;
+mod recorded_calls;
 mod suggest;
-mod surroundings;
-mod written;
 
 use std::process::ExitCode;
 
 use crate::config::Files;
 
-/// What to do with the policy.
+/// Subcommands of `lockhouse policy`.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Write a policy from what the servers offer: tools that only read are allowed, the rest is listed and denied
+    /// Generate a policy from the servers' tools: read-only tools are allowed, all others are listed as comments and
+    /// denied
     Init {
-        /// Replace a policy that exists
+        /// Replace an existing policy
         #[arg(long)]
         force: bool,
     },
-    /// Check the policy in force, or another file
+    /// Check the active policy, or another file
     Check(check::Arguments),
-    /// Say what is decided about a call, by which line, and what else speaks of it
+    /// Show the decision about a call, the rule that decides, and the other rules that match
     Explain(explain::Arguments),
-    /// Show what two policies say differently
+    /// Show the differences between two policies
     Diff(diff::Arguments),
-    /// Decide past calls by another policy, and show what would have been different
+    /// Apply a policy to the recorded calls, and show which decisions would change
     DryRun(dry_run::Arguments),
-    /// Write the smallest policy that would have covered what was used
+    /// Generate a minimal policy from recorded calls
     Suggest(suggest::Arguments),
-    /// Print the JSON Schema of policies, for editors
+    /// Print the JSON Schema of policy files, for editors
     Schema,
 }
 
-/// Does it.
+/// Runs a subcommand of `lockhouse policy` and returns its exit status.
 pub(super) async fn policy(files: &Files, command: Command) -> ExitCode {
-    let done = match command {
+    let result = match command {
         Command::Init { force } => return init::init(files, force).await,
         Command::Check(arguments) => return check::check(files, arguments),
         Command::Explain(arguments) => explain::explain(files, &arguments),
@@ -51,5 +52,5 @@ pub(super) async fn policy(files: &Files, command: Command) -> ExitCode {
             Ok(ExitCode::SUCCESS)
         }
     };
-    done.unwrap_or_else(|status| status)
+    result.unwrap_or_else(|status| status)
 }

@@ -4,62 +4,62 @@ use std::process::ExitCode;
 
 use lockhouse_base::json;
 use lockhouse_base::principal::Owner;
-use lockhouse_gate::results::{Bounds, Results, part};
+use lockhouse_gate::results::{ResultLimits, Results, page};
 use lockhouse_protocol::ResultHandle;
 
 use super::terminal::for_stdout;
-use super::{USAGE, complain, complain_config};
+use super::{USAGE, print_config_error, print_error};
 use crate::config::{self, Files};
 
-/// What to print.
+/// Options of `lockhouse result`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// As `truncated` names it in an answer of `lockhouse run --json`
+    /// The handle in the `truncated` field of an answer of `lockhouse run --json`
     handle: String,
-    /// Only a part, from this item of a list or character of a text
+    /// Print only a part, starting at this list item or text character
     #[arg(long, value_name = "N")]
     offset: Option<usize>,
-    /// Print a part as get_result gives it, with what comes next
+    /// Print a part as JSON, as the get_result tool does, with the offset of the next part
     #[arg(long)]
     json: bool,
 }
 
-/// Prints a result that is kept.
+/// Prints a stored result.
 pub(super) fn result(files: &Files, arguments: &Arguments) -> ExitCode {
     let (bounds, limit) = match config::load_result_bounds(files) {
         Ok(loaded) => loaded,
-        Err(error) => return complain_config(&error),
+        Err(error) => return print_config_error(&error),
     };
     let handle = match ResultHandle::new(arguments.handle.as_str()) {
         Ok(handle) => handle,
-        Err(invalid) => return complain(&invalid, USAGE),
+        Err(invalid) => return print_error(&invalid, USAGE),
     };
-    let json = match kept(bounds).get(Owner::LOCAL, &handle) {
+    let json = match open_results(bounds).get(Owner::LOCAL, &handle) {
         Ok(json) => json,
-        Err(not_kept) => return complain(&not_kept, USAGE),
+        Err(not_kept) => return print_error(&not_kept, USAGE),
     };
     if arguments.offset.is_none() && !arguments.json {
-        let text = json::text_of(&json);
+        let text = json::decode_string(&json);
         println!("{}", for_stdout(text.as_deref().unwrap_or(&json)));
         return ExitCode::SUCCESS;
     }
-    match part(&json, arguments.offset.unwrap_or(0), limit) {
+    match page(&json, arguments.offset.unwrap_or(0), limit) {
         Ok(part) if arguments.json => println!("{part:#}"),
         Ok(part) => {
             let text = part["value"].as_str().map_or_else(|| part["value"].to_string(), str::to_owned);
             println!("{}", for_stdout(&text));
         }
-        Err(beyond) => return complain(&beyond, USAGE),
+        Err(beyond) => return print_error(&beyond, USAGE),
     }
     ExitCode::SUCCESS
 }
 
-/// The results of `lockhouse run`, without those whose time is over.
-pub(super) fn kept(bounds: Bounds) -> Results {
+/// Opens the stored results of `lockhouse run` and deletes the expired ones.
+pub(super) fn open_results(bounds: ResultLimits) -> Results {
     match lockhouse_base::directories::state() {
         Some(state) => {
             let results = Results::in_directory(state.join("results"), bounds);
-            results.tidy();
+            results.remove_expired();
             results
         }
         None => Results::in_memory(bounds),

@@ -9,57 +9,57 @@ use std::time::Duration;
 use lockhouse_base::json;
 use lockhouse_base::language::Language;
 use lockhouse_base::principal::Owner;
-use lockhouse_engine::control::ControlSocket;
-use lockhouse_engine::execution::{self, Answer, Refusal, Showing};
+use lockhouse_engine::control_socket::ControlSocket;
+use lockhouse_engine::execution::{self, Answer, DisplayOptions, Refusal};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
-use lockhouse_gate::{FromSupervisor, Seat, Watcher};
+use lockhouse_gate::{FromSupervisor, Watcher, WatcherKind};
 use lockhouse_protocol::CodeError;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::approvals::keyboard::Keyboard;
-use super::approvals::screen::{Event, Reply, Screen};
+use super::approvals::terminal_prompt::{ApproverReply, SupervisorEvent, TerminalPrompt};
 use super::approvals::{ANSWERS_MAX, EVENTS_MAX};
 use super::language::LanguageName;
 use super::terminal::{for_stderr, for_stdout};
-use super::{UNAVAILABLE, USAGE, complain, load, result, started};
+use super::{UNAVAILABLE, USAGE, load, print_error, report_start_error, result};
 use crate::config::Files;
 
-/// Bytes that are read of a program: beyond any limit that can be configured for code.
+/// Maximum bytes that are read of a program: more than any configurable limit for code.
 const READ_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// What to run.
+/// Options of `lockhouse run`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Program file; - reads standard input
+    /// Program file, or - for standard input
     #[arg(conflicts_with = "code")]
     file: Option<PathBuf>,
-    /// The program itself
+    /// The program text
     #[arg(short, value_name = "CODE")]
     code: Option<String>,
-    /// Language [default: by the ending of FILE]
+    /// Language [default: from the file extension]
     #[arg(long)]
     language: Option<LanguageName>,
-    /// Seconds until the program is stopped; at most what the configuration gives
+    /// Time limit in seconds, up to the configured maximum
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<f64>,
-    /// Only this server, or of it only NAME.TOOL or NAME.BEGINNING*; may be given several times
+    /// Permit only this server, or only NAME.TOOL or NAME.PREFIX* of it; may be given several times
     #[arg(long, value_name = "NAME[.TOOL]")]
     server: Vec<String>,
-    /// Print the answer as JSON, as an AI client gets it
+    /// Print the answer as JSON, as an AI client receives it
     #[arg(long)]
     json: bool,
 }
 
-/// Why the arguments name no program that can be run.
+/// Why there is no program to run.
 #[derive(Debug, thiserror::Error)]
-enum NoProgram {
+enum ProgramError {
     #[error("give a program: a FILE, - for standard input, or -c CODE")]
     NotGiven,
-    #[error("say which language: --language python or --language typescript")]
+    #[error("give the language: --language python or --language typescript")]
     NoLanguage,
-    #[error("--timeout takes seconds above 0")]
+    #[error("--timeout takes a positive number of seconds")]
     Timeout,
     #[error("cannot read {file}: {source}")]
     Unreadable { file: PathBuf, source: std::io::Error },
@@ -67,12 +67,12 @@ enum NoProgram {
     NotUtf8 { file: PathBuf, line: usize },
 }
 
-/// Runs it and prints what came of it.
+/// Runs the program and prints its output, its result and its error.
 pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     let json = arguments.json;
-    let request = match request(arguments) {
+    let request = match parse_request(arguments) {
         Ok(request) => request,
-        Err(error) => return complain(&error, USAGE),
+        Err(error) => return print_error(&error, USAGE),
     };
     let supervisor = match start(files, request.language) {
         Ok(supervisor) => Arc::new(supervisor),
@@ -85,10 +85,10 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
             interrupt.cancel();
         }
     });
-    // Whoever sits at the terminal is asked there; without one, whoever runs `lockhouse approvals`.
-    let desk = supervisor.approvers().desk();
+    // Questions are shown on this terminal. Without a terminal, `lockhouse approvals` can answer them.
+    let queue = supervisor.approvers().queue();
     let _control = if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        tokio::spawn(ask_here(desk.watch(Seat::Terminal)));
+        tokio::spawn(prompt_on_terminal(queue.watch(WatcherKind::Terminal)));
         None
     } else {
         ControlSocket::open(&supervisor).map_err(|error| tracing::info!("{error}")).ok()
@@ -96,10 +96,10 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     let answer = supervisor.run_code(request, &cancelled).await;
     supervisor.close().await;
     if json {
-        let keep = |json: &str| supervisor.results().keep(Owner::LOCAL, json);
+        let keep = |json: &str| supervisor.results().store(Owner::LOCAL, json);
         let (limits, more) = (supervisor.settings().display, "lockhouse result HANDLE --offset N");
-        let showing = Showing { limits, more, takes_files: false, keep: &keep };
-        println!("{:#}", execution::shown(&answer, &showing).json)
+        let showing = DisplayOptions { limits, next_part_hint: more, extract_files: false, keep: &keep };
+        println!("{:#}", execution::render_answer(&answer, &showing).json)
     } else {
         print_for_people(&answer)
     }
@@ -112,15 +112,15 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
 
 fn start(files: &Files, language: Language) -> Result<Supervisor, ExitCode> {
     let (settings, policy) = load(files)?;
-    let results = result::kept(settings.engine.results);
-    started(Supervisor::start_with(settings.engine, policy, &[language], results))
+    let results = result::open_results(settings.engine.results);
+    report_start_error(Supervisor::start_with_results(settings.engine, policy, &[language], results))
 }
 
-/// Puts questions to whoever sits at this terminal.
-async fn ask_here(mut watcher: Watcher) {
+/// Shows approval requests and questions on this terminal, and passes the answers on.
+async fn prompt_on_terminal(mut watcher: Watcher) {
     let supervisor = std::process::id();
-    let (events, shown) = mpsc::channel(EVENTS_MAX);
-    let (replies, mut answers) = mpsc::channel::<Reply>(ANSWERS_MAX);
+    let (events, received_events) = mpsc::channel(EVENTS_MAX);
+    let (replies, mut answers) = mpsc::channel::<ApproverReply>(ANSWERS_MAX);
     let relaying = async {
         loop {
             let message = tokio::select! {
@@ -128,23 +128,23 @@ async fn ask_here(mut watcher: Watcher) {
                     Some(message) => (*message).clone(),
                     None => return,
                 },
-                Some(Reply { answer, .. }) = answers.recv() => match watcher.answer(&answer) {
+                Some(ApproverReply { answer, .. }) = answers.recv() => match watcher.answer(&answer) {
                     Ok(()) => FromSupervisor::Taken(answer.id),
                     Err(why) => FromSupervisor::Refused { id: Some(answer.id), reason: why.to_string() },
                 },
             };
-            if events.send(Event { supervisor, message: Some(message) }).await.is_err() {
+            if events.send(SupervisorEvent { supervisor, message: Some(message) }).await.is_err() {
                 return;
             }
         }
     };
     tokio::select! {
         () = relaying => {}
-        () = Screen::new(Keyboard::new()).converse(shown, replies) => {}
+        () = TerminalPrompt::new(Keyboard::new()).converse(received_events, replies) => {}
     }
 }
 
-fn request(arguments: Arguments) -> Result<CodeRequest, NoProgram> {
+fn parse_request(arguments: Arguments) -> Result<CodeRequest, ProgramError> {
     let by_ending =
         arguments.file.as_deref().and_then(Path::extension).and_then(|ending| match ending.to_str() {
             Some("py") => Some(Language::Python),
@@ -153,20 +153,20 @@ fn request(arguments: Arguments) -> Result<CodeRequest, NoProgram> {
         });
     let code = match (arguments.code, arguments.file) {
         (Some(code), _) => code,
-        (None, Some(file)) => read(&file)?,
-        (None, None) => return Err(NoProgram::NotGiven),
+        (None, Some(file)) => read_program(&file)?,
+        (None, None) => return Err(ProgramError::NotGiven),
     };
-    let language = arguments.language.map(Language::from).or(by_ending).ok_or(NoProgram::NoLanguage)?;
+    let language = arguments.language.map(Language::from).or(by_ending).ok_or(ProgramError::NoLanguage)?;
     let timeout = match arguments.timeout.map(Duration::try_from_secs_f64) {
         None => None,
         Some(Ok(timeout)) if !timeout.is_zero() => Some(timeout),
-        Some(_) => return Err(NoProgram::Timeout),
+        Some(_) => return Err(ProgramError::Timeout),
     };
     let servers = (!arguments.server.is_empty()).then_some(arguments.server);
     Ok(CodeRequest { language, code, timeout, servers, session: None })
 }
 
-fn read(file: &Path) -> Result<String, NoProgram> {
+fn read_program(file: &Path) -> Result<String, ProgramError> {
     let mut bytes = Vec::new();
     let result = match file.as_os_str() == "-" {
         true => std::io::stdin().take(READ_BYTES_MAX).read_to_end(&mut bytes),
@@ -174,11 +174,11 @@ fn read(file: &Path) -> Result<String, NoProgram> {
             std::fs::File::open(file).and_then(|opened| opened.take(READ_BYTES_MAX).read_to_end(&mut bytes))
         }
     };
-    result.map_err(|source| NoProgram::Unreadable { file: file.to_owned(), source })?;
+    result.map_err(|source| ProgramError::Unreadable { file: file.to_owned(), source })?;
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let line = 1 + error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count();
-        NoProgram::NotUtf8 { file: file.to_owned(), line }
+        ProgramError::NotUtf8 { file: file.to_owned(), line }
     })
 }
 
@@ -186,8 +186,8 @@ fn print_for_people(answer: &Answer) {
     print!("{}", for_stdout(&answer.stdout));
     eprint!("{}", for_stderr(&answer.stderr));
     if let Some(value) = &answer.value {
-        let json = execution::without_files(value.get());
-        match json::tree(json.as_bytes(), usize::MAX) {
+        let json = execution::omit_files(value.get());
+        match json::parse_bounded(json.as_bytes(), usize::MAX) {
             Ok(Value::String(text)) => println!("{}", for_stdout(&text)),
             Ok(value) => println!("{}", for_stdout(&format!("{value:#}"))),
             Err(_) => println!("{}", for_stdout(&json)),
@@ -197,12 +197,12 @@ fn print_for_people(answer: &Answer) {
         eprintln!("lockhouse: reduced sandbox: {missing}");
     }
     if let Some(error) = &answer.error {
-        eprintln!("{}", for_stderr(&told(answer, error)));
+        eprintln!("{}", for_stderr(&format_error(answer, error)));
     }
 }
 
-fn told(answer: &Answer, error: &CodeError) -> String {
-    let traceback = error.traceback.as_ref().map(|text| format!("{}\n", frames(text, error)));
+fn format_error(answer: &Answer, error: &CodeError) -> String {
+    let traceback = error.traceback.as_ref().map(|text| format!("{}\n", without_error_line(text, error)));
     let traceback = traceback.unwrap_or_default();
     let place = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
     let hint = error.hint.as_ref().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
@@ -216,15 +216,15 @@ fn told(answer: &Answer, error: &CodeError) -> String {
     )
 }
 
-/// A traceback without its last line, where that says what is told right after it: in Python it is the error itself.
-fn frames<'t>(traceback: &'t str, error: &CodeError) -> &'t str {
+/// Removes the last line of a Python traceback if it repeats the error message that is printed after it.
+fn without_error_line<'t>(traceback: &'t str, error: &CodeError) -> &'t str {
     let traceback = traceback.trim_end();
     let message = error.message.trim_end();
-    // Without the message where that is long.
+    // Python omits a long message from the last line.
     let last = format!("{}: {message}", error.kind);
-    let told = traceback.strip_suffix(&last).or_else(|| traceback.strip_suffix(&error.kind));
-    let Some(before) = told else { return traceback };
-    // The module of the error's class, if it has one.
+    let without_message = traceback.strip_suffix(&last).or_else(|| traceback.strip_suffix(&error.kind));
+    let Some(before) = without_message else { return traceback };
+    // The module path of the exception class, if any.
     let before = before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
     match before.strip_suffix('\n') {
         Some(frames) => frames.trim_end(),
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_told_once() {
+    fn an_error_is_printed_once() {
         let error = |kind: &str, message: &str| CodeError {
             kind: kind.into(),
             message: message.into(),
@@ -250,13 +250,13 @@ mod tests {
             ("JSONDecodeError", "no: 1", "json.decoder.JSONDecodeError: no: 1"),
             ("ValueError", "two\nlines", "ValueError: two\nlines"),
         ] {
-            assert_eq!(frames(&format!("{above}\n{last}\n"), &error(kind, message)), above);
+            assert_eq!(without_error_line(&format!("{above}\n{last}\n"), &error(kind, message)), above);
         }
-        // What says more, or something else, stays.
+        // A last line with other content is kept.
         for last in ["ValueError: no\n  + KeyError: 1", "TypeError: no", "xValueError; ValueError: no"] {
             let whole = format!("{above}\n{last}");
-            assert_eq!(frames(&whole, &error("ValueError", "no")), whole);
+            assert_eq!(without_error_line(&whole, &error("ValueError", "no")), whole);
         }
-        assert_eq!(frames("ValueError: no", &error("ValueError", "no")), "ValueError: no");
+        assert_eq!(without_error_line("ValueError: no", &error("ValueError", "no")), "ValueError: no");
     }
 }

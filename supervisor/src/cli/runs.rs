@@ -1,30 +1,30 @@
-//! `lockhouse runs`: what runs now, in every Lockhouse of this user.
+//! `lockhouse runs`: lists and ends running code in all Lockhouse processes of this user.
 
 use std::process::ExitCode;
 
-use lockhouse_engine::control::{Order, Told, VERSION};
-use lockhouse_engine::executions::ListedRun;
+use lockhouse_engine::active_runs::RunListing;
+use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSION};
 use lockhouse_policies::printable;
 
-use super::orders::{self, Meant, meant};
+use super::control_client::{self, Match, find_by_prefix};
 use super::table;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// List the executions that are not over
+    /// List the runs that are waiting or running
     List {
-        /// As JSON
+        /// Print as JSON
         #[arg(long)]
         json: bool,
     },
-    /// End an execution: its worker is stopped, and its AI client gets an answer with what it printed, which says that a person
-    /// ended it
+    /// End a run: its worker is stopped, and the AI client receives the output so far and a note that the user ended
+    /// the run
     #[command(arg_required_else_help = true)]
     End {
-        /// Its id, or the beginning of it
+        /// The id of the run, or a prefix of it
         #[arg(required_unless_present = "all")]
         execution: Option<String>,
-        /// All of them
+        /// End all runs
         #[arg(long, conflicts_with = "execution")]
         all: bool,
     },
@@ -37,10 +37,10 @@ pub(super) async fn runs(command: Command) -> ExitCode {
     }
 }
 
-async fn open() -> Vec<(u32, ListedRun)> {
+async fn running() -> Vec<(u32, RunListing)> {
     let mut runs = Vec::new();
-    for (pid, told) in orders::ask_all(&Order::ListRuns(VERSION)).await {
-        if let Told::Runs(listed) = told {
+    for (pid, answer) in control_client::request_all(&OperatorRequest::ListRuns(VERSION)).await {
+        if let OperatorResponse::Runs(listed) = answer {
             runs.extend(listed.into_iter().map(|run| (pid, run)));
         }
     }
@@ -48,14 +48,14 @@ async fn open() -> Vec<(u32, ListedRun)> {
 }
 
 async fn list(as_json: bool) -> ExitCode {
-    let runs = open().await;
+    let runs = running().await;
     if as_json {
-        println!("{:#}", orders::to_json(&runs));
+        println!("{:#}", control_client::to_json(&runs));
     } else if runs.is_empty() {
-        println!("Nothing runs.");
+        println!("No code is running.");
     } else {
-        let row = |(pid, run): &(u32, ListedRun)| {
-            let ListedRun { execution, client, language, session, state, waiting_for, waiting_s, age_s } =
+        let row = |(pid, run): &(u32, RunListing)| {
+            let RunListing { execution, client, language, session, state, waiting_for, waiting_s, age_s } =
                 run;
             let state = match (waiting_for, waiting_s) {
                 (Some(about), Some(seconds)) => format!("{state}: {about}, {seconds:.0} s"),
@@ -79,34 +79,36 @@ async fn list(as_json: bool) -> ExitCode {
 }
 
 async fn end(execution: Option<String>) -> ExitCode {
-    let Some(wanted) = execution else { return end_all().await };
-    let runs = open().await;
-    let id = |(_, run): &(u32, ListedRun)| run.execution.clone();
-    let (pid, run) = match meant(&runs, &wanted.to_lowercase(), id) {
-        Meant::One(one) => one,
-        Meant::None => return none_of(&wanted),
-        Meant::Several(several) => {
+    let Some(requested) = execution else { return end_all().await };
+    let runs = running().await;
+    let id = |(_, run): &(u32, RunListing)| run.execution.clone();
+    let (pid, run) = match find_by_prefix(&runs, &requested.to_lowercase(), id) {
+        Match::One(one) => one,
+        Match::None => return not_found(&requested),
+        Match::Ambiguous(several) => {
             let ids: Vec<String> = several.into_iter().map(|(_, run)| run.execution).collect();
-            eprintln!("lockhouse: several executions begin so, and none was ended: {}", ids.join(", "));
+            eprintln!("lockhouse: several runs match, and none was ended: {}", ids.join(", "));
             return ExitCode::FAILURE;
         }
     };
-    match orders::ask_one(pid, &Order::EndRun(run.execution)).await {
-        Some(Told::EndedRuns(ended)) if orders::tell_ended(pid, &ended) > 0 => ExitCode::SUCCESS,
-        _ => none_of(&wanted),
+    match control_client::request_one(pid, &OperatorRequest::EndRun(run.execution)).await {
+        Some(OperatorResponse::EndedRuns(ended)) if control_client::print_ended(pid, &ended) > 0 => {
+            ExitCode::SUCCESS
+        }
+        _ => not_found(&requested),
     }
 }
 
-fn none_of(execution: &str) -> ExitCode {
+fn not_found(execution: &str) -> ExitCode {
     let execution = printable(execution);
-    eprintln!("lockhouse: no execution {execution} runs; `lockhouse runs list` shows those that do");
+    eprintln!("lockhouse: there is no run {execution}; `lockhouse runs list` lists the runs");
     ExitCode::FAILURE
 }
 
 async fn end_all() -> ExitCode {
-    for (pid, told) in orders::ask_all(&Order::EndRuns(VERSION)).await {
-        if let Told::EndedRuns(ended) = told {
-            orders::tell_ended(pid, &ended);
+    for (pid, answer) in control_client::request_all(&OperatorRequest::EndRuns(VERSION)).await {
+        if let OperatorResponse::EndedRuns(ended) = answer {
+            control_client::print_ended(pid, &ended);
         }
     }
     ExitCode::SUCCESS

@@ -6,56 +6,57 @@ use std::sync::Arc;
 
 use lockhouse_audit::ReloadCause;
 use lockhouse_base::language::Language;
-use lockhouse_base::lifecycle::Life;
+use lockhouse_base::lifecycle::Lifecycle;
 use lockhouse_base::telemetry;
-use lockhouse_engine::control::ControlSocket;
-use lockhouse_engine::notify;
+use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
+use lockhouse_engine::systemd_notify;
 use lockhouse_front as front;
 use lockhouse_front::http::{
-    Address, Certificate, HttpSettings, NotOpened, OpenDoor, Service, serve_figures,
+    CertificateReloader, HttpServer, HttpService, HttpSettings, HttpStartError, ListenAddress,
 };
-use lockhouse_upstream::NESTED;
+use lockhouse_upstream::NESTED_VARIABLE;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{UNAVAILABLE, USAGE, complain, load, read, start_with};
+use super::{UNAVAILABLE, USAGE, load, load_settings_and_policy, print_error, start_with};
 use crate::config::{Files, Settings};
 
-/// How AI clients come in.
+/// Options of `lockhouse serve`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Serve over HTTP where the configuration says, or at the sockets that systemd passes
+    /// Serve over HTTP on the configured addresses, or on the sockets that systemd passes
     #[arg(long)]
     http: bool,
-    /// Serve over HTTP at IP:PORT or unix:/PATH, and not where the configuration says; may be given several times
+    /// Serve over HTTP on IP:PORT or unix:/PATH instead of the configured addresses; may be given several times
     #[arg(long, value_name = "ADDRESS")]
-    listen: Vec<Address>,
+    listen: Vec<ListenAddress>,
 }
 
 impl Arguments {
-    /// Whether clients come to us, or one has started us and is at standard input.
-    fn over_http(&self) -> bool {
-        self.http || !self.listen.is_empty() || front::http::are_inherited()
+    /// Whether to serve over HTTP instead of standard input and output.
+    fn uses_http(&self) -> bool {
+        self.http || !self.listen.is_empty() || front::http::has_inherited_sockets()
     }
 }
 
-/// `T`, or why clients can be served no longer.
+/// `T`, or the error that stops the server.
 type ServeResult<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// What runs before the first client is served.
+/// The parts of the server, started before the first AI client is served.
 struct Instance {
     settings: Settings,
     supervisor: Arc<Supervisor>,
-    /// Without one, the client is at standard input and output.
-    door: Option<OpenDoor>,
+    /// The HTTP listeners. None when the AI client is on standard input and output.
+    http_server: Option<HttpServer>,
 }
 
-/// Serves until the client closes its end, or a signal asks to stop. SIGHUP loads the configuration again.
+/// Serves until the AI client on standard input disconnects or a signal stops the server. SIGHUP reloads the
+/// configuration.
 pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
-    if std::env::var_os(NESTED).is_some() {
+    if std::env::var_os(NESTED_VARIABLE).is_some() {
         eprintln!(
-            "lockhouse: this is an upstream server of another Lockhouse; take it out of that one's servers file"
+            "lockhouse: this process was started as an upstream server of another Lockhouse; remove it from that Lockhouse's servers"
         );
         return ExitCode::from(USAGE);
     }
@@ -65,87 +66,87 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     };
     match serve_until_closed(files, instance).await {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(error.as_ref(), UNAVAILABLE),
+        Err(error) => print_error(error.as_ref(), UNAVAILABLE),
     }
 }
 
-/// Opens the sockets and starts the supervisor.
+/// Opens the HTTP listeners, if any, and starts the supervisor.
 async fn start(files: &Files, arguments: Arguments) -> Result<Instance, ExitCode> {
     let (settings, policy) = load(files)?;
     for secret in settings.readable_secrets() {
         tracing::warn!("{secret}");
     }
-    let door = match arguments.over_http() {
+    let http_server = match arguments.uses_http() {
         true => Some(open(settings.http.clone(), arguments.listen).await?),
         false => None,
     };
-    if door.is_some() {
+    if http_server.is_some() {
         telemetry::install();
     }
     let languages = [Language::Python, Language::Typescript];
     let supervisor = Arc::new(start_with(settings.engine.clone(), policy, &languages)?);
     supervisor.warn_about_first_policy();
-    Ok(Instance { settings, supervisor, door })
+    Ok(Instance { settings, supervisor, http_server })
 }
 
-/// Serves clients and reloads the configuration, then ends what still runs.
+/// Serves AI clients and reloads the configuration on request; at the end, closes the supervisor.
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
-    let Instance { settings, supervisor, door } = instance;
-    let is_http = door.is_some();
-    let certificate = door.as_ref().map(OpenDoor::certificate);
-    let closing = supervisor.life().closing().clone();
-    end_on_signal(supervisor.life(), is_http);
-    tokio::spawn(notify::keep(supervisor.clone()));
+    let Instance { settings, supervisor, http_server } = instance;
+    let is_http = http_server.is_some();
+    let certificate = http_server.as_ref().map(HttpServer::certificate);
+    let closing = supervisor.lifecycle().closing().clone();
+    end_on_signal(supervisor.lifecycle(), is_http);
+    tokio::spawn(systemd_notify::run(supervisor.clone()));
     let control = ControlSocket::open(&supervisor);
     let _control = control.map_err(|error| tracing::warn!("{error}"));
-    let service = Service {
+    let service = HttpService {
         engine: lockhouse_engine::connect(&supervisor, closing.clone()),
-        life: supervisor.life().clone(),
+        lifecycle: supervisor.lifecycle().clone(),
     };
     let served = tokio::select! {
-        served = serve_clients(&service, door, &closing) => served,
-        error = supervisor.unprotected() => Err(error.into()),
-        served = figures(&service, &settings.metrics, is_http) => served.map(|never| match never {}),
+        served = serve_clients(&service, http_server, &closing) => served,
+        error = supervisor.wait_for_failed_protection() => Err(error.into()),
+        served = serve_metrics(&service, &settings.metrics, is_http) => served.map(|never| match never {}),
         never = reload_on_signal(&supervisor, &settings, files, certificate.as_ref()) => match never {},
         never = reload_on_answer(&supervisor, &settings, files) => match never {},
     };
-    supervisor.life().close();
+    supervisor.lifecycle().close();
     supervisor.close().await;
     served
 }
 
-/// Serves those who connect to the sockets, or the one client at standard input and output.
+/// Serves the HTTP listeners, or the one AI client on standard input and output.
 async fn serve_clients(
-    service: &Service,
-    door: Option<OpenDoor>,
+    service: &HttpService,
+    http_server: Option<HttpServer>,
     closing: &CancellationToken,
 ) -> ServeResult<()> {
-    match door {
-        Some(door) => door.serve(service.clone(), closing.clone()).await,
+    match http_server {
+        Some(http_server) => http_server.serve(service.clone(), closing.clone()).await,
         None => {
-            service.life.listens();
+            service.lifecycle.set_listening();
             front::serve_stdio(service.engine.clone(), closing.clone()).await?;
         }
     }
     Ok(())
 }
 
-/// The sockets, before anything else is started: what is refused is refused at once.
-async fn open(settings: HttpSettings, listen: Vec<Address>) -> Result<OpenDoor, ExitCode> {
+/// Opens the HTTP listeners before anything else is started, so that an invalid address fails at once.
+async fn open(settings: HttpSettings, listen: Vec<ListenAddress>) -> Result<HttpServer, ExitCode> {
     let listen = if listen.is_empty() { settings.listen } else { listen };
-    let opened = OpenDoor::open(HttpSettings { listen, ..settings }).await;
+    let opened = HttpServer::open(HttpSettings { listen, ..settings }).await;
     opened.map_err(|error| match error {
-        NotOpened::Unavailable(_) => complain(&error, UNAVAILABLE),
-        _ => complain(&error, USAGE),
+        HttpStartError::Unavailable(_) => print_error(&error, UNAVAILABLE),
+        _ => print_error(&error, USAGE),
     })
 }
 
-/// SIGHUP: what is written now takes effect, or what was in force stays and the reason is told.
+/// Reloads the configuration on SIGHUP. If the new one is invalid, the old one stays active and the error is logged.
 async fn reload_on_signal(
     supervisor: &Supervisor,
     first: &Settings,
     files: &Files,
-    certificate: Option<&Certificate>,
+    certificate: Option<&CertificateReloader>,
 ) -> Infallible {
     let mut hangup = match signal(SignalKind::hangup()) {
         Ok(hangup) => hangup,
@@ -165,45 +166,56 @@ async fn reload_on_signal(
     }
 }
 
-/// An answer to a question changed the policy file: whoever gave it waits until it is in force.
+/// Reloads after an approval that changed the policy file, and notifies the waiting caller when the new policy is
+/// active.
 async fn reload_on_answer(supervisor: &Supervisor, first: &Settings, files: &Files) -> Infallible {
-    while let Some(waits) = supervisor.approvers().policy_changed().await {
+    while let Some(waits) = supervisor.approvers().next_policy_change().await {
         reload(supervisor, first, files, ReloadCause::Approval);
         let _ = waits.send(());
     }
     std::future::pending().await
 }
 
-/// What was configured at the start, `first`, counts for everything but servers and policy.
+/// Reloads the servers and the policy. All other settings keep their values from the start, `first`.
 fn reload(supervisor: &Supervisor, first: &Settings, files: &Files, cause: ReloadCause) {
-    notify::reloading();
-    let read = read(files);
-    telemetry::reloaded(read.is_ok());
-    match read {
+    systemd_notify::reloading();
+    let loaded = load_settings_and_policy(files);
+    telemetry::count_reload(loaded.is_ok());
+    match loaded {
         Ok((settings, policy)) => {
-            let changed = first.that_need_a_restart(&settings);
+            let changed = first.tables_requiring_restart(&settings);
             if !changed.is_empty() {
                 let changed = changed.join(", ");
-                tracing::warn!("what has changed in {changed} takes effect when Lockhouse is started again");
+                tracing::warn!("changes in {changed} take effect when Lockhouse is restarted");
             }
             supervisor.reload(cause, settings.engine, policy);
         }
         Err(error) => {
-            tracing::error!("the configuration was not loaded again, and what was in force stays:\n{error}");
+            tracing::error!(
+                "the configuration was not reloaded, and the previous one stays active:\n{error}"
+            );
             supervisor.reload_refused(cause, &error.without_excerpts());
         }
     }
-    notify::reloaded();
+    systemd_notify::reloaded();
 }
 
-/// Figures for whoever reaches the addresses that are configured for them.
-async fn figures(service: &Service, addresses: &[Address], is_http: bool) -> ServeResult<Infallible> {
-    if is_http { Ok(serve_figures(service, addresses).await?) } else { std::future::pending().await }
+/// Serves metrics on the configured addresses, if the server uses HTTP.
+async fn serve_metrics(
+    service: &HttpService,
+    addresses: &[ListenAddress],
+    is_http: bool,
+) -> ServeResult<Infallible> {
+    if is_http {
+        Ok(front::http::serve_metrics(service, addresses).await?)
+    } else {
+        std::future::pending().await
+    }
 }
 
-/// SIGTERM and SIGINT: runs that are under way are let come to their end where there is more than one client. The second
-/// one ends them.
-fn end_on_signal(life: &Life, drains: bool) {
+/// Stops the server on SIGTERM or SIGINT. Over HTTP, the first signal lets running code finish, and the second one
+/// stops it.
+fn end_on_signal(life: &Lifecycle, drains: bool) {
     for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
         let life = life.clone();
         match signal(kind) {
@@ -212,7 +224,7 @@ fn end_on_signal(life: &Life, drains: bool) {
                 if drains && !life.draining().is_cancelled() {
                     tokio::select! {
                         () = life.drain() => {}
-                        _ = signal.recv() => tracing::warn!("told to end for the second time: runs are stopped"),
+                        _ = signal.recv() => tracing::warn!("second stop signal: running code is stopped"),
                     }
                 }
                 life.close();

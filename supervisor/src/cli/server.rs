@@ -1,61 +1,61 @@
-//! `lockhouse server`: the upstream servers, as the people see them who look after them.
+//! `lockhouse server`: adds, removes, lists, tests and reviews upstream servers.
 
 mod add;
-mod changes;
-mod definition;
+mod connection_progress;
 mod get;
 mod list;
 mod login;
 mod logs;
-mod progress;
+mod redacted_definition;
 mod remove;
-mod report;
-mod secrets;
+mod secret_files;
+mod status_report;
 mod test;
+mod tool_changes;
 
 use std::process::ExitCode;
 
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::ServerDefinition;
 
-use super::terminal::harmless;
-use super::{USAGE, complain_config};
+use super::terminal::sanitize;
+use super::{USAGE, print_config_error};
 use crate::config::{Files, Settings};
-use lockhouse_policies::nearest;
+use lockhouse_policies::most_similar_name;
 
 pub(super) use add::hint;
 
-/// What to do with the servers.
+/// Subcommands of `lockhouse server`.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
     /// Add a server to the configuration
     Add(add::Arguments),
-    /// Take a server out of the configuration, and the secrets that were kept for it
+    /// Remove a server from the configuration, with its stored secrets
     Remove(remove::Arguments),
-    /// Connect to every server and show how each one is. The exit status is 0 whatever is found
+    /// Connect to every server and show its state. The exit status is always 0
     List(list::Arguments),
-    /// One server in full: how it is reached, what it may take, and how it is
+    /// Show one server in detail: its configuration, state and tools
     Get(get::Arguments),
-    /// Try one server step by step, and say what is wrong. The exit status is 7 if anything is
+    /// Test the connection to one server step by step. The exit status is 7 if a step fails
     Test(test::Arguments),
-    /// Log in to a server over HTTP, and keep its token
+    /// Log in to a server over HTTP with OAuth, and store the token
     Login(login::Arguments),
-    /// Forget the token of a server
+    /// Delete the stored token of a server
     Logout {
-        /// As configured
+        /// The configured name of the server
         name: String,
     },
-    /// Show the tools of a server that are not as they were accepted, and the command that accepts them
-    Diff(changes::DiffArguments),
-    /// Accept the tools of a server as `server diff` showed them
-    Accept(changes::AcceptArguments),
-    /// What a server wrote to its standard error while `lockhouse serve` ran it
+    /// Show the tools of a server whose definitions differ from the accepted ones, and the command that accepts them
+    Diff(tool_changes::DiffArguments),
+    /// Accept the current tool definitions of a server, as `server diff` shows them
+    Accept(tool_changes::AcceptArguments),
+    /// Show what a server wrote to its standard error under `lockhouse serve`
     Logs(logs::Arguments),
 }
 
-/// Does it.
+/// Runs a subcommand of `lockhouse server` and returns its exit status.
 pub(super) async fn server(files: &Files, command: Command) -> ExitCode {
-    let done = match command {
+    let result = match command {
         Command::Add(arguments) => add::add(files, &arguments),
         Command::Remove(arguments) => remove::remove(files, &arguments),
         Command::List(arguments) => list::list(files, &arguments).await,
@@ -63,37 +63,37 @@ pub(super) async fn server(files: &Files, command: Command) -> ExitCode {
         Command::Test(arguments) => test::test(files, arguments).await,
         Command::Login(arguments) => Ok(login::login(files, arguments).await),
         Command::Logout { name } => Ok(login::logout(files, &name)),
-        Command::Diff(arguments) => changes::diff(files, &arguments).await,
-        Command::Accept(arguments) => changes::accept(files, &arguments).await,
+        Command::Diff(arguments) => tool_changes::diff(files, &arguments).await,
+        Command::Accept(arguments) => tool_changes::accept(files, &arguments).await,
         Command::Logs(arguments) => logs::logs(files, &arguments).await,
     };
-    done.unwrap_or_else(|status| status)
+    result.unwrap_or_else(|status| status)
 }
 
 fn load(files: &Files) -> Result<Settings, ExitCode> {
-    Settings::load(files).map_err(|error| complain_config(&error))
+    Settings::load(files).map_err(|error| print_config_error(&error))
 }
 
-/// The server of this name, or words about those that there are.
+/// Finds a configured server by name. Prints an error with a suggestion if there is none.
 fn find<'a>(settings: &'a Settings, name: &str) -> Result<(&'a ServerName, &'a ServerDefinition), ExitCode> {
     let found = settings.engine.servers.iter().find(|(known, _)| known.as_str() == name);
-    found.ok_or_else(|| unknown(settings, name))
+    found.ok_or_else(|| report_unknown(settings, name))
 }
 
-fn unknown(settings: &Settings, name: &str) -> ExitCode {
-    if let Some(unused) = settings.unused.iter().find(|unused| unused.name == name) {
-        let (origin, reason) = (harmless(&unused.origin), harmless(&unused.reason));
-        eprintln!("lockhouse: server {name:?} of {origin} is left out: {reason}");
+fn report_unknown(settings: &Settings, name: &str) -> ExitCode {
+    if let Some(unused) = settings.skipped_servers.iter().find(|unused| unused.name == name) {
+        let (origin, reason) = (sanitize(&unused.origin), sanitize(&unused.reason));
+        eprintln!("lockhouse: server {name:?} from {origin} is not used: {reason}");
         return ExitCode::from(USAGE);
     }
     let known = || settings.engine.servers.keys().map(ServerName::as_str);
-    let told = match nearest(name, known()) {
-        Some(meant) => format!("did you mean {meant}?"),
+    let hint_text = match most_similar_name(name, known()) {
+        Some(suggestion) => format!("did you mean {suggestion}?"),
         None if settings.engine.servers.is_empty() => {
             "none is configured; `lockhouse server add` adds one".into()
         }
-        None => "`lockhouse server list` shows all".into(),
+        None => "`lockhouse server list` lists all servers".into(),
     };
-    eprintln!("lockhouse: there is no server {name:?}; {told}");
+    eprintln!("lockhouse: there is no server {name:?}; {hint_text}");
     ExitCode::from(USAGE)
 }

@@ -1,36 +1,36 @@
-//! `lockhouse sessions`: what AI clients keep between runs, in every Lockhouse of this user.
+//! `lockhouse sessions`: lists and ends the open sessions in all Lockhouse processes of this user.
 
 use std::process::ExitCode;
 
-use lockhouse_engine::control::{Order, Told, VERSION};
-use lockhouse_engine::sessions::{Listed, SessionName};
+use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSION};
+use lockhouse_engine::sessions::{SessionListing, SessionName};
 use lockhouse_policies::printable;
 
-use super::orders::{self, Meant, meant, meant_exactly};
+use super::control_client::{self, Match, find_by_prefix, find_exact};
 use super::{USAGE, table};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// List the sessions that are open
+    /// List the open sessions
     List {
-        /// As JSON
+        /// Print as JSON
         #[arg(long)]
         json: bool,
     },
-    /// End a session: its worker is killed, and its AI client is told at its next run
+    /// End a session: its worker is killed, and its AI client gets an error at its next run
     #[command(arg_required_else_help = true)]
     End {
-        /// The id or the name of the session, or the beginning of the name; the id where several have the name
+        /// The id of the session, or its name or a prefix of the name; several sessions of one name need the id
         #[arg(required_unless_present = "all")]
         session: Option<String>,
-        /// All of them
+        /// End all sessions
         #[arg(long, conflicts_with = "session")]
         all: bool,
     },
 }
 
-/// A session, and the process that has it.
-type Of = (u32, Listed);
+/// The process id of a Lockhouse, and one of its sessions.
+type OpenSession = (u32, SessionListing);
 
 pub(super) async fn sessions(command: Command) -> ExitCode {
     match command {
@@ -40,10 +40,10 @@ pub(super) async fn sessions(command: Command) -> ExitCode {
     }
 }
 
-async fn open() -> Vec<Of> {
+async fn open_sessions() -> Vec<OpenSession> {
     let mut sessions = Vec::new();
-    for (pid, told) in orders::ask_all(&Order::ListSessions(VERSION)).await {
-        if let Told::Sessions(listed) = told {
+    for (pid, response) in control_client::request_all(&OperatorRequest::ListSessions(VERSION)).await {
+        if let OperatorResponse::Sessions(listed) = response {
             sessions.extend(listed.into_iter().map(|session| (pid, session)));
         }
     }
@@ -51,23 +51,23 @@ async fn open() -> Vec<Of> {
 }
 
 async fn list(as_json: bool) -> ExitCode {
-    let sessions = open().await;
+    let sessions = open_sessions().await;
     if as_json {
-        println!("{:#}", orders::to_json(&sessions));
+        println!("{:#}", control_client::to_json(&sessions));
     } else if sessions.is_empty() {
         println!("No session is open.");
     } else {
-        println!("{}", shown(&sessions));
+        println!("{}", render_table(&sessions));
     }
     ExitCode::SUCCESS
 }
 
-fn shown(sessions: &[Of]) -> String {
-    let row = |of: &Of| {
-        let (pid, Listed { name, owner, language, state, runs, unused_s, age_s, .. }) = of;
+fn render_table(sessions: &[OpenSession]) -> String {
+    let row = |session: &OpenSession| {
+        let (pid, SessionListing { name, owner, language, state, runs, unused_s, age_s, .. }) = session;
         let seconds = |seconds: &u64| format!("{seconds} s");
         vec![
-            id(of),
+            id(session),
             printable(name),
             printable(owner),
             printable(language),
@@ -82,50 +82,50 @@ fn shown(sessions: &[Of]) -> String {
     table::render(&head, &sessions.iter().map(row).collect::<Vec<_>>())
 }
 
-/// What stands for one session among those of all processes.
-fn id((pid, session): &Of) -> String {
+/// Returns an id that is unique among all processes: PID/NUMBER.
+fn id((pid, session): &OpenSession) -> String {
     format!("{pid}/{}", session.id)
 }
 
-async fn end(wanted: &str) -> ExitCode {
-    // An id has a character that no name has.
-    let is_id = wanted.contains('/');
-    if !is_id && let Err(error) = SessionName::new(wanted) {
+async fn end(requested: &str) -> ExitCode {
+    // An id contains a slash, which no session name does.
+    let is_id = requested.contains('/');
+    if !is_id && let Err(error) = SessionName::new(requested) {
         eprintln!("lockhouse: {error}");
         return ExitCode::from(USAGE);
     }
-    let open = open().await;
-    let meant = match is_id {
-        true => meant_exactly(&open, wanted, id),
-        false => meant(&open, wanted, |(_, session)| session.name.clone()),
+    let open = open_sessions().await;
+    let found = match is_id {
+        true => find_exact(&open, requested, id),
+        false => find_by_prefix(&open, requested, |(_, session)| session.name.clone()),
     };
-    let (pid, session) = match meant {
-        Meant::One(one) => one,
-        Meant::None => {
+    let (pid, session) = match found {
+        Match::One(one) => one,
+        Match::None => {
             eprintln!(
-                "lockhouse: no session {} is open; `lockhouse sessions list` shows those that are",
-                printable(wanted)
+                "lockhouse: no session {} is open; `lockhouse sessions list` lists the open sessions",
+                printable(requested)
             );
             return ExitCode::FAILURE;
         }
-        Meant::Several(several) => {
-            eprintln!("lockhouse: several sessions may be meant, and none was ended; give the id of one:");
-            eprintln!("{}", shown(&several));
+        Match::Ambiguous(several) => {
+            eprintln!("lockhouse: several sessions match, and none was ended; give the id of one:");
+            eprintln!("{}", render_table(&several));
             return ExitCode::FAILURE;
         }
     };
-    match orders::ask_one(pid, &Order::EndSessionWithId(session.id)).await {
-        Some(Told::Ended(ended)) if !ended.is_empty() => {
-            orders::tell_ended(pid, &ended);
+    match control_client::request_one(pid, &OperatorRequest::EndSessionWithId(session.id)).await {
+        Some(OperatorResponse::Ended(ended)) if !ended.is_empty() => {
+            control_client::print_ended(pid, &ended);
             ExitCode::SUCCESS
         }
-        Some(Told::Ended(_)) => {
-            eprintln!("lockhouse: the session {} has ended meanwhile", printable(&session.name));
+        Some(OperatorResponse::Ended(_)) => {
+            eprintln!("lockhouse: the session {} has already ended", printable(&session.name));
             ExitCode::FAILURE
         }
         _ => {
             eprintln!(
-                "lockhouse: the process {pid}, which has the session, did not end it: it is of another version, or busy"
+                "lockhouse: process {pid} did not end its session: it is busy, or another version of Lockhouse"
             );
             ExitCode::FAILURE
         }
@@ -133,9 +133,9 @@ async fn end(wanted: &str) -> ExitCode {
 }
 
 async fn end_all() -> ExitCode {
-    for (pid, told) in orders::ask_all(&Order::EndSessions(VERSION)).await {
-        if let Told::Ended(ended) = told {
-            orders::tell_ended(pid, &ended);
+    for (pid, response) in control_client::request_all(&OperatorRequest::EndSessions(VERSION)).await {
+        if let OperatorResponse::Ended(ended) = response {
+            control_client::print_ended(pid, &ended);
         }
     }
     ExitCode::SUCCESS

@@ -1,4 +1,4 @@
-//! The end of a command: background work is waited for with a bound, and every child process is reaped.
+//! Shuts a command down: waits for background work for a bounded time, and reaps every child process.
 
 use std::time::{Duration, Instant};
 
@@ -6,21 +6,21 @@ use nix::errno::Errno;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use tokio::runtime::Runtime;
 
-/// How long blocking work may take to finish, such as a file that is being written. A blocking read of a terminal or a socket
-/// has no end, and must not keep the process alive.
+/// How long blocking work, such as writing a file, may take to finish. A blocking read of a terminal or a socket
+/// never finishes, and must not keep the process alive.
 const BLOCKING_WORK_MAX: Duration = Duration::from_millis(500);
-/// How long children that were killed may take to end. A child that left its process group is not killed, and is not waited
-/// for any longer than this.
+/// How long killed children may take to exit. A child that left its process group is not killed, and is waited for no
+/// longer than this.
 const REAPING_MAX: Duration = Duration::from_secs(1);
 const REAP_EVERY: Duration = Duration::from_millis(2);
 
-/// Drops all tasks, which kills the child processes that they own, and reaps these.
+/// Drops all tasks, which kills their child processes, and reaps the children.
 pub(super) fn shut_down(runtime: Runtime) {
     runtime.shutdown_timeout(BLOCKING_WORK_MAX);
     reap_children();
 }
 
-/// This process is the subreaper of what it started: a child that nobody reaps stays a zombie if init does not reap.
+/// Reaps exited children. This process is a child subreaper, so that no other process does.
 fn reap_children() {
     let began = Instant::now();
     while began.elapsed() < REAPING_MAX {

@@ -6,87 +6,87 @@ mod test;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lockhouse_gate::skills::{Entry, Name, Origin, Skill, Skills};
+use lockhouse_gate::skills::{Name, Origin, Skill, SkillEntry, Skills};
 use serde_json::{Value, json};
 
-use super::consent::Consent;
-use super::terminal::{for_stdout, harmless};
-use super::{UNAVAILABLE, USAGE, complain, complain_config, table};
+use super::confirmation::Confirmation;
+use super::terminal::{for_stdout, sanitize};
+use super::{UNAVAILABLE, USAGE, print_config_error, print_error, table};
 use crate::config::{self, Files};
 
-/// What to do, and with whose.
+/// Options of `lockhouse skills`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,
-    /// Those that this AI client has saved over HTTP, as `skills list` shows its name
+    /// Use the skills that this AI client has saved over HTTP; `skills list` shows the names of AI clients
     #[arg(long, global = true, value_name = "NAME")]
     client: Option<String>,
 }
 
-/// What to do with saved skills.
+/// Subcommands of `lockhouse skills`.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Every skill, its state and where it comes from
+    /// List all skills with their state and origin
     List {
-        /// As JSON
+        /// Print as JSON
         #[arg(long)]
         json: bool,
     },
-    /// One skill with its code
+    /// Show one skill with its code
     Show {
-        /// As code or its folder writes it
+        /// The name of the skill, as in code or as its folder
         name: String,
-        /// An older version
+        /// Use an older version
         #[arg(long)]
         version: Option<u32>,
-        /// As JSON
+        /// Print as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Run the tests that were saved with skills, as any program runs
+    /// Run the tests of skills in a sandboxed worker
     Test(test::Arguments),
-    /// Look at a draft, and let code import it
+    /// Review a draft and approve it, so that code can import it
     Approve {
-        /// As code or its folder writes it
+        /// The name of the skill, as in code or as its folder
         name: String,
         #[command(flatten)]
-        consent: Consent,
+        confirmation: Confirmation,
     },
-    /// Remove a skill with all of its versions, and its draft
+    /// Remove a skill with all its versions and its draft
     Remove {
-        /// As code or its folder writes it
+        /// The name of the skill, as in code or as its folder
         name: String,
         #[command(flatten)]
-        consent: Consent,
+        confirmation: Confirmation,
     },
-    /// Write a skill as a folder in the Agent Skills format, for others to use
+    /// Export a skill as a folder in the Agent Skills format
     Export {
-        /// As code or its folder writes it
+        /// The name of the skill, as in code or as its folder
         name: String,
-        /// Where the folder goes
+        /// The directory in which the skill's folder is created
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
-        /// An older version
+        /// Use an older version
         #[arg(long)]
         version: Option<u32>,
     },
 }
 
-/// Does it.
+/// Runs a subcommand of `lockhouse skills` and returns its exit status.
 pub(super) async fn skills(files: &Files, Arguments { command, client }: Arguments) -> ExitCode {
     let settings = match config::load_skill_settings(files) {
         Ok(settings) => settings,
-        Err(error) => return complain_config(&error),
+        Err(error) => return print_config_error(&error),
     };
     if !settings.enabled {
         eprintln!(
-            "lockhouse: skills are turned off in the configuration: code can neither import nor save any"
+            "lockhouse: skills are disabled in the configuration: code can neither import nor save any"
         );
     }
     let all = Skills::new(&settings);
-    let skills = all.of(client.as_deref());
-    let done = match command {
+    let skills = all.for_client(client.as_deref());
+    let result = match command {
         Command::List { json } => {
             let clients = if client.is_none() { all.clients() } else { Vec::new() };
             list(&skills, &clients, json);
@@ -94,24 +94,24 @@ pub(super) async fn skills(files: &Files, Arguments { command, client }: Argumen
         }
         Command::Show { name, version, json } => show(&skills, &name, version, json),
         Command::Test(arguments) => test::test(files, &skills, &arguments).await,
-        Command::Approve { name, consent } => approve::approve(&skills, &name, consent),
-        Command::Remove { name, consent } => remove(&skills, &name, consent),
+        Command::Approve { name, confirmation } => approve::approve(&skills, &name, confirmation),
+        Command::Remove { name, confirmation } => remove(&skills, &name, confirmation),
         Command::Export { name, out, version } => export(&skills, &name, &out, version),
     };
-    done.unwrap_or_else(|status| status)
+    result.unwrap_or_else(|status| status)
 }
 
-/// Those of whoever runs Lockhouse, or of the client that was named; and after the former those of every client.
+/// Prints the user's own and shared skills, or those of one AI client, followed by those of each client in `clients`.
 fn list(skills: &Skills, clients: &[String], as_json: bool) {
-    let mut entries: Vec<(Option<&str>, Entry)> = Vec::new();
+    let mut entries: Vec<(Option<&str>, SkillEntry)> = Vec::new();
     entries.extend(skills.entries().into_iter().map(|entry| (None, entry)));
     for client in clients {
-        let own = skills.of(Some(client)).entries().into_iter();
+        let own = skills.for_client(Some(client)).entries().into_iter();
         let own = own.filter(|entry| !matches!(entry.origin, Origin::Shared(_)));
         entries.extend(own.map(|entry| (Some(client.as_str()), entry)));
     }
     if as_json {
-        let row = |(client, entry): &(Option<&str>, Entry)| {
+        let row = |(client, entry): &(Option<&str>, SkillEntry)| {
             let mut row = to_json(entry);
             if let Some(client) = client {
                 row["client"] = (*client).into();
@@ -126,8 +126,8 @@ fn list(skills: &Skills, clients: &[String], as_json: bool) {
         eprintln!("lockhouse: no skill is saved; code saves one with skills.save");
         return;
     }
-    let row = |(client, entry): &(Option<&str>, Entry)| {
-        let (version, language, told) = match &entry.skill {
+    let row = |(client, entry): &(Option<&str>, SkillEntry)| {
+        let (version, language, text) = match &entry.skill {
             Ok(skill) => (skill.version.to_string(), skill.language.as_str(), skill.description.clone()),
             Err(why) => ("-".to_owned(), "-", why.to_string()),
         };
@@ -135,17 +135,18 @@ fn list(skills: &Skills, clients: &[String], as_json: bool) {
             entry.folder.clone(),
             version,
             language.to_owned(),
-            state(entry).to_owned(),
-            client.map_or_else(|| from(&entry.origin), |client| format!("client {}", harmless(client))),
-            told,
+            state_name(entry).to_owned(),
+            client
+                .map_or_else(|| origin_text(&entry.origin), |client| format!("client {}", sanitize(client))),
+            text,
         ]
     };
     let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
     println!("{}", table::render(&["name", "version", "language", "state", "from", "description"], &rows));
 }
 
-/// Whether code can import it, in a word.
-fn state(entry: &Entry) -> &'static str {
+/// Returns the state of a skill, which says whether code can import it.
+fn state_name(entry: &SkillEntry) -> &'static str {
     match (&entry.skill, &entry.origin) {
         (Err(_), _) => "not importable",
         (Ok(_), Origin::Draft) => "draft",
@@ -154,14 +155,14 @@ fn state(entry: &Entry) -> &'static str {
     }
 }
 
-fn from(origin: &Origin) -> String {
+fn origin_text(origin: &Origin) -> String {
     match origin {
         Origin::Own | Origin::Draft => "own".to_owned(),
         Origin::Shared(directory) => directory.display().to_string(),
     }
 }
 
-fn to_json(entry: &Entry) -> Value {
+fn to_json(entry: &SkillEntry) -> Value {
     let mut row = match &entry.skill {
         Ok(skill) => {
             let mut row = skill.summary();
@@ -170,42 +171,41 @@ fn to_json(entry: &Entry) -> Value {
         }
         Err(why) => json!({"name": entry.folder, "reason": why.to_string()}),
     };
-    row["state"] = state(entry).into();
-    row["from"] = from(&entry.origin).into();
+    row["state"] = state_name(entry).into();
+    row["from"] = origin_text(&entry.origin).into();
     row
 }
 
-fn named(name: &str) -> Result<Name, ExitCode> {
-    Name::of(name).map_err(|wrong| {
-        eprintln!("lockhouse: {}", harmless(&wrong.to_string()));
+fn parse_name(name: &str) -> Result<Name, ExitCode> {
+    Name::parse(name).map_err(|wrong| {
+        eprintln!("lockhouse: {}", sanitize(&wrong.to_string()));
         ExitCode::from(USAGE)
     })
 }
 
-/// The skill of that name; where none can be imported, its draft.
-fn found(skills: &Skills, name: &str, version: Option<u32>) -> Result<(Skill, Origin), ExitCode> {
-    let name = named(name)?;
+/// Loads a skill, in an older version if one is given. Falls back to its draft if there is no importable version.
+fn load_skill(skills: &Skills, name: &str, version: Option<u32>) -> Result<(Skill, Origin), ExitCode> {
+    let name = parse_name(name)?;
     if let Some(version) = version {
         let older = skills.version(&name, version).map_err(|_| {
-            let kept: Vec<String> = skills.older(&name).iter().map(ToString::to_string).collect();
+            let kept: Vec<String> = skills.older_versions(&name).iter().map(ToString::to_string).collect();
             let kept = if kept.is_empty() { "none".to_owned() } else { kept.join(", ") };
-            eprintln!(
-                "lockhouse: there is no version {version} of {name}; older versions that are kept: {kept}"
-            );
+            eprintln!("lockhouse: there is no version {version} of {name}; stored older versions: {kept}");
             ExitCode::from(USAGE)
         })?;
         return Ok((older, Origin::Own));
     }
     skills.load(&name).or_else(|absent| match skills.draft(&name) {
         Ok(draft) => Ok((draft, Origin::Draft)),
-        Err(_) => Err(complain(&absent, USAGE)),
+        Err(_) => Err(print_error(&absent, USAGE)),
     })
 }
 
 fn show(skills: &Skills, name: &str, version: Option<u32>, as_json: bool) -> Result<ExitCode, ExitCode> {
-    let (skill, origin) = found(skills, name, version)?;
-    let entry = Entry { folder: skill.name.to_string(), origin, skill: Ok(skill.clone()), hidden: false };
-    let older = skills.older(&skill.name);
+    let (skill, origin) = load_skill(skills, name, version)?;
+    let entry =
+        SkillEntry { folder: skill.name.to_string(), origin, skill: Ok(skill.clone()), hidden: false };
+    let older = skills.older_versions(&skill.name);
     if as_json {
         let mut row = to_json(&entry);
         row["code"] = skill.code.into();
@@ -220,14 +220,14 @@ fn show(skills: &Skills, name: &str, version: Option<u32>, as_json: bool) -> Res
         ("version", skill.version.to_string()),
         ("older", kept.join(", ")),
         ("language", skill.language.as_str().to_owned()),
-        ("state", state(&entry).to_owned()),
-        ("from", from(&entry.origin)),
+        ("state", state_name(&entry).to_owned()),
+        ("from", origin_text(&entry.origin)),
         ("tags", skill.tags.join(", ")),
         ("description", skill.description.clone()),
-        ("import", skill.import()),
+        ("import", skill.import_statement()),
     ];
-    for (what, told) in lines.iter().filter(|(_, told)| !told.is_empty()) {
-        println!("{what:12} {}", for_stdout(told));
+    for (what, text) in lines.iter().filter(|(_, text)| !text.is_empty()) {
+        println!("{what:12} {}", for_stdout(text));
     }
     println!("\n{}", for_stdout(skill.code.trim_end()));
     if let Some(tests) = &skill.tests {
@@ -235,33 +235,32 @@ fn show(skills: &Skills, name: &str, version: Option<u32>, as_json: bool) -> Res
     }
     if entry.origin != Origin::Draft && skills.draft(&skill.name).is_ok() {
         let name = &skill.name;
-        eprintln!(
-            "lockhouse: a draft of {name} waits as well; look at it with `lockhouse skills approve {name}`"
-        );
+        eprintln!("lockhouse: {name} also has a draft; review it with `lockhouse skills approve {name}`");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn remove(skills: &Skills, name: &str, consent: Consent) -> Result<ExitCode, ExitCode> {
-    let name = named(name)?;
-    let is_own = |entry: &Entry| entry.folder == name.as_str() && !matches!(entry.origin, Origin::Shared(_));
+fn remove(skills: &Skills, name: &str, confirmation: Confirmation) -> Result<ExitCode, ExitCode> {
+    let name = parse_name(name)?;
+    let is_own =
+        |entry: &SkillEntry| entry.folder == name.as_str() && !matches!(entry.origin, Origin::Shared(_));
     if !skills.entries().iter().any(is_own) {
         match skills.load(&name) {
             Ok((_, origin)) => eprintln!(
-                "lockhouse: {name} is shared from {}, which Lockhouse does not write to: remove it there",
-                from(&origin)
+                "lockhouse: {name} is shared from {}, which Lockhouse does not modify: remove it there",
+                origin_text(&origin)
             ),
             Err(absent) => eprintln!("lockhouse: {absent}"),
         }
         return Err(ExitCode::from(USAGE));
     }
-    if !consent.given(&format!("Remove the skill {name} with all of its versions?")) {
+    if !confirmation.confirm(&format!("Remove the skill {name} with all its versions?")) {
         return Ok(ExitCode::SUCCESS);
     }
-    skills.remove(&name).map_err(|error| complain(&error, UNAVAILABLE))?;
-    println!("{name} is removed");
+    skills.remove(&name).map_err(|error| print_error(&error, UNAVAILABLE))?;
+    println!("removed {name}");
     if let Ok((_, Origin::Shared(directory))) = skills.load(&name) {
-        println!("code that imports {name} now gets the one that is shared from {}", directory.display());
+        println!("code that imports {name} now gets the skill that is shared from {}", directory.display());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -272,7 +271,7 @@ fn export(
     out: &std::path::Path,
     version: Option<u32>,
 ) -> Result<ExitCode, ExitCode> {
-    let (skill, origin) = found(skills, name, version)?;
+    let (skill, origin) = load_skill(skills, name, version)?;
     if origin == Origin::Draft {
         eprintln!(
             "lockhouse: {} is a draft; approve it first: lockhouse skills approve {}",
@@ -286,7 +285,7 @@ fn export(
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
-            eprintln!("lockhouse: {} is not written: {error}", out.join(skill.name.as_str()).display());
+            eprintln!("lockhouse: cannot write {}: {error}", out.join(skill.name.as_str()).display());
             Err(ExitCode::from(USAGE))
         }
     }

@@ -1,25 +1,25 @@
-//! `lockhouse status`: how every Lockhouse of this user is that runs.
+//! `lockhouse status`: shows the status of the running Lockhouse processes of this user.
 
 use std::process::ExitCode;
 
-use lockhouse_engine::control::{Order, Told, VERSION};
+use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSION};
 use serde_json::{Value, json};
 
-use super::orders::ask_all;
+use super::control_client::request_all;
 use super::{UNAVAILABLE, table};
 
-/// What `lockhouse status` shows.
+/// Options of `lockhouse status`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// As JSON, as `/health` has it
+    /// Print as JSON, in the format of `/health`
     #[arg(long)]
     json: bool,
 }
 
 pub(super) async fn status(arguments: &Arguments) -> ExitCode {
     let mut running = Vec::new();
-    for (_, told) in ask_all(&Order::Health(VERSION)).await {
-        if let Told::Health(health) = told
+    for (_, response) in request_all(&OperatorRequest::Health(VERSION)).await {
+        if let OperatorResponse::Health(health) = response
             && health["serving"] == true
         {
             running.push(health);
@@ -28,9 +28,9 @@ pub(super) async fn status(arguments: &Arguments) -> ExitCode {
     if arguments.json {
         println!("{:#}", json!(running));
     } else if running.is_empty() {
-        println!("No Lockhouse of this user runs.");
+        println!("No Lockhouse is running.");
     } else {
-        println!("{}", running.iter().map(in_words).collect::<Vec<_>>().join("\n\n"));
+        println!("{}", running.iter().map(describe_process).collect::<Vec<_>>().join("\n\n"));
     }
     let is_ready = |health: &Value| health["ready"] == true;
     if !running.is_empty() && running.iter().all(is_ready) {
@@ -40,18 +40,18 @@ pub(super) async fn status(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// One process: a line about it, and its engines and servers in a table.
-fn in_words(health: &Value) -> String {
+/// Describes one process: a summary, and a table of its engines and servers.
+fn describe_process(health: &Value) -> String {
     let text = |value: &Value| lockhouse_policies::printable(value.as_str().unwrap_or_default());
     let reasons: Vec<String> = health["reasons"].as_array().into_iter().flatten().map(text).collect();
-    let standing = if health["ready"] == true {
+    let readiness = if health["ready"] == true {
         "ready".to_owned()
     } else {
         format!("not ready: {}", reasons.join("; "))
     };
     let audit = if health["audit"]["writable"] == true { "writable" } else { "NOT writable" };
     let head = format!(
-        "lockhouse {} (process {}), up {} s: {standing}\n{} running, {} waiting, {} sessions, {} results kept, audit log {audit}, \
+        "lockhouse {} (process {}), up {} s: {readiness}\n{} running, {} waiting, {} sessions, {} results kept, audit log {audit}, \
          configuration {}",
         text(&health["version"]),
         health["pid"],
@@ -70,7 +70,7 @@ fn in_words(health: &Value) -> String {
         .flatten()
         .map(|(name, upstream)| upstream_row(name, upstream));
     let rows: Vec<Vec<String>> = engines.chain(upstreams).collect();
-    format!("{head}\n{}", table::render(&["", "name", "state", "about"], &rows))
+    format!("{head}\n{}", table::render(&["kind", "name", "state", "details"], &rows))
 }
 
 fn engine_row(name: &str, engine: &Value) -> Vec<String> {

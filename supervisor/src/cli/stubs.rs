@@ -1,4 +1,4 @@
-//! `lockhouse stubs`: the permitted tools as files that type checkers, editors and people read.
+//! `lockhouse stubs`: writes type stubs of the permitted tools, for type checkers and editors.
 
 mod tree;
 
@@ -12,54 +12,54 @@ use serde_json::{Value, json};
 
 use super::language::LanguageName;
 use super::terminal::for_stdout;
-use super::unavailable::unavailable;
-use super::{UNAVAILABLE, USAGE, complain, start};
+use super::unavailable_servers::describe_unavailable;
+use super::{UNAVAILABLE, USAGE, print_error, start};
 use crate::config::Files;
 
 use tree::{Tree, TreeError};
 
-/// What to write, and where.
+/// Options of `lockhouse stubs`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The directory, which is made if there is none
+    /// The output directory, which is created if needed
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
-    /// For programs in this language alone
+    /// Only write stubs for this language
     #[arg(long, value_enum)]
     language: Option<LanguageName>,
-    /// Say what was written as JSON
+    /// Print the written files as JSON
     #[arg(long)]
     json: bool,
-    /// Of these servers alone
-    #[arg(value_name = "SERVER", value_parser = |name: &str| ServerName::new(name))]
-    of: Vec<ServerName>,
+    /// Only the tools of these servers
+    #[arg(id = "only", value_name = "SERVER", value_parser = |name: &str| ServerName::new(name))]
+    servers: Vec<ServerName>,
 }
 
-/// One server and its permitted tools, each with whether a person is asked.
-struct Offered {
+/// One server and its permitted tools, each with whether its calls require approval.
+struct PermittedTools {
     server: ServerName,
     tools: Vec<(Tool, bool)>,
 }
 
-/// Connects, writes, and closes.
+/// Connects to the servers and writes the stubs of their permitted tools.
 pub(super) async fn stubs(files: &Files, arguments: &Arguments) -> ExitCode {
     let supervisor = match start(files, &[]) {
         Ok(supervisor) => supervisor,
         Err(status) => return status,
     };
     let gate = supervisor.gate();
-    let known = gate.servers();
-    if let Some(unknown) = arguments.of.iter().find(|name| !known.contains(name)) {
-        eprintln!("lockhouse: there is no server {unknown}; `lockhouse server list` shows all");
+    let known = gate.code_servers();
+    if let Some(unknown) = arguments.servers.iter().find(|name| !known.contains(name)) {
+        eprintln!("lockhouse: there is no server {unknown}; `lockhouse server list` lists all servers");
         supervisor.close().await;
         return ExitCode::from(USAGE);
     }
-    gate.upstreams().settle().await;
+    gate.upstreams().wait_settled().await;
     let status = match write(&gate, &known, arguments) {
-        Ok(written) => told(&written, arguments.json),
-        Err(error) => complain(&error, error.status()),
+        Ok(written) => print_written(&written, arguments.json),
+        Err(error) => print_error(&error, error.status()),
     };
-    let unavailable = unavailable(gate.upstreams());
+    let unavailable = describe_unavailable(gate.upstreams());
     for reason in &unavailable {
         eprintln!("lockhouse: not available: {reason}");
     }
@@ -67,7 +67,7 @@ pub(super) async fn stubs(files: &Files, arguments: &Arguments) -> ExitCode {
     if unavailable.is_empty() || status != ExitCode::SUCCESS { status } else { ExitCode::from(UNAVAILABLE) }
 }
 
-/// What was written: files with their bytes, and how many tools there are of each server.
+/// The result: the files with their sizes in bytes, the removed files, and the number of tools of each server.
 struct Written {
     out: PathBuf,
     files: Vec<(String, usize)>,
@@ -76,43 +76,45 @@ struct Written {
 }
 
 fn write(gate: &Gate, known: &[ServerName], arguments: &Arguments) -> Result<Written, TreeError> {
-    let wanted = |name: &&ServerName| arguments.of.is_empty() || arguments.of.contains(name);
-    let offered: Vec<Offered> = known
+    let wanted = |name: &&ServerName| arguments.servers.is_empty() || arguments.servers.contains(name);
+    let permitted: Vec<PermittedTools> = known
         .iter()
         .filter(wanted)
-        .filter_map(|server| Some(Offered { server: server.clone(), tools: gate.permitted_tools(server)? }))
+        .filter_map(|server| {
+            Some(PermittedTools { server: server.clone(), tools: gate.permitted_tools(server)? })
+        })
         .collect();
     let mut tree = Tree::default();
     if !matches!(arguments.language, Some(LanguageName::Typescript)) {
-        tree.add_python(&offered);
+        tree.add_python(&permitted);
     }
     if !matches!(arguments.language, Some(LanguageName::Python)) {
-        tree.add_typescript(&offered, known);
+        tree.add_typescript(&permitted, known);
     }
-    tree.add_index(&offered);
+    tree.add_index(&permitted);
     let (files, removed) = tree.write(&arguments.out, known)?;
-    let servers = offered.into_iter().map(|one| (one.server, one.tools.len())).collect();
+    let servers = permitted.into_iter().map(|one| (one.server, one.tools.len())).collect();
     Ok(Written { out: arguments.out.clone(), files, removed, servers })
 }
 
-fn told(written: &Written, as_json: bool) -> ExitCode {
+fn print_written(written: &Written, as_json: bool) -> ExitCode {
     let out = written.out.display();
     if as_json {
         let files = written.files.iter().map(|(path, bytes)| json!({"path": path, "bytes": bytes}));
         let servers =
             written.servers.iter().map(|(name, tools)| json!({"name": name.as_str(), "tools": tools}));
-        let told = json!({
+        let summary = json!({
             "out": out.to_string(), "files": files.collect::<Value>(), "removed": written.removed,
             "servers": servers.collect::<Value>(),
         });
-        println!("{}", for_stdout(&format!("{told:#}")));
+        println!("{}", for_stdout(&format!("{summary:#}")));
         return ExitCode::SUCCESS;
     }
     for (path, bytes) in &written.files {
         println!("{}", for_stdout(&format!("{out}/{path}  {bytes} bytes")));
     }
     for path in &written.removed {
-        println!("{}", for_stdout(&format!("{out}/{path}  removed: no such server is configured")));
+        println!("{}", for_stdout(&format!("{out}/{path}  removed: its server is no longer configured")));
     }
     let tools: usize = written.servers.iter().map(|(_, tools)| tools).sum();
     println!(

@@ -1,6 +1,6 @@
-//! Rows in columns.
+//! Renders tables.
 
-/// Lines up columns; the last one may be as long as it likes. What is in a cell cannot leave it.
+/// Renders rows in aligned columns. The last column may have any width. Control characters in cells are replaced.
 pub(crate) fn render(head: &[&str], rows: &[Vec<String>]) -> String {
     let cells = |row: &Vec<String>| row.iter().map(|cell| lockhouse_policies::printable(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
@@ -19,8 +19,8 @@ pub(crate) fn render(head: &[&str], rows: &[Vec<String>]) -> String {
     lines.join("\n")
 }
 
-/// Long cells wrapped, within the width of the terminal.
-pub(crate) fn wrapped(head: &[&str], rows: &[Vec<String>]) -> String {
+/// Renders rows with long cells wrapped to the width of the terminal.
+pub(crate) fn render_wrapped(head: &[&str], rows: &[Vec<String>]) -> String {
     use comfy_table::{ContentArrangement, Table, presets};
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let mut table = Table::new();
@@ -33,7 +33,7 @@ pub(crate) fn wrapped(head: &[&str], rows: &[Vec<String>]) -> String {
     table.to_string()
 }
 
-/// Where the terminal does not say.
+/// The table width in characters if COLUMNS is not set.
 const WIDTH: u16 = 150;
 const WIDTH_MIN: u16 = 100;
 

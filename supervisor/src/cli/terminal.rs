@@ -1,33 +1,33 @@
-//! Text of other people's making, on its way to a person: it must not be able to drive a terminal.
+//! Sanitizes untrusted text before it is printed, so that it cannot send control sequences to a terminal.
 
 use std::io::IsTerminal;
 
-/// The text with control and invisible characters replaced, but for ends of lines and tabs.
-pub(crate) fn harmless(text: &str) -> String {
+/// Replaces control and invisible characters, except line feeds and tabs.
+pub(crate) fn sanitize(text: &str) -> String {
     let line =
         |line: &str| line.split('\t').map(lockhouse_policies::printable).collect::<Vec<_>>().join("\t");
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// For standard output: harmless on a terminal, and as it is where a program reads it.
+/// Prepares text for standard output: sanitized on a terminal, unchanged for a program.
 pub(crate) fn for_stdout(text: &str) -> String {
-    if std::io::stdout().is_terminal() { harmless(text) } else { text.to_owned() }
+    if std::io::stdout().is_terminal() { sanitize(text) } else { text.to_owned() }
 }
 
-/// For standard error, as [`for_stdout`].
+/// Prepares text for standard error: sanitized on a terminal, unchanged for a program.
 pub(crate) fn for_stderr(text: &str) -> String {
-    if std::io::stderr().is_terminal() { harmless(text) } else { text.to_owned() }
+    if std::io::stderr().is_terminal() { sanitize(text) } else { text.to_owned() }
 }
 
-/// Whether what is written to standard error may be in colour.
-pub(super) fn shows_colour() -> bool {
+/// Whether to print colours to standard error.
+pub(super) fn has_colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
-    fn only_ends_of_lines_and_tabs_stay() {
-        assert_eq!(super::harmless("a\tb\n\u{1b}[2J\u{9b}é"), "a\tb\n\u{fffd}[2J\u{fffd}é");
+    fn only_line_feeds_and_tabs_are_kept() {
+        assert_eq!(super::sanitize("a\tb\n\u{1b}[2J\u{9b}é"), "a\tb\n\u{fffd}[2J\u{fffd}é");
     }
 }

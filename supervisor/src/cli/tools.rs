@@ -4,97 +4,100 @@ mod shapes;
 
 use std::process::ExitCode;
 
-use lockhouse_catalog::{Told, Tool};
+use lockhouse_catalog::{DescribeOptions, Tool};
 use lockhouse_engine::supervisor::Supervisor;
-use lockhouse_gate::{Scope, Search, in_a_word};
+use lockhouse_gate::{Scope, Search, effect_label};
 use lockhouse_policies::Effect;
-use lockhouse_protocol::{Detail, SEARCH_LIMIT_MAX, ServerName, ToolName};
+use lockhouse_protocol::{SEARCH_LIMIT_MAX, SearchDetail, ServerName, ToolName};
 use serde_json::{Value, json};
 
 use super::terminal::for_stdout;
-use super::unavailable::unavailable;
-use super::{UNAVAILABLE, USAGE, complain, start, table};
+use super::unavailable_servers::describe_unavailable;
+use super::{UNAVAILABLE, USAGE, print_error, start, table};
 use crate::config::{self, Files};
 
-/// What to show.
+/// Subcommands of `lockhouse tools`.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Every tool of every server, and whether the policy permits it
+    /// List the tools of all servers, and whether the policy permits them
     List {
-        /// As JSON
+        /// Print as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Permitted tools that match, best first
+    /// Search the permitted tools, best match first
     Search {
-        /// Words
+        /// Search words
         query: Vec<String>,
-        /// At most so many tools
+        /// Maximum number of tools
         #[arg(long, value_name = "N", default_value_t = SEARCH_LIMIT_MAX,
               value_parser = clap::value_parser!(u32).range(1..=i64::from(SEARCH_LIMIT_MAX)))]
         limit: u32,
-        /// As JSON
+        /// Print as JSON
         #[arg(long)]
         json: bool,
     },
-    /// One tool in full
+    /// Show the full definition of one tool
     Show {
-        /// SERVER.TOOL
+        /// The tool, as SERVER.TOOL
         name: String,
     },
-    /// What results look like of tools that do not say it: names of fields and types that were seen, never values
-    Shapes {
-        /// SERVER or SERVER.TOOL; all if it is left out
+    /// Show the observed result types of tools without an output schema: field names and types, never values
+    #[command(name = "shapes")]
+    ResultShapes {
+        /// SERVER or SERVER.TOOL [default: all tools]
         name: Option<String>,
-        /// As JSON: a JSON Schema for each
+        /// Print as JSON, with a JSON Schema for each tool
         #[arg(long)]
         json: bool,
-        /// Forget them
+        /// Delete the observed types
         #[arg(long)]
         forget: bool,
     },
 }
 
-/// Connects, shows, and closes.
+/// Connects to the servers and runs a subcommand of `lockhouse tools`.
 pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
     let supervisor = match start(files, &[]) {
         Ok(supervisor) => supervisor,
         Err(status) => return status,
     };
     let gate = supervisor.gate();
-    let servers = gate.servers();
+    let servers = gate.code_servers();
     if servers.is_empty() {
         eprintln!(
-            "lockhouse: no server is configured; name a file with --servers, or add [servers.NAME] to the configuration"
+            "lockhouse: no server is configured; name a servers file with --servers, or add [servers.NAME] to the configuration"
         );
     }
     if !servers.is_empty() && config::find_policy(files).is_none() {
         eprintln!(
-            "lockhouse: there is no policy, so every call is denied; write one with `lockhouse policy init`"
+            "lockhouse: there is no policy, so every call is denied; generate one with `lockhouse policy init`"
         );
     }
-    gate.upstreams().settle().await;
+    gate.upstreams().wait_settled().await;
     let status = match command {
         Command::List { json } => list(&supervisor, json),
         Command::Search { query, limit, json } => {
             let query = query.join(" ");
-            let search = Search { query: &query, limit, detail: Detail::Signatures, language: None };
+            let search = Search { query: &query, limit, detail: SearchDetail::Signatures, language: None };
             let found = gate.search(&Scope::all(servers.clone()), None, search).await.tools;
             if found.is_empty() && !servers.is_empty() {
-                eprintln!("lockhouse: no permitted tool matches; `lockhouse tools list` shows all tools");
+                eprintln!("lockhouse: no permitted tool matches; `lockhouse tools list` lists all tools");
             }
             print_rows(&found, json, &["server", "tool", "summary"]);
             ExitCode::SUCCESS
         }
         Command::Show { name } => show(&supervisor, &name),
-        Command::Shapes { name, json, forget } => shapes::shapes(&supervisor, name.as_deref(), json, forget),
+        Command::ResultShapes { name, json, forget } => {
+            shapes::shapes(&supervisor, name.as_deref(), json, forget)
+        }
     };
-    let unavailable = unavailable(gate.upstreams());
+    let unavailable = describe_unavailable(gate.upstreams());
     for reason in &unavailable {
         eprintln!("lockhouse: not available: {reason}");
     }
     supervisor.close().await;
-    // What was shown is not all there is.
+    // The output is incomplete without the unavailable servers.
     if unavailable.is_empty() || status != ExitCode::SUCCESS { status } else { ExitCode::from(UNAVAILABLE) }
 }
 
@@ -102,11 +105,11 @@ fn list(supervisor: &Supervisor, as_json: bool) -> ExitCode {
     let gate = supervisor.gate();
     let row = |(server, tool, standing): (&ServerName, Tool, Option<Effect>)| {
         json!({
-            "server": server.as_str(), "tool": tool.name.as_str(), "policy": in_a_word(standing),
+            "server": server.as_str(), "tool": tool.name.as_str(), "policy": effect_label(standing),
             "reads_only": tool.is_read_only(), "summary": tool.summary,
         })
     };
-    let rows: Vec<Value> = gate.every_tool().into_iter().map(row).collect();
+    let rows: Vec<Value> = gate.all_tools().into_iter().map(row).collect();
     print_rows(&rows, as_json, &["server", "tool", "policy", "summary"]);
     ExitCode::SUCCESS
 }
@@ -118,35 +121,38 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
     };
     let gate = supervisor.gate();
     let found =
-        gate.every_tool().into_iter().find(|(other, found, _)| **other == server && found.name == tool);
+        gate.all_tools().into_iter().find(|(other, found, _)| **other == server && found.name == tool);
     match found {
         Some((_, found, standing)) => {
-            // What a tool answers that nobody may call is nobody's business.
+            // The results of a denied tool are not disclosed.
             let connection = gate.upstreams().get(&server).filter(|_| standing != Some(Effect::Deny));
-            let observed = connection.and_then(|connection| connection.shapes.observed(&found));
+            let observed = connection.and_then(|connection| connection.shapes.observed_schema(&found));
             let asks = standing == Some(Effect::Ask);
-            let mut full = found.full(server.as_str(), &Told { asks, observed, language: None });
-            full["policy"] = in_a_word(standing).into();
-            // For a pin.
+            let mut full = found.full_entry(
+                server.as_str(),
+                &DescribeOptions { requires_approval: asks, observed_output: observed, language: None },
+            );
+            full["policy"] = effect_label(standing).into();
+            // The fingerprint, as a policy pins it.
             full["definition"] = format!("sha256:{}", found.fingerprint).into();
             println!("{}", for_stdout(&format!("{full:#}")));
             ExitCode::SUCCESS
         }
         None => {
-            eprintln!("lockhouse: there is no tool {name}; `lockhouse tools list` shows all");
+            eprintln!("lockhouse: there is no tool {name}; `lockhouse tools list` lists all tools");
             ExitCode::from(USAGE)
         }
     }
 }
 
-/// `SERVER.TOOL`, or `SERVER/TOOL` as denials have it; a tool's name may have both, a server's neither.
+/// Parses `SERVER.TOOL`, or `SERVER/TOOL` as in denial messages. Only the tool's name may contain either separator.
 pub(super) fn parse_name(name: &str) -> Result<(ServerName, ToolName), ExitCode> {
     let Some((server, tool)) = name.split_once(['.', '/']) else {
-        eprintln!("lockhouse: {name:?} is not of the form SERVER.TOOL");
+        eprintln!("lockhouse: {name:?} does not have the form SERVER.TOOL");
         return Err(ExitCode::from(USAGE));
     };
     let parsed = ServerName::new(server).and_then(|server| Ok((server, ToolName::new(tool)?)));
-    parsed.map_err(|invalid| complain(&invalid, USAGE))
+    parsed.map_err(|invalid| print_error(&invalid, USAGE))
 }
 
 fn print_rows(rows: &[Value], as_json: bool, columns: &[&str]) {

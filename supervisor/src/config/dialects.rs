@@ -1,21 +1,21 @@
-//! Files in which AI clients list their servers, read as they are.
+//! Reads the servers files of AI clients in their own formats ("dialects").
 //!
-//! A dialect is recognised by what is in the file, never by the file's name. Keys that are not known are another program's
-//! business and are passed over. What an AI client's file says of permission (`alwaysAllow`, `trust`) is never taken.
+//! A dialect is detected from the file's content, never from its name. Unknown keys belong to the AI client and are
+//! ignored. Permissions that an AI client's file grants (`alwaysAllow`, `trust`) are never applied.
 
 mod codex;
+mod detection;
+mod document_tree;
 mod fields;
 mod gemini;
 #[cfg(test)]
 mod golden;
 mod mcp_servers;
 mod opencode;
-mod own;
+mod own_format;
+mod placeholder_syntax;
 #[cfg(test)]
 mod properties;
-mod recognise;
-mod syntax;
-mod tree;
 mod zed;
 
 use std::path::{Path, PathBuf};
@@ -23,17 +23,17 @@ use std::path::{Path, PathBuf};
 use lockhouse_policies::{Diagnostic, Diagnostics, OnChange, Source};
 use toml::de::DeTable;
 
-use super::entry::Entry;
-use super::faults;
-use super::left_out::LeftOut;
-use super::references::Surroundings;
+use super::placeholders::Environment;
+use super::redacted_diagnostic;
+use super::server_entry::ServerEntry;
+use super::skip_reason::SkipReason;
+use document_tree::Key;
 use fields::Fields;
-use syntax::Syntax;
-use tree::Key;
+use placeholder_syntax::PlaceholderSyntax;
 
-pub(super) use tree::{Node, Table, get_below as table_at, parse_json, without_servers};
+pub(super) use document_tree::{Node, Table, get_path, parse_json, without_servers};
 
-/// One way of listing servers.
+/// File format in which servers are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     ClaudeDesktop,
@@ -41,19 +41,19 @@ pub(crate) enum Dialect {
     Cursor,
     VsCode,
     Codex,
-    /// Qwen's is the same.
+    /// Gemini CLI and Qwen Code.
     Gemini,
     Windsurf,
     Zed,
     OpenCode,
-    /// `{"servers": {NAME: {"command", "args"}}}` of nobody in particular.
+    /// `{"servers": {NAME: {"command", "args"}}}`, which belongs to no particular AI client.
     Plain,
-    /// `[servers.NAME]`, as in our configuration.
+    /// `[servers.NAME]` tables of Lockhouse's own configuration.
     Own,
 }
 
 impl Dialect {
-    /// Whose it is, as people know it.
+    /// Display name of the AI client that uses this format.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ClaudeDesktop => "Claude Desktop",
@@ -71,91 +71,96 @@ impl Dialect {
     }
 }
 
-/// What a file lists.
+/// The servers of one file.
 #[derive(Clone, Debug)]
 pub(crate) struct Listing {
     pub(crate) dialect: Dialect,
-    pub(crate) servers: Vec<Listed>,
+    pub(crate) servers: Vec<ListedServer>,
 }
 
-/// One server of a file, under the name that it has there.
+/// One server of a file, under the name that it has in the file.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Listed {
+pub(crate) struct ListedServer {
     pub(crate) name: String,
-    /// Counted from 1.
+    /// Line of the entry, from 1.
     pub(crate) line: usize,
-    pub(crate) entry: Result<Entry, LeftOut>,
+    pub(crate) entry: Result<ServerEntry, SkipReason>,
 }
 
-/// Where a file is, and what its variables may refer to.
-struct Place<'p> {
+/// A servers file: its path, and the environment that its placeholders are resolved in.
+struct SourceFile<'p> {
     path: &'p str,
-    surroundings: &'p Surroundings,
-    /// VS Code's `inputs`: what each is called and for what it asks.
+    environment: &'p Environment,
+    /// Identifiers and descriptions of VS Code's `inputs`.
     inputs: Vec<(String, Option<String>)>,
 }
 
-impl Place<'_> {
-    /// The project: of a file in `.vscode` or `.cursor` the directory above, else where Lockhouse was started.
+impl SourceFile<'_> {
+    /// The project directory: the parent of `.vscode` or `.cursor` for a file in such a folder, else the directory in
+    /// which Lockhouse was started.
     fn workspace(&self) -> PathBuf {
         let folder = Path::new(self.path).parent();
         let folder = folder.filter(|folder| folder.ends_with(".vscode") || folder.ends_with(".cursor"));
         let project = folder.and_then(Path::parent).filter(|project| project.is_absolute());
-        let project = project.filter(|project| Some(*project) != self.surroundings.home.as_deref());
-        project.unwrap_or(&self.surroundings.directory).to_owned()
+        let project = project.filter(|project| Some(*project) != self.environment.home.as_deref());
+        project.unwrap_or(&self.environment.directory).to_owned()
     }
 }
 
-/// Reads a file of any dialect. `None` when it lists no servers: a client's settings need not.
+/// Reads a servers file in any dialect. Returns `None` if the file lists no servers, as the settings file of an AI
+/// client may.
 ///
 /// # Errors
-/// The file as a whole cannot be read. What is wrong with one server is said in its place.
-pub(super) fn read(source: &Source, surroundings: &Surroundings) -> Result<Option<Listing>, Diagnostics> {
-    let root = tree::parse(source)?;
+/// The whole file cannot be read. A fault of one server is reported in its [`ListedServer::entry`].
+pub(super) fn read(source: &Source, environment: &Environment) -> Result<Option<Listing>, Diagnostics> {
+    let root = document_tree::parse(source)?;
     let Some(root) = root.table() else { return Ok(None) };
-    let is_json = tree::looks_like_json(&source.text);
-    let Some(found) = recognise::recognise(root, is_json, surroundings) else { return Ok(None) };
-    let inputs = recognise::inputs(root);
-    let place = Place { path: &source.path, surroundings, inputs };
+    let is_json = document_tree::looks_like_json(&source.text);
+    let Some(found) = detection::detect(root, is_json, environment) else { return Ok(None) };
+    let inputs = detection::inputs(root);
+    let file = SourceFile { path: &source.path, environment, inputs };
     let mut servers = Vec::new();
     for (key, node) in found.sections.into_iter().flatten() {
         let is_off = found.dialect == Dialect::Gemini && gemini::excludes(root, &key.name);
-        let mut entry = if is_off { Err(LeftOut::Disabled) } else { entry(found.dialect, key, node, &place) };
-        // Whoever put the server there did not have Lockhouse in mind, and may not look at its log.
+        let mut entry =
+            if is_off { Err(SkipReason::Disabled) } else { entry(found.dialect, key, node, &file) };
+        // The author of the file did not configure it for Lockhouse, and may not read its log.
         if let Ok(entry) = &mut entry
             && found.dialect != Dialect::Own
         {
             entry.on_change = Some(OnChange::Ask);
         }
-        let line = faults::line_number(&source.text, key.at.start);
-        servers.push(Listed { name: key.name.clone(), line, entry });
+        let line = redacted_diagnostic::line_number(&source.text, key.at.start);
+        servers.push(ListedServer { name: key.name.clone(), line, entry });
     }
     Ok(Some(Listing { dialect: found.dialect, servers }))
 }
 
-/// `[servers.NAME]` of our configuration, where a fault of one server is a fault of the file.
+/// Reads the `[servers.NAME]` tables of Lockhouse's own configuration. A fault of any server makes the file invalid.
 pub(super) fn read_own(
     source: &Source,
     root: &DeTable<'_>,
-    surroundings: &Surroundings,
-) -> Result<Vec<Listed>, Diagnostics> {
+    environment: &Environment,
+) -> Result<Vec<ListedServer>, Diagnostics> {
     let Some(servers) = root.get("servers") else { return Ok(Vec::new()) };
-    let node = tree::toml_node(servers.span(), servers.get_ref().clone());
+    let node = document_tree::toml_node(servers.span(), servers.get_ref().clone());
     let Some(table) = node.table() else {
         let label = "expected tables: [servers.NAME]".to_owned();
-        return Err(faults::at(source, Some(node.at.clone()), "servers is not valid", label).into());
+        return Err(
+            redacted_diagnostic::new(source, Some(node.at.clone()), "servers is not valid", label).into()
+        );
     };
-    let place = Place { path: &source.path, surroundings, inputs: Vec::new() };
+    let file = SourceFile { path: &source.path, environment, inputs: Vec::new() };
     let (mut servers, mut found) = (Vec::new(), Vec::new());
     for (key, node) in table {
-        match own::checked(key, node, &place) {
+        match own_format::parse(key, node, &file) {
             Ok(entry) => {
-                let line = faults::line_number(&source.text, key.at.start);
-                servers.push(Listed { name: key.name.clone(), line, entry });
+                let line = redacted_diagnostic::line_number(&source.text, key.at.start);
+                servers.push(ListedServer { name: key.name.clone(), line, entry });
             }
             Err(all) => found.extend(all.into_iter().map(|fault| {
                 let title = "a server in the configuration is not valid";
-                let diagnostic = faults::at(source, Some(fault.at), title, fault.label);
+                let diagnostic = redacted_diagnostic::new(source, Some(fault.at), title, fault.label);
                 fault.help.into_iter().fold(diagnostic, Diagnostic::with_help)
             })),
         }
@@ -163,22 +168,22 @@ pub(super) fn read_own(
     if found.is_empty() { Ok(servers) } else { Err(Diagnostics(found)) }
 }
 
-fn entry(dialect: Dialect, key: &Key, node: &Node, place: &Place<'_>) -> Result<Entry, LeftOut> {
+fn entry(dialect: Dialect, key: &Key, node: &Node, file: &SourceFile<'_>) -> Result<ServerEntry, SkipReason> {
     let table = node.table();
-    let table = table.ok_or_else(|| LeftOut::Unexpected { key: key.name.clone(), expected: "a table" })?;
-    let fields = |syntax| Fields { table, syntax, place };
+    let table = table.ok_or_else(|| SkipReason::Unexpected { key: key.name.clone(), expected: "a table" })?;
+    let fields = |syntax| Fields { table, syntax, file };
     match dialect {
-        Dialect::ClaudeDesktop | Dialect::Plain => mcp_servers::entry(fields(Syntax::None)),
-        Dialect::ClaudeCode => mcp_servers::entry(fields(Syntax::Braces)),
-        Dialect::Cursor | Dialect::VsCode => mcp_servers::entry(fields(Syntax::Editor)),
-        Dialect::Windsurf => mcp_servers::entry(fields(Syntax::Windsurf)),
-        Dialect::Codex => codex::entry(fields(Syntax::None)),
-        Dialect::Gemini => gemini::entry(fields(Syntax::Shell)),
-        Dialect::Zed => zed::entry(fields(Syntax::None)),
-        Dialect::OpenCode => opencode::entry(fields(Syntax::OpenCode)),
-        Dialect::Own => own::checked(key, node, place).unwrap_or_else(|faults| {
+        Dialect::ClaudeDesktop | Dialect::Plain => mcp_servers::entry(fields(PlaceholderSyntax::None)),
+        Dialect::ClaudeCode => mcp_servers::entry(fields(PlaceholderSyntax::Braces)),
+        Dialect::Cursor | Dialect::VsCode => mcp_servers::entry(fields(PlaceholderSyntax::Editor)),
+        Dialect::Windsurf => mcp_servers::entry(fields(PlaceholderSyntax::Windsurf)),
+        Dialect::Codex => codex::entry(fields(PlaceholderSyntax::None)),
+        Dialect::Gemini => gemini::entry(fields(PlaceholderSyntax::Shell)),
+        Dialect::Zed => zed::entry(fields(PlaceholderSyntax::None)),
+        Dialect::OpenCode => opencode::entry(fields(PlaceholderSyntax::OpenCode)),
+        Dialect::Own => own_format::parse(key, node, file).unwrap_or_else(|faults| {
             let first = faults.into_iter().next().map(|fault| fault.label);
-            Err(LeftOut::Invalid(first.unwrap_or_default()))
+            Err(SkipReason::Invalid(first.unwrap_or_default()))
         }),
     }
 }

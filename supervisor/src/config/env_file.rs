@@ -1,11 +1,11 @@
-//! Files of `NAME=VALUE` lines, which Cursor and VS Code call `envFile`.
+//! Reads `envFile` files of Cursor and VS Code: lines of the form `NAME=VALUE`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const BYTES_MAX: u64 = 256 * 1024;
 
-/// Why a file of variables cannot be used.
+/// Why an `envFile` cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{path} cannot be used: {fault}")]
 pub(crate) struct EnvFileError {
@@ -15,12 +15,12 @@ pub(crate) struct EnvFileError {
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 enum Fault {
-    /// In the words of the system.
+    /// The operating system's error.
     #[error("{0}")]
     Unreadable(String),
     #[error("it is not a regular file of at most 256 KiB")]
     NotRegular,
-    /// Counted from 1.
+    /// Line number, from 1.
     #[error("line {line} is not NAME=VALUE")]
     Line { line: usize },
 }
@@ -38,7 +38,7 @@ fn variables(path: &Path) -> Result<BTreeMap<String, String>, Fault> {
     parse(&std::fs::read_to_string(path).map_err(unreadable)?)
 }
 
-/// Comments, `export` and quotation marks are understood; nothing is expanded.
+/// Parses the lines. Comments, `export` and quotes are supported; placeholders are not expanded.
 fn parse(text: &str) -> Result<BTreeMap<String, String>, Fault> {
     let mut variables = BTreeMap::new();
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -64,7 +64,7 @@ fn unquoted(value: &str) -> Option<String> {
             return Some(if quote == '"' { inner.replace("\\n", "\n") } else { inner.to_owned() });
         }
     }
-    // A comment begins at a # with a space before it; a # inside a value is part of it.
+    // A ` #` begins a comment; a # without a space before it is part of the value.
     Some(value.split_once(" #").map_or(value, |(value, _)| value).trim_end().to_owned())
 }
 

@@ -1,18 +1,18 @@
-//! Why a configuration cannot be used.
+//! Errors of loading the configuration.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use lockhouse_base::text_files::ReadError;
-use lockhouse_front::access::UsersError;
+use lockhouse_front::access::UserLookupError;
 use lockhouse_policies::{Diagnostic, Diagnostics};
 
-use super::oauth::OauthFault;
+use super::oauth_settings::OauthError;
 
-/// Why the configuration cannot be used.
+/// Why the configuration cannot be loaded or changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
-    /// Faults in a file, each with its place.
+    /// Faults of a file, each with its location.
     #[error(transparent)]
     Faults(#[from] Diagnostics),
     /// A file cannot be read.
@@ -21,33 +21,35 @@ pub(crate) enum ConfigError {
     /// A file cannot be written.
     #[error("cannot write {path}: {source}")]
     Unwritable { path: PathBuf, source: std::io::Error },
-    /// A change that would leave a configuration that cannot be used.
-    #[error("{path} stays as it was, since it would not be valid with the change:\n{reason}")]
+    /// The edit would make the configuration invalid.
+    #[error("{path} was not changed, since the result would not be valid:\n{reason}")]
     Refused { path: PathBuf, reason: String },
-    /// There is a configuration for everyone, and none of this user.
+    /// Only a system-wide configuration exists, and none of this user.
     #[error(
-        "{path} is in force, and a configuration of your own would take its place with all that it sets: name the file to change with --config"
+        "{path} is in use, and a configuration file of your own would replace all of it: name the file to change with --config"
     )]
     SystemWide { path: PathBuf },
-    /// Neither of the places where a configuration may be kept is known.
-    #[error("no place for the configuration: set HOME or XDG_CONFIG_HOME, or name it with --config")]
+    /// HOME and XDG_CONFIG_HOME are unset, so that there is no directory for the configuration.
+    #[error(
+        "no directory for the configuration: set HOME or XDG_CONFIG_HOME, or name the file with --config"
+    )]
     NoConfigDirectory,
-    /// A file is not what it must be.
+    /// A file has an invalid type, permission or content.
     #[error("cannot use {path}: {reason}")]
     Unusable { path: PathBuf, reason: String },
-    /// What is written of authorization servers cannot be used.
+    /// The settings under `[http.oauth]` are invalid.
     #[error("cannot use {path}: [http.oauth]: {fault}")]
-    Oauth { path: PathBuf, fault: OauthFault },
-    /// A user who may come in is not known.
+    Oauth { path: PathBuf, fault: OauthError },
+    /// A user under `http.users` does not exist.
     #[error("cannot use {path}: {source}")]
-    Users { path: PathBuf, source: UsersError },
-    /// Neither of the places where state may be kept is known.
+    AllowedUsers { path: PathBuf, source: UserLookupError },
+    /// No state directory is known, so that the audit log has no directory.
     #[error(
-        "no place to keep the audit log: set HOME, XDG_STATE_HOME or STATE_DIRECTORY, or audit.directory in the configuration"
+        "no directory for the audit log: set HOME, XDG_STATE_HOME or STATE_DIRECTORY, or audit.directory in the configuration"
     )]
     NoStateDirectory,
-    /// Neither of the places where a policy may be kept is known.
-    #[error("no place for the policy: set HOME or XDG_CONFIG_HOME, or name it with --policy")]
+    /// HOME and XDG_CONFIG_HOME are unset, so that there is no directory for the policy.
+    #[error("no directory for the policy: set HOME or XDG_CONFIG_HOME, or name the file with --policy")]
     NoPolicyDirectory,
 }
 
@@ -61,7 +63,7 @@ impl From<ReadError> for ConfigError {
 }
 
 impl ConfigError {
-    /// What is wrong, without lines of the file: they may have what must be seen nowhere else.
+    /// The error without lines of the file, which may hold secrets.
     pub(crate) fn without_excerpts(&self) -> String {
         match self {
             Self::Faults(Diagnostics(faults)) => {

@@ -1,5 +1,5 @@
-//! How a table of the configuration is declared: each key once, with its type, its default, its range and the sentence that
-//! explains it. Checks, the reference, the JSON schema and the packaged configuration come from that declaration.
+//! Declares the tables of the configuration: each key once, with type, default, range and description. Validation,
+//! the reference documentation, the JSON schema and the packaged configuration are derived from these declarations.
 //!
 //! ```text
 //! table! {
@@ -11,12 +11,12 @@
 //!     }
 //! }
 //! ```
-//! After the default a key can have, in this order: `within RANGE`, `else "WORDS"` for the default of a key that is `None`,
-//! `like "TOML"` as the value in examples instead of the default, and `required = true`.
+//! After the default, a key can have in this order: `within RANGE`; `else "TEXT"`, which describes the default of a
+//! key that is `None`; `like "TOML"`, the value for examples in place of the default; and `required = true`.
 
+pub(super) mod json_schema;
 mod range;
-pub(super) mod reference;
-pub(super) mod schema;
+pub(super) mod rendering;
 mod value_type;
 
 use serde_json::Value;
@@ -24,63 +24,63 @@ use serde_json::Value;
 pub(crate) use range::Range;
 pub(super) use value_type::ValueType;
 
-/// A key as it is declared.
+/// Declaration of a key.
 pub(super) struct KeySpec {
     pub(super) name: &'static str,
-    /// The sentence that explains it, with Markdown in it.
-    pub(super) about: String,
-    /// JSON schema of the type alone, without the range.
+    /// Description of the key, in Markdown.
+    pub(super) description: String,
+    /// JSON schema of the type, without the range.
     pub(super) schema: Value,
-    /// As TOML.
+    /// Default value as TOML.
     pub(super) default: Option<String>,
-    /// The default of a key that has no value by itself, in words.
-    pub(super) default_words: Option<String>,
-    /// A value for examples, as TOML.
+    /// Description of the default, for a key without a fixed default value.
+    pub(super) default_text: Option<String>,
+    /// Example value as TOML.
     pub(super) example: Option<&'static str>,
     pub(super) range: Option<Range>,
-    /// Whether its table cannot do without it.
+    /// Whether the key must be set if its table exists.
     pub(super) is_required: bool,
 }
 
-/// A table as it is declared.
+/// Declaration of a table.
 pub(super) struct TableSpec {
-    /// From the top of the file, with dots; empty for the file itself.
+    /// Dotted path of the table; empty for the top level of the file.
     pub(super) path: &'static str,
-    pub(super) about: &'static str,
+    pub(super) description: &'static str,
     pub(super) keys: Vec<KeySpec>,
     pub(super) tables: Vec<TableSpec>,
 }
 
 impl TableSpec {
-    /// This table and all below it.
+    /// This table and all tables nested in it.
     pub(super) fn all(&self) -> Vec<&Self> {
         std::iter::once(self).chain(self.tables.iter().flat_map(Self::all)).collect()
     }
 
-    /// The name within the table above.
+    /// Last component of the path.
     pub(super) fn name(&self) -> &'static str {
         self.path.rsplit('.').next().unwrap_or_default()
     }
 }
 
-/// A key whose value cannot work.
+/// A key whose value is outside its range.
 #[derive(Debug)]
 pub(super) struct OutOfRange {
-    /// With the tables around it and dots between.
+    /// Dotted path of the key.
     pub(super) key: String,
     pub(super) range: Range,
 }
 
-/// Implemented by `table!`.
+/// A table with declared keys. Implemented by `table!`.
 pub(super) trait DeclaredTable {
     fn spec() -> TableSpec;
-    /// Keys of this table and of those below it whose value is outside its range.
+    /// Finds keys of this table and its nested tables whose value is outside the range.
     fn out_of_range(&self) -> Vec<OutOfRange>;
-    /// The tables right below that differ, as people write them.
+    /// Names the direct subtables that differ from `other`, as `[NAME]`.
     fn tables_that_differ(&self, other: &Self) -> Vec<&'static str>;
 }
 
-/// A table that need not be there.
+/// A table that may be absent.
 impl<T: DeclaredTable> DeclaredTable for Option<T> {
     fn spec() -> TableSpec {
         T::spec()
@@ -98,14 +98,14 @@ impl<T: DeclaredTable> DeclaredTable for Option<T> {
     }
 }
 
-/// Of the lines of a doc comment.
-pub(super) fn sentence(lines: &[&str]) -> String {
+/// Joins the lines of a doc comment into one.
+pub(super) fn join_lines(lines: &[&str]) -> String {
     lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }
 
 macro_rules! table {
     (
-        #[doc = $about:literal]
+        #[doc = $description:literal]
         $visibility:vis struct $name:ident = $path:literal {
             $(
                 $(#[doc = $sentence:literal])+
@@ -118,7 +118,7 @@ macro_rules! table {
             $(beside #[serde($($beside_serde:tt)+)] $beside:ident: $beside_type:ty;)*
         }
     ) => {
-        #[doc = $about]
+        #[doc = $description]
         #[derive(Clone, Debug, serde::Deserialize, PartialEq)]
         #[serde(deny_unknown_fields, default)]
         $visibility struct $name {
@@ -146,23 +146,23 @@ macro_rules! table {
 
         impl $crate::config::keys::DeclaredTable for $name {
             fn spec() -> $crate::config::keys::TableSpec {
-                use $crate::config::keys::{self, KeySpec, TableSpec, ValueType, sentence};
+                use $crate::config::keys::{self, KeySpec, TableSpec, ValueType, join_lines};
                 let default = Self::default();
                 let no_range: Option<keys::Range> = None;
                 let keys = vec![$(
                     KeySpec {
                         name: stringify!($key),
-                        about: sentence(&[$($sentence),+]),
+                        description: join_lines(&[$($sentence),+]),
                         schema: <$type as ValueType>::schema(),
                         default: ValueType::toml(&default.$key),
-                        default_words: None::<String>$(.or(Some($words.to_owned())))?,
+                        default_text: None::<String>$(.or(Some($words.to_owned())))?,
                         example: None::<&'static str>$(.or(Some($example)))?,
                         range: no_range$(.or(Some(keys::Range::from($range))))?,
                         is_required: false $(|| $required)?,
                     },
                 )*];
                 let tables = vec![$(<$table_type as $crate::config::keys::DeclaredTable>::spec(),)*];
-                TableSpec { path: $path, about: str::trim($about), keys, tables }
+                TableSpec { path: $path, description: str::trim($description), keys, tables }
             }
 
             #[allow(unused_mut)] // A table may have neither ranges nor tables.

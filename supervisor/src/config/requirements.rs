@@ -1,55 +1,57 @@
-//! What an administrator requires of every configuration on this machine: `/etc/lockhouse/requirements.toml`.
+//! Enforces the administrator's requirements for every configuration on this machine:
+//! `/etc/lockhouse/requirements.toml`.
 //!
-//! It takes away and never gives: whatever the user configures, and wherever, a server is used only if each requirement
-//! admits it. Servers are known by their name *and* by what they are, so that none can take the place of another.
+//! Requirements only restrict and never grant: a server is used only if every requirements file permits it. Servers
+//! are identified by name *and* by program or address, so that no server can impersonate another.
 
-mod document;
+mod file_trust;
 mod identity;
-mod trust;
+mod requirements_toml;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use lockhouse_base::text_files::read_source;
-use lockhouse_policies::{Place, Policy, Source};
+use lockhouse_policies::{Policy, Source, SourceLocation};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, ServerLimits};
 use nix::unistd::{Uid, geteuid};
 
 use super::error::ConfigError;
-use super::references::Surroundings;
-use document::{Approved, Denied};
+use super::placeholders::Environment;
 use identity::{Identity, Mismatch};
+use requirements_toml::{ApprovedServer, DeniedServer};
 
 const FILE: &str = "/etc/lockhouse/requirements.toml";
-/// Names one more file. It is held to besides the one above, so setting this can only take away.
+/// Environment variable with the path of a further requirements file. It applies in addition to the system's file, so
+/// setting it can only restrict.
 const FURTHER_FILE: &str = "LOCKHOUSE_REQUIREMENTS";
 
-/// Every file of requirements that there is.
+/// All requirements files that apply.
 #[derive(Debug, Default)]
 pub(super) struct Requirements(Vec<Requirement>);
 
-/// One file.
+/// Requirements of one file.
 #[derive(Debug)]
 struct Requirement {
     path: String,
-    /// These servers and no others.
+    /// If set, only these servers are used.
     fixed: Option<BTreeMap<ServerName, ServerDefinition>>,
-    /// What is not listed is not used.
-    approved: Option<Vec<Approved>>,
-    denied: Vec<Denied>,
+    /// If set, only servers that match an entry are used.
+    approved: Option<Vec<ApprovedServer>>,
+    denied: Vec<DeniedServer>,
 }
 
-/// A server that was configured and is not used.
+/// A configured server that the requirements do not permit.
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal {
     server: ServerName,
     origin: String,
-    reason: Reason,
+    reason: RefusalReason,
 }
 
 impl Refusal {
-    /// The server, where it comes from, and why it is not used.
+    /// Name and origin of the server, and the reason for the refusal.
     pub(super) fn parts(&self) -> (String, String, String) {
         (self.server.to_string(), self.origin.clone(), self.reason.to_string())
     }
@@ -61,32 +63,32 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// Why a requirement does not admit a server.
+/// Why a requirements file does not permit a server.
 #[derive(Clone, Debug, thiserror::Error)]
-enum Reason {
-    #[error("{0} lists the servers that are used, and it is none of them")]
+enum RefusalReason {
+    #[error("{0} lists the permitted servers, and it is not one of them")]
     NotListed(String),
-    #[error("{place} lists this server, and reaches it in another way")]
+    #[error("{place} lists this server with another command or url")]
     ListedOtherwise { place: String },
-    #[error("not approved by {0}: no [[approved]] has its name")]
+    #[error("not approved by {0}: no [[approved]] entry has its name")]
     NameNotApproved(String),
     #[error("not approved by {place}: {mismatch}")]
-    NotApproved { place: Place, mismatch: Mismatch },
+    NotApproved { place: SourceLocation, mismatch: Mismatch },
     #[error("denied by {0}")]
-    Denied(Place),
+    Denied(SourceLocation),
 }
 
 impl Requirements {
-    /// Reads them. A file that others than an administrator could have written is no requirement and no permission either.
+    /// Loads all requirements files. A file that users other than administrators could have written is an error.
     ///
     /// # Errors
-    /// [`ConfigError`], when there is a file that cannot be trusted, read or understood: nothing is used then.
-    pub(super) fn load(limits: ServerLimits, surroundings: &Surroundings) -> Result<Self, ConfigError> {
-        let parse = |file: File| Ok(document::parse(&file.source, limits, surroundings)?);
+    /// [`ConfigError`] if a file is untrusted, unreadable or invalid. Lockhouse then uses no server at all.
+    pub(super) fn load(limits: ServerLimits, environment: &Environment) -> Result<Self, ConfigError> {
+        let parse = |file: File| Ok(requirements_toml::parse(&file.source, limits, environment)?);
         Ok(Self(files()?.into_iter().map(parse).collect::<Result<_, ConfigError>>()?))
     }
 
-    /// The servers that every requirement admits, and what became of the others.
+    /// Splits the configured servers into those that all requirements permit, and the refused ones.
     pub(super) fn apply(
         &self,
         configured: BTreeMap<ServerName, ServerDefinition>,
@@ -96,8 +98,8 @@ impl Requirements {
         let fixed = self.0.iter().find_map(|requirement| requirement.fixed.as_ref());
         let listed = fixed.into_iter().flatten().map(|(name, definition)| (name.clone(), definition.clone()));
         for (name, definition) in configured.into_iter().chain(listed) {
-            match self.admit(&name, &definition) {
-                Ok(identity) => drop(admitted.insert(name, identity.pinned(definition))),
+            match self.check(&name, &definition) {
+                Ok(identity) => drop(admitted.insert(name, identity.pin(definition))),
                 Err(reason) => {
                     refusals.push(Refusal { server: name, origin: definition.origin, reason });
                 }
@@ -106,47 +108,50 @@ impl Requirements {
         (admitted, refusals)
     }
 
-    fn admit(&self, name: &ServerName, definition: &ServerDefinition) -> Result<Identity, Reason> {
-        let identity = Identity::of(&definition.reach);
-        self.0.iter().try_for_each(|requirement| requirement.admit(name, definition, &identity))?;
+    fn check(&self, name: &ServerName, definition: &ServerDefinition) -> Result<Identity, RefusalReason> {
+        let identity = Identity::from_endpoint(&definition.endpoint);
+        self.0.iter().try_for_each(|requirement| requirement.check(name, definition, &identity))?;
         Ok(if self.0.is_empty() { Identity::Unknown } else { identity })
     }
 }
 
-/// One file of requirements, and who may have written what it names.
+/// A requirements file, and the users who may own the files that it names.
 struct File {
     source: Source,
     owners: Vec<Uid>,
 }
 
-/// Those that there are. One that was named must be there.
+/// Finds the requirements files. The file that the environment variable names must exist.
 fn files() -> Result<Vec<File>, ConfigError> {
     let mut files = Vec::new();
     let root = Uid::from_raw(0);
     let system = Path::new(FILE);
-    if trust::is_there(system, &[root])? {
+    if file_trust::trusted_file_exists(system, &[root])? {
         files.push(File { source: read_source(system)?, owners: vec![root] });
     }
     if let Some(further) = std::env::var_os(FURTHER_FILE) {
         let further = std::path::absolute(&further)
             .map_err(|source| ConfigError::Unreadable { path: further.into(), source })?;
         let owners = vec![root, geteuid()];
-        trust::is_there(&further, &owners)?;
+        file_trust::trusted_file_exists(&further, &owners)?;
         files.push(File { source: read_source(&further)?, owners });
     }
     Ok(files)
 }
 
-/// The policies that requirements name. Each is above the user's own: it can only take away.
+/// Loads the policies that requirements files name. Each one takes precedence over the user's policy and can only
+/// restrict it.
 ///
 /// # Errors
-/// [`ConfigError`], when one is not there, cannot be trusted or has a fault: nothing is decided then.
+/// [`ConfigError`] if a policy is missing, untrusted or invalid. Lockhouse then makes no decisions at all.
 pub(super) fn policies() -> Result<Vec<Policy>, ConfigError> {
     let mut policies = Vec::new();
     for File { source, owners } in files()? {
-        let Some(path) = document::policy_above(&source)? else { continue };
-        if !trust::is_there(path.get_ref(), &owners)? {
-            return Err(document::fault_in(&source, Some(path.span()), "there is no such file").into());
+        let Some(path) = requirements_toml::required_policy_path(&source)? else { continue };
+        if !file_trust::trusted_file_exists(path.get_ref(), &owners)? {
+            return Err(
+                requirements_toml::fault_in(&source, Some(path.span()), "there is no such file").into()
+            );
         }
         policies.push(Policy::parse(read_source(path.get_ref())?)?);
     }
@@ -154,31 +159,31 @@ pub(super) fn policies() -> Result<Vec<Policy>, ConfigError> {
 }
 
 impl Requirement {
-    fn admit(
+    fn check(
         &self,
         name: &ServerName,
         definition: &ServerDefinition,
         identity: &Identity,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), RefusalReason> {
         let mut denied = self.denied.iter();
-        if let Some(denied) = denied.find(|denied| denied.means(name, definition, identity)) {
-            return Err(Reason::Denied(denied.place.clone()));
+        if let Some(denied) = denied.find(|denied| denied.matches(name, definition, identity)) {
+            return Err(RefusalReason::Denied(denied.place.clone()));
         }
         if let Some(fixed) = &self.fixed {
             match fixed.get(name) {
-                None => return Err(Reason::NotListed(self.path.clone())),
-                Some(listed) if listed.reach != definition.reach => {
-                    return Err(Reason::ListedOtherwise { place: listed.origin.clone() });
+                None => return Err(RefusalReason::NotListed(self.path.clone())),
+                Some(listed) if listed.endpoint != definition.endpoint => {
+                    return Err(RefusalReason::ListedOtherwise { place: listed.origin.clone() });
                 }
                 Some(_) => {}
             }
         }
         let Some(approved) = &self.approved else { return Ok(()) };
-        let mut reason = Reason::NameNotApproved(self.path.clone());
+        let mut reason = RefusalReason::NameNotApproved(self.path.clone());
         for entry in approved.iter().filter(|entry| entry.name == *name) {
-            match entry.wanted.fits(definition, identity) {
+            match entry.matcher.matches(definition, identity) {
                 Ok(()) => return Ok(()),
-                Err(mismatch) => reason = Reason::NotApproved { place: entry.place.clone(), mismatch },
+                Err(mismatch) => reason = RefusalReason::NotApproved { place: entry.place.clone(), mismatch },
             }
         }
         Err(reason)

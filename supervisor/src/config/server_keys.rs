@@ -1,39 +1,39 @@
-//! The keys of `[servers.NAME]`, each declared once. `dialects::own` reads them; a table of serde's would show lines that may
-//! hold a secret.
+//! Keys of `[servers.NAME]`, each declared once. `dialects::own_format` reads them instead of serde, whose errors
+//! would show lines that may hold secrets.
 
 use lockhouse_upstream::ServerLimits;
 use serde_json::{Map, Value, json};
 
 use super::keys::{KeySpec, Range, TableSpec};
 
-/// A key of a server.
+/// Declaration of a key of a server.
 #[derive(Clone, Copy)]
 pub(super) struct ServerKey {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) range: Option<Range>,
     default: Default,
-    about: &'static str,
-    /// As TOML.
+    description: &'static str,
+    /// Example value as TOML.
     example: Option<&'static str>,
 }
 
-/// What a key has if it is not written.
+/// Default of a key.
 #[derive(Clone, Copy)]
 enum Default {
     Nothing,
-    Words(&'static str),
+    Text(&'static str),
     Number(fn(&ServerLimits) -> u64),
 }
 
-/// The type of a key.
+/// Type of a key.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Text,
     Texts,
     TextsByName,
     Flag,
-    Whole,
+    WholeNumber,
     Keys(&'static [ServerKey]),
 }
 
@@ -42,130 +42,130 @@ const TEXT: ServerKey = ServerKey {
     kind: Kind::Text,
     range: None,
     default: Default::Nothing,
-    about: "",
+    description: "",
     example: None,
 };
 const TEXTS: ServerKey = ServerKey { kind: Kind::Texts, ..TEXT };
 const FLAG: ServerKey = ServerKey { kind: Kind::Flag, ..TEXT };
 const SECONDS: ServerKey =
-    ServerKey { kind: Kind::Whole, range: Some(Range::Numbers { least: 1.0, most: 86_400.0 }), ..TEXT };
+    ServerKey { kind: Kind::WholeNumber, range: Some(Range::Numbers { least: 1.0, most: 86_400.0 }), ..TEXT };
 
 pub(super) const START: ServerKey = ServerKey {
     name: "start",
     range: Some(Range::OneOf(&["eager", "lazy"])),
-    default: Default::Words("`\"eager\"`"),
-    about: "`\"lazy\"`: when it is first needed",
+    default: Default::Text("`\"eager\"`"),
+    description: "`\"eager\"`: with Lockhouse; `\"lazy\"`: when the server is first needed",
     ..TEXT
 };
 pub(super) const IDLE_STOP: ServerKey = ServerKey {
     name: "idle_stop_seconds",
-    default: Default::Words("never"),
-    about: "without a call; it is started again when it is needed",
+    default: Default::Text("never"),
+    description: "time without a call after which the server is stopped; it is restarted when needed",
     ..SECONDS
 };
 pub(super) const START_TIMEOUT: ServerKey = ServerKey {
     name: "start_timeout_seconds",
     default: Default::Number(|limits| limits.start_timeout.as_secs()),
-    about: "from the start to its list of tools",
+    description: "time limit from the start until the server has listed its tools",
     ..SECONDS
 };
 pub(super) const CALL_TIMEOUT: ServerKey = ServerKey {
     name: "call_timeout_seconds",
     default: Default::Number(|limits| limits.call_timeout.as_secs()),
-    about: "from when a call is sent; it starts again whenever the server tells of progress",
+    description: "time limit of a call; it restarts whenever the server reports progress",
     ..SECONDS
 };
 pub(super) const CALL_TIMEOUT_MAX: ServerKey = ServerKey {
     name: "call_timeout_max_seconds",
     default: Default::Number(|limits| limits.call_timeout_max.as_secs()),
-    about: "what code can give one call of its own, `call_tool(..., timeout=SECONDS)`",
+    description: "largest time limit that code can set for one call, `call_tool(..., timeout=SECONDS)`",
     ..SECONDS
 };
 pub(super) const PARALLEL_CALLS: ServerKey = ServerKey {
     name: "parallel_calls",
-    kind: Kind::Whole,
+    kind: Kind::WholeNumber,
     range: Some(Range::Numbers { least: 1.0, most: 1_024.0 }),
     default: Default::Number(|limits| limits.calls_max as u64),
-    about: "further ones wait",
+    description: "concurrent calls; further ones wait",
     ..TEXT
 };
 pub(super) const QUEUE: ServerKey = ServerKey {
     name: "queue",
-    kind: Kind::Whole,
+    kind: Kind::WholeNumber,
     range: Some(Range::Numbers { least: 0.0, most: 65_536.0 }),
     default: Default::Number(|limits| limits.queue_max as u64),
-    about: "calls that may wait",
+    description: "number of calls that may wait",
     ..TEXT
 };
 pub(super) const QUEUE_TIMEOUT: ServerKey = ServerKey {
     name: "queue_timeout_seconds",
     default: Default::Number(|limits| limits.queue_timeout.as_secs()),
-    about: "that a call may wait",
+    description: "how long a call may wait",
     ..SECONDS
 };
 pub(super) const DECODE: ServerKey = ServerKey {
     name: "decode",
     range: Some(Range::OneOf(&["text", "json"])),
-    default: Default::Words("`\"text\"`"),
-    about: "`\"json\"`: an object or array that the server answers as text is given to code as that value, several such texts as \
-            a list; other text stays text",
+    default: Default::Text("`\"text\"`"),
+    description: "`\"json\"`: text results that are JSON objects or arrays are passed to code as values, several of them as a list; \
+            other text stays text",
     ..TEXT
 };
 pub(super) const EXPOSE: ServerKey = ServerKey {
     name: "expose",
     range: Some(Range::OneOf(&["code", "direct", "both"])),
-    default: Default::Words("`\"code\"`"),
-    about: "`\"code\"`: code imports it; `\"direct\"`: [the AI client has it](direct.md) among its own tools, resources and \
-            prompts, and code does not; `\"both\"`",
+    default: Default::Text("`\"code\"`"),
+    description: "`\"code\"`: code can import the server; `\"direct\"`: [the AI client sees its tools, resources and prompts \
+            directly](direct.md), and code cannot use them; `\"both\"`: both",
     ..TEXT
 };
 pub(super) const ON_CHANGE: ServerKey = ServerKey {
     name: "on_change",
     range: Some(Range::OneOf(&["warn", "ask", "block"])),
-    default: Default::Words(
-        "`\"warn\"`; `\"ask\"` for servers of AI clients' files and for those that `lockhouse import` wrote",
+    default: Default::Text(
+        "`\"warn\"`; `\"ask\"` for servers in AI clients' files and servers written by `lockhouse import`",
     ),
-    about: "what becomes of a tool that [no person has accepted as it is](servers.md#when-its-tools-change), where the policy \
-            does not say: `\"warn\"` calls it and warns in the log, `\"ask\"` waits for `lockhouse server accept`, `\"block\"` \
-            denies",
+    description: "what happens to tools whose definition [nobody has accepted](servers.md#when-its-tools-change), unless the policy \
+            says otherwise: `\"warn\"` calls them and logs a warning, `\"ask\"` waits for `lockhouse server accept`, \
+            `\"block\"` denies them",
     ..TEXT
 };
 pub(super) const GRANT: ServerKey = ServerKey {
     name: "grant",
     range: Some(Range::OneOf(&["authorization_code", "client_credentials"])),
-    about: "with the second client_id, and client_secret or private_key",
+    description: "\"client_credentials\" requires client_id, and client_secret or private_key",
     example: Some("\"authorization_code\""),
     ..TEXT
 };
 pub(super) const SIGNING_ALGORITHM: ServerKey = ServerKey {
     name: "signing_algorithm",
     range: Some(Range::OneOf(&["RS256", "RS384", "RS512", "ES256", "ES384"])),
-    about: "of private_key",
+    description: "signature algorithm for private_key",
     example: Some("\"ES256\""),
     ..TEXT
 };
 pub(super) const CALLBACK_PORT: ServerKey = ServerKey {
     name: "callback_port",
-    kind: Kind::Whole,
+    kind: Kind::WholeNumber,
     range: Some(Range::Numbers { least: 1.0, most: 65_535.0 }),
-    default: Default::Words("any free one"),
+    default: Default::Text("any free one"),
     example: Some("8917"),
     ..TEXT
 };
 
-pub(super) const OF_SANDBOXES: &[ServerKey] = &[
+pub(super) const SANDBOX_KEYS: &[ServerKey] = &[
     ServerKey { name: "read", ..TEXTS },
     ServerKey { name: "write", ..TEXTS },
     ServerKey { name: "network", ..FLAG },
 ];
 
-pub(super) const OF_OAUTH: &[ServerKey] = &[
+pub(super) const OAUTH_KEYS: &[ServerKey] = &[
     GRANT,
     ServerKey { name: "client_id", example: Some("\"lockhouse\""), ..TEXT },
     ServerKey { name: "client_secret", example: Some("\"${cred:docs-secret}\""), ..TEXT },
     ServerKey {
         name: "private_key",
-        about: "instead of client_secret",
+        description: "instead of client_secret",
         example: Some("\"${file:/etc/lockhouse/docs.pem}\""),
         ..TEXT
     },
@@ -174,8 +174,8 @@ pub(super) const OF_OAUTH: &[ServerKey] = &[
     CALLBACK_PORT,
 ];
 
-/// Of a server that is a process; only the first makes it one.
-pub(super) const OF_COMMANDS: &[ServerKey] = &[
+/// Keys of servers that are processes. `command` is the required one.
+pub(super) const COMMAND_KEYS: &[ServerKey] = &[
     ServerKey { name: "command", example: Some("\"github-mcp-server\""), ..TEXT },
     ServerKey { name: "args", example: Some("[\"stdio\"]"), ..TEXTS },
     ServerKey {
@@ -189,37 +189,37 @@ pub(super) const OF_COMMANDS: &[ServerKey] = &[
     ServerKey { name: "cwd", example: Some("\"/srv\""), ..TEXT },
     ServerKey {
         name: "sandbox",
-        kind: Kind::Keys(OF_SANDBOXES),
-        default: Default::Words("what this user may do"),
-        about: "see below",
+        kind: Kind::Keys(SANDBOX_KEYS),
+        default: Default::Text("no sandbox"),
+        description: "see below",
         example: Some("{ read = [\"~/repos\"], write = [\"/srv/cache\"], network = true }"),
         ..TEXT
     },
 ];
 
-/// Of a server that is reached over HTTP; only the first makes it one.
-pub(super) const OF_URLS: &[ServerKey] = &[
+/// Keys of servers that are reached over HTTP. `url` is the required one.
+pub(super) const URL_KEYS: &[ServerKey] = &[
     ServerKey {
         name: "url",
-        about: "streamable HTTP",
+        description: "endpoint for streamable HTTP",
         example: Some("\"https://mcp.example.com/mcp\""),
         ..TEXT
     },
     ServerKey { name: "headers", kind: Kind::TextsByName, example: Some("{ X-Team = \"core\" }"), ..TEXT },
     ServerKey {
         name: "bearer_token",
-        about: "or oauth, or neither: `lockhouse server login` when the server asks",
+        description: "or oauth, or neither: `lockhouse server login` if the server requires a login",
         example: Some("\"${env:DOCS_TOKEN}\""),
         ..TEXT
     },
-    ServerKey { name: "oauth", kind: Kind::Keys(OF_OAUTH), ..TEXT },
+    ServerKey { name: "oauth", kind: Kind::Keys(OAUTH_KEYS), ..TEXT },
 ];
 
-pub(super) const OF_ANY: &[ServerKey] = &[
+pub(super) const COMMON_KEYS: &[ServerKey] = &[
     ServerKey {
         name: "enabled",
-        default: Default::Words("`true`"),
-        about: "whether it is used at all",
+        default: Default::Text("`true`"),
+        description: "whether the server is used",
         ..FLAG
     },
     START,
@@ -230,29 +230,34 @@ pub(super) const OF_ANY: &[ServerKey] = &[
     PARALLEL_CALLS,
     QUEUE,
     QUEUE_TIMEOUT,
-    ServerKey { name: "enabled_tools", default: Default::Words("every tool"), about: "exact names", ..TEXTS },
+    ServerKey {
+        name: "enabled_tools",
+        default: Default::Text("every tool"),
+        description: "exact names of the tools that can be used",
+        ..TEXTS
+    },
     ServerKey {
         name: "disabled_tools",
-        default: Default::Words("none"),
-        about: "exact names; both take away, and never permit: that is the policy's business",
+        default: Default::Text("none"),
+        description: "exact names of tools that cannot be used; both lists only restrict, and the policy alone permits",
         ..TEXTS
     },
     DECODE,
     EXPOSE,
     ServerKey {
         name: "prefix",
-        default: Default::Words("the server's name"),
-        about: "with `expose = \"direct\"` or `\"both\"`: what stands before the names of its tools and prompts, at most 32 \
-                characters of `A-Z a-z 0-9 _ -`; `\"\"` for nothing",
+        default: Default::Text("the server's name"),
+        description: "with `expose = \"direct\"` or `\"both\"`: prefix of the names of its tools and prompts, at most 32 characters \
+                of `A-Z a-z 0-9 _ -`; `\"\"` for no prefix",
         ..TEXT
     },
     ON_CHANGE,
-    ServerKey { name: "description", about: "for people", ..TEXT },
+    ServerKey { name: "description", description: "a note for people", ..TEXT },
 ];
 
-/// Every key of a server.
+/// All keys of a server.
 pub(super) fn all() -> impl Iterator<Item = &'static ServerKey> {
-    OF_COMMANDS.iter().chain(OF_URLS).chain(OF_ANY)
+    COMMAND_KEYS.iter().chain(URL_KEYS).chain(COMMON_KEYS)
 }
 
 impl ServerKey {
@@ -262,7 +267,7 @@ impl ServerKey {
             Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
             Kind::TextsByName => json!({"type": "object", "additionalProperties": {"type": "string"}}),
             Kind::Flag => json!({"type": "boolean"}),
-            Kind::Whole => json!({"type": "integer"}),
+            Kind::WholeNumber => json!({"type": "integer"}),
             Kind::Keys(keys) => {
                 let properties: Map<String, Value> =
                     keys.iter().map(|key| (key.name.to_owned(), key.spec().to_schema())).collect();
@@ -272,17 +277,17 @@ impl ServerKey {
     }
 
     pub(super) fn spec(&self) -> KeySpec {
-        let (default, default_words) = match self.default {
+        let (default, default_text) = match self.default {
             Default::Nothing => (None, None),
-            Default::Words(words) => (None, Some(words.to_owned())),
+            Default::Text(words) => (None, Some(words.to_owned())),
             Default::Number(number) => (Some(number(&ServerLimits::default()).to_string()), None),
         };
         KeySpec {
             name: self.name,
-            about: self.about.to_owned(),
+            description: self.description.to_owned(),
             schema: self.schema(),
             default,
-            default_words,
+            default_text,
             example: self.example,
             range: self.range,
             is_required: false,
@@ -290,30 +295,34 @@ impl ServerKey {
     }
 }
 
-fn table(path: &'static str, about: &'static str, keys: &[ServerKey]) -> TableSpec {
+fn table(path: &'static str, description: &'static str, keys: &[ServerKey]) -> TableSpec {
     let is_plain = |key: &&ServerKey| key.name != "oauth";
     TableSpec {
         path,
-        about,
+        description,
         keys: keys.iter().filter(is_plain).map(ServerKey::spec).collect(),
         tables: Vec::new(),
     }
 }
 
-/// A server of each kind, for examples.
+/// Example tables for each kind of server.
 pub(super) fn examples() -> [TableSpec; 3] {
     [
         table(
             "servers.github",
-            "an upstream server that is a process: command, or one that is reached over HTTP: url",
-            OF_COMMANDS,
+            "an upstream server that runs as a process (command), or is reached over HTTP (url)",
+            COMMAND_KEYS,
         ),
-        table("servers.docs", "", OF_URLS),
-        table("servers.docs.oauth", "a client of one's own; not together with bearer_token", OF_OAUTH),
+        table("servers.docs", "", URL_KEYS),
+        table(
+            "servers.docs.oauth",
+            "an OAuth client that is registered for Lockhouse; not together with bearer_token",
+            OAUTH_KEYS,
+        ),
     ]
 }
 
-/// The keys that a server of any kind can have.
-pub(super) fn of_any() -> TableSpec {
-    table("servers.NAME", "any server", OF_ANY)
+/// Keys that servers of all kinds have in common.
+pub(super) fn common_keys() -> TableSpec {
+    table("servers.NAME", "any server", COMMON_KEYS)
 }

@@ -1,4 +1,4 @@
-//! Every server of every file, in the order in which files count.
+//! Collects the servers of all files in order of precedence.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,110 +9,126 @@ use lockhouse_policies::SKILLS;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
-use super::dialects::{self, Listed};
+use super::dialects::{self, ListedServer};
 use super::error::ConfigError;
-use super::left_out::LeftOut;
-use super::permissions;
-use super::references::Surroundings;
-use super::roster::{Roster, usable};
-use super::unused::Unused;
+use super::file_permissions;
+use super::placeholders::Environment;
+use super::skip_reason::SkipReason;
+use super::skipped_server::SkippedServer;
+use super::unique_servers::{UniqueServers, normalize_server_name};
 
-/// Servers of all files. Each is a process or a connection, held for as long as we run.
+/// Maximum number of servers. Each one takes a process or a connection for as long as Lockhouse runs.
 const SERVERS_MAX: usize = 500;
 
-/// Collects servers. Of two with one name the first counts, and the other one is told.
-pub(super) struct Gathering<'s> {
-    roster: Roster,
-    surroundings: &'s Surroundings,
+/// Collects servers. If two have the same name, the first one takes precedence, and the other is reported as skipped.
+pub(super) struct ServerCollector<'s> {
+    servers: UniqueServers,
+    environment: &'s Environment,
     limits: ServerLimits,
-    unused: Vec<Unused>,
-    /// The SHA-256 of each file.
+    skipped: Vec<SkippedServer>,
+    /// SHA-256 of each file.
     digests: Vec<String>,
 }
 
-impl<'s> Gathering<'s> {
-    pub(super) fn new(surroundings: &'s Surroundings, limits: ServerLimits) -> Self {
-        Self { roster: Roster::default(), surroundings, limits, unused: Vec::new(), digests: Vec::new() }
+impl<'s> ServerCollector<'s> {
+    pub(super) fn new(environment: &'s Environment, limits: ServerLimits) -> Self {
+        Self {
+            servers: UniqueServers::default(),
+            environment,
+            limits,
+            skipped: Vec::new(),
+            digests: Vec::new(),
+        }
     }
 
-    /// A file that was named on the command line.
-    pub(super) fn file(&mut self, path: &Path) -> Result<(), ConfigError> {
-        permissions::refuse_if_writable(path)?;
+    /// Adds the servers of a file named on the command line.
+    pub(super) fn add_file(&mut self, path: &Path) -> Result<(), ConfigError> {
+        file_permissions::refuse_if_writable(path)?;
         let source = read_source(path)?;
-        self.digests.push(digest::of_text(&source.text));
-        let listing = dialects::read(&source, self.surroundings)?;
+        self.digests.push(digest::sha256_hex(&source.text));
+        let listing = dialects::read(&source, self.environment)?;
         let listing = listing.ok_or_else(|| dialects::without_servers(&source))?;
-        self.list(&source.path, listing.servers);
+        self.add_servers(&source.path, listing.servers);
         Ok(())
     }
 
-    /// A file that the configuration names: another program's, which may take it away.
-    pub(super) fn named_file(&mut self, path: &str, configuration: &Path) -> Result<(), ConfigError> {
-        let path = self.surroundings.expand_home(path);
+    /// Adds the servers of a file that the configuration names. It belongs to another program, which may delete it,
+    /// so a missing file is only logged.
+    pub(super) fn add_configured_file(
+        &mut self,
+        path: &str,
+        configuration: &Path,
+    ) -> Result<(), ConfigError> {
+        let path = self.environment.expand_home(path);
         let path: PathBuf = configuration.parent().unwrap_or(Path::new("")).join(path);
-        match self.file(&path) {
+        match self.add_file(&path) {
             Err(ConfigError::Unreadable { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
                 tracing::warn!(
-                    "{}: there is no such file; servers_files of the configuration names it",
+                    "{}: there is no such file, but servers_files of the configuration names it",
                     path.display()
                 );
                 Ok(())
             }
-            done => done,
+            result => result,
         }
     }
 
-    /// The hashes of the files, in the order in which they count.
+    /// SHA-256 of the files, in order of precedence.
     pub(super) fn digests(&self) -> &[String] {
         &self.digests
     }
 
-    /// What a file lists. Names that need no change go first: they are what the file's author means.
-    pub(super) fn list(&mut self, path: &str, servers: Vec<Listed>) {
-        let (as_they_are, changed): (Vec<_>, Vec<_>) =
+    /// Adds the servers of one file. Servers whose names need no normalization take precedence.
+    pub(super) fn add_servers(&mut self, path: &str, servers: Vec<ListedServer>) {
+        let (valid_names, other_names): (Vec<_>, Vec<_>) =
             servers.into_iter().partition(|listed| ServerName::new(listed.name.as_str()).is_ok());
-        for listed in as_they_are.into_iter().chain(changed) {
-            let place = format!("{path}:{}", listed.line);
-            let taken = self.take(&listed, &place);
-            let unused = taken.as_ref().err().map(|reason| Unused::left_out(&listed.name, &place, reason));
-            self.unused.extend(unused);
-            match taken {
+        for listed in valid_names.into_iter().chain(other_names) {
+            let origin = format!("{path}:{}", listed.line);
+            let result = self.add_server(&listed, &origin);
+            let skipped =
+                result.as_ref().err().map(|reason| SkippedServer::new(&listed.name, &origin, reason));
+            self.skipped.extend(skipped);
+            match result {
                 Ok(()) => {}
-                Err(LeftOut::Disabled) => tracing::debug!("{place}: server {:?} is disabled", listed.name),
+                Err(SkipReason::Disabled) => {
+                    tracing::debug!("{origin}: server {:?} is disabled", listed.name)
+                }
                 Err(reason) => {
-                    tracing::warn!("{place}: server {:?} is left out: {reason}", listed.name);
+                    tracing::warn!("{origin}: server {:?} is left out: {reason}", listed.name);
                 }
             }
         }
     }
 
-    fn take(&mut self, listed: &Listed, place: &str) -> Result<(), LeftOut> {
+    fn add_server(&mut self, listed: &ListedServer, origin: &str) -> Result<(), SkipReason> {
         let entry = listed.entry.as_ref().map_err(Clone::clone)?;
-        if self.roster.len() >= SERVERS_MAX {
-            return Err(LeftOut::TooMany { max: SERVERS_MAX });
+        if self.servers.len() >= SERVERS_MAX {
+            return Err(SkipReason::TooMany { max: SERVERS_MAX });
         }
-        let name = usable(&listed.name).ok_or(LeftOut::Name)?;
+        let name = normalize_server_name(&listed.name).ok_or(SkipReason::InvalidName)?;
         if name.as_str() == SKILLS {
-            return Err(LeftOut::ReservedName);
+            return Err(SkipReason::ReservedName);
         }
-        let definition = entry.resolve(self.surroundings, self.limits, place.to_owned())?;
-        match self.roster.add(name.clone(), definition) {
+        let definition = entry.resolve(self.environment, self.limits, origin.to_owned())?;
+        match self.servers.add(name.clone(), definition) {
             Ok(()) if name.as_str() != listed.name => {
-                tracing::warn!("{place}: server {:?} is called {name} here", listed.name);
+                tracing::warn!("{origin}: server {:?} is called {name} here", listed.name);
                 Ok(())
             }
-            Err(clash) if clash.is_same => {
-                tracing::debug!("{place}: server {name} is the same as at {}", clash.origin);
+            Err(conflict) if conflict.is_same => {
+                tracing::debug!("{origin}: server {name} is the same as at {}", conflict.origin);
                 Ok(())
             }
-            Err(clash) if clash.name == name => Err(LeftOut::NameTaken { origin: clash.origin }),
-            Err(clash) => Err(LeftOut::SameInCode { name: clash.name, origin: clash.origin }),
+            Err(conflict) if conflict.name == name => Err(SkipReason::NameTaken { origin: conflict.origin }),
+            Err(conflict) => {
+                Err(SkipReason::IdentifierConflict { name: conflict.name, origin: conflict.origin })
+            }
             Ok(()) => Ok(()),
         }
     }
 
-    /// The servers, and those that are left out.
-    pub(super) fn into_servers(self) -> (BTreeMap<ServerName, ServerDefinition>, Vec<Unused>) {
-        (self.roster.into_servers(), self.unused)
+    /// Returns the usable servers, and the skipped ones.
+    pub(super) fn into_servers(self) -> (BTreeMap<ServerName, ServerDefinition>, Vec<SkippedServer>) {
+        (self.servers.into_servers(), self.skipped)
     }
 }

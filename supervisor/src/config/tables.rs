@@ -1,90 +1,91 @@
-//! The tables of `config.toml` and their keys, each declared once: see [`keys`](super::keys). Those of `[http]` are in
-//! [`http`](super::http), those of servers in [`server_keys`](super::server_keys).
+//! The tables of `config.toml` and their keys, each declared once: see [`keys`](super::keys). `[http]` is declared in
+//! [`http_tables`](super::http_tables), the keys of servers in [`server_keys`](super::server_keys).
 
 use std::path::PathBuf;
 
-use lockhouse_audit::REDACTED;
+use lockhouse_audit::DEFAULT_REDACTED_NAMES;
 use lockhouse_base::telemetry::log::Format;
-use lockhouse_front::http::Address;
-use lockhouse_gate::Through;
+use lockhouse_front::http::ListenAddress;
+use lockhouse_gate::ApproverKind;
 use lockhouse_gate::skills::DIRECTORIES_MAX;
 use serde::Deserialize;
 
 use super::keys::{Range, table};
 
 table! {
-    /// of one execution
+    /// limits of one run
     pub(super) struct Limits = "limits" {
-        /// wall clock; run_code's timeout_s can only shorten it
+        /// time limit; the argument timeout_s of run_code can only shorten it
         timeout_seconds: f64 = 30.0, within 0.01..=86_400.0;
-        /// for a person to answer an upstream server's question; no other clock runs meanwhile
+        /// time for a person to answer a question of an upstream server; all other time limits are suspended meanwhile
         question_seconds: f64 = 300.0, within 0.01..=3_600.0;
-        /// from the soft interrupt to SIGKILL
+        /// time from the interrupt to SIGKILL
         grace_ms: u32 = 100, within 1..=60_000;
-        /// RLIMIT_CPU
+        /// CPU time (RLIMIT_CPU)
         cpu_seconds: u32 = 30, within 1..=86_400;
-        /// beyond what the interpreter has mapped
+        /// memory, beyond what the interpreter has mapped
         memory_mib: u32 = 256, within 16..=1_048_576;
-        /// submitted code; less than `frame_kib`
+        /// size of the submitted code; less than `frame_kib`
         code_kib: u32 = 256, within 1..=8_192;
-        /// stdout and stderr together
+        /// size of stdout and stderr together
         output_kib: u32 = 1_024, within 1..=65_536;
         /// tool calls
         calls: u32 = 1_000, within 1..=1_000_000;
-        /// at one time; more wait in the worker
+        /// concurrent tool calls; further ones wait in the worker
         parallel_calls: u32 = 64, within 1..=1_024;
-        /// one message: the largest tool result, arguments or value
+        /// size of one message: a tool result, arguments or a value
         frame_kib: u32 = 8_192, within 64..=61_440;
-        /// of value, stdout and stderr each, that an AI client is shown
+        /// bytes that an AI client is shown of the value, of stdout and of stderr each
         shown_bytes: u32 = 10_240, within 256..=1_048_576;
-        /// of stdout and stderr each instead, that an AI client is shown
+        /// bytes that an AI client is shown of stdout and of stderr each, if different
         printed_bytes: Option<u32> = None, within 256..=1_048_576, else "shown_bytes", like "10240";
     }
 }
 
 table! {
-    /// of each language
+    /// worker processes of each language
     pub(super) struct Pool = "pool" {
-        /// sealed workers kept ahead of need
+        /// sealed workers kept ready
         idle: u32 = 4, within 1..=64;
-        /// executions at one time
+        /// concurrent runs
         running: u32 = 16, within 1..=1_024;
-        /// executions that may wait
+        /// runs that may wait for a worker
         queue: u32 = 256, within 1..=65_536;
-        /// of one client: see docs/runs.md
+        /// runs of one client that may wait: see docs/runs.md
         queue_per_client: u32 = 128, within 1..=65_536;
-        /// forks until a new zygote takes over
+        /// forks after which a new zygote replaces the current one
         recycle_after: u32 = 1_000, within 1..=1_000_000;
-        /// age at which it does, if the old one has served; after a crash it does at once
+        /// age after which a new zygote replaces the current one, if it was used; after a crash it is replaced at
+        /// once
         recycle_seconds: u32 = 600, within 1..=86_400;
-        /// refuse a host that does not give every protection: see `lockhouse doctor`
+        /// refuse to start unless the host provides every protection: see `lockhouse doctor`
         require_full: bool = false;
-        /// user and group of workers when started as root
-        // 61184 to 65519 is systemd's range for services' own users, where nobody else has files.
+        /// user and group id of workers when started as root
+        // systemd reserves 61184 to 65519 for dynamic service users, who own no files.
         unprivileged_id: u32 = 61_500, within 1_000..;
     }
 }
 
 table! {
-    /// what AI clients keep between runs: see docs/sessions.md
+    /// sessions whose variables persist between runs: see docs/sessions.md
     pub(super) struct Sessions = "sessions" {
-        /// at one time, besides `running` of `[pool]`
+        /// concurrent sessions, in addition to `running` of `[pool]`
         max: u32 = 8, within 1..=256;
-        /// after which one that nobody uses ends
+        /// time without use after which a session expires
         idle_seconds: f64 = 900.0, within 0.01..=86_400.0;
-        /// how old one becomes
+        /// maximum age of a session
         life_seconds: f64 = 14_400.0, within 0.01..=86_400.0;
     }
 }
 
 table! {
-    /// those that take longer than a client waits: see docs/runs.md
+    /// runs that take longer than a request waits: see docs/runs.md
     pub(super) struct Runs = "runs" {
-        /// how long run_code waits for its answer
+        /// how long run_code waits for a result before the run continues in the background
         wait_seconds: f64 = 45.0, within 0.0..=600.0;
-        /// runs that go on without a request, at one time
+        /// concurrent background runs
         background: u32 = 64, within 0..=4_096;
-        /// of one client
+        /// concurrent background runs of one client
         background_per_client: u32 = 16, within 0..=4_096;
     }
 }
@@ -92,14 +93,14 @@ table! {
 table! {
     /// the Python engine
     pub(super) struct Python = "python" {
-        /// a virtualenv's works
+        /// Python 3.10 or later; that of a virtualenv works
         interpreter: Option<PathBuf> = None,
             else "this one, else the first python3 in PATH", like "\"/usr/bin/python3\"";
-        /// the engine's library
+        /// library of the engine
         extension: Option<PathBuf> = None,
             else "beside lockhouse, ../lib/lockhouse, /usr/lib/lockhouse",
             like "\"/opt/lockhouse/liblockhouse_python.so\"";
-        /// modules to load before the seal, besides the standard ones
+        /// modules to load before the worker is sealed, in addition to the standard ones
         preload: Vec<String> = Vec::new(), like "[\"pandas\"]";
     }
 }
@@ -107,7 +108,7 @@ table! {
 table! {
     /// the JavaScript engine
     pub(super) struct JavaScript = "javascript" {
-        /// its program
+        /// program of the engine
         worker: Option<PathBuf> = None,
             else "the same places as extension", like "\"/opt/lockhouse/lockhouse-worker\"";
     }
@@ -116,117 +117,119 @@ table! {
 table! {
     /// the audit log: see docs/audit.md
     pub(super) struct Audit = "audit" {
-        /// where it is
+        /// directory of the log
         directory: Option<PathBuf> = None,
             else "$LOGS_DIRECTORY, else audit below $STATE_DIRECTORY, else ~/.local/state/lockhouse",
             like "\"/var/log/lockhouse\"";
-        /// whether the values of arguments are kept, at most 16 KiB of a call
+        /// whether values of arguments are recorded, at most 16 KiB for each call
         values: bool = false;
-        /// names of arguments whose values are never kept, in any case, * for any text
-        redact: Vec<String> = REDACTED.map(str::to_owned).to_vec(),
+        /// names of arguments whose values are never recorded; case-insensitive, * matches any text
+        redact: Vec<String> = DEFAULT_REDACTED_NAMES.map(str::to_owned).to_vec(),
             else "passwords, tokens, keys", like "[\"password\", \"*_token\"]";
-        /// whether programs are kept, each once
+        /// whether programs are recorded, each distinct one once
         code: bool = true;
-        /// days after which a segment is removed
+        /// days after which a log segment is deleted
         keep_days: u32 = 30, within 1..=3_650;
     }
 }
 
 table! {
-    /// calls that the policy leaves to a person: docs/approvals.md
+    /// calls that require approval: see docs/approvals.md
     pub(super) struct Approvals = "approvals" {
-        /// or "local": never through the AI client
-        through: Through = Through::default(), like "\"any\"";
-        /// how long a person may take
+        /// "any", or "local": never through the AI client
+        through: ApproverKind = ApproverKind::default(), like "\"any\"";
+        /// time for a person to answer
         wait_seconds: Option<f64> = None, within 0.01..=3_600.0,
             else "question_seconds of `[limits]`", like "300";
     }
 }
 
 table! {
-    /// the tools of servers, as they were last seen
+    /// cached tool definitions of upstream servers
     pub(super) struct Catalogue = "catalogue" {
-        /// how long they stand for a server that is not connected
+        /// how long cached definitions are used for a server that is not connected
         lifetime_hours: u32 = 24, within 0..=8_760;
-        /// whether names of fields and types of results are kept, for tools that do not say what they answer
+        /// whether field names and types of results are recorded, for tools without an output schema
         learn: bool = true;
     }
 }
 
 table! {
-    /// what was too long to be shown: see values.md
+    /// results that were too long to be shown: see values.md
     pub(super) struct Results = "results" {
-        /// of all results together, each at most a quarter of it; 0 keeps none
+        /// size of all stored results, each at most a quarter of it; 0 stores none
         keep_mib: u32 = 64, within 0..=65_536;
-        /// earlier the oldest go of the client that keeps most, when newer ones need their room
+        /// time after which a result expires; when space is short, the oldest results of the client with the most are
+        /// evicted first
         keep_seconds: u32 = 3_600, within 1..=604_800;
     }
 }
 
 table! {
-    /// saved skills: docs/skills.md
+    /// saved skills: see docs/skills.md
     pub(super) struct Skills = "skills" {
-        /// whether code can save, import and find any
+        /// whether code can save, import and search skills
         enabled: bool = true;
-        /// folders of skills that are shared: read, never written
+        /// directories with shared skills, which are read-only
         directories: Vec<String> = Vec::new(), within Range::Entries(DIRECTORIES_MAX),
             like "[\"/srv/team/skills\"]";
     }
 }
 
 table! {
-    /// what each client over HTTP may use
+    /// limits of each client over HTTP
     pub(super) struct Clients = "clients" {
         /// requests at `/mcp`
         requests: String = "1200/min".into(), within Range::Rate("1200/min");
-        /// runs that begin
+        /// runs started
         runs: String = "120/min".into(), within Range::Rate("30/min");
-        /// runs at one time
+        /// concurrent runs
         running: u32 = 8, within 1..=1_024;
-        /// sessions at one time
+        /// concurrent sessions
         sessions: u32 = 4, within 1..=256;
     }
 }
 
 table! {
-    /// `lockhouse serve --http`: docs/service.md
+    /// `lockhouse serve --http`: see docs/service.md
     pub(super) struct Service = "service" {
-        /// how long runs may take that are under way when it is to end
+        /// how long a stopping service waits for runs in progress
         drain_seconds: f64 = 30.0, within 0.0..=3_600.0;
     }
 }
 
 table! {
-    /// docs/metrics.md
+    /// see docs/metrics.md
     pub(super) struct Metrics = "metrics" {
-        /// /live, /ready, /health and /metrics without proof, at loopback addresses and unix:/PATH alone
+        /// addresses that serve /live, /ready, /health and /metrics without authentication: loopback or unix:/PATH
+        /// only
         #[serde(deserialize_with = "local_addresses")]
-        listen: Vec<Address> = Vec::new(), else "nowhere", like "[\"127.0.0.1:7301\"]";
+        listen: Vec<ListenAddress> = Vec::new(), else "none", like "[\"127.0.0.1:7301\"]";
     }
 }
 
 table! {
     /// the log on standard error
     pub(super) struct Log = "log" {
-        /// or "json", one object a line, or "journald", fields of systemd's journal
+        /// "text", "json" with one object per line, or "journald" for fields of the systemd journal
         format: Format = Format::default(), like "\"text\"";
     }
 }
 
 table! {
-    /// what models have besides the three tools
+    /// tools for models besides the three standard ones
     pub(super) struct Tools = "tools" {
-        /// `health`
+        /// the tool `health`
         health: bool = false;
     }
 }
 
-/// Addresses that nobody on another machine reaches.
-fn local_addresses<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Address>, D::Error> {
+/// Deserializes listen addresses and rejects those that other machines can reach.
+fn local_addresses<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<ListenAddress>, D::Error> {
     use serde::de::Error;
     let written: Vec<String> = Deserialize::deserialize(from)?;
     let local = |written: &String| match written.parse().map_err(D::Error::custom)? {
-        Address::Tcp(address) if !address.ip().is_loopback() => Err(D::Error::custom(format!(
+        ListenAddress::Tcp(address) if !address.ip().is_loopback() => Err(D::Error::custom(format!(
             "{written} can be reached from other machines, and nobody has to prove who they are there: use a loopback \
              address or unix:/PATH, and from elsewhere ask for /metrics where AI clients come in, with a token"
         ))),

@@ -1,8 +1,8 @@
-//! The AI client of one execution, as far as upstream servers reach it while the code runs: the person behind it, whom a
-//! tool may ask for something, and its display of progress.
+//! The channel from one execution to its AI client while the code runs: questions of upstream servers to the user,
+//! forwarded notifications, and progress.
 
-mod clock;
-mod course;
+mod pausable_timer;
+mod progress_requests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,178 +14,190 @@ use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, ServerName};
 use tokio::sync::{mpsc, oneshot};
 
-pub use clock::{Clock, OpenQuestions};
-pub use course::{Begun, Looks, TAIL_BYTES_MAX, Watch, looks};
-pub use lockhouse_messages::{Abilities, Answer, Mode, Passed, QUESTIONS_MAX, Question, Unasked};
+pub use lockhouse_messages::{
+    Answer, AskError, ForwardedNotification, InputSupport, QUESTIONS_MAX, Question, QuestionKind,
+};
+pub use pausable_timer::{OpenQuestions, PausableTimer};
+pub use progress_requests::{ProgressHandle, ProgressRequests, RunStarted, TAIL_BYTES_MAX, progress_channel};
 
-/// Messages that wait for the AI client. Progress beyond it is dropped.
+/// Messages that may wait for the AI client. Progress beyond this number is dropped.
 const WAITING_MAX: usize = 16;
-/// Of these, as many are kept free of progress, so that a question always finds room.
+/// Of these messages, as many are reserved for questions, so that progress never blocks a question.
 const FOR_QUESTIONS: usize = 8;
-/// An AI client whose time is up is given up first, and its execution with it.
+/// The front answers an expired question itself; the engine waits this much longer for that answer.
 const MARGIN: Duration = Duration::from_secs(1);
 
-/// What goes to the AI client.
+/// A message to the AI client.
 #[derive(Debug)]
-pub enum Message {
-    Question(Posed),
-    /// In words.
+pub enum ClientMessage {
+    Question(PendingQuestion),
+    /// A progress message as text.
     Progress(String),
-    /// From a server that the client has directly.
-    Passed(Passed),
+    /// A notification of a server that the client uses directly.
+    Forwarded(ForwardedNotification),
 }
 
-/// A question on its way to a person.
+/// A question that waits for the user's answer.
 #[derive(Debug)]
-pub struct Posed {
+pub struct PendingQuestion {
     pub question: Question,
-    /// When whoever asks gives up.
-    pub until: Instant,
-    pub answer: oneshot::Sender<Result<Answer, Unasked>>,
+    /// When the asking side stops waiting.
+    pub deadline: Instant,
+    pub answer: oneshot::Sender<Result<Answer, AskError>>,
 }
 
-impl Posed {
-    /// How long they may still take.
-    pub fn patience(&self) -> Duration {
-        self.until.saturating_duration_since(Instant::now())
+impl PendingQuestion {
+    /// How long the user may still take to answer.
+    pub fn time_left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// Whether whoever asks has given up.
-    pub fn is_over(&self) -> bool {
+    /// Whether the asking side has stopped waiting.
+    pub fn is_abandoned(&self) -> bool {
         self.answer.is_closed()
     }
 }
 
-/// The way to the AI client of one execution.
+/// Sends questions, notifications and progress to the AI client of one execution. Clones use the same channel.
 #[derive(Clone, Debug)]
 pub struct AiClient(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     execution: ExecutionId,
-    abilities: Abilities,
+    abilities: InputSupport,
     audit: Arc<Audit>,
-    patience: Duration,
+    time_left: Duration,
     asked: AtomicU32,
     open: OpenQuestions,
-    messages: mpsc::Sender<Message>,
+    messages: mpsc::Sender<ClientMessage>,
 }
 
-/// The end of it that the front holds: what it can do, and where messages go.
+/// What an execution knows of its AI client: identity, abilities, and where to send messages. Made by the front's
+/// side together with a [`RunFollower`].
 #[derive(Debug)]
-pub struct Line {
-    /// What it calls itself.
+pub struct ClientChannel {
+    /// The name that the client reports itself.
     pub client: Option<ClientName>,
-    /// As whom it was admitted.
+    /// The identity with which the client authenticated.
     pub principal: Principal,
     pub execution: ExecutionId,
-    /// Where the client asks what the run is doing.
-    pub looks: Looks,
-    abilities: Abilities,
-    messages: mpsc::Sender<Message>,
+    /// Receives requests for the progress of the run.
+    pub progress_requests: ProgressRequests,
+    abilities: InputSupport,
+    messages: mpsc::Sender<ClientMessage>,
 }
 
-/// The other end of it: how the run is followed.
+/// The front's side of the channel: receives the messages of the run and can request its progress.
 #[derive(Debug)]
-pub struct Followed {
+pub struct RunFollower {
     pub execution: ExecutionId,
-    pub messages: mpsc::Receiver<Message>,
-    pub watch: Watch,
+    pub messages: mpsc::Receiver<ClientMessage>,
+    pub progress_handle: ProgressHandle,
 }
 
-impl Line {
-    pub fn new(client: Option<ClientName>, principal: Principal, abilities: Abilities) -> (Self, Followed) {
+impl ClientChannel {
+    pub fn new(
+        client: Option<ClientName>,
+        principal: Principal,
+        abilities: InputSupport,
+    ) -> (Self, RunFollower) {
         let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
         let (messages, receiver) = mpsc::channel(WAITING_MAX);
-        let (watch, looks) = looks();
-        let followed = Followed { execution, messages: receiver, watch };
-        (Self { client, principal, execution, looks, abilities, messages }, followed)
+        let (progress_handle, progress_requests) = progress_channel();
+        let followed = RunFollower { execution, messages: receiver, progress_handle };
+        (Self { client, principal, execution, progress_requests, abilities, messages }, followed)
     }
 }
 
 impl AiClient {
-    /// `patience` is how long a person may take for a server's question.
-    pub fn new(line: Line, audit: Arc<Audit>, patience: Duration, open: OpenQuestions) -> Self {
-        let Line { execution, abilities, messages, .. } = line;
+    /// `time_left` is how long the user may take to answer a server's question.
+    pub fn new(channel: ClientChannel, audit: Arc<Audit>, time_left: Duration, open: OpenQuestions) -> Self {
+        let ClientChannel { execution, abilities, messages, .. } = channel;
         let asked = AtomicU32::new(0);
-        Self(Arc::new(Shared { execution, abilities, audit, patience, asked, open, messages }))
+        Self(Arc::new(Shared { execution, abilities, audit, time_left, asked, open, messages }))
     }
 
-    pub fn can(&self, mode: Mode) -> bool {
+    pub fn supports(&self, mode: QuestionKind) -> bool {
         match mode {
-            Mode::Form => self.0.abilities.form,
-            Mode::Url => self.0.abilities.url,
-            Mode::Sampling => self.0.abilities.sampling,
+            QuestionKind::Form => self.0.abilities.form,
+            QuestionKind::Url => self.0.abilities.url,
+            QuestionKind::Sampling => self.0.abilities.sampling,
         }
     }
 
-    /// Whether the client names its roots to servers that it has directly.
-    pub fn names_roots(&self) -> bool {
+    /// Whether the client lists its roots to servers that it uses directly.
+    pub fn supports_roots(&self) -> bool {
         self.0.abilities.roots
     }
 
-    /// A server asks the person, and waits for the answer. That it asked is in the audit log, with what became of it.
-    pub async fn ask(&self, server: &ServerName, question: Question) -> Result<Answer, Unasked> {
+    /// Asks the user a question of a server and waits for the answer. The question and its outcome are recorded in
+    /// the audit log.
+    pub async fn ask(&self, server: &ServerName, question: Question) -> Result<Answer, AskError> {
         let answer = self.try_ask(server, question).await;
         let outcome = match &answer {
             Ok(Answer::Accept(_)) => "accept",
             Ok(Answer::Decline) => "decline",
             Ok(Answer::Cancel) => "cancel",
-            Ok(Answer::Silence) => "no answer in time",
-            Ok(Answer::Garbled) => "no answer that MCP knows",
+            Ok(Answer::TimedOut) => "no answer in time",
+            Ok(Answer::Malformed) => "no answer that MCP knows",
             Err(_) => "not asked",
         };
-        self.note(server, outcome);
+        self.record(server, outcome);
         answer
     }
 
-    /// A server's question goes to the client as it is, to be answered with the next call.
-    pub fn handed_on(&self, server: &ServerName) {
-        self.note(server, "handed on");
+    /// Records that a server's question was forwarded to the client, which answers it with its next call.
+    pub fn record_forwarded(&self, server: &ServerName) {
+        self.record(server, "handed on");
     }
 
-    fn note(&self, server: &ServerName, outcome: &'static str) {
+    fn record(&self, server: &ServerName, outcome: &'static str) {
         if let Err(error) = self.0.audit.question(self.0.execution, server, outcome) {
             tracing::error!("{error}");
         }
     }
 
-    async fn try_ask(&self, server: &ServerName, question: Question) -> Result<Answer, Unasked> {
-        if !self.can(question.mode()) {
-            return Err(Unasked::Unable);
+    async fn try_ask(&self, server: &ServerName, question: Question) -> Result<Answer, AskError> {
+        if !self.supports(question.kind()) {
+            return Err(AskError::Unsupported);
         }
         if self.0.asked.fetch_add(1, Ordering::Relaxed) >= QUESTIONS_MAX {
-            return Err(Unasked::TooMany);
+            return Err(AskError::TooMany);
         }
         let _open = self.0.open.open(format!("a question of server {server}"));
-        self.put(question, self.0.patience).await
+        self.ask_unrecorded(question, self.0.time_left).await
     }
 
-    /// Puts a question of our own, or of a server's, to the person. It is neither counted here nor recorded, and whoever asks
-    /// says that it is open.
-    pub async fn put(&self, question: Question, patience: Duration) -> Result<Answer, Unasked> {
+    /// Asks the user a question without counting or recording it. The caller must keep an
+    /// [`OpenQuestionGuard`](pausable_timer::OpenQuestionGuard) meanwhile.
+    pub async fn ask_unrecorded(&self, question: Question, time_left: Duration) -> Result<Answer, AskError> {
         let (answer, answered) = oneshot::channel();
-        let posed = Message::Question(Posed { question, until: Instant::now() + patience, answer });
-        self.0.messages.try_send(posed).map_err(|_| Unasked::Busy)?;
-        match tokio::time::timeout(patience + MARGIN, answered).await {
+        let posed = ClientMessage::Question(PendingQuestion {
+            question,
+            deadline: Instant::now() + time_left,
+            answer,
+        });
+        self.0.messages.try_send(posed).map_err(|_| AskError::Busy)?;
+        match tokio::time::timeout(time_left + MARGIN, answered).await {
             Ok(Ok(answer)) => answer,
-            // The front let go of the question.
-            Ok(Err(_)) => Err(Unasked::Busy),
-            Err(_) => Ok(Answer::Silence),
+            // The front dropped the question without an answer.
+            Ok(Err(_)) => Err(AskError::Busy),
+            Err(_) => Ok(Answer::TimedOut),
         }
     }
 
-    /// Passes on what a server says, if there is room for it.
-    pub fn pass(&self, passed: Passed) {
+    /// Forwards a notification of a server if the queue has room; drops it otherwise.
+    pub fn forward(&self, notification: ForwardedNotification) {
         if self.0.messages.capacity() > FOR_QUESTIONS {
-            let _ = self.0.messages.try_send(Message::Passed(passed));
+            let _ = self.0.messages.try_send(ClientMessage::Forwarded(notification));
         }
     }
 
-    /// Shows progress, if there is room for it.
-    pub fn progress(&self, words: String) {
+    /// Sends a progress message if the queue has room; drops it otherwise.
+    pub fn send_progress(&self, words: String) {
         if self.0.messages.capacity() > FOR_QUESTIONS {
-            let _ = self.0.messages.try_send(Message::Progress(words));
+            let _ = self.0.messages.try_send(ClientMessage::Progress(words));
         }
     }
 }

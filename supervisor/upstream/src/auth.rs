@@ -1,11 +1,11 @@
-//! What a server over HTTP gets as `Authorization`.
+//! Provides the `Authorization` header for upstream servers over HTTP.
 //!
-//! Tokens are read from their file when they are first needed, renewed before they expire and once more when the server
-//! refuses them. Where that does not help, the failure names the command that does.
+//! Tokens are read from their file when they are first needed, renewed before they expire, and renewed once more when
+//! the server refuses them. If that fails, the error names the command that helps.
 
 mod challenge;
 pub(super) mod oauth;
-pub(super) mod tokens;
+pub(super) mod token_file;
 
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
@@ -20,50 +20,53 @@ use url::Url;
 pub(super) use challenge::Challenge;
 
 use super::definition::{Authorization, HttpEndpoint, OAuthClient};
-use super::http_fault::{HttpFault, Kind};
-use tokens::{Kept, Token, TokenFile, TokenFileError};
+use super::http_error::{HttpError, HttpErrorKind};
+use token_file::{AccessToken, StoredLogin, TokenFile, TokenFileError};
 
-/// An authorization server is not asked again before: a token that is refused at once is not what is wrong.
+/// Minimum time between two requests to an authorization server: a new token that is refused at once is not renewed
+/// again.
 const RENEWAL_EVERY: Duration = Duration::from_secs(5);
-/// How long an authorization server may take to give a token.
+/// How long an authorization server may take to issue a token.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where the tokens for one server come from.
-pub(super) struct Authority {
+/// Provides the access tokens for one server.
+pub(super) struct TokenProvider {
     name: ServerName,
     url: Url,
-    source: Source,
+    source: CredentialSource,
     secrets: Secrets,
-    current: Mutex<Option<Token>>,
-    /// Held while a token is looked for: the others wait for the same one. When one was last asked for.
+    current: Mutex<Option<AccessToken>>,
+    /// Held while a token is renewed; other requests wait for the same token. Contains when a token was last
+    /// requested.
     renewing: tokio::sync::Mutex<Option<Instant>>,
 }
 
-enum Source {
-    /// As configured, in a header or as a token.
+enum CredentialSource {
+    /// A token or header from the configuration.
     Fixed(Option<HeaderValue>),
-    /// What someone got who logged in.
+    /// Tokens that a user obtained with `lockhouse server login`.
     Login(TokenFile),
-    /// What a service gets by itself.
+    /// Tokens that Lockhouse obtains itself with client credentials.
     Service(OAuthClient),
 }
 
-impl Authority {
+impl TokenProvider {
     pub(super) fn new(
         name: &ServerName,
         endpoint: &HttpEndpoint,
         secrets: Secrets,
-    ) -> Result<Self, HttpFault> {
-        let unusable = |error: &dyn std::error::Error| HttpFault::new(Kind::Unusable, error.to_string(), "");
+    ) -> Result<Self, HttpError> {
+        let unusable =
+            |error: &dyn std::error::Error| HttpError::new(HttpErrorKind::Unusable, error.to_string(), "");
         let source = match &endpoint.authorization {
-            Authorization::OnDemand if endpoint.has_authorization_header() => Source::Fixed(None),
-            Authorization::OnDemand | Authorization::OAuth(_) => {
-                Source::Login(TokenFile::of(name, &endpoint.url).map_err(|error| unusable(&error))?)
-            }
-            Authorization::Bearer(token) => Source::Fixed(Some(bearer(token)?)),
+            Authorization::OnDemand if endpoint.has_authorization_header() => CredentialSource::Fixed(None),
+            Authorization::OnDemand | Authorization::OAuth(_) => CredentialSource::Login(
+                TokenFile::new(name, &endpoint.url).map_err(|error| unusable(&error))?,
+            ),
+            Authorization::Bearer(token) => CredentialSource::Fixed(Some(bearer(token)?)),
             Authorization::ClientCredentials(client) => {
-                oauth::credentials(&endpoint.url, client).map_err(|error| unusable(&error))?;
-                Source::Service(client.clone())
+                oauth::client_credentials_config(&endpoint.url, client).map_err(|error| unusable(&error))?;
+                CredentialSource::Service(client.clone())
             }
         };
         Ok(Self {
@@ -76,24 +79,24 @@ impl Authority {
         })
     }
 
-    /// What to send now.
-    pub(super) async fn token(&self) -> Result<Option<HeaderValue>, HttpFault> {
-        if let Source::Fixed(token) = &self.source {
+    /// Returns the header value to send now; `None` if none is needed.
+    pub(super) async fn token(&self) -> Result<Option<HeaderValue>, HttpError> {
+        if let CredentialSource::Fixed(token) = &self.source {
             return Ok(token.clone());
         }
-        if let Some(token) = self.current().filter(Token::is_fresh) {
+        if let Some(token) = self.current().filter(AccessToken::is_fresh) {
             return bearer(&token.secret).map(Some);
         }
         let mut renewed = self.renewing.lock().await;
         let is_new = is_recent(*renewed);
-        let good = |token: &Token| token.is_fresh() || (is_new && token.lasts(Duration::ZERO));
+        let good = |token: &AccessToken| token.is_fresh() || (is_new && token.is_valid_for(Duration::ZERO));
         let token = match &self.source {
             _ if self.current().as_ref().is_some_and(good) => self.current(),
-            Source::Fixed(_) => None,
-            Source::Service(client) => Some(self.service(client, &mut renewed).await?),
-            Source::Login(file) => {
-                let kept = file.load().map_err(|error| self.unreadable(&error))?;
-                match kept.and_then(|kept| kept.token()) {
+            CredentialSource::Fixed(_) => None,
+            CredentialSource::Service(client) => Some(self.service(client, &mut renewed).await?),
+            CredentialSource::Login(file) => {
+                let stored = file.load().map_err(|error| self.unreadable(&error))?;
+                match stored.and_then(|stored| stored.token()) {
                     Some(token) if !good(&token) && is_new => return Err(self.not_renewed("")),
                     Some(token) if !good(&token) => Some(self.refreshed(file, &token, &mut renewed).await?),
                     token => token,
@@ -103,30 +106,30 @@ impl Authority {
         self.keep(token)
     }
 
-    /// What to send in place of what was refused.
+    /// Returns a header value to send instead of the refused one.
     pub(super) async fn renewed(
         &self,
         refused: Option<HeaderValue>,
         challenge: &Challenge,
-    ) -> Result<HeaderValue, HttpFault> {
+    ) -> Result<HeaderValue, HttpError> {
         let mut renewed = self.renewing.lock().await;
         let is_new = is_recent(*renewed);
         let token = match &self.source {
             _ if self.current().is_some_and(|token| refused != bearer(&token.secret).ok()) => self.current(),
-            Source::Fixed(_) => None,
-            Source::Service(_) if is_new => None,
-            Source::Service(client) => Some(self.service(client, &mut renewed).await?),
-            Source::Login(file) => {
-                if let Some(scopes) = challenge.lacking(&self.url) {
-                    // Where that fails, a person can still name the scopes.
-                    let _ = file.want(&scopes).await;
+            CredentialSource::Fixed(_) => None,
+            CredentialSource::Service(_) if is_new => None,
+            CredentialSource::Service(client) => Some(self.service(client, &mut renewed).await?),
+            CredentialSource::Login(file) => {
+                if let Some(scopes) = challenge.missing_scope(&self.url) {
+                    // If that fails, the user can still name the scopes when logging in.
+                    let _ = file.remember_wanted_scopes(&scopes).await;
                     return Err(self.refused(challenge));
                 }
-                let kept = file.load().map_err(|error| self.unreadable(&error))?;
-                match kept.as_ref().and_then(Kept::token) {
-                    // Someone has logged in since, or another process has renewed it.
+                let stored = file.load().map_err(|error| self.unreadable(&error))?;
+                match stored.as_ref().and_then(StoredLogin::token) {
+                    // A user has logged in meanwhile, or another process has renewed the token.
                     Some(token) if refused != bearer(&token.secret).ok() => Some(token),
-                    Some(token) if !is_new && kept.is_some_and(|kept| kept.is_renewable()) => {
+                    Some(token) if !is_new && stored.is_some_and(|stored| stored.is_renewable()) => {
                         Some(self.refreshed(file, &token, &mut renewed).await?)
                     }
                     _ => None,
@@ -136,27 +139,29 @@ impl Authority {
         self.keep(token)?.ok_or_else(|| self.refused(challenge))
     }
 
-    /// There is nothing else to send.
-    pub(super) fn refused(&self, challenge: &Challenge) -> HttpFault {
+    /// The error for a request that the server refuses, when no other token is available.
+    pub(super) fn refused(&self, challenge: &Challenge) -> HttpError {
         let code = challenge.status.as_u16();
-        let lacks = challenge.lacking(&self.url).is_some();
+        let lacks = challenge.missing_scope(&self.url).is_some();
         let reason = match &self.source {
-            Source::Fixed(_) => {
+            CredentialSource::Fixed(_) => {
                 format!("it refuses the credentials that are configured for it (HTTP {code})")
             }
-            Source::Service(_) => format!("it refuses the tokens of its client credentials (HTTP {code})"),
-            Source::Login(_) if lacks => {
+            CredentialSource::Service(_) => {
+                format!("it refuses the tokens of its client credentials (HTTP {code})")
+            }
+            CredentialSource::Login(_) if lacks => {
                 format!("its token does not permit this (HTTP {code}); to ask for more, {}", self.advice())
             }
-            Source::Login(_) if self.current().is_some() => {
+            CredentialSource::Login(_) if self.current().is_some() => {
                 format!("its token is not accepted any more (HTTP {code}); {}", self.advice())
             }
-            Source::Login(_) => format!("it wants authorization; {}", self.advice()),
+            CredentialSource::Login(_) => format!("it requires authorization; {}", self.advice()),
         };
-        HttpFault::new(Kind::Unauthorized, reason, &self.redact(&challenge.wanted))
+        HttpError::new(HttpErrorKind::Unauthorized, reason, &self.redact(&challenge.www_authenticate))
     }
 
-    /// The text without tokens.
+    /// Returns the text with secrets and the current token redacted.
     pub(super) fn redact(&self, text: &str) -> String {
         let text = self.secrets.redact(text);
         match self.current() {
@@ -169,80 +174,81 @@ impl Authority {
         &self,
         client: &OAuthClient,
         asked_at: &mut Option<Instant>,
-    ) -> Result<Token, HttpFault> {
+    ) -> Result<AccessToken, HttpError> {
         *asked_at = Some(Instant::now());
-        let said = match timeout(RENEWAL_TIMEOUT, oauth::service(&self.url, client)).await {
-            Ok(Ok(credentials)) => match Token::of(&credentials) {
-                Some(token) => return Ok(token),
-                None => String::new(),
-            },
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer within {} s", RENEWAL_TIMEOUT.as_secs()),
-        };
+        let server_text =
+            match timeout(RENEWAL_TIMEOUT, oauth::client_credentials_token(&self.url, client)).await {
+                Ok(Ok(credentials)) => match AccessToken::from_credentials(&credentials) {
+                    Some(token) => return Ok(token),
+                    None => String::new(),
+                },
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("no answer within {} s", RENEWAL_TIMEOUT.as_secs()),
+            };
         let reason = "the authorization server gives no token for its client credentials";
-        Err(HttpFault::new(Kind::Unauthorized, reason, &self.redact(&said)))
+        Err(HttpError::new(HttpErrorKind::Unauthorized, reason, &self.redact(&server_text)))
     }
 
-    /// Renews a token, unless another process was faster.
+    /// Renews a token, unless another process has done so meanwhile.
     async fn refreshed(
         &self,
         file: &TokenFile,
-        stale: &Token,
+        stale: &AccessToken,
         asked_at: &mut Option<Instant>,
-    ) -> Result<Token, HttpFault> {
+    ) -> Result<AccessToken, HttpError> {
         let unreadable = |error: TokenFileError| self.unreadable(&error);
         let _lock = file.lock().await.map_err(unreadable)?;
-        let Some(mut kept) = file.load().map_err(unreadable)? else { return Err(self.expired("")) };
-        if let Some(token) = kept.token().filter(|token| token != stale && token.is_fresh()) {
+        let Some(mut stored) = file.load().map_err(unreadable)? else { return Err(self.expired("")) };
+        if let Some(token) = stored.token().filter(|token| token != stale && token.is_fresh()) {
             return Ok(token);
         }
         *asked_at = Some(Instant::now());
-        match timeout(RENEWAL_TIMEOUT, oauth::refresh(&self.url, &kept)).await {
+        match timeout(RENEWAL_TIMEOUT, oauth::refresh(&self.url, &stored)).await {
             Ok(Ok(credentials)) => {
-                kept.credentials = Some(credentials);
-                file.save(&kept).map_err(unreadable)?;
-                kept.token().ok_or_else(|| self.expired(""))
+                stored.credentials = Some(credentials);
+                file.save(&stored).map_err(unreadable)?;
+                stored.token().ok_or_else(|| self.expired(""))
             }
             Ok(Err(error @ (AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)))) => {
                 Err(self.expired(&error.to_string()))
             }
-            // It is still good for a moment.
-            _ if stale.lasts(Duration::ZERO) && stale.expires.is_some() => Ok(stale.clone()),
+            // The token is still valid for a moment.
+            _ if stale.is_valid_for(Duration::ZERO) && stale.expires.is_some() => Ok(stale.clone()),
             failed => {
-                let said = match failed {
+                let server_text = match failed {
                     Ok(Err(error)) => self.redact(&error.to_string()),
                     _ => format!("no answer within {} s", RENEWAL_TIMEOUT.as_secs()),
                 };
-                Err(self.not_renewed(&said))
+                Err(self.not_renewed(&server_text))
             }
         }
     }
 
-    fn not_renewed(&self, said: &str) -> HttpFault {
+    fn not_renewed(&self, server_text: &str) -> HttpError {
         let reason =
             format!("its token has expired and could not be renewed; try again, or {}", self.advice());
-        HttpFault::new(Kind::Unauthorized, reason, said)
+        HttpError::new(HttpErrorKind::Unauthorized, reason, server_text)
     }
 
-    fn expired(&self, said: &str) -> HttpFault {
+    fn expired(&self, server_text: &str) -> HttpError {
         let reason = format!("its token has expired; {}", self.advice());
-        HttpFault::new(Kind::Unauthorized, reason, said)
+        HttpError::new(HttpErrorKind::Unauthorized, reason, server_text)
     }
 
-    fn unreadable(&self, error: &TokenFileError) -> HttpFault {
+    fn unreadable(&self, error: &TokenFileError) -> HttpError {
         let reason = format!("its token cannot be read or kept; {}", self.advice());
-        HttpFault::new(Kind::Unauthorized, reason, &error.to_string())
+        HttpError::new(HttpErrorKind::Unauthorized, reason, &error.to_string())
     }
 
     fn advice(&self) -> String {
         format!("run `lockhouse server login {}`", self.name)
     }
 
-    fn current(&self) -> Option<Token> {
+    fn current(&self) -> Option<AccessToken> {
         self.current.lock().clone()
     }
 
-    fn keep(&self, token: Option<Token>) -> Result<Option<HeaderValue>, HttpFault> {
+    fn keep(&self, token: Option<AccessToken>) -> Result<Option<HeaderValue>, HttpError> {
         let header = token.as_ref().map(|token| bearer(&token.secret)).transpose();
         if token.is_some() {
             *self.current.lock() = token;
@@ -255,9 +261,10 @@ fn is_recent(asked: Option<Instant>) -> bool {
     asked.is_some_and(|at| at.elapsed() < RENEWAL_EVERY)
 }
 
-fn bearer(token: &str) -> Result<HeaderValue, HttpFault> {
-    let told = |_| HttpFault::new(Kind::Unusable, "its token has characters that HTTP does not allow", "");
-    let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(told)?;
+fn bearer(token: &str) -> Result<HeaderValue, HttpError> {
+    let invalid =
+        |_| HttpError::new(HttpErrorKind::Unusable, "its token has characters that HTTP does not allow", "");
+    let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(invalid)?;
     value.set_sensitive(true);
     Ok(value)
 }

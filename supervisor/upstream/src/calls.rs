@@ -1,40 +1,44 @@
-//! Calls: a permitted one goes out, and its answer or the reason why there is none comes back.
+//! Sends permitted calls to a server and returns their results.
 
 mod errors;
+mod input_rounds;
 mod requests;
-mod rounds;
 
 use std::time::{Duration, Instant};
 
 use lockhouse_base::telemetry;
-use lockhouse_policies::{Item, Listing, PermittedCall};
+use lockhouse_policies::{CallTarget, Listing, PermittedCall};
 use lockhouse_protocol::{Failure, FailureCode};
 use rmcp::service::ServiceError;
 
-use self::rounds::Rounds;
-use super::call::CallError;
-use super::callers::Caller;
+use self::input_rounds::InputRounds;
+use super::call_concurrency::CallSlot;
+use super::call_types::CallError;
 use super::connection::Connection;
-use super::lists;
-use super::request::Patience;
-use super::slots::Slot;
-use super::state::Offer;
-use super::subscriptions::{SubscribeError, by_subscription};
-use super::wire::{Verb, Wire};
+use super::connection_state::ConnectedServer;
+use super::direct_request::{DirectRequest, DirectRequestKind};
+use super::in_flight_calls::Caller;
+use super::request::CallTimeout;
+use super::resource_and_prompt_lists;
+use super::resource_subscriptions::{SubscribeError, uses_subscription_stream};
 
-/// The result of a request that has no content.
+/// The result of a request without content.
 const EMPTY: &[u8] = b"{}";
 
 impl Connection {
-    /// Whether the server says that it has such things at all.
-    pub fn offers(&self, offer: &Offer, item: &Item) -> Result<(), Failure> {
+    /// Checks that the server announced the capability for this kind of item.
+    ///
+    /// # Errors
+    ///
+    /// If the server offers no resources or no prompts at all.
+    pub fn check_offered(&self, offer: &ConnectedServer, item: &CallTarget) -> Result<(), Failure> {
         let capabilities = offer.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default();
         let lacking = match item {
-            Item::Tool(_) => None,
-            Item::Resource(_) | Item::List(Listing::Resources) => {
+            CallTarget::Tool(_) => None,
+            CallTarget::Resource(_) | CallTarget::List(Listing::Resources) => {
                 capabilities.resources.is_none().then_some(Listing::Resources)
             }
-            Item::Prompt(_) | Item::List(Listing::Prompts) => {
+            CallTarget::Prompt(_) | CallTarget::List(Listing::Prompts) => {
                 capabilities.prompts.is_none().then_some(Listing::Prompts)
             }
         };
@@ -43,65 +47,79 @@ impl Connection {
         Err(self.failure(FailureCode::UnknownTool, message))
     }
 
-    /// Sends a permitted call, whose turn it is. When the caller stops waiting, the upstream is told that it is cancelled.
+    /// Sends a permitted call in its slot. If the future is dropped, the server is notified that the call is
+    /// cancelled.
     pub async fn call(
         &self,
-        offer: &Offer,
-        turn: Slot,
+        offer: &ConnectedServer,
+        slot: CallSlot,
         permitted: PermittedCall,
         timeout: Option<Duration>,
         caller: &Caller,
     ) -> Result<Vec<u8>, Failure> {
         let item = &permitted.item().clone();
-        let patience = self.patience(timeout);
-        let is_subscribing = matches!(caller.wire.as_deref(), Some(Wire { verb: Verb::Subscribe, .. }));
+        let timeout = self.timeout(timeout);
+        let is_subscribing = matches!(
+            caller.direct.as_deref(),
+            Some(DirectRequest { verb: DirectRequestKind::Subscribe, .. })
+        );
         let outcome = match item {
-            Item::List(listing) => self.list(offer, *listing, patience.limit).await,
-            item if is_subscribing && by_subscription(&offer.peer) => {
-                self.subscribe(offer, item, patience.limit).await
+            CallTarget::List(listing) => self.list(offer, *listing, timeout.limit).await,
+            item if is_subscribing && uses_subscription_stream(&offer.peer) => {
+                self.subscribe(offer, item, timeout.limit).await
             }
             item => {
                 let arguments = permitted.into_arguments();
-                Rounds { connection: self, offer, item, arguments, patience, caller }.run(turn).await
+                InputRounds { connection: self, offer, item, arguments, timeout, caller }.run(slot).await
             }
         };
-        let named = (!matches!(item, Item::List(_))).then(|| item.to_string());
+        let named = (!matches!(item, CallTarget::List(_))).then(|| item.to_string());
         outcome.map_err(|error| Failure { tool: named, ..self.failure(error.code, error.message) })
     }
 
-    /// How long a call is waited for. A time that code has set is what it says; the configured one is for a server that has
-    /// fallen silent.
-    fn patience(&self, timeout: Option<Duration>) -> Patience {
+    /// Returns the timeout of a call. A timeout set by code is absolute; the configured one restarts with each
+    /// progress notification.
+    fn timeout(&self, timeout: Option<Duration>) -> CallTimeout {
         match timeout {
             Some(timeout) => {
                 let longest = self.limits.call_timeout_max.max(self.limits.call_timeout);
-                Patience { limit: timeout.min(longest), restarts: false }
+                CallTimeout { limit: timeout.min(longest), restarts_on_progress: false }
             }
-            None => Patience { limit: self.limits.call_timeout, restarts: true },
+            None => CallTimeout { limit: self.limits.call_timeout, restarts_on_progress: true },
         }
     }
 
-    async fn list(&self, offer: &Offer, listing: Listing, limit: Duration) -> Result<Vec<u8>, CallError> {
+    async fn list(
+        &self,
+        offer: &ConnectedServer,
+        listing: Listing,
+        limit: Duration,
+    ) -> Result<Vec<u8>, CallError> {
         let sent = Instant::now();
-        let list = lists::list(&offer.peer, listing, limit).await;
-        self.note(list.as_ref().err(), sent.elapsed());
+        let list = resource_and_prompt_lists::list(&offer.peer, listing, limit).await;
+        self.record_outcome(list.as_ref().err(), sent.elapsed());
         list.map_err(|error| self.call_error(&error, limit))
     }
 
-    async fn subscribe(&self, offer: &Offer, item: &Item, limit: Duration) -> Result<Vec<u8>, CallError> {
-        match self.subscriptions.follow(&offer.peer, item.as_str(), limit).await {
+    async fn subscribe(
+        &self,
+        offer: &ConnectedServer,
+        item: &CallTarget,
+        limit: Duration,
+    ) -> Result<Vec<u8>, CallError> {
+        match self.subscriptions.subscribe(&offer.peer, item.as_str(), limit).await {
             Ok(()) => Ok(EMPTY.to_vec()),
             Err(SubscribeError::Request(error)) => Err(self.call_error(&error, limit)),
-            Err(error @ SubscribeError::TooMany { .. }) => Err(CallError::failed(error.to_string())),
+            Err(error @ SubscribeError::TooMany { .. }) => Err(CallError::tool_failed(error.to_string())),
         }
     }
 
-    /// Health is known by real traffic.
-    fn note(&self, error: Option<&ServiceError>, took: Duration) {
-        telemetry::exchanged(self.name.as_str(), took, error.is_some());
+    /// Records the outcome of a request for metrics and for the connection task.
+    fn record_outcome(&self, error: Option<&ServiceError>, took: Duration) {
+        telemetry::record_upstream_request(self.name.as_str(), took, error.is_some());
         match error {
-            None => self.signals.note_answer(took),
-            Some(ServiceError::Timeout { .. }) => self.signals.suspect.notify_one(),
+            None => self.signals.record_answer(took),
+            Some(ServiceError::Timeout { .. }) => self.signals.call_timed_out.notify_one(),
             Some(_) => {}
         }
     }

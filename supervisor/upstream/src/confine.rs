@@ -1,17 +1,17 @@
-//! What holds a stdio server that is configured with `sandbox`.
+//! The sandbox of stdio servers that are configured with `sandbox`: Landlock and seccomp.
 //!
-//! The supervisor never forks without exec. The server's process therefore begins as `lockhouse confine`, which
-//! restricts itself for good and then becomes the server's program: what that starts is held as well.
+//! The supervisor never forks without exec. The server's process therefore starts as `lockhouse confine`, which
+//! restricts itself permanently and then executes the server's program. Child processes inherit the restrictions.
 #![allow(
     unsafe_code,
     reason = "Privileges, descriptors and Landlock's version are asked for with bare system calls"
 )]
 
 mod bpf;
-mod needed;
-mod processes;
+mod default_paths;
+mod process_filter;
 mod program;
-mod sockets;
+mod socket_filter;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -27,14 +27,15 @@ use tokio::process::Command;
 use super::definition::Confinement;
 use program::Program;
 
-/// The version of Landlock that is needed, and what brought it. Before it, a server could empty every file of its user.
+/// The required Landlock ABI and the kernel that introduced it. With an older ABI, a server could truncate every file
+/// of its user.
 const NEEDED: (ABI, i64, &str) = (ABI::V3, 3, "Linux 6.2");
-/// The newest version whose rights are asked for, where the kernel has them.
+/// The newest Landlock ABI whose rights are used if the kernel supports them.
 const NEWEST: ABI = ABI::V9;
 
-/// Why a server cannot be confined as it is configured. It is then not started at all.
+/// Why a server cannot be confined as configured. The server is not started then.
 #[derive(Debug, thiserror::Error)]
-pub enum Unconfinable {
+pub enum ConfineError {
     #[error(
         "this kernel has no Landlock, or it is switched off ({0}), and nothing else enforces `sandbox`: add landlock to \
          lsm= of the kernel's command line, or take `sandbox` out of the server's configuration"
@@ -63,14 +64,15 @@ pub enum Unconfinable {
     NotEnforced,
 }
 
-/// The command that confines itself and becomes `program`, whose arguments are still to be added.
+/// Returns the command that confines itself and executes `program`; the program's arguments must be added.
 ///
 /// # Errors
-/// What can be known beforehand: a kernel that cannot enforce it, a path that is not there.
-pub(super) fn confined(confinement: &Confinement, program: &str) -> Result<Command, Unconfinable> {
+///
+/// If the kernel cannot enforce the sandbox or a configured path does not exist.
+pub(super) fn confined(confinement: &Confinement, program: &str) -> Result<Command, ConfineError> {
     check_kernel()?;
     rules(confinement)?;
-    // Not by its name: that may stand for a newer Lockhouse by now, or for nothing.
+    // Not the path of the executable: a newer version may have replaced it, or it may have been removed.
     let mut command = Command::new("/proc/self/exe");
     command.arg0("lockhouse").arg("confine");
     for (flag, paths) in [("--read", &confinement.read), ("--write", &confinement.write)] {
@@ -85,59 +87,59 @@ pub(super) fn confined(confinement: &Confinement, program: &str) -> Result<Comma
     Ok(command)
 }
 
-/// Confines this process and becomes the program. Comes back only with the reason why it did not.
-pub fn become_confined(confinement: &Confinement, name: &OsStr, arguments: &[OsString]) -> Unconfinable {
+/// Confines this process and executes the program. Returns only if that fails.
+pub fn exec_confined(confinement: &Confinement, name: &OsStr, arguments: &[OsString]) -> ConfineError {
     let program = match Program::find(name) {
         Some(program) => program,
-        None => return Unconfinable::NoProgram(name.to_owned()),
+        None => return ConfineError::NoProgram(name.to_owned()),
     };
     if let Err(error) = restrict(confinement, &program) {
         return error;
     }
     let source = std::process::Command::new(&program.path).arg0(name).args(arguments).exec();
-    Unconfinable::NotStarted { path: program.path, source }
+    ConfineError::NotStarted { path: program.path, source }
 }
 
-fn restrict(confinement: &Confinement, program: &Program) -> Result<(), Unconfinable> {
+fn restrict(confinement: &Confinement, program: &Program) -> Result<(), ConfineError> {
     check_kernel()?;
     let mut rules = rules(confinement)?;
-    rules.extend(needed::rules(program));
+    rules.extend(default_paths::rules(program));
     let supervisor = nix::unistd::getppid();
     close_others()?;
     lead_session()?;
     leave_queues();
     give_up_privileges()?;
     enforce(rules)?;
-    let seccomp = |source| Unconfinable::Step { step: "seccomp", source };
+    let seccomp = |source| ConfineError::Step { step: "seccomp", source };
     if !confinement.network {
-        sockets::refuse().map_err(seccomp)?;
+        socket_filter::install().map_err(seccomp)?;
     }
-    processes::refuse(supervisor).map_err(seccomp)
+    process_filter::install(supervisor).map_err(seccomp)
 }
 
-/// A path and what may be done below it.
+/// A Landlock rule: a path and the access rights below it.
 type Rule = PathBeneath<PathFd>;
 
-/// What is read may be executed: a server's programs and libraries are among it.
+/// Access rights for the list `read`. They include execution, since a server's programs and libraries are in it.
 fn reading() -> BitFlags<AccessFs> {
     AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir
 }
 
-/// What is written may be read, and is not executed unless it is in `read` as well. Devices are never made.
+/// Access rights for the list `write`: reading and changing, but no execution and no device nodes.
 fn writing() -> BitFlags<AccessFs> {
     let devices = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
     AccessFs::from_all(NEWEST) & !(devices | AccessFs::Execute)
 }
 
-/// What the configuration grants.
-fn rules(confinement: &Confinement) -> Result<Vec<Rule>, Unconfinable> {
+/// The Landlock rules for the configured paths.
+fn rules(confinement: &Confinement) -> Result<Vec<Rule>, ConfineError> {
     let lists = [("read", &confinement.read, reading()), ("write", &confinement.write, writing())];
     let rule = |list: &'static str, path: &Path, access| {
         let path = path.to_owned();
         if !path.is_absolute() {
-            return Err(Unconfinable::Relative { list, path });
+            return Err(ConfineError::Relative { list, path });
         }
-        grant(&path, access).map_err(|source| Unconfinable::Path { list, path, source })
+        grant(&path, access).map_err(|source| ConfineError::Path { list, path, source })
     };
     let rules = lists
         .into_iter()
@@ -145,7 +147,7 @@ fn rules(confinement: &Confinement) -> Result<Vec<Rule>, Unconfinable> {
     rules.collect()
 }
 
-/// Of the rights, a file gets those that mean something for a file.
+/// Makes a Landlock rule. Rights that apply only to directories are removed if the path is a file.
 fn grant(path: &Path, access: BitFlags<AccessFs>) -> io::Result<Rule> {
     let is_directory = std::fs::metadata(path)?.is_dir();
     let opened = PathFd::new(path).map_err(io::Error::other)?;
@@ -153,7 +155,7 @@ fn grant(path: &Path, access: BitFlags<AccessFs>) -> io::Result<Rule> {
     Ok(PathBeneath::new(opened, access))
 }
 
-fn enforce(rules: Vec<Rule>) -> Result<(), Unconfinable> {
+fn enforce(rules: Vec<Rule>) -> Result<(), ConfineError> {
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(NEEDED.0))?
@@ -163,68 +165,70 @@ fn enforce(rules: Vec<Rule>) -> Result<(), Unconfinable> {
         .create()?;
     let status = ruleset.add_rules(rules.into_iter().map(Ok::<_, RulesetError>))?.restrict_self()?;
     match status.ruleset {
-        RulesetStatus::NotEnforced => Err(Unconfinable::NotEnforced),
+        RulesetStatus::NotEnforced => Err(ConfineError::NotEnforced),
         _ => Ok(()),
     }
 }
 
-fn check_kernel() -> Result<(), Unconfinable> {
+fn check_kernel() -> Result<(), ConfineError> {
     const CREATE_RULESET_VERSION: u32 = 1;
     let nothing = std::ptr::null::<libc::c_void>();
-    // SAFETY: a query for the version; it reads no memory.
+    // SAFETY: queries the ABI version and reads no memory.
     match unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0, CREATE_RULESET_VERSION) } {
         version if version >= NEEDED.1 => Ok(()),
-        version if version > 0 => Err(Unconfinable::TooOld { found: version }),
-        _ => Err(Unconfinable::NoLandlock(io::Error::last_os_error())),
+        version if version > 0 => Err(ConfineError::TooOld { found: version }),
+        _ => Err(ConfineError::NoLandlock(io::Error::last_os_error())),
     }
 }
 
-/// Landlock does not govern what is open already: the program gets its standard streams and nothing else.
-fn close_others() -> Result<(), Unconfinable> {
+/// Marks all other file descriptors close-on-exec: Landlock does not restrict files that are already open, so the
+/// program gets only its standard streams.
+fn close_others() -> Result<(), ConfineError> {
     let flags = libc::CLOSE_RANGE_CLOEXEC;
-    // SAFETY: marks descriptors; no pointers.
+    // SAFETY: sets a flag of file descriptors and takes no pointers.
     done("close_range", unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, flags) })
 }
 
-/// A session of its own: a process can join any group of its session, and with it what is done to that group.
-fn lead_session() -> Result<(), Unconfinable> {
-    let failed = |errno: nix::Error| Unconfinable::Step { step: "setsid", source: errno.into() };
+/// Starts a new session: a process can join any process group of its session and so receive signals for that group.
+fn lead_session() -> Result<(), ConfineError> {
+    let failed = |errno: nix::Error| ConfineError::Step { step: "setsid", source: errno.into() };
     match nix::unistd::setsid() {
         Ok(_) => Ok(()),
-        // Of a process that leads a group already: whoever called this may have made a session for it.
+        // The process already leads a group. That is fine if its caller has made a session for it.
         Err(_) if nix::unistd::getsid(None).map_err(failed)? == nix::unistd::getpid() => Ok(()),
         Err(errno) => Err(failed(errno)),
     }
 }
 
-/// Queues and shared memory of its own, where this costs no other right. The filter refuses all of them in any case.
+/// Leaves the IPC namespace if this process is root, so that queues and shared memory of others are out of reach. The
+/// seccomp filter refuses them in any case.
 fn leave_queues() {
     if nix::unistd::geteuid().is_root() {
-        // In a container root may lack the right: then the filter holds alone.
+        // Root in a container may lack the right; then the filter alone protects.
         let _ = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWIPC);
     }
 }
 
-/// Root's own rights would reach around any list of files: modules, other namespaces, the memory of the machine.
-fn give_up_privileges() -> Result<(), Unconfinable> {
-    // Root becomes an ordinary user at the next exec, and stays one.
+/// Drops root's capabilities, which would bypass the list of files: kernel modules, namespaces, physical memory.
+fn give_up_privileges() -> Result<(), ConfineError> {
+    // `SECBIT_NOROOT` and its lock: root becomes an ordinary user at the next exec, permanently.
     const NOROOT_FOR_GOOD: libc::c_ulong = 0b11;
     nix::sys::prctl::set_no_new_privs()
-        .map_err(|errno| Unconfinable::Step { step: "no_new_privs", source: errno.into() })?;
+        .map_err(|errno| ConfineError::Step { step: "no_new_privs", source: errno.into() })?;
     let clear = libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong;
-    // SAFETY: changes a set of this process; no pointers.
+    // SAFETY: changes a capability set of this process and takes no pointers.
     done("clear ambient capabilities", unsafe { libc::prctl(libc::PR_CAP_AMBIENT, clear, 0, 0, 0) }.into())?;
     if nix::unistd::geteuid().is_root() {
-        // SAFETY: changes flags of this process; no pointers.
+        // SAFETY: changes flags of this process and takes no pointers.
         let set = unsafe { libc::prctl(libc::PR_SET_SECUREBITS, NOROOT_FOR_GOOD, 0, 0, 0) };
         done("give up root's capabilities", set.into())?;
     }
     Ok(())
 }
 
-fn done(step: &'static str, result: libc::c_long) -> Result<(), Unconfinable> {
+fn done(step: &'static str, result: libc::c_long) -> Result<(), ConfineError> {
     match result {
         0 => Ok(()),
-        _ => Err(Unconfinable::Step { step, source: io::Error::last_os_error() }),
+        _ => Err(ConfineError::Step { step, source: io::Error::last_os_error() }),
     }
 }

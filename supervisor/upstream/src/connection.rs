@@ -1,79 +1,87 @@
-//! One connection, as its callers have it. The task that holds it is in [`hold`](super::hold).
+//! The interface of one connection for its callers. [`connection_task`](super::connection_task) is the task behind
+//! it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::secrets::Secrets;
-use lockhouse_catalog::{Catalogue, Shapes};
+use lockhouse_catalog::{Catalogue, ResultShapes};
 use lockhouse_policies::OnChange;
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::cache::Cache;
-use super::definition::{Decode, Exposure, ServerDefinition, ServerLimits};
-use super::hold::{Holder, Tools};
-use super::notices::{DirectNotices, Notices};
-use super::pins::Pins;
-use super::places::Places;
+use super::call_concurrency::{CallSlot, SlotError};
+use super::caller_signals::{CallStats, CallerSignals};
+use super::change_notices::{ChangeNotices, DirectChangeNotices};
+use super::connection_state::{ConnectedServer, ConnectionState};
+use super::connection_status::ConnectionStatus;
+use super::connection_task::{ConnectionTask, PublishedTools};
+use super::definition::{Exposure, ServerDefinition, ServerLimits, TextDecoding};
 use super::request::ping;
-use super::signals::{Answers, Signals};
-use super::slots::{Busy, Slot};
-use super::start::Starter;
-use super::state::{Offer, State};
-use super::status::Status;
-use super::subscriptions::Subscriptions;
+use super::resource_subscriptions::Subscriptions;
+use super::server_start::ServerStarter;
+use super::storage_paths::StoragePaths;
+use super::tool_cache::ToolCache;
+use super::tool_pins::Pins;
 
-/// What a start that takes too long gets besides its limit to be ended and told.
+/// Additional time that callers wait for a start that exceeds its timeout, so that its error can be reported.
 const START_MARGIN: Duration = Duration::from_secs(1);
 
-/// A handle to the task that holds the connection.
+/// A handle to the connection task. Clones use the same connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
     pub(super) name: ServerName,
     pub(super) limits: ServerLimits,
-    pub(super) decode: Decode,
+    pub(super) decode: TextDecoding,
     pub(super) secrets: Secrets,
     pub exposure: Exposure,
-    /// What becomes of tools that no person has accepted as they are, where the policy does not say.
+    /// What happens to tools whose current definition no user has accepted, unless the policy says otherwise.
     pub on_change: OnChange,
-    state: watch::Receiver<State>,
-    known: watch::Receiver<Option<Arc<Catalogue>>>,
-    status: watch::Receiver<Status>,
-    answers: watch::Receiver<Answers>,
+    state: watch::Receiver<ConnectionState>,
+    known_catalogue: watch::Receiver<Option<Arc<Catalogue>>>,
+    status: watch::Receiver<ConnectionStatus>,
+    answers: watch::Receiver<CallStats>,
     pub(super) subscriptions: Subscriptions,
-    pub(super) signals: Arc<Signals>,
+    pub(super) signals: Arc<CallerSignals>,
     closing: CancellationToken,
-    /// What results of the server look like.
-    pub shapes: Arc<Shapes>,
+    /// The shapes of results observed from this server.
+    pub shapes: Arc<ResultShapes>,
 }
 
 impl Connection {
-    /// Starts the task.
+    /// Starts the connection task.
     pub(super) fn open(
         name: ServerName,
         definition: ServerDefinition,
-        places: &Places,
+        paths: &StoragePaths,
         starts: Arc<Semaphore>,
-        notices: &Notices,
+        notices: &ChangeNotices,
     ) -> Self {
-        let initial = if definition.start.lazy { State::Idle } else { State::Connecting };
+        let initial = if definition.start.lazy { ConnectionState::Idle } else { ConnectionState::Connecting };
         let (state_sender, state) = watch::channel(initial);
-        let (status_sender, status) = watch::channel(Status::default());
+        let (status_sender, status) = watch::channel(ConnectionStatus::default());
         let exposure = definition.exposure.clone();
-        let notices = DirectNotices::new(exposure.directly.is_some().then(|| notices.clone()));
-        let signals = Arc::new(Signals::new(definition.limits));
-        let (secrets, closing) = (Secrets::of(&definition.secrets()), CancellationToken::new());
+        let notices = DirectChangeNotices::new(exposure.direct.is_some().then(|| notices.clone()));
+        let signals = Arc::new(CallerSignals::new(definition.limits));
+        let (secrets, closing) = (Secrets::from_environment(&definition.secrets()), CancellationToken::new());
         let (limits, decode, on_change) = (definition.limits, definition.decode, definition.on_change);
-        let shapes = Arc::new(Shapes::at(places.shapes(&name, &definition), places.learns_shapes));
-        let cache = Cache::new(&name, places.tools(&name, &definition), places.tools_lifetime);
-        let pins = Pins::at(places.pins(&name, &definition));
-        let (tools, known) = Tools::new(name.clone(), definition.tools.clone(), cache, pins, notices.clone());
+        let shapes = Arc::new(ResultShapes::new(paths.shapes_file(&name, &definition), paths.records_shapes));
+        let cache = ToolCache::new(&name, paths.tools_file(&name, &definition), paths.tools_ttl);
+        let pins = Pins::new(paths.pins_file(&name, &definition));
+        let (tools, known_catalogue) =
+            PublishedTools::new(name.clone(), definition.tools.clone(), cache, pins, notices.clone());
         let idle_stop = definition.start.idle_stop;
-        let log = places.log(&name);
-        let starter =
-            Starter::new(&name, definition, secrets.clone(), log, status_sender.clone(), notices.clone());
-        let holder = Holder {
+        let log = paths.log_file(&name);
+        let starter = ServerStarter::new(
+            &name,
+            definition,
+            secrets.clone(),
+            log,
+            status_sender.clone(),
+            notices.clone(),
+        );
+        let task = ConnectionTask {
             name: name.clone(),
             starter: Arc::new(starter),
             tools,
@@ -82,11 +90,11 @@ impl Connection {
             status: status_sender,
             signals: signals.clone(),
             answers: signals.answers(),
-            older: false,
+            legacy_handshake: false,
             starts,
             closing: closing.clone(),
         };
-        tokio::spawn(holder.hold());
+        tokio::spawn(task.run());
         let subscriptions = Subscriptions::new(name.clone(), notices);
         let answers = signals.answers();
         Self {
@@ -97,7 +105,7 @@ impl Connection {
             exposure,
             on_change,
             state,
-            known,
+            known_catalogue,
             status,
             answers,
             subscriptions,
@@ -107,96 +115,109 @@ impl Connection {
         }
     }
 
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> ConnectionState {
         self.state.borrow().clone()
     }
 
-    pub fn status(&self) -> Status {
-        let Answers { count: answered, latency } = *self.answers.borrow();
-        Status { answered, latency, ..self.status.borrow().clone() }
+    pub fn status(&self) -> ConnectionStatus {
+        let CallStats { answered_calls: answered, latency } = *self.answers.borrow();
+        ConnectionStatus { answered_calls: answered, last_latency: latency, ..self.status.borrow().clone() }
     }
 
-    /// What is left of this time, or of the start timeout where that is shorter, for the attempt to connect that is under way.
-    /// Who waits no longer does not wait again and again for a server that never answers.
-    pub fn patience_left(&self, most: Duration) -> Duration {
-        let begun = matches!(self.state(), State::Connecting).then(|| self.status().begun).flatten();
+    /// Returns how long a caller should still wait for the current attempt to connect: at most `most` and the start
+    /// timeout, less the time that the attempt has taken. Callers thus do not wait again and again for a server that
+    /// never answers.
+    pub fn connect_time_left(&self, most: Duration) -> Duration {
+        let begun = matches!(self.state(), ConnectionState::Connecting)
+            .then(|| self.status().attempt_began)
+            .flatten();
         let waited = begun.map(|begun| begun.elapsed()).unwrap_or_default();
         most.min(self.limits.start_timeout).saturating_sub(waited)
     }
 
-    /// What stands before the names that an AI client has of its tools and prompts, if it has them directly.
+    /// The prefix of the server's tools and prompts for AI clients that use it directly; `None` if they do not.
     pub fn prefix(&self) -> Option<&str> {
-        let directly = self.exposure.directly.as_ref()?;
+        let directly = self.exposure.direct.as_ref()?;
         Some(directly.prefix.as_deref().unwrap_or(self.name.as_str()))
     }
 
-    /// The tools as they were last known, without waiting.
-    pub fn known(&self) -> Option<Arc<Catalogue>> {
-        self.known.borrow().clone()
+    /// Returns the tools as last known, without waiting.
+    pub fn known_catalogue(&self) -> Option<Arc<Catalogue>> {
+        self.known_catalogue.borrow().clone()
     }
 
-    /// The tools as they are known once the server is connected, has failed, or is not started before somebody needs it.
-    pub async fn settled(&self) -> Option<Arc<Catalogue>> {
+    /// Waits until the server is connected, has failed, or is idle, and returns the tools as known then.
+    pub async fn settled_catalogue(&self) -> Option<Arc<Catalogue>> {
         let mut state = self.state.clone();
-        // A closed server is not waited for.
-        let _ = state.wait_for(|state| !matches!(state, State::Connecting)).await;
-        self.known()
+        // If the task has ended, there is nothing to wait for.
+        let _ = state.wait_for(|state| !matches!(state, ConnectionState::Connecting)).await;
+        self.known_catalogue()
     }
 
-    /// The tools as they were last known; waits for the first connection if they never were.
+    /// Returns the tools as last known; waits for the first connection if none are known.
     pub async fn catalogue(&self) -> Result<Arc<Catalogue>, Failure> {
-        match self.known() {
+        match self.known_catalogue() {
             Some(catalogue) => Ok(catalogue),
-            None => Ok(self.offer().await?.catalogue.clone()),
+            None => Ok(self.connected_server().await?.catalogue.clone()),
         }
     }
 
-    /// A usable connection. Starts a server that is idle, and waits while it connects, at most for the start timeout.
-    pub async fn offer(&self) -> Result<Arc<Offer>, Failure> {
+    /// Returns a usable connection. Starts an idle server, and waits while it connects, at most for the start
+    /// timeout.
+    ///
+    /// # Errors
+    ///
+    /// If the server cannot be started or does not start in time.
+    pub async fn connected_server(&self) -> Result<Arc<ConnectedServer>, Failure> {
         let mut state = self.state.clone();
-        let settled = state.wait_for(|state| {
-            if matches!(state, State::Idle) {
-                self.signals.wanted.notify_one();
+        let settled_catalogue = state.wait_for(|state| {
+            if matches!(state, ConnectionState::Idle) {
+                self.signals.demand.notify_one();
             }
-            !matches!(state, State::Idle | State::Connecting)
+            !matches!(state, ConnectionState::Idle | ConnectionState::Connecting)
         });
-        let reason = match tokio::time::timeout(self.limits.start_timeout + START_MARGIN, settled).await {
-            Ok(Ok(state)) => match &*state {
-                State::Connected(offer) => return Ok(offer.clone()),
-                State::Failed(reason) => reason.clone(),
-                State::Idle | State::Connecting => "it is still starting".into(),
-            },
-            Ok(Err(_)) => "it was shut down".into(),
-            Err(_) => format!(
-                "it has not started within {} s; many servers may be starting at once",
-                self.limits.start_timeout.as_secs_f32()
-            ),
-        };
+        let reason =
+            match tokio::time::timeout(self.limits.start_timeout + START_MARGIN, settled_catalogue).await {
+                Ok(Ok(state)) => match &*state {
+                    ConnectionState::Connected(connected_server) => return Ok(connected_server.clone()),
+                    ConnectionState::Failed(reason) => reason.clone(),
+                    ConnectionState::Idle | ConnectionState::Connecting => "it is still starting".into(),
+                },
+                Ok(Err(_)) => "it was shut down".into(),
+                Err(_) => format!(
+                    "it has not started within {} s; many servers may be starting at once",
+                    self.limits.start_timeout.as_secs_f32()
+                ),
+            };
         Err(self.failure(
             FailureCode::UpstreamUnavailable,
             format!("server {} is not available: {reason}", self.name),
         ))
     }
 
-    /// Whether the server answers anything at all, while a call would be waited for.
-    pub async fn answers(&self, offer: &Offer) -> bool {
-        ping(offer.peer.clone(), self.limits.call_timeout).await
+    /// Pings the server and returns whether it answered within the call timeout.
+    pub async fn answers(&self, connected_server: &ConnectedServer) -> bool {
+        ping(connected_server.peer.clone(), self.limits.call_timeout).await
     }
 
-    /// The right to ask the server for something now; waits for its turn.
-    pub async fn slot(&self) -> Result<Slot, Failure> {
-        self.signals.slots.enter().await.map_err(|busy| {
+    /// Acquires a slot for one call; waits in the queue if all slots are in use.
+    ///
+    /// # Errors
+    ///
+    /// If the queue is full or no slot becomes free in time.
+    pub async fn call_slot(&self) -> Result<CallSlot, Failure> {
+        self.signals.slots.acquire().await.map_err(|busy| {
             let (name, at_once) = (&self.name, self.limits.calls_max);
-            let told = match busy {
-                Busy::QueueFull(queue_max) => {
+            let message = match busy {
+                SlotError::QueueFull(queue_max) => {
                     format!("server {name} is busy: {at_once} calls run and {queue_max} wait; make fewer at a time")
                 }
-                Busy::TooLate(limit) => format!(
+                SlotError::QueueTimeout(limit) => format!(
                     "server {name} is busy: no call of {at_once} ended within {} s; the call was not made",
                     limit.as_secs_f32()
                 ),
             };
-            Failure { retryable: true, ..self.failure(FailureCode::UpstreamUnavailable, told) }
+            Failure { retryable: true, ..self.failure(FailureCode::UpstreamUnavailable, message) }
         })
     }
 
@@ -205,14 +226,15 @@ impl Connection {
         Failure { code, message, server: Some(self.name.to_string()), tool: None, retryable }
     }
 
-    /// Ends the process, once no call runs or too much time has passed, and waits until it is gone.
+    /// Closes the connection once no call is in flight or the drain timeout has passed, and waits until the process
+    /// has exited.
     pub(super) async fn close(&self) {
         self.closing.cancel();
         let mut state = self.state.clone();
         while state.changed().await.is_ok() {}
     }
 
-    /// Whether its process is gone for good.
+    /// Whether the connection task has ended.
     pub(super) fn is_closed(&self) -> bool {
         self.state.has_changed().is_err()
     }

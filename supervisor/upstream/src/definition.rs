@@ -1,4 +1,4 @@
-//! What is known of an upstream server before it is connected: how it is reached, and what it may take.
+//! The configuration of an upstream server: how it is reached, and its limits.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,112 +6,113 @@ use std::time::Duration;
 
 use lockhouse_policies::OnChange;
 
-/// One upstream server as it was configured, with every reference and variable resolved.
+/// One configured upstream server, with all references and variables resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerDefinition {
-    pub reach: Reach,
+    pub endpoint: Endpoint,
     pub limits: ServerLimits,
-    pub start: Start,
-    /// Tools of the server that Lockhouse may know of; the policy decides about those that are left.
+    pub start: StartOptions,
+    /// The server's tools that Lockhouse uses at all. The policy decides about these.
     pub tools: ToolSelection,
-    pub decode: Decode,
+    pub decode: TextDecoding,
     pub exposure: Exposure,
-    /// What becomes of tools that no person has accepted as they are, where the policy does not say.
+    /// What happens to tools whose current definition no user has accepted, unless the policy says otherwise.
     pub on_change: OnChange,
-    /// Values that references put where they can be seen, in arguments or the URL: they may be secrets.
-    pub referenced: Referenced,
-    /// `FILE` or `FILE:LINE`, for people.
+    /// Values that references put into arguments or the URL. They may be secrets.
+    pub referenced: ReferencedValues,
+    /// `FILE` or `FILE:LINE` where the server is configured, for messages.
     pub origin: String,
 }
 
-/// Values that are not shown.
+/// Values that must not be shown.
 #[derive(Clone, Default, PartialEq)]
-pub struct Referenced(pub Vec<String>);
+pub struct ReferencedValues(pub Vec<String>);
 
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reach {
-    /// A child process, spoken to over its standard streams.
+pub enum Endpoint {
+    /// A child process, over its standard streams.
     Stdio(ServerCommand),
-    /// Streamable HTTP.
+    /// A URL, over streamable HTTP.
     Http(HttpEndpoint),
 }
 
-/// How one stdio server is started.
+/// How a stdio server is started.
 #[derive(Clone, Default, PartialEq)]
 pub struct ServerCommand {
     pub program: String,
     pub arguments: Vec<String>,
     pub environment: BTreeMap<String, String>,
     pub directory: Option<PathBuf>,
-    /// Without one it may do what this user may do.
+    /// The sandbox. Without it, the server has all rights of this user.
     pub confinement: Option<Confinement>,
 }
 
-/// What a stdio server may do, besides what every program needs to run at all. Enforced by the kernel; paths are absolute.
+/// What a sandboxed stdio server may do, besides what every program needs to run. The kernel enforces it. Paths are
+/// absolute.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Confinement {
-    /// Files and directories that it may read, and whose programs it may execute.
+    /// Files and directories that the server may read, and whose programs it may execute.
     pub read: Vec<PathBuf>,
-    /// Files and directories that it may read and change.
+    /// Files and directories that the server may read and change.
     pub write: Vec<PathBuf>,
-    /// Whether it may make sockets.
+    /// Whether the server may create sockets.
     pub network: bool,
 }
 
-/// One server over HTTP.
+/// The endpoint of a server over HTTP.
 #[derive(Clone, PartialEq)]
 pub struct HttpEndpoint {
     pub url: url::Url,
-    /// Sent with every request. Their values are secrets.
+    /// Headers that are sent with every request. Their values are secrets.
     pub headers: BTreeMap<String, String>,
     pub authorization: Authorization,
 }
 
-/// What is sent as `Authorization`, besides what `headers` say.
+/// The source of the `Authorization` header, unless `headers` contain one.
 #[derive(Clone, Default, PartialEq)]
 pub enum Authorization {
-    /// Tokens that `lockhouse server login` obtained, if the server asks for any.
+    /// Tokens that `lockhouse server login` obtained, if the server requires any.
     #[default]
     OnDemand,
     /// A fixed token.
     Bearer(String),
-    /// OAuth with a client of one's own.
+    /// OAuth with a registered client.
     OAuth(OAuthClient),
-    /// OAuth client credentials: no person is asked.
+    /// OAuth client credentials, without any user.
     ClientCredentials(OAuthClient),
 }
 
-/// A client that is known to the authorization server.
+/// An OAuth client that is registered with the authorization server.
 #[derive(Clone, Default, PartialEq)]
 pub struct OAuthClient {
     pub client_id: Option<String>,
     pub client_secret: Option<String>,
-    /// PEM of a private key, in place of a secret.
+    /// A private key in PEM, used instead of a secret.
     pub private_key: Option<String>,
-    /// Of the private key: `RS256`, `ES256` and so on.
+    /// The algorithm of the private key: `RS256`, `ES256` and so on.
     pub signing_algorithm: Option<String>,
     pub scopes: Vec<String>,
-    /// Of the loopback address that a browser comes back to. Any free one by default.
+    /// The port of the loopback address that the browser is redirected to. Any free port by default.
     pub callback_port: Option<u16>,
 }
 
-/// What one server may take.
+/// Timeouts and limits of one server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServerLimits {
     /// From the start of the process or connection to its list of tools.
     pub start_timeout: Duration,
-    /// One call, from the time when it is sent.
+    /// One call, from when it is sent.
     pub call_timeout: Duration,
-    /// The longest time that code can give a call of its own. Never less than `call_timeout`.
+    /// The longest timeout that submitted code can set for a call. Never less than `call_timeout`.
     pub call_timeout_max: Duration,
-    /// Calls at one time; further ones wait.
+    /// Concurrent calls; further calls wait.
     pub calls_max: usize,
-    /// Calls that may wait, and for how long.
+    /// Calls that may wait for a slot, and for how long.
     pub queue_max: usize,
     pub queue_timeout: Duration,
-    /// One message of the server, bytes.
+    /// Bytes of one message of the server.
     pub message_bytes_max: usize,
 }
 
@@ -129,54 +130,54 @@ impl Default for ServerLimits {
     }
 }
 
-/// When a server is started, and when it is stopped.
+/// When a server is started and stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Start {
-    /// Only when it is first needed.
+pub struct StartOptions {
+    /// Whether the server is started only when it is first needed.
     pub lazy: bool,
-    /// Once no call has been made for so long. It is started again when it is needed.
+    /// The server is stopped after this time without a call, and started again when it is needed.
     pub idle_stop: Option<Duration>,
 }
 
-/// What a text is that a server answers.
+/// How text results are interpreted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Decode {
-    /// Text, whatever it looks like: a JSON file that is read stays what it is.
+pub enum TextDecoding {
+    /// Text stays text, even if it is valid JSON: a JSON file that a tool reads is returned unchanged.
     #[default]
     Text,
-    /// The object or array that it is the JSON of, if it is that.
+    /// Text that is a JSON object or array is decoded.
     Json,
 }
 
-/// Characters that may stand before the names of a server's tools and prompts.
+/// Maximum characters of the prefix for the names of a server's tools and prompts.
 pub const PREFIX_CHARS_MAX: usize = 32;
 
-/// Who has what a server offers.
+/// Who can use a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exposure {
-    /// Whether code imports it.
+    /// Whether submitted code can import it.
     pub to_code: bool,
-    /// Whether the AI client has it among its own tools, resources and prompts.
-    pub directly: Option<Directly>,
+    /// Whether AI clients have it among their own tools, resources and prompts.
+    pub direct: Option<DirectExposure>,
 }
 
-/// How an AI client has a server.
+/// How AI clients use a server directly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Directly {
-    /// What stands before the names of its tools and prompts; the server's name if it is not said, nothing if it is empty.
+pub struct DirectExposure {
+    /// The prefix for names of tools and prompts: the server's name if `None`, no prefix if empty.
     pub prefix: Option<String>,
 }
 
 impl Default for Exposure {
     fn default() -> Self {
-        Self { to_code: true, directly: None }
+        Self { to_code: true, direct: None }
     }
 }
 
-/// By exact name. An AI client's own file may narrow a server's tools this way.
+/// A selection of tools by exact name. The configuration of an AI client can restrict a server's tools this way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolSelection {
-    /// These alone, where there is a list.
+    /// If set, only these tools.
     pub only: Option<Vec<String>>,
     pub except: Vec<String>,
 }
@@ -189,34 +190,35 @@ impl ToolSelection {
 }
 
 impl ServerDefinition {
-    /// With every default.
-    pub fn new(reach: Reach, limits: ServerLimits, origin: String) -> Self {
+    /// Creates a definition with defaults for everything else.
+    pub fn new(endpoint: Endpoint, limits: ServerLimits, origin: String) -> Self {
         Self {
-            reach,
+            endpoint,
             limits,
-            start: Start::default(),
+            start: StartOptions::default(),
             tools: ToolSelection::default(),
-            decode: Decode::default(),
+            decode: TextDecoding::default(),
             exposure: Exposure::default(),
             on_change: OnChange::default(),
-            referenced: Referenced::default(),
+            referenced: ReferencedValues::default(),
             origin,
         }
     }
 
-    /// Whether both are the same server, wherever they are written down.
-    pub fn is_like(&self, other: &Self) -> bool {
-        let Self { reach, limits, start, tools, decode, exposure, on_change, referenced, origin: _ } = self;
-        (reach, limits, start, tools) == (&other.reach, &other.limits, &other.start, &other.tools)
+    /// Whether both definitions are equal, regardless of where they are written.
+    pub fn is_same_server(&self, other: &Self) -> bool {
+        let Self { endpoint, limits, start, tools, decode, exposure, on_change, referenced, origin: _ } =
+            self;
+        (endpoint, limits, start, tools) == (&other.endpoint, &other.limits, &other.start, &other.tools)
             && (decode, exposure, referenced) == (&other.decode, &other.exposure, &other.referenced)
             && *on_change == other.on_change
     }
 
-    /// The values that must not be seen in what the server says, each with the name under which it was configured.
+    /// The values to redact from the server's output, each with its name in the configuration.
     pub fn secrets(&self) -> BTreeMap<String, String> {
-        let mut secrets = match &self.reach {
-            Reach::Stdio(command) => command.environment.clone(),
-            Reach::Http(endpoint) => endpoint.secrets(),
+        let mut secrets = match &self.endpoint {
+            Endpoint::Stdio(command) => command.environment.clone(),
+            Endpoint::Http(endpoint) => endpoint.secrets(),
         };
         let numbered = self.referenced.0.iter().enumerate();
         secrets.extend(numbered.map(|(number, value)| (format!("reference {}", number + 1), value.clone())));
@@ -225,8 +227,8 @@ impl ServerDefinition {
 }
 
 impl HttpEndpoint {
-    /// `HOST:PORT`, for people.
-    pub(super) fn place(&self) -> String {
+    /// `HOST:PORT`, for messages.
+    pub(super) fn host_and_port(&self) -> String {
         let port = self.url.port_or_known_default().map(|port| format!(":{port}")).unwrap_or_default();
         format!("{}{port}", self.url.host_str().unwrap_or_default())
     }
@@ -259,13 +261,13 @@ impl HttpEndpoint {
     }
 }
 
-impl std::fmt::Debug for Referenced {
+impl std::fmt::Debug for ReferencedValues {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} values", self.0.len())
     }
 }
 
-/// Names alone: values may be secrets.
+/// Prints names only: the values may be secrets.
 impl std::fmt::Debug for ServerCommand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let environment: Vec<_> = self.environment.keys().collect();
@@ -276,7 +278,7 @@ impl std::fmt::Debug for ServerCommand {
     }
 }
 
-/// Without anything that may be a secret: a URL can hold one as well.
+/// Prints the host only: headers and the URL may contain secrets.
 impl std::fmt::Debug for HttpEndpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpEndpoint").field("host", &self.url.host_str()).finish_non_exhaustive()

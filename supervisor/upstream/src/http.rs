@@ -1,17 +1,18 @@
-//! Streamable HTTP to a server.
+//! Streamable HTTP transport to an upstream server.
 //!
-//! rmcp keeps the protocol: sessions, eras, headers, resumed streams. What goes over the wire, and how much of it is taken
-//! in, is [`client`]'s and [`exchange`]'s.
+//! rmcp implements the protocol: sessions, protocol versions, headers, resumed streams. [`client`] and [`exchange`]
+//! send its requests and limit what is read of the responses.
 
-mod annotated;
-mod answers;
+mod backlog_limits;
+mod buffer_budget;
 mod client;
-mod events;
+mod event_stream;
 mod exchange;
-mod held;
-mod load;
-mod stream;
-mod threads;
+mod header_parameters;
+mod redirects;
+mod response_decoder;
+mod runtime_thread;
+mod sse_parser;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,37 +20,35 @@ use std::time::Duration;
 
 use http::header::ACCEPT;
 use http::{HeaderName, HeaderValue};
-use reqwest::redirect::{Attempt, Policy};
 use rmcp::model::ProtocolVersion;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::json;
 
-pub(super) use annotated::raw as raw_list;
-pub(super) use client::Client;
+pub(super) use client::UpstreamHttpClient;
+pub(super) use header_parameters::raw as raw_list;
 
-use self::exchange::Exchange;
-use super::auth::Authority;
-use super::broken::Broken;
+use self::exchange::HttpExchange;
+use super::auth::TokenProvider;
+use super::connection_failure::FailureSignal;
 use super::definition::{HttpEndpoint, ServerLimits};
-use super::http_fault::{HttpFault, Kind};
+use super::http_error::{HttpError, HttpErrorKind};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Node closes a connection that nobody has used for five seconds: a request on it would be lost.
+/// How long an unused connection is kept. Node closes it after five seconds, and a request sent then would be lost.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
-/// How soon a peer that vanished without a word is noticed.
+/// Interval of TCP keepalive probes, which detect peers that vanished.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
-const REDIRECTS_MAX: usize = 5;
-/// A stream that the server closes is opened again: at first after, and at last every.
+/// First and longest delay before a stream that the server closed is opened again.
 const REOPEN_MIN: Duration = Duration::from_secs(1);
 const REOPEN_MAX: Duration = Duration::from_secs(30);
-/// Requests at one time besides calls.
+/// Concurrent requests besides calls.
 const OTHER_REQUESTS_MAX: usize = 16;
 const PROXY_VARIABLES: [&str; 6] =
     ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
-/// Headers that say how the others are to be read.
+/// Headers that Lockhouse or rmcp sets and the configuration must not.
 const OWN_HEADERS: [&str; 11] = [
     "accept",
     "connection",
@@ -66,36 +65,38 @@ const OWN_HEADERS: [&str; 11] = [
 const DEPRECATED: &str = "it speaks HTTP+SSE, a transport that MCP has deprecated and Lockhouse does not speak; configure its \
                           streamable HTTP endpoint, usually the same URL with /mcp in place of /sse";
 
-/// A transport to the endpoint, and what tells when it has come to nothing.
+/// Creates a transport to the endpoint, and the signal that reports its failure.
 pub(super) fn transport(
     endpoint: &HttpEndpoint,
     limits: &ServerLimits,
-    authority: Authority,
-) -> Result<(StreamableHttpClientTransport<Client>, Broken), HttpFault> {
-    let unusable = |reason: String| HttpFault::new(Kind::Unusable, reason, "");
+    authority: TokenProvider,
+) -> Result<(StreamableHttpClientTransport<UpstreamHttpClient>, FailureSignal), HttpError> {
+    let unusable = |reason: String| HttpError::new(HttpErrorKind::Unusable, reason, "");
     if endpoint.url.path().trim_end_matches('/').ends_with("/sse") {
         return Err(unusable(DEPRECATED.into()));
     }
-    let broken = Broken::default();
+    let failure_signal = FailureSignal::default();
     let http = connector(endpoint).map_err(|error| unusable(format!("cannot set up HTTP: {error}")))?;
-    let (url, place) = (endpoint.url.clone(), place(endpoint));
-    let exchange = Exchange { http, url, place, authority, broken: broken.clone() };
-    let client = Client::new(exchange, limits.message_bytes_max);
+    let (url, host_and_port) = (endpoint.url.clone(), host_and_port(endpoint));
+    let exchange =
+        HttpExchange { http, url, host_and_port, authority, failure_signal: failure_signal.clone() };
+    let client = UpstreamHttpClient::new(exchange, limits.message_bytes_max);
     let mut config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str())
         .custom_headers(headers(endpoint)?)
         .max_concurrent_requests(limits.calls_max + OTHER_REQUESTS_MAX);
     let mut reopen = ExponentialBackoff::default();
     (reopen.base_duration, reopen.max_delay) = (REOPEN_MIN, Some(REOPEN_MAX));
     config.retry_config = Arc::new(reopen);
-    let runtime = threads::http().map_err(|error| unusable(format!("cannot start a thread: {error}")))?;
-    // The transport runs where it is made.
+    let runtime =
+        runtime_thread::handle().map_err(|error| unusable(format!("cannot start a thread: {error}")))?;
+    // The transport runs on the runtime in which it is created.
     let _entered = runtime.enter();
-    Ok((StreamableHttpClientTransport::with_client(client, config), broken))
+    Ok((StreamableHttpClientTransport::with_client(client, config), failure_signal))
 }
 
-/// The answer to a request without a token.
-pub(super) async fn probe(endpoint: &HttpEndpoint) -> Result<reqwest::Response, HttpFault> {
-    let unusable = |reason: String| HttpFault::new(Kind::Unusable, reason, "");
+/// Sends a `server/discover` request without a token and returns the response.
+pub(super) async fn probe(endpoint: &HttpEndpoint) -> Result<reqwest::Response, HttpError> {
+    let unusable = |reason: String| HttpError::new(HttpErrorKind::Unusable, reason, "");
     let http = connector(endpoint).map_err(|error| unusable(format!("cannot set up HTTP: {error}")))?;
     let version = ProtocolVersion::V_2026_07_28;
     let body = json!({
@@ -110,7 +111,7 @@ pub(super) async fn probe(endpoint: &HttpEndpoint) -> Result<reqwest::Response, 
     let request =
         request.header("mcp-protocol-version", version.as_str()).header("mcp-method", "server/discover");
     let request = request.header(ACCEPT, client::EITHER).json(&body).timeout(PROBE_TIMEOUT);
-    request.send().await.map_err(|error| HttpFault::unanswered(&error, &place(endpoint)))
+    request.send().await.map_err(|error| HttpError::from_reqwest(&error, &host_and_port(endpoint)))
 }
 
 fn connector(endpoint: &HttpEndpoint) -> reqwest::Result<reqwest::Client> {
@@ -121,32 +122,21 @@ fn connector(endpoint: &HttpEndpoint) -> reqwest::Result<reqwest::Client> {
         .tcp_keepalive(KEEPALIVE)
         .pool_idle_timeout(IDLE_CONNECTION)
         .referer(false)
-        .redirect(Policy::custom(follow_at_home));
-    // The variables for proxies are honoured, but no proxy has business between two programs of one host.
+        .redirect(redirects::same_origin());
+    // Proxy variables are honoured, except for servers on this host.
     if endpoint.is_on_this_host() { builder.no_proxy() } else { builder }.build()
 }
 
-/// `HOST:PORT`, for people, and what may stand between.
-fn place(endpoint: &HttpEndpoint) -> String {
+/// `HOST:PORT` for error messages, with the proxy variable that is set, if any.
+fn host_and_port(endpoint: &HttpEndpoint) -> String {
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     match PROXY_VARIABLES.iter().find(|name| is_set(name) && !endpoint.is_on_this_host()) {
-        Some(name) => format!("{} ({name} is set)", endpoint.place()),
-        None => endpoint.place(),
+        Some(name) => format!("{} ({name} is set)", endpoint.host_and_port()),
+        None => endpoint.host_and_port(),
     }
 }
 
-/// Headers and tokens stay with the origin that they are for; and only these two statuses leave a request what it is.
-fn follow_at_home(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let is_home = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
-    let repeats = matches!(attempt.status().as_u16(), 307 | 308);
-    if is_home && repeats && attempt.previous().len() <= REDIRECTS_MAX {
-        attempt.follow()
-    } else {
-        attempt.stop()
-    }
-}
-
-/// Why a header of the configuration cannot be sent.
+/// Why a configured header cannot be sent.
 #[derive(Debug, thiserror::Error)]
 enum HeaderError {
     #[error("its header {0:?} is one that Lockhouse sets itself; take it out of `headers`")]
@@ -157,9 +147,9 @@ enum HeaderError {
     Value(String),
 }
 
-impl From<HeaderError> for HttpFault {
+impl From<HeaderError> for HttpError {
     fn from(error: HeaderError) -> Self {
-        Self::new(Kind::Unusable, error.to_string(), "")
+        Self::new(HttpErrorKind::Unusable, error.to_string(), "")
     }
 }
 

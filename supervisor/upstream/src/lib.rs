@@ -1,51 +1,51 @@
-//! The servers behind us: one task holds each connection, for as long as we run.
+//! Connections to upstream MCP servers. One task owns each connection and restarts its server with backoff.
 //!
-//! A call needs a [`PermittedCall`], which only the policy's decision makes: there is no other way in.
+//! A call needs a [`PermittedCall`], which only a decision of the policy creates, so no call can bypass the policy.
 #![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
+#![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
 
 pub mod ai_client;
 mod auth;
-mod broken;
-mod cache;
-mod call;
-mod callers;
+mod bounded_list;
+mod call_concurrency;
+mod call_result;
+mod call_types;
+mod caller_signals;
 mod calls;
+mod change_notices;
 mod confine;
+mod connect_error;
 mod connection;
+mod connection_failure;
+mod connection_state;
+mod connection_status;
+mod connection_task;
 mod definition;
-mod elicitation;
-mod entries;
-mod fault;
-mod hold;
-mod host;
+mod direct_request;
+mod elicitation_conversion;
 mod http;
-mod http_fault;
-mod ids;
-mod inbound;
-mod input;
-mod line;
-mod link;
-mod listing;
-mod lists;
-mod log;
+mod http_error;
+mod in_flight_calls;
+mod inbound_message;
+mod input_required;
+mod line_buffer;
+mod live_connection;
 mod login;
-mod notices;
-mod pins;
-mod places;
-mod probe;
+mod mcp_client_handler;
 mod process;
+mod protocol_probe;
 mod request;
-mod result;
-mod signals;
-mod slots;
-mod start;
-mod state;
-mod status;
-mod subscriptions;
-mod traffic;
+mod resource_and_prompt_lists;
+mod resource_subscriptions;
+mod response_id_scan;
+mod server_log;
+mod server_start;
+mod storage_paths;
+mod tool_cache;
+mod tool_list;
+mod tool_pins;
+mod traffic_limits;
 mod transport;
-mod wire;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,37 +54,38 @@ use lockhouse_base::secrets::Secrets;
 use lockhouse_protocol::ServerName;
 use tokio::sync::Semaphore;
 
-pub use cache::remembered;
-pub use callers::Caller;
-pub use confine::become_confined;
+pub use call_concurrency::CallSlot;
+pub use change_notices::{ChangeNotice, ChangeNotices};
+pub use confine::exec_confined;
 pub use connection::Connection;
+pub use connection_state::{ConnectedServer, ConnectionState};
+pub use connection_status::ShutdownMethod;
 pub use definition::{
-    Authorization, Confinement, Decode, Directly, Exposure, HttpEndpoint, OAuthClient, PREFIX_CHARS_MAX,
-    Reach, Referenced, ServerCommand, ServerDefinition, ServerLimits, Start, ToolSelection,
+    Authorization, Confinement, DirectExposure, Endpoint, Exposure, HttpEndpoint, OAuthClient,
+    PREFIX_CHARS_MAX, ReferencedValues, ServerCommand, ServerDefinition, ServerLimits, StartOptions,
+    TextDecoding, ToolSelection,
 };
+pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
+pub use in_flight_calls::Caller;
 pub use login::{Login, LoginError, log_out};
-pub use notices::{Notice, Notices};
-pub use pins::{Change, Pins, Review};
-pub use places::Places;
-pub use slots::Slot;
-pub use state::{Offer, State};
-pub use status::Ending;
-pub use wire::{Failed, Verb, Wire};
+pub use storage_paths::StoragePaths;
+pub use tool_cache::cached_tools;
+pub use tool_pins::{ChangedTool, Pins, ToolReview};
 
-/// Set for every upstream server: a Lockhouse among them must not start the next.
-pub const NESTED: &str = "LOCKHOUSE_UPSTREAM";
+/// Set in the environment of every upstream server, so that a Lockhouse among them does not start servers of its own.
+pub const NESTED_VARIABLE: &str = "LOCKHOUSE_UPSTREAM";
 
-/// Servers that may start at one time. Dozens that start together each take so long that none makes it in time.
+/// Maximum number of servers that start at a time. If dozens start together, each takes so long that all time out.
 fn starts_at_once() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     (4 * cores).max(8)
 }
 
-/// All connections, by name.
+/// All connections by server name. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Upstreams {
     servers: Arc<BTreeMap<ServerName, Upstream>>,
-    notices: Notices,
+    notices: ChangeNotices,
 }
 
 #[derive(Clone, Debug)]
@@ -94,31 +95,31 @@ struct Upstream {
 }
 
 impl Upstreams {
-    /// Starts to connect to all of them at once. Nobody waits here: a server that fails keeps its own callers waiting
-    /// and no one else's.
-    pub fn connect(servers: BTreeMap<ServerName, ServerDefinition>, places: &Places) -> Self {
-        Self::default().succeeded_by(servers, places).0
+    /// Starts to connect to all servers concurrently, without waiting. A server that fails delays only its own
+    /// callers.
+    pub fn connect(servers: BTreeMap<ServerName, ServerDefinition>, paths: &StoragePaths) -> Self {
+        Self::default().replace_servers(servers, paths).0
     }
 
-    /// Connections to other servers. One that is configured as it was keeps the connection that it has; connections that are
-    /// not needed any more come back too, still open.
-    pub fn succeeded_by(
+    /// Returns the connections for a changed configuration, and those that are no longer needed, still open. A server
+    /// whose definition is unchanged keeps its connection.
+    pub fn replace_servers(
         &self,
         servers: BTreeMap<ServerName, ServerDefinition>,
-        places: &Places,
+        paths: &StoragePaths,
     ) -> (Self, Self) {
         let starts = Arc::new(Semaphore::new(starts_at_once()));
         let notices = self.notices.clone();
-        let mut left_over = (*self.servers).clone();
+        let mut obsolete = (*self.servers).clone();
         let mut connect = |(name, definition): (ServerName, ServerDefinition)| {
-            let as_it_was =
-                left_over.get(&name).is_some_and(|upstream| upstream.definition.is_like(&definition));
-            let kept = if as_it_was { left_over.remove(&name) } else { None };
-            let upstream = kept.unwrap_or_else(|| Upstream {
+            let is_unchanged =
+                obsolete.get(&name).is_some_and(|upstream| upstream.definition.is_same_server(&definition));
+            let existing = if is_unchanged { obsolete.remove(&name) } else { None };
+            let upstream = existing.unwrap_or_else(|| Upstream {
                 connection: Connection::open(
                     name.clone(),
                     definition.clone(),
-                    places,
+                    paths,
                     starts.clone(),
                     &notices,
                 ),
@@ -127,8 +128,8 @@ impl Upstreams {
             (name, upstream)
         };
         let connected = servers.into_iter().map(&mut connect).collect();
-        let of = |servers: BTreeMap<_, _>| Self { servers: Arc::new(servers), notices: notices.clone() };
-        (of(connected), of(left_over))
+        let new_set = |servers: BTreeMap<_, _>| Self { servers: Arc::new(servers), notices: notices.clone() };
+        (new_set(connected), new_set(obsolete))
     }
 
     pub fn get(&self, name: &ServerName) -> Option<&Connection> {
@@ -139,27 +140,28 @@ impl Upstreams {
         self.servers.iter().map(|(name, upstream)| (name, &upstream.connection))
     }
 
-    /// Where changes of directly exposed servers are told, of these and of whatever succeeds them.
-    pub fn notices(&self) -> &Notices {
+    /// The channel for changes of directly exposed servers. It stays the same when servers are replaced.
+    pub fn notices(&self) -> &ChangeNotices {
         &self.notices
     }
 
-    /// What the configuration of any of them says must not be seen.
+    /// All secrets in the configuration of any server.
     pub fn secrets(&self) -> Secrets {
-        Secrets::together(self.servers.values().map(|upstream| &upstream.connection.secrets))
+        Secrets::union(self.servers.values().map(|upstream| &upstream.connection.secrets))
     }
 
-    /// How many servers there are.
+    /// The number of servers.
     pub fn count(&self) -> usize {
         self.servers.len()
     }
 
     /// Waits until each server is connected or has failed, at most for its start timeout.
-    pub async fn settle(&self) {
-        futures_util::future::join_all(self.iter().map(|(_, connection)| connection.offer())).await;
+    pub async fn wait_settled(&self) {
+        futures_util::future::join_all(self.iter().map(|(_, connection)| connection.connected_server()))
+            .await;
     }
 
-    /// Ends every server's process, and waits for that.
+    /// Closes all connections and waits until the processes of the servers have exited.
     pub async fn close(&self) {
         futures_util::future::join_all(self.iter().map(|(_, connection)| connection.close())).await;
     }

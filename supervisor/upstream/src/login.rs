@@ -1,4 +1,4 @@
-//! Logging in to a server: a person's consent, turned into tokens.
+//! Logs in to a server over HTTP with OAuth: obtains the user's consent and exchanges it for tokens.
 
 use std::time::SystemTime;
 
@@ -11,20 +11,20 @@ use serde_json::json;
 use url::Url;
 
 use super::auth::Challenge;
-use super::auth::oauth::{self, Discovered};
-use super::auth::tokens::{Kept, TokenFile, TokenFileError};
+use super::auth::oauth::{self, OAuthDiscovery};
+use super::auth::token_file::{StoredLogin, TokenFile, TokenFileError};
 use super::definition::{Authorization, HttpEndpoint, OAuthClient};
 use super::http;
-use super::http_fault::HttpFault;
+use super::http_error::HttpError;
 
 const CLIENT_NAME: &str = "Lockhouse";
 
-/// Why someone is not logged in.
+/// Why a login failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
     #[error("{0}")]
     Pointless(&'static str),
-    #[error("cannot ask the server: {0}")]
+    #[error("cannot reach the server: {0}")]
     Unreachable(String),
     #[error(
         "the server does not ask for authorization, and names no authorization server; it can be used as it is"
@@ -47,7 +47,7 @@ pub enum LoginError {
     Tokens(#[from] TokenFileError),
 }
 
-/// With all causes, since the outer ones name the step alone.
+/// Includes all causes, since the outermost error names only the step that failed.
 impl From<AuthError> for LoginError {
     fn from(error: AuthError) -> Self {
         let mut words = error.to_string();
@@ -60,11 +60,11 @@ impl From<AuthError> for LoginError {
     }
 }
 
-/// A login that waits for a person.
+/// A login that waits for the user's consent.
 pub struct Login {
-    /// Where the person goes.
+    /// The address that the user must open.
     pub address: Url,
-    /// What marks the answer as one to this login.
+    /// The OAuth `state`, which identifies the answer to this login.
     pub state: String,
     manager: AuthorizationManager,
     store: InMemoryCredentialStore,
@@ -73,43 +73,45 @@ pub struct Login {
     url: Url,
 }
 
-/// What a login led to.
+/// The result of a login.
 #[derive(Debug)]
-pub struct Granted {
-    pub until: Option<SystemTime>,
-    pub renews_itself: bool,
+pub struct LoginGrant {
+    pub expires: Option<SystemTime>,
+    pub is_renewable: bool,
 }
 
 impl Login {
-    /// Finds the authorization server, becomes known to it and prepares the question. `redirect` is where the browser
-    /// comes back to.
+    /// Discovers the authorization server, registers a client if necessary, and prepares the address for the user.
+    /// `redirect` is the address to which the browser returns.
     pub async fn begin(
         name: &ServerName,
         endpoint: &HttpEndpoint,
         redirect: &str,
         scopes: &[String],
     ) -> Result<Self, LoginError> {
-        let configured = configured(&endpoint.authorization)?;
-        let file = TokenFile::of(name, &endpoint.url)?;
-        // A damaged file is replaced, not obeyed.
+        let configured_client = configured_client(&endpoint.authorization)?;
+        let file = TokenFile::new(name, &endpoint.url)?;
+        // A damaged file is ignored and replaced.
         let before = file.load().ok().flatten();
-        let challenge = challenge(endpoint).await?;
-        let wanted = challenge.as_ref().map(|challenge| challenge.wanted.as_str());
-        let Discovered { mut manager, store, resolution } = oauth::discover(&endpoint.url, wanted).await?;
-        if challenge.is_none() && !resolution.source.is_discovered() {
+        let request_challenge = request_challenge(endpoint).await?;
+        let wanted =
+            request_challenge.as_ref().map(|request_challenge| request_challenge.www_authenticate.as_str());
+        let OAuthDiscovery { mut manager, store, resolution } =
+            oauth::discover(&endpoint.url, wanted).await?;
+        if request_challenge.is_none() && !resolution.source.is_discovered() {
             return Err(LoginError::NotAsked);
         }
         let metadata = &resolution.metadata;
-        let chosen = [&configured.scopes[..], scopes].concat();
+        let chosen = [&configured_client.scopes[..], scopes].concat();
         let mut scopes = match chosen.is_empty() {
             true => manager.select_initial_scopes(&[]).await,
             false => with_offline_access(chosen, metadata),
         };
-        scopes.extend(before.iter().flat_map(Kept::scopes));
+        scopes.extend(before.iter().flat_map(StoredLogin::scopes));
         let mut seen = std::collections::HashSet::new();
         scopes.retain(|scope| seen.insert(scope.clone()));
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
-        let client = match own_client(&configured, metadata, redirect) {
+        let client = match own_client(&configured_client, metadata, redirect) {
             Some(client) => client,
             None if metadata.registration_endpoint.is_none() => {
                 return Err(LoginError::NoRegistration { redirect: redirect.to_owned() });
@@ -124,8 +126,8 @@ impl Login {
         Ok(Self { address, state, manager, store, client, file, url: endpoint.url.clone() })
     }
 
-    /// Takes the address that the browser was sent to, and turns its code into tokens.
-    pub async fn finish(&self, callback: &str) -> Result<Granted, LoginError> {
+    /// Exchanges the code in the address to which the browser was redirected for tokens, and stores them.
+    pub async fn finish(&self, callback: &str) -> Result<LoginGrant, LoginError> {
         let url = Url::parse(callback).map_err(|_| LoginError::NotACallback)?;
         let value =
             |name| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
@@ -137,7 +139,7 @@ impl Login {
         let (code, state, issuer) = (&callback.code, &callback.csrf_token, callback.issuer.as_deref());
         self.manager.exchange_code_for_token_with_issuer(code, state, issuer).await?;
         let credentials = self.store.load().await?;
-        let kept = Kept {
+        let stored = StoredLogin {
             url: self.url.to_string(),
             client_id: self.client.client_id.clone(),
             client_secret: self.client.client_secret.clone(),
@@ -146,20 +148,20 @@ impl Login {
             wanted_scopes: Vec::new(),
         };
         let _lock = self.file.lock().await?;
-        self.file.save(&kept)?;
-        Ok(Granted {
-            until: kept.token().and_then(|token| token.expires),
-            renews_itself: kept.is_renewable(),
+        self.file.save(&stored)?;
+        Ok(LoginGrant {
+            expires: stored.token().and_then(|token| token.expires),
+            is_renewable: stored.is_renewable(),
         })
     }
 }
 
-/// Forgets the tokens for a server. Whether there were any.
+/// Deletes the tokens for a server. Returns whether there were any.
 pub fn log_out(name: &ServerName, endpoint: &HttpEndpoint) -> Result<bool, LoginError> {
-    Ok(TokenFile::of(name, &endpoint.url)?.forget()?)
+    Ok(TokenFile::new(name, &endpoint.url)?.delete()?)
 }
 
-fn configured(authorization: &Authorization) -> Result<OAuthClient, LoginError> {
+fn configured_client(authorization: &Authorization) -> Result<OAuthClient, LoginError> {
     match authorization {
         Authorization::OnDemand => Ok(OAuthClient::default()),
         Authorization::OAuth(client) => Ok(client.clone()),
@@ -172,25 +174,25 @@ fn configured(authorization: &Authorization) -> Result<OAuthClient, LoginError> 
     }
 }
 
-/// The client that is known to the authorization server already, or that it can read about.
+/// Returns the configured client, if the authorization server knows it or can fetch its metadata document.
 fn own_client(
-    configured: &OAuthClient,
+    configured_client: &OAuthClient,
     metadata: &AuthorizationMetadata,
     redirect: &str,
 ) -> Option<OAuthClientConfig> {
-    let id = configured.client_id.as_deref()?;
+    let id = configured_client.client_id.as_deref()?;
     let reads_documents = metadata.additional_fields.get("client_id_metadata_document_supported");
     if id.starts_with("https://") && reads_documents != Some(&json!(true)) {
         return None;
     }
     let client = OAuthClientConfig::new(id, redirect);
-    Some(match &configured.client_secret {
+    Some(match &configured_client.client_secret {
         Some(secret) => client.with_client_secret(secret),
         None => client,
     })
 }
 
-/// Without this scope some authorization servers grant no refresh token.
+/// Adds the scope `offline_access`, without which some authorization servers issue no refresh token.
 fn with_offline_access(mut scopes: Vec<String>, metadata: &AuthorizationMetadata) -> Vec<String> {
     let offline = "offline_access".to_owned();
     if metadata.scopes_supported.as_ref().is_some_and(|supported| supported.contains(&offline)) {
@@ -199,12 +201,13 @@ fn with_offline_access(mut scopes: Vec<String>, metadata: &AuthorizationMetadata
     scopes
 }
 
-/// What the server says to a request without a token.
-async fn challenge(endpoint: &HttpEndpoint) -> Result<Option<Challenge>, LoginError> {
-    let unreachable = |fault: HttpFault| {
-        let said = if fault.said.is_empty() { String::new() } else { format!(" ({})", fault.said) };
-        LoginError::Unreachable(fault.reason + &said)
+/// Returns the server's challenge to a request without a token.
+async fn request_challenge(endpoint: &HttpEndpoint) -> Result<Option<Challenge>, LoginError> {
+    let unreachable = |fault: HttpError| {
+        let server_text =
+            if fault.server_text.is_empty() { String::new() } else { format!(" ({})", fault.server_text) };
+        LoginError::Unreachable(fault.reason + &server_text)
     };
     let response = http::probe(endpoint).await.map_err(unreachable)?;
-    Ok(Challenge::of(&response))
+    Ok(Challenge::from_response(&response))
 }

@@ -1,4 +1,4 @@
-//! A server's process and the group that it leads.
+//! The process of a stdio server, and its process group.
 
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -9,20 +9,21 @@ use nix::unistd::Pid;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::confine;
+use super::connection_status::ShutdownMethod;
 use super::definition::ServerCommand;
-use super::status::Ending;
 
-/// What a server process inherits, besides what its configuration sets.
+/// Environment variables that a server inherits, besides those in its configuration.
 const INHERITED: [&str; 9] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
-/// How long a process gets to leave by itself, after the end of its input and again after SIGTERM.
+/// How long a process may take to exit after its input was closed, and again after SIGTERM.
 const LEAVE: Duration = Duration::from_millis(500);
-/// How often, and how many times, it is looked whether what was killed is gone.
+/// Interval and number of checks whether killed processes have exited.
 const REAP_EVERY: Duration = Duration::from_millis(20);
 const REAP_TRIES: usize = 50;
 
-/// However this is dropped, nothing of the group is left: wrappers such as `npx` and `sh -c` have children of their own.
+/// A server's process. Dropping it kills the whole process group, since wrappers such as `npx` and `sh -c` have
+/// children.
 pub(super) struct ServerProcess {
-    /// `None` once it is dropped.
+    /// `None` once the process is dropped.
     child: Option<Child>,
     group: Option<Pid>,
 }
@@ -37,13 +38,13 @@ impl ServerProcess {
         };
         process.args(&command.arguments).env_clear();
         let inherited = INHERITED.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
-        process.envs(inherited).envs(&command.environment).env(super::NESTED, "1");
+        process.envs(inherited).envs(&command.environment).env(super::NESTED_VARIABLE, "1");
         if let Some(directory) = &command.directory {
             process.current_dir(directory);
         }
         process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own: a terminal's Ctrl-C does not reach it before we do. A confined one makes itself a session,
-        // which the leader of a group could not.
+        // A separate process group, so that Ctrl-C in a terminal reaches only the supervisor. A confined process
+        // starts its own session, which the leader of a group could not.
         if command.confinement.is_none() {
             process.process_group(0);
         }
@@ -52,7 +53,7 @@ impl ServerProcess {
         Ok(Self { child: Some(child), group })
     }
 
-    /// Its standard input, output and error, once.
+    /// Takes the standard input, output and error. Returns them only once.
     pub(super) fn streams(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
         let child = self.child.as_mut()?;
         Some((child.stdin.take()?, child.stdout.take()?, child.stderr.take()?))
@@ -62,20 +63,20 @@ impl ServerProcess {
         self.child.as_mut()?.wait().await.ok()
     }
 
-    /// Ends it, which has lost its input: waits, then SIGTERM, then SIGKILL. What that took, and how it ended if it did
-    /// so by itself.
-    pub(super) async fn end(mut self) -> (Ending, Option<ExitStatus>) {
+    /// Ends a process whose input was closed: waits, then sends SIGTERM, then SIGKILL. Returns what was needed, and
+    /// the exit status if the process exited by itself.
+    pub(super) async fn end(mut self) -> (ShutdownMethod, Option<ExitStatus>) {
         if let Ok(status) = tokio::time::timeout(LEAVE, self.wait()).await {
-            return (Ending::Left, status);
+            return (ShutdownMethod::Exited, status);
         }
         self.signal(Signal::SIGTERM);
         let left = tokio::time::timeout(LEAVE, self.wait()).await;
         self.kill();
         let _ = self.wait().await;
-        (if left.is_ok() { Ending::Terminated } else { Ending::Killed }, None)
+        (if left.is_ok() { ShutdownMethod::Sigterm } else { ShutdownMethod::Sigkill }, None)
     }
 
-    /// The group, and the leader by itself: a confined one has no group until it has made its session.
+    /// Kills the group and also the leader, since a confined process has no group until it has started its session.
     fn kill(&mut self) {
         self.signal(Signal::SIGKILL);
         if let Some(child) = &mut self.child {
@@ -101,7 +102,7 @@ impl Drop for ServerProcess {
     }
 }
 
-/// Takes the killed off the process table: what a server's children leave behind is ours, as their subreaper.
+/// Reaps the killed processes of a group. Orphans in the group are children of the supervisor, which is a subreaper.
 async fn reap(mut leader: Child, group: Pid) {
     let _ = leader.wait().await;
     for _ in 0..REAP_TRIES {
@@ -133,7 +134,7 @@ mod tests {
         assert!(nix::sys::signal::kill(child, None).is_ok());
         drop(process);
         let gone = async {
-            // Without a subreaper its end is init's to notice: dead is enough.
+            // Without a subreaper, init reaps the process, so a zombie is sufficient.
             let stat = || std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
             while !(stat().is_empty() || stat().contains(") Z ")) {
                 tokio::time::sleep(REAP_EVERY).await;

@@ -1,4 +1,4 @@
-//! One request to a server: sent, answered or given up in time.
+//! Sends one request to a server, and waits for its answer until the timeout, and cancels it if its caller stops waiting.
 
 use std::time::Duration;
 
@@ -13,88 +13,90 @@ use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tracing::Span;
 
-use super::callers::{Caller, Ticket};
-use super::elicitation;
+use super::elicitation_conversion;
 use super::http;
-use crate::ai_client::{AiClient, Clock};
+use super::in_flight_calls::{CallRegistration, Caller};
+use crate::ai_client::{AiClient, PausableTimer};
 
-/// How long telling a server that a request is cancelled may take. Nobody waits for it.
+/// How long sending a cancellation to a server may take. No caller waits for it.
 pub(super) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why a request has no result.
 #[derive(Debug)]
-pub(super) enum Unanswered {
+pub(super) enum RequestError {
     Failed(ServiceError),
-    /// The server asked for what nobody can give.
+    /// The server asked for input that no user can give.
     Unanswerable,
 }
 
-impl From<ServiceError> for Unanswered {
+impl From<ServiceError> for RequestError {
     fn from(error: ServiceError) -> Self {
         Self::Failed(error)
     }
 }
 
-/// How long a call is waited for.
+/// The timeout of a call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct CallTimeout {
     pub(super) limit: Duration,
-    /// Whether the limit starts again whenever the server tells of progress.
-    pub(super) restarts: bool,
+    /// Whether the timeout restarts with each progress notification of the server.
+    pub(super) restarts_on_progress: bool,
 }
 
-/// Sends one request of our own, whose result comes back as its JSON text.
+/// Sends a request that is not on behalf of a caller. Returns the result as JSON text.
 pub(super) async fn send(
     peer: Peer<RoleClient>,
     request: ClientRequest,
     limit: Duration,
 ) -> Result<String, ServiceError> {
     let options = PeerRequestOptions::no_options();
-    match exchange(peer, request, options, Clock::plain(limit), false, None).await {
+    match exchange(peer, request, options, PausableTimer::unpausable(limit), false, None).await {
         Ok(raw) => Ok(raw),
-        Err(Unanswered::Failed(error)) => Err(error),
-        Err(Unanswered::Unanswerable) => Err(ServiceError::UnexpectedResponse),
+        Err(RequestError::Failed(error)) => Err(error),
+        Err(RequestError::Unanswerable) => Err(ServiceError::UnexpectedResponse),
     }
 }
 
-/// Whether the server answers anything at all. That it knows no `ping` is an answer, too.
+/// Pings the server and returns whether it answered. An error such as "method not found" is an answer, too.
 pub(super) async fn ping(peer: Peer<RoleClient>, limit: Duration) -> bool {
     let ping = ClientRequest::PingRequest(PingRequest::default());
     matches!(send(peer, ping, limit).await, Ok(_) | Err(ServiceError::McpError(_)))
 }
 
-/// Sends a call on somebody's behalf. Its time stands still while they are asked something.
+/// Sends a call on behalf of a caller. The timeout pauses while the user is asked a question.
 pub(super) async fn send_for(
     caller: &Caller,
-    ticket: Ticket,
+    ticket: CallRegistration,
     peer: Peer<RoleClient>,
     request: ClientRequest,
-    patience: Patience,
+    timeout: CallTimeout,
     span: &Span,
-) -> Result<String, Unanswered> {
-    let clock = caller.questions.clock(patience.limit);
+) -> Result<String, RequestError> {
+    let clock = caller.questions.timer(timeout.limit);
     let mut options = options_for(caller, &peer);
-    carry_trace(span, &mut options.meta);
-    exchange(peer, request, options, clock, patience.restarts, Some(ticket)).await
+    set_trace_context(span, &mut options.meta);
+    exchange(peer, request, options, clock, timeout.restarts_on_progress, Some(ticket)).await
 }
 
-/// In the era without `initialize` each request says what the client can do: here, what this caller can.
+/// Announces the caller's capabilities in the request, as the protocol version without `initialize` requires.
 fn options_for(caller: &Caller, peer: &Peer<RoleClient>) -> PeerRequestOptions {
-    use crate::ai_client::Mode::{Form, Sampling, Url};
+    use crate::ai_client::QuestionKind::{Form, Sampling, Url};
     let mut options = PeerRequestOptions::no_options();
     let is_modern =
         peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28);
     if is_modern {
-        let can = |mode| caller.ai_client.as_ref().is_some_and(|ai_client| ai_client.can(mode));
+        let can = |mode| caller.ai_client.as_ref().is_some_and(|ai_client| ai_client.supports(mode));
         let mut capabilities = ClientCapabilities::default();
-        capabilities.elicitation =
-            elicitation::capabilities().elicitation.filter(|_| can(Form) || can(Url)).map(|mut asks| {
+        capabilities.elicitation = elicitation_conversion::capabilities()
+            .elicitation
+            .filter(|_| can(Form) || can(Url))
+            .map(|mut asks| {
                 asks.form = asks.form.filter(|_| can(Form));
                 asks.url = asks.url.filter(|_| can(Url));
                 asks
             });
-        if caller.wire.is_some() {
-            let names_roots = caller.ai_client.as_ref().is_some_and(AiClient::names_roots);
+        if caller.direct.is_some() {
+            let names_roots = caller.ai_client.as_ref().is_some_and(AiClient::supports_roots);
             capabilities.sampling = can(Sampling).then(Default::default);
             capabilities.roots = names_roots.then(Default::default);
         }
@@ -105,18 +107,19 @@ fn options_for(caller: &Caller, peer: &Peer<RoleClient>) -> PeerRequestOptions {
     options
 }
 
-/// rmcp forgets a request that nobody waits for without telling the server, so a task of its own stays with it to the end.
+/// Sends a request and waits for its answer in a task of its own: rmcp drops a request without a waiting caller without
+/// cancelling it at the server.
 async fn exchange(
     peer: Peer<RoleClient>,
     request: ClientRequest,
     options: PeerRequestOptions,
-    mut clock: Clock,
-    restarts: bool,
-    ticket: Option<Ticket>,
-) -> Result<String, Unanswered> {
+    mut clock: PausableTimer,
+    restarts_on_progress: bool,
+    ticket: Option<CallRegistration>,
+) -> Result<String, RequestError> {
     let mut handle = peer.send_request_with_option(request, options).await?;
     if let Some(ticket) = &ticket {
-        ticket.sent(handle.progress_token.clone());
+        ticket.set_progress_token(handle.progress_token.clone());
     }
     let mut progress = ticket.as_ref().map(|ticket| ticket.progress.clone());
     let (mut answer, waiting) = oneshot::channel();
@@ -125,19 +128,20 @@ async fn exchange(
             tokio::select! {
                 received = &mut handle.rx => {
                     let received = received.unwrap_or(Err(ServiceError::TransportClosed));
-                    let _ = answer.send(received.map_err(Unanswered::Failed));
+                    let _ = answer.send(received.map_err(RequestError::Failed));
                     return;
                 }
-                limit = clock.ends() => {
-                    // First of all: a server that reads nothing cannot be told, and must hold nobody up.
+                limit = clock.expired() => {
+                    // Answer first: a server that reads nothing cannot receive the cancellation, and must not delay
+                    // the caller.
                     let _ = answer.send(Err(ServiceError::Timeout { timeout: limit }.into()));
                     break "timeout";
                 }
                 () = unanswerable(ticket.as_ref()) => {
-                    let _ = answer.send(Err(Unanswered::Unanswerable));
+                    let _ = answer.send(Err(RequestError::Unanswerable));
                     break "nobody can be asked";
                 }
-                () = next(&mut progress), if restarts => clock.restart(),
+                () = next(&mut progress), if restarts_on_progress => clock.restart(),
                 () = answer.closed() => break "the execution ended",
             }
         };
@@ -153,14 +157,14 @@ async fn exchange(
     }
 }
 
-async fn unanswerable(ticket: Option<&Ticket>) {
+async fn unanswerable(ticket: Option<&CallRegistration>) {
     match ticket {
         Some(ticket) => ticket.unanswerable.notified().await,
         None => std::future::pending().await,
     }
 }
 
-/// The next note of progress.
+/// Waits for the next progress notification.
 async fn next(progress: &mut Option<watch::Receiver<u64>>) {
     if let Some(progress) = progress
         && progress.changed().await.is_ok()
@@ -170,9 +174,9 @@ async fn next(progress: &mut Option<watch::Receiver<u64>>) {
     std::future::pending().await
 }
 
-/// Tells the server of the trace that the request is a part of, if there is one.
-fn carry_trace(span: &Span, meta: &mut Option<RequestMetaObject>) {
-    let TraceContext { parent: Some(parent), state } = traces::context(span) else { return };
+/// Adds the trace context of the request to its metadata, if there is one.
+fn set_trace_context(span: &Span, meta: &mut Option<RequestMetaObject>) {
+    let TraceContext { parent: Some(parent), state } = traces::trace_context(span) else { return };
     let meta = meta.get_or_insert_default();
     meta.set_traceparent(parent);
     if let Some(state) = state {

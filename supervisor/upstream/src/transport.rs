@@ -1,7 +1,7 @@
-//! Lines of JSON to and from a child process, with a limit that ends in an error and never in a hang.
+//! Transport over the standard streams of a child process: one JSON message per line, within size limits.
 //!
-//! Results are passed on raw: the typed union of results would drop unknown fields and can be led astray by an
-//! upstream's choice of keys.
+//! Results are passed on as raw text: rmcp's typed results would drop unknown fields, and the keys of a result could
+//! make rmcp choose the wrong type.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,91 +17,94 @@ use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, coop, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::broken::Broken;
-use super::ids::ids_at_ends;
-use super::inbound::{self, Inbound, TOO_LARGE, TYPED_BYTES_MAX, failed};
-use super::line::{Line, Whole};
-use super::traffic::Traffic;
+use super::connection_failure::FailureSignal;
+use super::inbound_message::{self, InboundMessage, TOO_LARGE, TYPED_BYTES_MAX, error_response};
+use super::line_buffer::{CompleteLine, LineBuffer};
+use super::response_id_scan::find_ids_at_ends;
+use super::traffic_limits::TrafficLimiter;
 
-/// Messages that may wait until the server reads them. rmcp answers each request of a server in a task of its own, so a
-/// server that asks and never reads would gather them without end.
+/// Maximum messages waiting to be written. rmcp answers each request of a server in a task of its own, so a server
+/// that sends requests and never reads would accumulate tasks without limit.
 const UNWRITTEN_MAX: usize = 512;
-/// Bytes of one line or event beyond its limit that are passed over, so that an answer that is too large fails its own call alone.
+/// Bytes beyond the limit of a line or event that are skipped, so that a result that is too large fails only its own
+/// call.
 pub(super) const SKIPPED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-const UNREAD: &str = "it does not read what it is sent";
-const UNREAD_ANSWERS: &str = "it asks for more than it takes answers to";
-const LONG_LINE: &str = "it sent a line of more than 1 MiB that nobody asked for";
+const UNREAD: &str = "it does not read its standard input";
+const UNREAD_ANSWERS: &str = "it sends requests and does not read the answers";
+const LONG_LINE: &str = "it sent an unsolicited line of more than 1 MiB";
 const ENDLESS_LINE: &str = "it sent a line of more than 256 MiB beyond the limit of one message";
-const UNKNOWN_LINE: &str = "it sent a line over the limit of one message that answers nothing";
+const UNKNOWN_LINE: &str = "it sent a line over the limit of one message that answers no request";
 
-/// Whether results pass on raw: off during the handshake, whose results rmcp needs typed.
+/// Whether results are passed on as raw text. False during the handshake, whose results rmcp must parse.
 pub(super) type RawResults = Arc<AtomicBool>;
 
-/// What one line may take.
+/// Limits for lines.
 #[derive(Clone, Copy)]
 pub(super) struct Lines {
-    /// Of one line that is read.
+    /// Maximum bytes of a line that is read.
     pub(super) bytes_max: usize,
-    /// Until one line is written. After it the connection is dead: half a line cannot be taken back.
+    /// Maximum time to write a line. After that the connection has failed, since a partial line cannot be taken back.
     pub(super) write_timeout: Duration,
 }
 
-/// A child's standard streams.
+/// The transport over the standard input and output of a child process.
 pub(super) struct LineTransport {
     read: BufReader<ChildStdout>,
     // These two survive the cancellation of `receive`, which rmcp polls inside a `select!`.
-    line: Line,
-    /// The line before, if it is so large that it is read on another thread.
-    reading: Option<JoinHandle<(usize, Inbound)>>,
-    /// Until when nothing is read: the pipe holds the server back.
+    line: LineBuffer,
+    /// The previous line, if it is large and is parsed on another thread.
+    reading: Option<JoinHandle<(usize, InboundMessage)>>,
+    /// Until when reading pauses; the full pipe blocks the server meanwhile.
     pause: Option<Instant>,
     write_timeout: Duration,
     write: Arc<Mutex<Option<ChildStdin>>>,
     unwritten: Arc<AtomicUsize>,
     raw: RawResults,
-    traffic: Traffic,
-    broken: Broken,
+    traffic: TrafficLimiter,
+    failure_signal: FailureSignal,
 }
 
 impl LineTransport {
-    /// Takes the streams over. `broken` hears why the connection is of no more use.
+    /// Creates the transport. Failures of the connection are reported to `failure_signal`.
     pub(super) fn new(
         stdout: ChildStdout,
         stdin: ChildStdin,
         lines: Lines,
         raw: RawResults,
-        broken: Broken,
+        failure_signal: FailureSignal,
     ) -> Self {
         Self {
             read: BufReader::with_capacity(64 * 1024, stdout),
-            line: Line::new(lines.bytes_max),
+            line: LineBuffer::new(lines.bytes_max),
             reading: None,
             pause: None,
             write_timeout: lines.write_timeout,
             write: Arc::new(Mutex::new(Some(stdin))),
             unwritten: Arc::default(),
             raw,
-            traffic: Traffic::new(broken.clone()),
-            broken,
+            traffic: TrafficLimiter::new(failure_signal.clone()),
+            failure_signal,
         }
     }
 
-    /// The next line as it came, before the conversation begins. One over the limit is left out.
+    /// Reads the next line as it is, before the handshake. Lines over the limit are skipped.
     pub(super) async fn line(&mut self) -> Option<Vec<u8>> {
         loop {
             if !self.piece().await? {
                 continue;
             }
             match self.line.take() {
-                Whole::Within(line) => return self.traffic.unsolicited(line.len()).then_some(line),
-                Whole::TooLong(..) if self.traffic.unsolicited(TYPED_BYTES_MAX) => {}
-                Whole::TooLong(..) => return None,
+                CompleteLine::Within(line) => {
+                    return self.traffic.charge_unsolicited(line.len()).then_some(line);
+                }
+                CompleteLine::TooLong(..) if self.traffic.charge_unsolicited(TYPED_BYTES_MAX) => {}
+                CompleteLine::TooLong(..) => return None,
             }
         }
     }
 
-    /// Writes a line of our own, before the conversation begins.
+    /// Writes a line, before the handshake.
     pub(super) async fn write_line(&mut self, line: &str) -> std::io::Result<()> {
         let mut write = self.write.lock().await;
         let stdin = write.as_mut().ok_or(std::io::ErrorKind::NotConnected)?;
@@ -110,9 +113,10 @@ impl LineTransport {
         stdin.flush().await
     }
 
-    /// Reads a piece of the current line; whether it is the last one. Nothing is lost when this is cancelled.
+    /// Reads a chunk of the current line. Returns whether the line is complete; `None` at the end. Cancellation loses
+    /// nothing.
     async fn piece(&mut self) -> Option<bool> {
-        // A buffer holds many short lines, and reading them from it would never let others have their turn.
+        // A buffer contains many short lines. Yield, so that other tasks can run between them.
         coop::consume_budget().await;
         let available = self.read.fill_buf().await.ok()?;
         if available.is_empty() {
@@ -125,46 +129,47 @@ impl LineTransport {
         if self.line.skipped() > SKIPPED_BYTES_MAX {
             return self.violated(ENDLESS_LINE);
         }
-        if self.line.kept().max(self.line.skipped()) > TYPED_BYTES_MAX && !self.traffic.owes() {
+        if self.line.kept().max(self.line.skipped()) > TYPED_BYTES_MAX && !self.traffic.has_pending_requests()
+        {
             return self.violated(LONG_LINE);
         }
         Some(end.is_some())
     }
 
-    fn violated<T>(&self, words: &str) -> Option<T> {
-        self.traffic.violated(words);
+    fn violated<T>(&self, message: &str) -> Option<T> {
+        self.traffic.fail_for_violation(message);
         None
     }
 
-    /// The whole line as a message: `None` to close, `Some(None)` if there is none yet, or none for rmcp.
+    /// Parses the complete line: `None` closes the connection, `Some(None)` if there is no message for rmcp yet.
     fn message(&mut self) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
         let raw = self.raw.load(Ordering::Acquire);
         match self.line.take() {
-            Whole::TooLong(head, tail) => {
-                let Some(id) = ids_at_ends(&head, &tail).find(|id| self.traffic.answered(id)) else {
-                    self.traffic.unattributable(UNKNOWN_LINE);
+            CompleteLine::TooLong(head, tail) => {
+                let Some(id) = find_ids_at_ends(&head, &tail).find(|id| self.traffic.take_pending(id)) else {
+                    self.traffic.fail_unattributable(UNKNOWN_LINE);
                     return None;
                 };
-                Some(Some(failed(TOO_LARGE, id)))
+                Some(Some(error_response(TOO_LARGE, id)))
             }
-            Whole::Within(line) if inbound::is_large(line.len()) => {
+            CompleteLine::Within(line) if inbound_message::is_large(line.len()) => {
                 self.reading = Some(spawn_blocking(move || read(&line, raw)));
                 Some(None)
             }
-            Whole::Within(line) => self.admitted(read(&line, raw)),
+            CompleteLine::Within(line) => self.admitted(read(&line, raw)),
         }
     }
 
-    /// A message, as far as the server may send it.
-    fn admitted(&mut self, read: (usize, Inbound)) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
-        let (message, pause) = self.traffic.admitted(read)?;
+    /// Returns the message if the server's traffic limits admit it.
+    fn admitted(&mut self, read: (usize, InboundMessage)) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
+        let (message, pause) = self.traffic.admit(read)?;
         self.pause = pause;
         Some(message)
     }
 }
 
-fn read(line: &[u8], raw: bool) -> (usize, Inbound) {
-    inbound::read(line, |_, result| raw.then(|| inbound::raw(result)))
+fn read(line: &[u8], raw: bool) -> (usize, InboundMessage) {
+    inbound_message::parse(line, |_, result| raw.then(|| inbound_message::raw_result(result)))
 }
 
 impl Transport<RoleClient> for LineTransport {
@@ -175,11 +180,11 @@ impl Transport<RoleClient> for LineTransport {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         if let JsonRpcMessage::Request(request) = &item {
-            self.traffic.requested(request);
+            self.traffic.record_request(request);
         }
         let write = self.write.clone();
         let unwritten = Unwritten::new(&self.unwritten);
-        let (broken, write_timeout) = (self.broken.clone(), self.write_timeout);
+        let (failure_signal, write_timeout) = (self.failure_signal.clone(), self.write_timeout);
         async move {
             let _unwritten = unwritten;
             let mut line = serde_json::to_vec(&item)?;
@@ -192,7 +197,7 @@ impl Transport<RoleClient> for LineTransport {
             };
             timeout(write_timeout, written).await.unwrap_or_else(|_| {
                 write.take();
-                broken.tell(UNREAD);
+                failure_signal.fail(UNREAD);
                 Err(std::io::ErrorKind::TimedOut.into())
             })
         }
@@ -228,7 +233,7 @@ impl Transport<RoleClient> for LineTransport {
     }
 }
 
-/// Counts a message from its making until it is written or given up.
+/// Counts a message as unwritten until it is dropped.
 struct Unwritten(Arc<AtomicUsize>);
 
 impl Unwritten {
@@ -260,7 +265,7 @@ mod tests {
         let (stdout, stdin) = (child.stdout.take().expect("a pipe"), child.stdin.take().expect("a pipe"));
         let lines = Lines { bytes_max: 1024, write_timeout: Duration::from_millis(300) };
         let mut transport =
-            LineTransport::new(stdout, stdin, lines, RawResults::default(), Broken::default());
+            LineTransport::new(stdout, stdin, lines, RawResults::default(), FailureSignal::default());
         let ping = |id: &str| {
             let request = ClientRequest::PingRequest(PingRequest::default());
             JsonRpcMessage::request(request, RequestId::String(id.into()))
@@ -270,7 +275,7 @@ mod tests {
         let (large, next) = tokio::join!(large, next);
         assert_eq!(large.expect_err("a full pipe").kind(), std::io::ErrorKind::TimedOut);
         assert_eq!(next.expect_err("a closed pipe").kind(), std::io::ErrorKind::NotConnected);
-        assert!(transport.broken.reason().is_some_and(|reason| reason.words == UNREAD));
+        assert!(transport.failure_signal.reason().is_some_and(|reason| reason.message == UNREAD));
     }
 
     #[tokio::test]
@@ -286,14 +291,15 @@ mod tests {
             let (stdout, stdin) = (child.stdout.take().expect("a pipe"), child.stdin.take().expect("a pipe"));
             let lines = Lines { bytes_max: 1024, write_timeout: Duration::from_secs(5) };
             let mut transport =
-                LineTransport::new(stdout, stdin, lines, RawResults::default(), Broken::default());
+                LineTransport::new(stdout, stdin, lines, RawResults::default(), FailureSignal::default());
             let request = ClientRequest::PingRequest(PingRequest::default());
-            // It counts as asked from here on, whether it is written or not.
+            // The request counts as sent from here on, whether it is written or not.
             drop(transport.send(JsonRpcMessage::request(request, RequestId::Number(7))));
             let received = transport.receive().await;
             let is_told = matches!(&received, Some(JsonRpcMessage::Error(error)) if error.id == Some(RequestId::Number(7)));
             assert_eq!(is_told, expected, "{received:?}");
-            let reason = transport.broken.reason().map(|reason| (reason.words, reason.is_excess));
+            let reason =
+                transport.failure_signal.reason().map(|reason| (reason.message, reason.is_violation));
             assert_eq!(reason, (!expected).then(|| (UNKNOWN_LINE.to_owned(), false)));
         }
     }

@@ -1,5 +1,5 @@
 # attack: leave without an answer
-# outcome: killed ended by itself with status 7
+# outcome: killed exited with status 7
 # control: none: the control would leave as well
 # limits: timeout_seconds = 20, memory_mib = 64
 

@@ -1,7 +1,7 @@
 # attack: flood the supervisor with requests
 # outcome: limit tool call limit
 # outcome: timeout did not end within
-# outcome: killed under way
+# outcome: killed in flight
 # control: none: there is no channel outside
 # limits: timeout_seconds = 1
 

@@ -1,5 +1,5 @@
-# attack: have more requests under way than agreed
-# outcome: killed requests under way
+# attack: have more requests in flight than the limit
+# outcome: killed requests in flight
 # control: none: there is no channel outside
 
 import os

@@ -1,6 +1,6 @@
 # attack: find a descriptor that somebody forgot to close
 # outcome: ok []
-# control: none: a control has the descriptors of whoever started it
+# control: none: a control has the descriptors of its parent process
 
 import fcntl
 

@@ -1,4 +1,4 @@
-# attack: give the library a list in which the denied tool stands
+# attack: give the library a list that contains the denied tool
 # outcome: error the policy does not allow
 # control: none: there is no MCP server outside
 

@@ -6,7 +6,7 @@
 import ctypes
 import posix
 
-# An integer is changed where it stands: the interpreter's own checks end there, the kernel's do not.
+# An integer is changed in place: this defeats checks of the interpreter, not those of the kernel.
 number = int("1180591620717411303424")
 ctypes.c_uint32.from_address(id(number) + object.__basicsize__ + 8).value ^= 1
 assert number == 1180591620717411303425

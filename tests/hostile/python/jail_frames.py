@@ -1,4 +1,4 @@
-# attack: walk the frames down to those of the runner and use what stands there
+# attack: walk the stack frames to those of the runner and use their variables
 # outcome: error not available in the Lockhouse sandbox: files cannot be opened
 # control: outside
 

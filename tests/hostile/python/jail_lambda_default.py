@@ -1,4 +1,4 @@
-# attack: hide a call from whoever reads the code
+# attack: hide a call from readers of the code
 # outcome: error not available in the Lockhouse sandbox: the operating system is out of reach
 # control: outside
 

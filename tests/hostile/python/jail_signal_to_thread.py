@@ -1,5 +1,5 @@
 # attack: send the main thread a signal that nobody handles
-# outcome: killed ended by SIGUSR1
+# outcome: killed killed by SIGUSR1
 # control: none: the control would end by the signal as well
 
 import signal

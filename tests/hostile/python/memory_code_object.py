@@ -95,7 +95,7 @@ def native_calls():
         try:
             return hash(victim)
         except SystemError:
-            return -1  # An error for whoever asks for a hash.
+            return -1  # hash() raises an error.
         finally:
             write(place, count)
             write(place + 8, id(object))

@@ -1,4 +1,4 @@
-// attack: each thing that can be thrown and is no error is caught from a call of the library, and told
+// attack: each kind of thrown value that is not an Error is caught from a call of the library, and reported
 // outcome: error the program threw
 // control: none: every throw fails
 const odd = [undefined, null, 0, -0, NaN, 1n, '', Symbol('x'), [], () => {}, Object.create(null), new Proxy({}, {}), globalThis, new Date(NaN), /x/];

@@ -1,4 +1,4 @@
-// attack: JSON that is taken as it stands: rawJSON, boxed values, duplicate keys, a closing brace in a key
+// attack: JSON that is passed on unchanged: rawJSON, boxed values, duplicate keys, a closing brace in a key
 // outcome: ok []
 // control: none: a way into this library only
 const got = [];

@@ -1,4 +1,4 @@
-//! One build of Lockhouse: its binary, with the configuration and the state directories that it gets.
+//! One build of Lockhouse: its binary, with a configuration and state directories of its own.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Fallible;
 use super::client::Client;
 
-/// What `lockhouse` looks for in its own directory.
+/// The files that `lockhouse` expects in its own directory.
 const COMPANIONS: [&str; 2] = ["lockhouse-worker", "liblockhouse_python.so"];
 
 /// A build that can be started any number of times.
@@ -17,7 +17,7 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// The build whose binary this is. Fails if it, or what must lie beside it, is missing.
+    /// Creates the build of a `lockhouse` binary. Fails if the binary or a file that must lie beside it is missing.
     pub(crate) fn at(lockhouse: &Path, fixture: &Path) -> Fallible<Self> {
         let lockhouse =
             lockhouse.canonicalize().map_err(|error| format!("{}: {error}", lockhouse.display()))?;
@@ -43,7 +43,7 @@ impl Build {
         &self.lockhouse
     }
 
-    /// A new process of it, and a client that has initialized the connection.
+    /// Starts a new process of this build, and returns a client that has initialized the connection.
     pub(crate) fn start(&self) -> Fallible<Client> {
         Client::start(&self.lockhouse, self.scratch.path())
     }

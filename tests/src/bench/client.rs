@@ -1,4 +1,4 @@
-//! A bare MCP client over a child's standard streams.
+//! A minimal MCP client over the standard streams of a child process.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -10,9 +10,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
 
 use super::Fallible;
-use super::rows::Row;
+use super::workloads::Row;
 
-/// How long one answer may take: a build that hangs ends the measurement.
+/// The timeout of one answer, after which the measurement fails.
 const ANSWER_TIMEOUT_MS: u16 = 60_000;
 
 pub(crate) struct Client {
@@ -79,13 +79,13 @@ impl Client {
         Ok(String::from_utf8(line)?)
     }
 
-    /// How long the row's program took. Fails if its answer is another one than it must be.
+    /// Runs the row's program and returns the time that it took. Fails if the answer is not the expected one.
     pub(crate) fn run(&mut self, row: &Row) -> Fallible<Duration> {
         let started = Instant::now();
         self.send_code(row.language, row.code)?;
         let line = self.receive()?;
         let took = started.elapsed();
-        // Parsed after the clock stopped.
+        // Parsing the answer is not part of the measured time.
         let answer: Value = serde_json::from_str(&line)?;
         match answer.pointer("/result/structuredContent/value") {
             Some(value) if *value == row.expected => Ok(took),
@@ -93,7 +93,7 @@ impl Client {
         }
     }
 
-    /// The times of so many runs, with the row's pause before each.
+    /// Returns the times of `runs` runs, with the row's pause before each.
     pub(crate) fn times(&mut self, row: &Row, runs: usize) -> Fallible<Vec<Duration>> {
         let timed = |_| {
             std::thread::sleep(row.pause);
@@ -102,7 +102,7 @@ impl Client {
         (0..runs).map(timed).collect()
     }
 
-    /// How long so many runs of the row's program took together, a number of them at a time.
+    /// Returns the total time of `runs` runs of the row's program, with `at_a_time` of them in flight.
     pub(crate) fn together(&mut self, row: &Row, at_a_time: usize, runs: usize) -> Fallible<Duration> {
         let value = format!("\"value\":{}", row.expected);
         let started = Instant::now();

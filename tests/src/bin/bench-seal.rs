@@ -1,7 +1,8 @@
-//! `make bench-seal`: what each layer of the seal adds to a worker's life: fork, seal, one system call, end.
+//! `make bench-seal`: measures the cost of each sandbox layer for the life of a worker: fork, sandboxing, one
+//! system call, exit.
 //!
-//! The worker is the native one, which has no interpreter, so that the seal is most of what is measured. Configurations take
-//! turns, so that what else the machine does falls on all of them alike.
+//! The native worker is used, which has no interpreter, so that sandboxing is most of the measured time. The
+//! configurations alternate, so that other load on the machine affects all of them alike.
 #![allow(clippy::print_stdout, clippy::too_many_lines)] // A table is what it is for.
 
 use std::time::{Duration, Instant};
@@ -10,8 +11,8 @@ use lockhouse_tests::{BareZygote, native_worker};
 use lockhouse_worker::sandbox::{Layer, Layers};
 
 const ROUNDS: usize = 40;
-const RUNS_OF_A_ROUND: usize = 50;
-/// `getpid`, the smallest that can be asked for.
+const RUNS_PER_ROUND: usize = 50;
+/// The code of a job that makes the cheapest system call, `getpid`.
 const CODE: &str = if cfg!(target_arch = "x86_64") { "call 39" } else { "call 172" };
 
 fn main() {
@@ -24,11 +25,11 @@ fn main() {
     let mut cases: Vec<(String, BareZygote, Vec<Duration>)> = ends
         .into_iter()
         .chain(alone)
-        .map(|(name, layers)| (name, start(layers), Vec::with_capacity(ROUNDS * RUNS_OF_A_ROUND)))
+        .map(|(name, layers)| (name, start(layers), Vec::with_capacity(ROUNDS * RUNS_PER_ROUND)))
         .collect();
     for _ in 0..ROUNDS {
         for (_, zygote, times) in &mut cases {
-            for _ in 0..RUNS_OF_A_ROUND {
+            for _ in 0..RUNS_PER_ROUND {
                 let started = Instant::now();
                 let _ = zygote.run(CODE);
                 times.push(started.elapsed());
@@ -37,7 +38,7 @@ fn main() {
     }
     let medians: Vec<(f64, f64)> = cases.iter_mut().map(|(.., times)| percentiles(times)).collect();
     let (bare, _) = medians[0];
-    println!("life of a worker, microseconds; {} runs each\n", ROUNDS * RUNS_OF_A_ROUND);
+    println!("life of a worker, microseconds; {} runs each\n", ROUNDS * RUNS_PER_ROUND);
     println!("{:24}  {:>7}  {:>7}  {:>9}", "", "p50", "p95", "adds, p50");
     for ((name, ..), (p50, p95)) in cases.iter().zip(&medians) {
         println!("{name:24}  {p50:>7.0}  {p95:>7.0}  {:>9.0}", p50 - bare);
@@ -49,7 +50,7 @@ fn start(layers: Layers) -> BareZygote {
     BareZygote::start(&native_worker(), &["--layers", &on.join(",")], None)
 }
 
-/// The middle and the 95th percentile, microseconds.
+/// Returns the median and the 95th percentile in microseconds.
 fn percentiles(times: &mut [Duration]) -> (f64, f64) {
     times.sort();
     let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)].as_secs_f64() * 1e6;

@@ -1,5 +1,6 @@
-//! `make bench-search`: how well `search_tools` finds what people ask for among the tools of real servers, beside a plain
-//! search for the words. With LOCKHOUSE_CATALOGUES=DIR, where DIR has the answers of servers to `tools/list`: NAME.json each.
+//! `make bench-search`: measures how well `search_tools` answers users' questions about the tools of real servers,
+//! in comparison with a plain substring search. `LOCKHOUSE_CATALOGUES` names a directory with the `tools/list`
+//! answer of each server as NAME.json.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::too_many_lines)] // A table is what it is for.
 
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use lockhouse_tests::{Figures, Lockhouse, Question, catalogues, questions};
 use serde_json::Value;
 
-/// What must be found among the first five.
+/// The minimum fraction of questions with a correct tool among the first five results.
 const RECALL_MIN: f64 = 0.9;
 
 #[tokio::main(flavor = "current_thread")]
@@ -71,8 +72,8 @@ fn row(name: &str, figures: &Figures) {
     let mut times = figures.times.clone();
     times.sort_unstable();
     let at = |part: f64| {
-        let place = (times.len() as f64 * part) as usize;
-        times.get(place.min(times.len().saturating_sub(1))).map_or(0.0, Duration::as_secs_f64) * 1e3
+        let index = (times.len() as f64 * part) as usize;
+        times.get(index.min(times.len().saturating_sub(1))).map_or(0.0, Duration::as_secs_f64) * 1e3
     };
     print!("{name:<28}{:>11}", figures.count());
     for recall in [1, 5, 10].map(|among| figures.recall(among)) {
@@ -81,7 +82,7 @@ fn row(name: &str, figures: &Figures) {
     println!("{:>11.3}{:>11.2}{:>11.2}", figures.mean_reciprocal_rank(), at(0.5), at(0.99));
 }
 
-/// Name and text of every tool, in lower case.
+/// Returns the name and description of every tool, in lower case.
 fn texts(catalogues: &[(String, PathBuf)]) -> Vec<(String, String)> {
     let mut texts = Vec::new();
     for (server, path) in catalogues {
@@ -95,7 +96,7 @@ fn texts(catalogues: &[(String, PathBuf)]) -> Vec<(String, String)> {
     texts
 }
 
-/// The tools that have most of the words in their name or description, as they are written.
+/// Ranks the tools by the number of query words that their name or description contains as a substring.
 fn by_substring(texts: &[(String, String)], query: &str) -> Vec<String> {
     let query = query.to_lowercase();
     let words: Vec<&str> = query.split_whitespace().filter(|word| word.len() > 2).collect();

@@ -1,22 +1,23 @@
-//! `make bench-tokens`: the tokens (o200k) that whole tasks put into a model's context, with all tools in it and through
-//! Lockhouse. Reads what tests/upstreams/record_workflows.py has recorded; `--json` gives the figures for programs.
+//! `make bench-tokens`: measures the tokens (o200k) that complete tasks put into a model's context, with all tool
+//! definitions in the context and through Lockhouse. Reads the recordings of tests/upstreams/record_workflows.py;
+//! `--json` prints the figures as JSON.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::too_many_lines)] // A table is what it is for.
 
 use lockhouse_tests::tokens;
 use serde_json::{Value, json};
 
-/// One task, either way.
+/// The tokens of one task, with all tools in the context and through Lockhouse.
 struct Row {
     workflow: String,
     calls: usize,
-    /// Definitions, then arguments and results.
+    /// Without Lockhouse: tool definitions; then arguments and results.
     direct: [usize; 2],
-    /// Definitions, a search with its answer, code and answer.
+    /// With Lockhouse: tool definitions, a search with its answer, code, and answer.
     ours: [usize; 4],
 }
 
 impl Row {
-    fn of(recorded: &Value) -> Self {
+    fn new(recorded: &Value) -> Self {
         let (direct, ours) = (&recorded["direct"], &recorded["ours"]);
         let calls = direct["calls"].as_array().unwrap();
         let each = |call: &Value| counted(&call["call"]) + counted(&call["result"]);
@@ -68,7 +69,7 @@ fn all(texts: &Value) -> usize {
 
 fn main() {
     let recorded: Value = serde_json::from_reader(std::io::stdin()).unwrap();
-    let rows: Vec<Row> = recorded.as_array().unwrap().iter().map(Row::of).collect();
+    let rows: Vec<Row> = recorded.as_array().unwrap().iter().map(Row::new).collect();
     if std::env::args().any(|argument| argument == "--json") {
         println!("{:#}", rows.iter().map(Row::json).collect::<Value>());
         return;

@@ -1,23 +1,23 @@
-//! `make bench`: times at the MCP boundary, as an AI client sees them, against the built `lockhouse serve`.
+//! `make bench`: measures times at the MCP boundary, as an AI client sees them, with the built `lockhouse serve`.
 //!
-//! `bench [--beside BINARY]`. The client here writes and reads bare lines, so that its own cost stays small beside what it
-//! measures. All figures of a table come from one run on one machine; compare them with each other, and with another
-//! machine's only as ratios. With `--beside`, an older build is measured in turns with the one just built.
+//! `bench [--beside BINARY]`. The client writes and reads JSON lines without a library, so that its own cost stays
+//! small. All figures of a table come from one run on one machine; compare them with each other, and compare
+//! machines only by ratios. With `--beside`, an older build and the new one are measured in alternation.
 
 #![allow(clippy::print_stdout, clippy::too_many_lines)] // A table is what it is for.
 
-#[path = "../bench/alone.rs"]
-mod alone;
-#[path = "../bench/beside.rs"]
-mod beside;
 #[path = "../bench/build.rs"]
 mod build;
+#[path = "../bench/build_comparison.rs"]
+mod build_comparison;
 #[path = "../bench/client.rs"]
 mod client;
-#[path = "../bench/rows.rs"]
-mod rows;
-#[path = "../bench/times.rs"]
-mod times;
+#[path = "../bench/percentiles.rs"]
+mod percentiles;
+#[path = "../bench/single_build.rs"]
+mod single_build;
+#[path = "../bench/workloads.rs"]
+mod workloads;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -31,8 +31,8 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 /// Times at the MCP boundary, of the built `lockhouse` or the one that LOCKHOUSE_BIN names.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// An older build of `lockhouse`, with its worker and its Python engine in the same directory: both are measured in
-    /// turns, and the table has the ratios
+    /// An older build of `lockhouse`, with its worker and its Python engine in the same directory: both builds are
+    /// measured in alternation, and the table has the ratios
     #[arg(long, value_name = "BINARY")]
     beside: Option<PathBuf>,
 }
@@ -54,7 +54,7 @@ fn measure(arguments: &Arguments) -> Fallible<()> {
     let fixture = directory.join("fixture-server");
     let new = Build::at(&lockhouse, &fixture)?;
     match &arguments.beside {
-        None => alone::measure(&new),
-        Some(old) => beside::measure(&Build::at(old, &fixture)?, &new),
+        None => single_build::measure(&new),
+        Some(old) => build_comparison::measure(&Build::at(old, &fixture)?, &new),
     }
 }

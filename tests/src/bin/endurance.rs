@@ -1,7 +1,8 @@
-//! `make endurance`: long runs against the built `lockhouse serve`, judged by what Lockhouse promises.
+//! `make endurance`: long runs against the built `lockhouse serve`, which check the promises that Lockhouse makes.
 //!
-//! `endurance [deadlines] [short] [kills] [--count N] [--seed N] [--json FILE]`: all three without a name. Exit status 1
-//! if a promise is broken, 2 for wrong arguments. Times mean something on a machine that does nothing else.
+//! `endurance [deadlines] [short] [kills] [--count N] [--seed N] [--json FILE]`: runs all three suites if none is
+//! named. The exit status is 1 if a promise is broken and 2 for invalid arguments. Times are meaningful only on an
+//! otherwise idle machine.
 
 #![allow(clippy::print_stdout, clippy::too_many_lines)] // A table is what it is for.
 
@@ -18,8 +19,9 @@ const USAGE: &str =
     "usage: endurance [deadlines] [short] [kills] [--count N] [--seed N] [--json FILE], N above 0";
 
 const DEADLINES: usize = 10_000;
-/// Of the executions of `deadlines` so many run a few at a time; the clocks are compared there.
-const FEW_OF: usize = 10;
+/// One in this many executions of `deadlines` runs with few others in flight, and there the client's clock is
+/// checked as well.
+const UNCONTENDED_SHARE: usize = 10;
 const SHORT: usize = 100_000;
 const KILLS: usize = 1_000;
 const SEED: u64 = 0x10c4_0053;
@@ -49,7 +51,7 @@ async fn main() -> ExitCode {
         match suite.as_str() {
             "deadlines" => {
                 add(suites::deadlines(count(DEADLINES), 16).await);
-                add(suites::deadlines(count(DEADLINES).div_ceil(FEW_OF), 2).await);
+                add(suites::deadlines(count(DEADLINES).div_ceil(UNCONTENDED_SHARE), 2).await);
             }
             "short" => add(suites::short(count(SHORT)).await),
             _ => add(suites::kills(count(KILLS), arguments.seed).await),
@@ -86,7 +88,7 @@ fn arguments() -> Option<Arguments> {
     Some(found)
 }
 
-/// What the figures depend on.
+/// Describes the machine, since the figures depend on it.
 fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(0, usize::from);

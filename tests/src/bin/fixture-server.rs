@@ -1,12 +1,13 @@
 //! An MCP server over standard input and output whose tools misbehave on request.
 //!
-//! Its flags choose how it misbehaves before any tool is called:
-//! `--notes=FILE` (writes down each call before it does anything), `--fail-start`, `--hang-start`, `--legacy-only`, `--crash-on-discover`, `--one-era`, `--only-tools`, `--asking`.
+//! Its flags select misbehaviour before any tool is called: `--notes=FILE` (records each call before it is
+//! executed), `--fail-start`, `--hang-start`, `--legacy-only`, `--crash-on-discover`, `--one-era`, `--only-tools`,
+//! `--asking`.
 
-#[path = "../fixture/asking.rs"]
-mod asking;
-#[path = "../fixture/offers.rs"]
-mod offers;
+#[path = "../fixture/elicitation_tools.rs"]
+mod elicitation_tools;
+#[path = "../fixture/resources_and_prompts.rs"]
+mod resources_and_prompts;
 #[path = "../fixture/tools.rs"]
 mod tools;
 
@@ -24,16 +25,16 @@ use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use tokio::io::AsyncReadExt as _;
 
-/// How the server treats an AI client that asks which protocol it speaks.
+/// How the server answers `server/discover`, by which an AI client negotiates the protocol version.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Discover {
     Answer,
-    /// As servers older than `server/discover` do.
+    /// With "method not found", as servers older than `server/discover` do.
     MethodNotFound,
-    /// As some servers do that read the first message as `initialize`.
+    /// By crashing, as some servers do that parse the first message as `initialize`.
     Crash,
-    /// As some servers do that settle on an era at the first message: the error that
-    /// answers `server/discover` is followed by a refusal of `initialize`.
+    /// With an error, after which `initialize` is refused too, as some servers do that settle on a protocol at the
+    /// first message.
     ThenRefuseInitialize,
 }
 
@@ -43,7 +44,7 @@ struct Fixture {
     only_tools: bool,
     asking: bool,
     calls: tools::Calls,
-    /// Where each call is written down.
+    /// The file in which each call is recorded.
     notes: Option<std::fs::File>,
 }
 
@@ -90,7 +91,7 @@ impl ServerHandler for Fixture {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let asking = self.asking.then(asking::list).into_iter().flatten();
+        let asking = self.asking.then(elicitation_tools::list).into_iter().flatten();
         Ok(ListToolsResult::with_all_items(tools::list().into_iter().chain(asking).collect()))
     }
 
@@ -100,7 +101,7 @@ impl ServerHandler for Fixture {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         self.calls.record("resources/list");
-        Ok(offers::resources(request))
+        Ok(resources_and_prompts::resources(request))
     }
 
     async fn list_resource_templates(
@@ -108,7 +109,7 @@ impl ServerHandler for Fixture {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(offers::templates())
+        Ok(resources_and_prompts::templates())
     }
 
     async fn read_resource(
@@ -117,7 +118,7 @@ impl ServerHandler for Fixture {
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.calls.record("resources/read");
-        offers::read(&request.uri).map(Into::into)
+        resources_and_prompts::read(&request.uri).map(Into::into)
     }
 
     async fn list_prompts(
@@ -126,7 +127,7 @@ impl ServerHandler for Fixture {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         self.calls.record("prompts/list");
-        Ok(offers::prompts())
+        Ok(resources_and_prompts::prompts())
     }
 
     async fn get_prompt(
@@ -135,19 +136,19 @@ impl ServerHandler for Fixture {
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         self.calls.record("prompts/get");
-        offers::prompt(&request).map(Into::into)
+        resources_and_prompts::prompt(&request).map(Into::into)
     }
 
-    /// Each call runs in a task of its own, so a slow one holds up no other.
+    /// Each call runs in a task of its own, so that a slow call does not delay others.
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         self.calls.record(&request.name);
-        self.note(&request);
+        self.record_call(&request);
         if self.asking
-            && let Some(answer) = asking::call(&request, &self.calls, &context).await
+            && let Some(answer) = elicitation_tools::call(&request, &self.calls, &context).await
         {
             return answer;
         }
@@ -160,8 +161,8 @@ impl ServerHandler for Fixture {
 }
 
 impl Fixture {
-    /// One write before anything else: what is done is there, whoever is killed.
-    fn note(&self, request: &CallToolRequestParams) {
+    /// Records the call with one write before it is executed, so that the record survives if a process is killed.
+    fn record_call(&self, request: &CallToolRequestParams) {
         use std::io::Write as _;
         let Some(mut notes) = self.notes.as_ref() else { return };
         let note = serde_json::json!({"tool": request.name, "arguments": request.arguments});
@@ -209,13 +210,13 @@ async fn main() -> ExitCode {
             Ok(_) => ExitCode::SUCCESS,
             Err(error) => fail(&error),
         },
-        // A client that leaves before the handshake has done nothing wrong.
+        // A client that disconnects before the handshake is not an error.
         Err(ServerInitializeError::ConnectionClosed(_)) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
 }
 
-/// Reads everything and answers nothing, until the client closes the connection.
+/// Reads all input without answering, until the client closes the connection.
 async fn hang() -> ExitCode {
     let mut stdin = tokio::io::stdin();
     let mut discarded = [0; 4096];

@@ -1,15 +1,16 @@
-//! A stand-in for `lockhouse-worker` whose sealed workers misbehave on request: the code that a worker gets names what
-//! it does, or a tool and its arguments. Its zygote and its seal are the real ones.
+//! A replacement for `lockhouse-worker` whose sandboxed workers misbehave on request: the code that a worker
+//! receives names a behaviour, or a tool and its arguments. The zygote and the sandbox are the product's own.
 //!
-//! Started under a name of [`early`] it misbehaves before it has any code. With `--list` it names its behaviours.
+//! Started under a name in [`before_code`], the program misbehaves before it receives code. With `--list` it prints the
+//! names of its behaviours.
 #![allow(clippy::print_stdout, clippy::too_many_lines)] // The list is for a test.
 
+#[path = "../peer/before_code.rs"]
+mod before_code;
 #[path = "../peer/behaviours.rs"]
 mod behaviours;
-#[path = "../peer/early.rs"]
-mod early;
-#[path = "../peer/wire.rs"]
-mod wire;
+#[path = "../peer/raw_channel.rs"]
+mod raw_channel;
 
 use std::process::ExitCode;
 
@@ -18,36 +19,36 @@ use lockhouse_worker::engine::{Engine, EngineError};
 use lockhouse_worker::sandbox::{Layers, Sandboxed};
 use lockhouse_worker::tool_host::ToolHost;
 
-use wire::Wire;
+use raw_channel::RawChannel;
 
-/// An engine without a language.
+/// An engine without a language, which executes behaviours.
 struct Peer {
     called: String,
-    wire: Option<Wire>,
+    channel: Option<RawChannel>,
 }
 
 impl Engine for Peer {
     fn prepare(&mut self, _: &[String]) -> Result<String, EngineError> {
-        early::prepare(&self.called)
+        before_code::prepare(&self.called)
     }
 
     fn after_fork(&mut self) {}
 
     fn attach(&mut self, _: &Sandboxed, host: &'static dyn ToolHost, _: u64) {
-        let wire = Wire::new(host);
-        early::attach(&self.called, &wire);
-        self.wire = Some(wire);
+        let channel = RawChannel::new(host);
+        before_code::attach(&self.called, &channel);
+        self.channel = Some(channel);
     }
 
     fn warm(&mut self, _: &Sandboxed) {}
 
     fn run(&mut self, _: &Sandboxed, job: &Job) -> Outcome {
         let behaviour = behaviours::ALL.iter().find(|(name, _)| *name == job.code);
-        if let (Some(call), Some(wire)) = (job.code.strip_prefix("call "), &self.wire) {
-            return behaviours::called(wire, call);
+        if let (Some(call), Some(channel)) = (job.code.strip_prefix("call "), &self.channel) {
+            return behaviours::called(channel, call);
         }
-        match (behaviour, &self.wire) {
-            (Some((_, behave)), Some(wire)) => behave(wire),
+        match (behaviour, &self.channel) {
+            (Some((_, behave)), Some(channel)) => behave(channel),
             _ => Outcome::Error(CodeError { message: "no such behaviour".into(), ..CodeError::default() }),
         }
     }
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
     }
     let program = std::env::args().next().unwrap_or_default();
     let called = program.rsplit('/').next().unwrap_or_default().to_owned();
-    match lockhouse_worker::zygote::run(&mut Peer { called, wire: None }, Layers::ALL) {
+    match lockhouse_worker::zygote::run(&mut Peer { called, channel: None }, Layers::ALL) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }

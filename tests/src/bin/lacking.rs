@@ -1,7 +1,8 @@
-//! Runs a program as on a host that lacks something: `lacking landlock=2 namespaces -- lockhouse doctor`.
+//! Runs a program as if the host lacked a feature: `lacking landlock=2 namespaces -- lockhouse doctor`.
 //!
-//! A seccomp filter of this program's own answers the calls in question as such a kernel would, for the program and all that it
-//! starts. The version of Landlock is a number that the filter cannot give, so this process stays and answers that one question.
+//! A seccomp filter answers the affected system calls as such a kernel would, for the program and all of its
+//! descendants. A filter cannot return the Landlock version as a number, so this process stays alive and answers
+//! that call by seccomp user notification.
 #![allow(unsafe_code, reason = "Raw seccomp")]
 
 use std::io::{IoSlice, IoSliceMut};
@@ -16,7 +17,8 @@ use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, s
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 
-/// What a lack means: this call, with this value of an argument if that matters, has this error.
+/// How a lacking feature is simulated: this system call, with this value of an argument if that matters, fails with
+/// this error.
 type Answer = (libc::c_long, Option<(u32, u32)>, i32);
 
 const PR_SET_MDWE: u32 = 65;
@@ -28,7 +30,7 @@ fn answers(lack: &str) -> Vec<Answer> {
     match lack {
         "landlock" => vec![(libc::SYS_landlock_create_ruleset, None, libc::EOPNOTSUPP)],
         "namespaces" => vec![(libc::SYS_unshare, None, libc::EPERM)],
-        // As Ubuntu does it: unshare is permitted, what it is for is not.
+        // Ubuntu restricts namespaces this way: unshare is permitted, and mount in the new namespace is not.
         "mount" => vec![(libc::SYS_mount, None, libc::EACCES)],
         "mdwe" => vec![prctl(PR_SET_MDWE), prctl(PR_GET_MDWE)],
         "seccomp" => vec![(libc::SYS_seccomp, None, libc::ENOSYS)],
@@ -48,7 +50,7 @@ fn main() -> ExitCode {
     let plain = lacks.iter().filter(|lack| !lack.contains('='));
     let program = filter(plain.flat_map(|lack| answers(lack)).collect(), version.is_some());
     let (ours, theirs) = UnixDatagram::pair().expect("a socket pair");
-    // SAFETY: one thread.
+    // SAFETY: this process has one thread.
     match unsafe { fork() }.expect("a fork") {
         ForkResult::Child => {
             let listener = install(&program, version.is_some());
@@ -67,7 +69,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The answers, one after the other, as a program of classic BPF.
+/// Compiles the answers to a classic BPF program.
 fn filter(answers: Vec<Answer>, asks_for_version: bool) -> Vec<libc::sock_filter> {
     let step = |code: u16, jt: u8, jf: u8, k: u32| libc::sock_filter { code, jt, jf, k };
     let (load, jump_if_equal, finish) = (0x20, 0x15, 0x06);
@@ -98,11 +100,11 @@ fn install(program: &[libc::sock_filter], listens: bool) -> Option<OwnedFd> {
     }
     let header = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
     let flags = if listens { libc::SECCOMP_FILTER_FLAG_NEW_LISTENER } else { 0 };
-    // SAFETY: the header points at a live program of its length.
+    // SAFETY: the pointer in the header is valid for the length in the header.
     let result =
         unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const header) };
     assert!(result >= 0, "seccomp: {}", Errno::last());
-    // SAFETY: the kernel has just made it.
+    // SAFETY: the kernel has just opened this descriptor for this process.
     listens.then(|| unsafe { OwnedFd::from_raw_fd(result as RawFd) })
 }
 
@@ -122,22 +124,23 @@ fn taken(socket: &UnixDatagram) -> OwnedFd {
         ControlMessageOwned::ScmRights(descriptors) => descriptors.first().copied(),
         _ => None,
     });
-    // SAFETY: the kernel has just made it.
+    // SAFETY: the kernel has just opened this descriptor for this process.
     unsafe { OwnedFd::from_raw_fd(descriptor.expect("a descriptor")) }
 }
 
-/// Tells everyone who asks the same version, until nobody is left to ask.
+/// Answers all queries of the Landlock version with `version`, until no process with the filter is left.
 fn answer_all(listener: &OwnedFd, version: i64) {
     // _IOWR('!', 0, struct seccomp_notif) and _IOWR('!', 1, struct seccomp_notif_resp).
     const RECEIVE: libc::c_ulong = 0xc050_2100;
     const SEND: libc::c_ulong = 0xc018_2101;
     loop {
-        let mut asked = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
-        poll(&mut asked, PollTimeout::NONE).expect("poll");
-        if asked[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP)) {
+        let mut polled = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+        poll(&mut polled, PollTimeout::NONE).expect("poll");
+        if polled[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP)) {
             return;
         }
-        // SAFETY: zeros are a valid question and answer, and both live while the kernel writes and reads them.
+        // SAFETY: both structures are valid when zeroed, and both outlive the calls in which the kernel accesses
+        // them.
         unsafe {
             let mut question: libc::seccomp_notif = std::mem::zeroed();
             if libc::ioctl(listener.as_raw_fd(), RECEIVE, &raw mut question) < 0 {

@@ -1,9 +1,11 @@
-//! `make load-attacks`: 20 honest clients over HTTP, and turns with and without an attack on what all of them share.
+//! `make load-attacks`: 20 honest clients over HTTP, measured with and without an attack on a resource that all
+//! clients share.
 //!
-//! `load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] [--beside yes] [--json FILE]`. Exit
-//! status 1 if an honest client's answer was wrong or lost, 2 for wrong arguments. Attackers share the machine with what they
-//! attack: what can be compared are the kinds of turn, which alternate. With `--beside yes`, clients that attack do so to a second
-//! daemon: what the honest clients of the first one then lose is the machine's share.
+//! `load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] [--beside yes] [--json
+//! FILE]`. The exit status is 1 if an honest client's answer was wrong or lost, and 2 for invalid arguments. The
+//! attackers run on the same machine as the daemon, so only turns with and without the attack, which alternate, can
+//! be compared. With `--beside yes`, attacking clients attack a second daemon, which shows how much the honest
+//! clients lose by the load on the machine alone.
 
 #![allow(clippy::print_stdout, clippy::too_many_lines)] // A table is what it is for.
 
@@ -11,12 +13,12 @@
 mod attacks;
 #[path = "../load/daemon.rs"]
 mod daemon;
-#[path = "../load/figures.rs"]
-mod figures;
-#[path = "../load/honest.rs"]
-mod honest;
-#[path = "../load/wire.rs"]
-mod wire;
+#[path = "../load/honest_clients.rs"]
+mod honest_clients;
+#[path = "../load/http_connection.rs"]
+mod http_connection;
+#[path = "../load/results.rs"]
+mod results;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -28,18 +30,18 @@ use attacks::{ATTACKS, Attack};
 use clap::builder::{BoolishValueParser, PossibleValuesParser, RangedU64ValueParser};
 use clap::{ArgAction, Parser};
 use daemon::{Daemon, token};
-use figures::{Cpus, Figures, Summary, header, remains, row};
-use honest::Habit;
+use honest_clients::ConnectionUse;
+use http_connection::Era;
 use lockhouse_tests::Lockhouse;
+use results::{Cpus, Figures, Summary, header, remains, row};
 use serde_json::{Value, json};
-use wire::Era;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-/// Between turns: what an attack left behind ends.
-const REST: Duration = Duration::from_secs(3);
-/// Between two looks at the daemon's memory.
-const LOOK: Duration = Duration::from_millis(100);
+/// The pause between turns, in which the effects of an attack end.
+const RECOVERY_PAUSE: Duration = Duration::from_secs(3);
+/// The interval between samples of the daemon's memory.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 const POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n[servers.hostile]\nallow = [\"*\"]\n";
 
 /// 20 honest clients over HTTP, and turns with and without an attack on what all of them share.
@@ -68,7 +70,7 @@ struct Arguments {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    attacks::attack_if_ordered().await;
+    attacks::attack_if_requested().await;
     match measure(&Arguments::parse()).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -96,7 +98,7 @@ async fn measure(arguments: &Arguments) -> Fallible<bool> {
     Ok(right)
 }
 
-/// Turns with and without one attack, against a daemon of its own.
+/// Measures turns with and without one attack, with a daemon of its own.
 async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)> {
     let lockhouse = Lockhouse::with_fixture().policy(POLICY);
     let order = lockhouse.file("order", "");
@@ -117,16 +119,16 @@ async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)>
     let long = Duration::from_secs(arguments.turn_seconds);
     for (number, token) in tokens.into_iter().enumerate() {
         let (host, figures) = (daemon.host.clone(), figures.clone());
-        // Connections are what the attack on them is about: half of the clients begin one for each request.
+        // Half of the clients open a connection for each request, so that attacks on connections affect them.
         let habit = match number % 2 {
-            0 if matches!(attack.name, "connections" | "churn") => Habit::Reconnects,
-            0 => Habit::Keeps(Era::Stateless),
-            _ => Habit::Keeps(Era::Sessions),
+            0 if matches!(attack.name, "connections" | "churn") => ConnectionUse::PerRequest,
+            0 => ConnectionUse::KeepAlive(Era::Stateless),
+            _ => ConnectionUse::KeepAlive(Era::Sessions),
         };
-        tokio::spawn(honest::behave(host, token, habit, think, figures));
+        tokio::spawn(honest_clients::behave(host, token, habit, think, figures));
     }
-    // Warm: connections are there, and workers.
-    tokio::time::sleep(REST).await;
+    // Warm-up: connections are open and workers are started.
+    tokio::time::sleep(RECOVERY_PAUSE).await;
     let (mut without, mut with) = (Summary::default(), Summary::default());
     let (mut memory, began) = (0, Cpus::now());
     for _ in 0..arguments.turns {
@@ -136,7 +138,7 @@ async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)>
         with = with.and(turn(&figures, long, &daemon, &mut memory).await);
         drop(attacker);
         attack.order(&order, false)?;
-        tokio::time::sleep(REST).await;
+        tokio::time::sleep(RECOVERY_PAUSE).await;
     }
     row(&format!("without {}", attack.name), &without);
     row(&format!("with {}", attack.name), &with);
@@ -157,7 +159,7 @@ async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)>
     Ok((report, right))
 }
 
-/// A daemon without honest clients, and the token of one that attacks it.
+/// Starts a daemon without honest clients, and returns the token of a client that attacks it.
 fn second_daemon() -> Fallible<(Lockhouse, Daemon, String)> {
     let lockhouse = Lockhouse::with_fixture().policy(POLICY);
     let token = token(&lockhouse, "hostile")?;
@@ -165,12 +167,12 @@ fn second_daemon() -> Fallible<(Lockhouse, Daemon, String)> {
     Ok((lockhouse, daemon, token))
 }
 
-/// One turn, in which the daemon's memory is looked at.
+/// Measures one turn, while the daemon's memory is sampled.
 async fn turn(figures: &Figures, long: Duration, daemon: &Daemon, memory: &mut u64) -> Summary {
     figures.take();
     let until = Instant::now() + long;
     while Instant::now() < until {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(SAMPLE_INTERVAL).await;
         *memory = (*memory).max(remains(daemon.process.0.id()).0);
     }
     figures.take()

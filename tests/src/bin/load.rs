@@ -1,25 +1,26 @@
-//! `make load`: many AI clients over HTTP at one time, against the built `lockhouse serve --listen`, and one among them that
-//! is hostile.
+//! `make load`: many AI clients over HTTP at the same time, one of them hostile, against the built `lockhouse serve
+//! --listen`.
 //!
-//! `load [--clients N] [--seconds N] [--hostile-seconds N] [--think-ms N] [--json FILE]`. First all behave for `--seconds`;
-//! then turns of other kinds follow each other for `--hostile-seconds`. Exit status 1 if an answer was wrong or lost, 2 for
-//! wrong arguments. The clients share the machine with what they measure: times are those of this machine, and what can be
-//! compared is the ratio of the kinds of turn.
+//! `load [--clients N] [--seconds N] [--hostile-seconds N] [--think-ms N] [--json FILE]`. In the first phase all
+//! clients are honest, for `--seconds`; then turns with and without the hostile client alternate for
+//! `--hostile-seconds`. The exit status is 1 if an answer was wrong or lost, and 2 for invalid arguments. The
+//! clients run on the same machine as the daemon: times are those of this machine, and only the ratios between
+//! kinds of turn can be compared.
 
 #![allow(clippy::print_stdout, clippy::too_many_lines)] // A table is what it is for.
 
+#[path = "../load/alternating_turns.rs"]
+mod alternating_turns;
 #[path = "../load/daemon.rs"]
 mod daemon;
-#[path = "../load/figures.rs"]
-mod figures;
-#[path = "../load/honest.rs"]
-mod honest;
-#[path = "../load/hostile.rs"]
-mod hostile;
-#[path = "../load/turns.rs"]
-mod turns;
-#[path = "../load/wire.rs"]
-mod wire;
+#[path = "../load/honest_clients.rs"]
+mod honest_clients;
+#[path = "../load/hostile_client.rs"]
+mod hostile_client;
+#[path = "../load/http_connection.rs"]
+mod http_connection;
+#[path = "../load/results.rs"]
+mod results;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -30,16 +31,16 @@ use std::time::Duration;
 use clap::Parser;
 use clap::builder::RangedU64ValueParser;
 use daemon::{Daemon, token};
-use figures::{Figures, header, remains, row};
-use honest::Habit;
+use honest_clients::ConnectionUse;
+use http_connection::Era;
 use lockhouse_tests::Lockhouse;
+use results::{Figures, header, remains, row};
 use serde_json::json;
-use wire::Era;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
 const SAMPLES: usize = 10;
-/// What one client may use, as an operator of a shared daemon sets it. All clients that behave have one address here.
+/// Quotas per client, as an operator of a shared daemon sets them. All honest clients have the same address here.
 const CONFIG: &str = "\
 [http.limits]
 connections_per_peer = 600
@@ -70,7 +71,7 @@ struct Arguments {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    turns::be_beside().await;
+    alternating_turns::run_if_background_process().await;
     match measure(&Arguments::parse()).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -94,7 +95,7 @@ async fn measure(arguments: &Arguments) -> Fallible<bool> {
     for (number, token) in tokens.into_iter().enumerate() {
         let (host, figures) = (daemon.host.clone(), figures.clone());
         let era = if number.is_multiple_of(2) { Era::Stateless } else { Era::Sessions };
-        tokio::spawn(honest::behave(host, token, Habit::Keeps(era), think, figures));
+        tokio::spawn(honest_clients::behave(host, token, ConnectionUse::KeepAlive(era), think, figures));
     }
     println!("{} clients, each thinks for {think:?} on average", arguments.clients);
     let mut memory = Vec::new();
@@ -112,7 +113,7 @@ async fn measure(arguments: &Arguments) -> Fallible<bool> {
     println!("\n{}", header());
     row("all behave", &all);
     let hostile = Duration::from_secs(arguments.hostile_seconds);
-    let [without, beside, with] = turns::take(hostile, &daemon.host, &bad, &figures).await?;
+    let [without, beside, with] = alternating_turns::take(hostile, &daemon.host, &bad, &figures).await?;
     for fault in [&all, &without, &beside, &with].into_iter().flat_map(|summary| &summary.faults) {
         println!("FAULT {fault}");
     }

@@ -1,8 +1,10 @@
-//! A worker that runs native attacks: what hostile code could do that owns its interpreter.
+//! A worker that runs native attacks: system calls and C code, as hostile code could make them after it has taken
+//! over its interpreter.
 //!
-//! It is the product's zygote and seal with an engine whose programs are the C functions of `hostile/native`: the code of a
-//! job is the name of one, `call NUMBER ARGUMENT...` for one bare system call, or `int80 NUMBER` for one of i386. `--layers a,b` puts on only these layers of
-//! the seal. As `[javascript] worker` of a configuration it runs under the real supervisor.
+//! The zygote and the sandbox are the product's own. The engine executes the C functions of `hostile/native`: the
+//! code of a job is the name of a function, `call NUMBER ARGUMENT...` for a single system call, or `int80 NUMBER`
+//! for an i386 system call. `--layers a,b` enables only these sandbox layers. Set as `[javascript] worker` in the
+//! configuration, the program runs under the real supervisor.
 #![allow(unsafe_code, missing_docs)] // The attacks are C.
 
 use std::ffi::c_long;
@@ -16,7 +18,7 @@ use lockhouse_worker::zygote;
 
 include!(concat!(env!("OUT_DIR"), "/attacks.rs"));
 
-/// Where a descriptor is open that the zygote should not have had.
+/// The number of a descriptor that the zygote should not have inherited.
 const INHERITED: i32 = 200;
 
 struct Native;
@@ -24,7 +26,7 @@ struct Native;
 impl Engine for Native {
     fn prepare(&mut self, _preload: &[String]) -> Result<String, EngineError> {
         let file = std::fs::File::open("/proc/self/status").map_err(EngineError::new)?;
-        // SAFETY: the number is unused; it stays open as long as the process lives.
+        // SAFETY: the number is unused; the descriptor stays open as long as the process lives.
         unsafe { libc::dup2(file.as_raw_fd(), INHERITED) };
         Ok(format!("{} native attacks", ATTACKS.len()))
     }
@@ -53,11 +55,11 @@ impl Engine for Native {
 
 fn attack(name: &str) -> Option<c_long> {
     let (_, function) = ATTACKS.iter().find(|(known, _)| *known == name)?;
-    // SAFETY: it is C that takes no arguments. What else it does is the point.
+    // SAFETY: the C function takes no arguments. Its other effects are the attack.
     Some(unsafe { function() })
 }
 
-/// A system call by its number, with up to six arguments; `-errno` where it was refused.
+/// Makes a system call by number, with up to six arguments. Returns `-errno` if the call fails.
 fn bare_call(text: &str) -> Option<c_long> {
     let mut numbers = text.split(' ').map(str::parse::<c_long>);
     let number = numbers.next()?.ok()?;
@@ -66,16 +68,16 @@ fn bare_call(text: &str) -> Option<c_long> {
         *argument = given.ok()?;
     }
     let [a, b, c, d, e, f] = arguments;
-    // SAFETY: a hostile call on purpose; this process runs nothing else.
+    // SAFETY: the system call is hostile on purpose; this process runs nothing else.
     let result = unsafe { libc::syscall(number, a, b, c, d, e, f) };
     Some(if result < 0 { -c_long::from(nix::errno::Errno::last_raw()) } else { result })
 }
 
-/// A system call as programs of 32 bits make it.
+/// Makes an i386 system call (`int 0x80`).
 #[cfg(target_arch = "x86_64")]
 fn int80(number: c_long) -> c_long {
     let mut result = number;
-    // SAFETY: a hostile call on purpose; all its arguments are 0.
+    // SAFETY: the system call is hostile on purpose; all its arguments are 0.
     unsafe {
         std::arch::asm!(
             "push rbx", "xor ebx, ebx", "int 0x80", "pop rbx",
@@ -86,13 +88,13 @@ fn int80(number: c_long) -> c_long {
     result
 }
 
-/// There is no such instruction.
+/// This architecture has no such instruction.
 #[cfg(not(target_arch = "x86_64"))]
 fn int80(_: c_long) -> c_long {
     -c_long::from(libc::ENOSYS)
 }
 
-/// The layers named after `--layers`; all of them without it.
+/// Returns the layers named after `--layers`, or all layers without that flag.
 fn layers() -> Layers {
     let named = std::env::args().skip_while(|argument| argument != "--layers").nth(1);
     let Some(named) = named else { return Layers::ALL };

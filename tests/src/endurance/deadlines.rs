@@ -1,35 +1,36 @@
-//! Hostile programs under load: how long after its deadline each ends, and what they leave behind.
+//! Endurance suite: how long after its deadline each hostile program ends under load, and what it leaves behind.
 //!
-//! Two clocks tell how late an execution was. The first is in the answer, the supervisor's own `wall_ms`: from the
-//! moment at which code goes to a worker to the moment at which its end is known, without the wait for a worker before
-//! and the way of the answer after. What it has above the timeout is the lateness, and of the 250 ms that are promised
-//! 100 are the grace that every program has after its interrupt. The second is the client's own, from the request to the
-//! answer. It is judged as well where so few run at a time that each finds an idle worker.
+//! Two clocks measure the lateness of an execution. The first is the supervisor's `wall_ms` in the answer: from
+//! sending code to a worker until the end of the worker is known, without the wait for a worker and the delivery of
+//! the answer. The lateness is `wall_ms` minus the timeout. Of the 250 ms that are promised, 100 ms are the grace
+//! period after the interrupt. The second is the client's clock, from the request to the answer. The client's clock
+//! is checked only where so few executions run at a time that each finds an idle worker.
 //!
-//! An answer leaves when its program has been sent SIGKILL, and the kernel then takes the process apart. How long the
-//! last ones are still there is a figure of its own.
+//! The answer is sent once the program has been sent SIGKILL, and the kernel then destroys the process. The
+//! lifetime of the last processes after that is a separate figure.
 //!
-//! Only executions that reached their deadline count: what hit a limit first would make the figures look better.
+//! Only executions that reached their deadline count, because those that hit another limit first would improve the
+//! figures.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use lockhouse_tests::{ensure, equal};
 
-use super::hostile::{HOSTILE, Hostile};
-use super::load::{Answered, Program};
+use super::hostile_programs::{HOSTILE, Hostile};
+use super::leftover_resources;
+use super::load_client::{Program, ProgramAnswer};
 use super::progress::Progress;
-use super::remains;
 use super::report::{Kind, Report, millis};
 use super::server::Server;
 
 const TIMEOUT: Duration = Duration::from_millis(400);
 const LATE_MS_MAX: f64 = 250.0;
-/// So few that each finds an idle worker of its language.
-const FEW: usize = 2;
+/// The number of executions in flight at which each finds an idle worker of its language.
+const UNCONTENDED_IN_FLIGHT: usize = 2;
 const DIES_WITHIN: Duration = Duration::from_secs(5);
-/// Broken promises that are told one by one.
-const TOLD_MAX: usize = 3;
+/// The number of broken promises that are reported individually.
+const REPORTED_MAX: usize = 3;
 
 #[derive(Default)]
 struct Tally {
@@ -47,7 +48,7 @@ struct Tallies {
     answers: usize,
 }
 
-/// Runs `count` of them, `at_a_time` at one time.
+/// Runs `count` hostile programs, with `at_a_time` of them in flight.
 pub(crate) async fn deadlines(count: usize, at_a_time: usize) -> Report {
     let mut report = Report::new(format!("deadlines, {at_a_time} at a time"));
     let server = Server::start().await;
@@ -67,7 +68,7 @@ pub(crate) async fn deadlines(count: usize, at_a_time: usize) -> Report {
         })
         .await;
     let answered = Instant::now();
-    let dead = remains::until(DIES_WITHIN, || remains::nothing_runs(server.pid)).await;
+    let dead = leftover_resources::until(DIES_WITHIN, || leftover_resources::nothing_runs(server.pid)).await;
     let dying = answered.elapsed();
     report.figure("executions", count as f64, "");
     report.figure("took", progress.seconds(), "s");
@@ -84,12 +85,12 @@ pub(crate) async fn deadlines(count: usize, at_a_time: usize) -> Report {
 }
 
 impl Tallies {
-    fn add(&mut self, answered: &Answered) {
+    fn add(&mut self, answered: &ProgramAnswer) {
         let which = answered.program.number % HOSTILE.len();
         let tally = self.by_program.entry(which).or_default();
         let status = answered.text("/status").to_owned();
         if !is_expected(&HOSTILE[which], &status, answered.text("/error/message")) {
-            self.unexpected.push(answered.shown());
+            self.unexpected.push(answered.to_text());
         }
         *tally.statuses.entry(status).or_default() += 1;
         let Ok(answer) = &answered.answer else { return };
@@ -117,11 +118,11 @@ impl Tallies {
             report.remarked(format!("latest {name}"), tally.latest_ms, "ms", statuses.join(", "));
         }
         report.promise(Kind::Count, "each has its answer", equal(self.answers, count));
-        let told: Vec<&String> = self.unexpected.iter().take(TOLD_MAX).collect();
+        let reported: Vec<&String> = self.unexpected.iter().take(REPORTED_MAX).collect();
         report.promise(
             Kind::Count,
             "each ends at its deadline, at a limit or with an error, as its kind does",
-            ensure(told.is_empty(), (self.unexpected.len(), told)),
+            ensure(reported.is_empty(), (self.unexpected.len(), reported)),
         );
         report.promise(
             Kind::Count,
@@ -133,7 +134,7 @@ impl Tallies {
             format!("p99 within {LATE_MS_MAX} ms of the deadline by the answer's clock"),
             judged(by_answer),
         );
-        if at_a_time <= FEW {
+        if at_a_time <= UNCONTENDED_IN_FLIGHT {
             let name = format!("p99 within {LATE_MS_MAX} ms of the deadline by the client's clock");
             report.promise(Kind::Measure, name, judged(by_client));
         }
@@ -141,7 +142,7 @@ impl Tallies {
 }
 
 fn is_expected(program: &Hostile, status: &str, message: &str) -> bool {
-    // Where C code of the interpreter finds no memory, it may only abort.
+    // C code of the interpreter may abort when memory cannot be allocated.
     let aborted = status == "killed" && message.contains("for want of memory");
     match program.spins {
         true => status == "timeout" && !message.is_empty(),

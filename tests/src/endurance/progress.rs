@@ -1,30 +1,30 @@
-//! How far a suite is.
+//! The progress of a suite, printed on a terminal.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-const TELL_AFTER: Duration = Duration::from_millis(500);
+const PRINT_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Told on a terminal alone.
+/// Progress output, which is printed only if standard error is a terminal.
 #[derive(Debug)]
 pub(crate) struct Progress {
     title: &'static str,
     total: usize,
     done: usize,
     began: Instant,
-    told: Instant,
+    printed_at: Instant,
 }
 
 impl Progress {
     pub(crate) fn new(title: &'static str, total: usize) -> Self {
-        Self { title, total, done: 0, began: Instant::now(), told: Instant::now() }
+        Self { title, total, done: 0, began: Instant::now(), printed_at: Instant::now() }
     }
 
     pub(crate) fn step(&mut self) {
         self.done += 1;
-        let is_due = self.told.elapsed() >= TELL_AFTER || self.done == self.total;
+        let is_due = self.printed_at.elapsed() >= PRINT_INTERVAL || self.done == self.total;
         if is_due && std::io::stderr().is_terminal() {
-            self.told = Instant::now();
+            self.printed_at = Instant::now();
             let line_end = if self.done == self.total { "\n" } else { "" };
             let seconds = self.began.elapsed().as_secs();
             let _ = write!(

@@ -1,11 +1,12 @@
-//! What a suite found: figures, and promises that were kept or broken.
+//! The findings of a suite: figures, and promises that were kept or broken.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What a promise is about. A measure depends on the machine and on what else it does: times, sizes, shared places.
+/// What a promise depends on. A count is deterministic. A measure (time, size, shared directory) depends on the
+/// machine and its load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Count,
@@ -26,7 +27,7 @@ struct Figure {
     name: String,
     value: f64,
     unit: &'static str,
-    /// For people.
+    /// A remark for the printed report.
     remark: String,
 }
 
@@ -64,7 +65,8 @@ impl Report {
         self.figures.push(Figure { name: name.into(), value, unit, remark });
     }
 
-    /// p50, p99 and maximum of some times, in milliseconds. They come back in that order.
+    /// Adds the median, the 99th percentile and the maximum of these times (ms) to the report, and returns them in
+    /// that order.
     pub(crate) fn times(&mut self, name: &str, mut times: Vec<f64>) -> [f64; 3] {
         times.sort_by(f64::total_cmp);
         // The nearest rank: with fewer than a hundred values the p99 is the largest.
@@ -81,7 +83,8 @@ impl Report {
         self.promises.push(Promise { name: name.into(), kind, outcome });
     }
 
-    /// For programs: each promise with its kind, `count` or `measure`, and with what was found if it was broken.
+    /// Returns the findings as JSON: each promise with its kind, `count` or `measure`, and the error if it was
+    /// broken.
     pub(crate) fn to_json(&self) -> Value {
         let figures = self.figures.iter().map(|figure| {
             json!({"name": figure.name, "value": figure.value, "unit": figure.unit, "remark": figure.remark})

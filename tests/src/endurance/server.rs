@@ -1,4 +1,4 @@
-//! The server that a suite drives, from its start to its judged end.
+//! The server that a suite drives, from its start to the checks after its shutdown.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,29 +6,29 @@ use std::time::Duration;
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, Session, children, descendants, ensure, is_alive};
 
-use super::load::{Answered, Client, Program};
-use super::remains::{self, Remains};
+use super::leftover_resources::{self, Remains};
+use super::load_client::{Client, Program, ProgramAnswer};
 use super::report::{Kind, Report};
 
-/// One call in each language, so that the upstream server and both zygotes are there.
+/// One tool call in each language, which starts the upstream server and both zygotes.
 const FIRST: [&str; 2] =
     ["from mcp_tools.fixture import add\nadd(a=1, b=2)['sum']", "(await fixture.add({a: 1, b: 2})).sum"];
 
-/// Programs that are there at one time: more than the idle workers, so that all of these are used.
-const RENEWING: usize = 8;
+/// The number of concurrent programs that use up the idle workers: more than there are idle workers.
+const RENEWING_PROGRAMS: usize = 8;
 const RENEW: [&str; 2] =
     ["from mcp_tools.fixture import slow\nslow(ms=200)", "await fixture.slow({ms: 200})"];
-/// How often idle workers are renewed, and how long each time nothing else has to go.
-const SETTLES: usize = 4;
-const SETTLES_WITHIN: Duration = Duration::from_secs(5);
-const ENDS_WITHIN: Duration = Duration::from_secs(20);
+/// The number of attempts to renew the idle workers, and the time for other executions to end in each attempt.
+const SETTLE_ATTEMPTS: usize = 4;
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// `lockhouse serve` with the configuration that everyone gets, the fixture server, and directories of its own.
+/// A `lockhouse serve` with the default configuration, the fixture server, and directories of its own.
 pub(crate) struct Server {
     lockhouse: Lockhouse,
     pub(crate) client: Client,
     pub(crate) pid: u32,
-    /// Where every line is kept that the server wrote to its client.
+    /// The file with every line that the server wrote to its client.
     wire: Option<PathBuf>,
 }
 
@@ -40,8 +40,8 @@ impl Server {
         Self::ready(lockhouse, session, pid, None).await
     }
 
-    /// The client's library passes on one answer to a request, and no second one. What the server really wrote is
-    /// kept beside it.
+    /// Starts the server and copies its standard output to a file. The client library drops a second answer to a
+    /// request, and the file shows what the server really wrote.
     pub(crate) async fn start_with_wire_kept() -> Self {
         let lockhouse = Lockhouse::with_fixture();
         let wire = lockhouse.path("wire");
@@ -64,23 +64,27 @@ impl Server {
                 timeout: None,
             })
         };
-        let told = |answered: Answered| {
-            assert!(answered.is_ok(), "control: it works before the suite: {}", answered.shown());
+        let summary = |answered: ProgramAnswer| {
+            assert!(answered.is_ok(), "control: it works before the suite: {}", answered.to_text());
         };
-        client.load(1, programs, told).await;
+        client.load(1, programs, summary).await;
         Self { lockhouse, client, pid, wire }
     }
 
-    /// What there is of it outside its memory, once nothing runs any more.
+    /// Measures the resources that the server holds outside its memory once no executions run.
     ///
-    /// A zygote that retired lives on with its idle workers. They are used up first, so that this is the same
-    /// whether or not a zygote has just retired; should one retire meanwhile, they are used up again.
+    /// A retired zygote exists until its idle workers are used. This function uses up the idle workers first, so
+    /// that the result does not depend on whether a zygote has just retired, and again if a zygote retires
+    /// meanwhile.
     pub(crate) async fn settled(&self) -> Result<Remains, String> {
         let directories = ["home", "run", "tmp", "cache"].map(|name| self.lockhouse.path(name));
         let mut settled = Err(String::new());
-        for _ in 0..SETTLES {
+        for _ in 0..SETTLE_ATTEMPTS {
             self.renew().await;
-            settled = remains::until(SETTLES_WITHIN, || remains::of_idle(self.pid, &directories)).await;
+            settled = leftover_resources::until(SETTLE_TIMEOUT, || {
+                leftover_resources::measure_idle(self.pid, &directories)
+            })
+            .await;
             if settled.is_ok() {
                 break;
             }
@@ -89,23 +93,24 @@ impl Server {
     }
 
     async fn renew(&self) {
-        let mut numbers = 0..2 * RENEWING;
+        let mut numbers = 0..2 * RENEWING_PROGRAMS;
         let programs = || {
             let number = numbers.next()?;
             let (language, code) = (LANGUAGES[number % 2], RENEW[number % 2].to_owned());
             Some(Program { number, language, code, timeout: None })
         };
-        self.client.load(2 * RENEWING, programs, drop).await;
+        self.client.load(2 * RENEWING_PROGRAMS, programs, drop).await;
     }
 
-    /// Closes the connection, and promises that the server and all that it started end. Gives what it wrote.
+    /// Closes the connection, checks that the server and all its descendants exit, and returns the lines that the
+    /// server wrote.
     pub(crate) async fn close(self, report: &mut Report) -> Vec<String> {
         let started = descendants(self.pid);
         let ended = self.client.into_session().close().await;
         let clean = ended.status == Some(0) && !ended.stderr.contains("panicked");
         let last: String = ended.stderr.lines().rev().take(5).collect::<Vec<_>>().join(" | ");
         report.promise(Kind::Count, "the server ends with status 0", ensure(clean, (ended.status, last)));
-        let gone = remains::until(ENDS_WITHIN, || {
+        let gone = leftover_resources::until(SHUTDOWN_TIMEOUT, || {
             let left: Vec<_> = started.iter().filter(|process| is_alive(process.pid)).collect();
             ensure(left.is_empty(), left)
         });
@@ -123,7 +128,7 @@ fn command(lockhouse: &Lockhouse) -> Command {
     command
 }
 
-/// The same command with its standard output also in a file.
+/// Returns the command with its standard output copied to a file.
 fn kept(command: &Command, file: &PathBuf) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", r#""$@" | tee "$0""#]).arg(file).arg(command.get_program()).args(command.get_args());

@@ -1,21 +1,21 @@
-//! Long runs against one server: hostile programs at their deadlines, very many short ones, and deaths at random.
+//! Long runs against one server: hostile programs at their deadlines, many short programs, and random kills.
 //!
-//! `make endurance` runs them in full, and the black-box tests in small. Both judge counts and what is left behind; a
-//! full run judges times and sizes as well.
+//! `make endurance` runs the suites in full, and the black-box tests run them with small counts. Both check counts
+//! and remaining resources; a full run checks times and sizes as well.
 
+mod answer_count;
 mod deadlines;
-mod hostile;
-mod kills;
-mod load;
+mod hostile_programs;
+mod leftover_resources;
+mod load_client;
 mod progress;
-mod remains;
+mod random_kills;
 mod report;
 mod server;
-mod short;
-mod wire;
+mod short_programs;
 mod zygotes;
 
 pub(crate) use deadlines::deadlines;
-pub(crate) use kills::kills;
+pub(crate) use random_kills::kills;
 pub(crate) use report::Report;
-pub(crate) use short::short;
+pub(crate) use short_programs::short;

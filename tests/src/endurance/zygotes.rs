@@ -1,33 +1,33 @@
-//! The zygotes of a server, watched over time.
+//! Observation of a server's zygotes over time.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use lockhouse_tests::Process;
 
-use super::remains;
+use super::leftover_resources;
 use super::report::Report;
 
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The zygotes that were seen, and the most memory that one of each language held.
+/// The zygotes that were observed, and the largest resident memory of a zygote per language.
 #[derive(Default)]
 pub(super) struct Zygotes {
-    /// When each was seen first.
+    /// The time when each zygote was first observed.
     seen: BTreeMap<u32, Instant>,
     most_kib: BTreeMap<&'static str, u64>,
     latest_kib: BTreeMap<&'static str, u64>,
 }
 
 impl Zygotes {
-    /// Looks at them while the work is done.
+    /// Observes the zygotes of the server while `work` runs.
     pub(super) async fn watch(&mut self, server: u32, work: impl Future<Output = ()>) {
         tokio::pin!(work);
         loop {
-            for zygote in remains::zygotes(server) {
+            for zygote in leftover_resources::zygotes(server) {
                 self.look(&zygote);
             }
-            if tokio::time::timeout(LOOK_EVERY, &mut work).await.is_ok() {
+            if tokio::time::timeout(POLL_INTERVAL, &mut work).await.is_ok() {
                 return;
             }
         }
@@ -35,14 +35,14 @@ impl Zygotes {
 
     fn look(&mut self, zygote: &Process) {
         self.seen.entry(zygote.pid).or_insert_with(Instant::now);
-        let Some(kib) = remains::resident_kib(zygote.pid) else { return };
-        let language = remains::language(zygote);
+        let Some(kib) = leftover_resources::resident_kib(zygote.pid) else { return };
+        let language = leftover_resources::language(zygote);
         let most = self.most_kib.entry(language).or_default();
         *most = kib.max(*most);
         self.latest_kib.insert(language, kib);
     }
 
-    /// How far from a moment a zygote appeared.
+    /// Describes the time between a moment and the nearest start of a zygote.
     pub(super) fn nearest(&self, at: Instant) -> Option<String> {
         let far =
             |seen: &Instant| seen.saturating_duration_since(at).max(at.saturating_duration_since(*seen));
@@ -50,7 +50,7 @@ impl Zygotes {
         Some(format!("{:.1} s from the nearest appearance of a zygote", nearest.as_secs_f64()))
     }
 
-    pub(super) fn tell(&self, report: &mut Report) {
+    pub(super) fn add_to(&self, report: &mut Report) {
         report.figure("zygotes that were replaced", self.seen.len().saturating_sub(2) as f64, "");
         for (language, most) in &self.most_kib {
             let latest = self.latest_kib.get(language).copied().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The attacks of `load-attacks`. Each is a process of its own of this same program, of the least priority, since what it
-//! computes would be another machine's work.
+//! The attacks of `load-attacks`. Each attack runs in a separate process of this program with the lowest priority,
+//! because an attacker's own computation would load another machine.
 
 use std::io::{Error, Result};
 use std::path::Path;
@@ -11,33 +11,33 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 
 use super::Fallible;
-use super::daemon::Ending;
-use super::wire::{Connection, Era, HONEST, HOSTILE, connect};
+use super::daemon::KilledChild;
+use super::http_connection::{Connection, Era, HONEST, HOSTILE, connect};
 
-/// For the attacking process, in its environment: the name of the attack, and the token of the client that attacks.
+/// Environment variables for the attacking process: the name of the attack, and the token of the attacking client.
 const NAME: &str = "LOAD_ATTACK";
 const TOKEN: &str = "LOAD_ATTACK_TOKEN";
 
-/// Requests with large bodies at one time.
+/// The number of concurrent requests with large bodies.
 const BODIES: usize = 48;
 const BODY_BYTES: usize = 4_000_000;
-/// A body that is small enough to be read, and nothing but small objects.
+/// The size of a body that is small enough to be accepted and consists of small objects.
 const ACCEPTED_BYTES: usize = 250_000;
-/// Connections of strangers that send nothing.
+/// The number of unauthenticated connections that send nothing.
 const IDLE: usize = 320;
-/// Calls of the hostile upstream server at one time.
+/// The number of concurrent calls of the hostile upstream server.
 const CALLS: usize = 4;
-/// After a refusal.
+/// The pause after a refused request.
 const PAUSE: Duration = Duration::from_millis(20);
-/// After an idle connection was closed.
+/// The time after which a closed idle connection is reopened.
 const REOPENED_AFTER: Duration = Duration::from_secs(1);
 
-/// One attack.
+/// One attack of `load-attacks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Attack {
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
-    /// What the hostile upstream server does while the attack lasts.
+    /// What the hostile upstream server does during the attack, if the attack comes from an upstream server.
     pub(crate) upstream: Option<&'static str>,
 }
 
@@ -49,7 +49,7 @@ const fn upstream(name: &'static str, what: &'static str) -> Attack {
     Attack { name, what, upstream: Some(name) }
 }
 
-/// All attacks.
+/// All attacks of `load-attacks`.
 pub(crate) const ATTACKS: [Attack; 9] = [
     client("bodies", "48 requests with bodies of 4 MB of small objects, of one token"),
     client("small-bodies", "48 requests with bodies of 250 KB of small objects, of one token"),
@@ -66,22 +66,22 @@ pub(crate) const ATTACKS: [Attack; 9] = [
 ];
 
 impl Attack {
-    /// Starts the process that attacks.
-    pub(crate) fn start(self, host: &str, token: &str) -> Fallible<Ending> {
+    /// Starts the attacking process.
+    pub(crate) fn start(self, host: &str, token: &str) -> Fallible<KilledChild> {
         let mut command = Command::new("chrt");
         command.args(["--idle", "0"]).arg(std::env::current_exe()?).arg(host);
-        Ok(Ending(command.env(NAME, self.name).env(TOKEN, token).spawn()?))
+        Ok(KilledChild(command.env(NAME, self.name).env(TOKEN, token).spawn()?))
     }
 
-    /// Tells the hostile upstream server to attack, or to stop.
-    pub(crate) fn order(self, place: &Path, attacks: bool) -> Result<()> {
+    /// Tells the hostile upstream server to start or to stop its attack.
+    pub(crate) fn order(self, address: &Path, attacks: bool) -> Result<()> {
         let order = if attacks { self.upstream.unwrap_or_default() } else { "" };
-        std::fs::write(place, order)
+        std::fs::write(address, order)
     }
 }
 
-/// In a process that was started to attack: attacks until it is killed.
-pub(crate) async fn attack_if_ordered() {
+/// Attacks until this process is killed, if it was started as an attacking process.
+pub(crate) async fn attack_if_requested() {
     let (Ok(name), Ok(token)) = (std::env::var(NAME), std::env::var(TOKEN)) else { return };
     let host = std::env::args().nth(1).unwrap_or_default();
     let mut ways = JoinSet::new();
@@ -111,7 +111,7 @@ pub(crate) async fn attack_if_ordered() {
     while ways.join_next().await.is_some() {}
 }
 
-/// A call of `run_code` with an argument that is nothing but small objects.
+/// Creates a `run_code` call with an argument that consists of small objects.
 fn small_objects(size: usize) -> String {
     let objects = vec!["{\"a\":0}"; size / 8].join(",");
     format!(
@@ -134,7 +134,7 @@ async fn post(host: &str, token: &str, body: &str) -> Result<()> {
     if answer.starts_with(b"HTTP/1.1 200") { Ok(()) } else { Err(Error::other("refused")) }
 }
 
-/// Sends nothing until it is closed.
+/// Opens a connection and sends nothing until the server closes it.
 async fn idle(host: &str, reopened_after: Duration) -> Result<()> {
     let mut stream = connect(host, HONEST).await?;
     let closed = stream.read_to_end(&mut Vec::new()).await;

@@ -1,4 +1,4 @@
-//! `lockhouse serve --listen` as a process of its own, and tokens for its clients.
+//! A `lockhouse serve --listen` process, and tokens for its clients.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -7,43 +7,43 @@ use lockhouse_tests::Lockhouse;
 
 use super::Fallible;
 
-/// A process that is killed when this is dropped.
-pub(crate) struct Ending(pub(crate) Child);
+/// A child process that is killed when this is dropped.
+pub(crate) struct KilledChild(pub(crate) Child);
 
-impl Drop for Ending {
+impl Drop for KilledChild {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// `lockhouse serve --listen`.
+/// A running `lockhouse serve --listen`.
 pub(crate) struct Daemon {
-    pub(crate) process: Ending,
+    pub(crate) process: KilledChild,
     pub(crate) host: String,
 }
 
 impl Daemon {
-    /// Starts it, and waits until it listens.
+    /// Starts the daemon and waits until it listens.
     pub(crate) fn start(lockhouse: &Lockhouse) -> Fallible<Self> {
         let mut command = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
         let mut process = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let mut log = BufReader::new(process.stderr.take().ok_or("no log")?).lines();
-        let told = log.by_ref().map_while(Result::ok);
-        let host = told.inspect(|line| eprintln!("{line}")).find_map(|line| {
+        let reported = log.by_ref().map_while(Result::ok);
+        let host = reported.inspect(|line| eprintln!("{line}")).find_map(|line| {
             let (_, address) = line.split_once("listening at http://")?;
             address.split('/').next().map(str::to_owned)
         });
-        // The rest of the log is read and dropped, so that the daemon never waits for a reader.
+        // Reads and discards the rest of the log, so that the daemon never blocks on a full pipe.
         std::thread::spawn(move || log.map_while(Result::ok).for_each(drop));
-        Ok(Self { process: Ending(process), host: host.ok_or("it does not listen")? })
+        Ok(Self { process: KilledChild(process), host: host.ok_or("it does not listen")? })
     }
 }
 
-/// Makes a token for a client.
+/// Creates a token for a client.
 pub(crate) fn token(lockhouse: &Lockhouse, name: &str) -> Fallible<String> {
     let made = lockhouse.command(&["token", "create", name]).output()?;
-    let told = String::from_utf8_lossy(&made.stderr).into_owned();
+    let reported = String::from_utf8_lossy(&made.stderr).into_owned();
     let token = String::from_utf8(made.stdout)?.trim().to_owned();
-    if made.status.success() && !token.is_empty() { Ok(token) } else { Err(told.into()) }
+    if made.status.success() && !token.is_empty() { Ok(token) } else { Err(reported.into()) }
 }

@@ -1,23 +1,23 @@
-//! What a token was made for narrows everything that its holder meets.
+//! The servers and tools in a token's grant restrict all requests of its holder.
 
-use lockhouse_tests::{Lockhouse, Table, Visitor, ensure, equal};
+use lockhouse_tests::{HttpClient, Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
-use crate::token;
+use crate::access::token;
 
 const POLICY: &str = "version = 1\n[servers.files]\nallow = [\"*\"]\n[servers.web]\nallow = [\"*\"]\n[servers.skills]\nallow = [\"save\"]\n";
 
-async fn value(visitor: &Visitor, arguments: Value) -> Value {
-    let answer = visitor.call("run_code", arguments).await;
+async fn value(http_client: &HttpClient, arguments: Value) -> Value {
+    let answer = http_client.call("run_code", arguments).await;
     if answer["value"].is_null() { answer["error"]["message"].clone() } else { answer["value"].clone() }
 }
 
 #[tokio::test]
-async fn a_grant_narrows_every_way_to_a_tool_and_widens_none() {
+async fn a_grant_restricts_every_path_to_a_tool_and_permits_nothing_beyond_the_policy() {
     let lockhouse = Lockhouse::new().server("files", &[]).server("web", &[]).policy(POLICY);
     let part = token(&lockhouse, &["part", "--only", "web.ad*", "gone", "gone.x"]);
     let whole = token(&lockhouse, &["whole"]);
-    let door = lockhouse.door().await;
+    let daemon = lockhouse.daemon().await;
     let mut table = Table::new("grants");
     let tries = |call: &str| {
         format!(
@@ -50,31 +50,35 @@ async fn a_grant_narrows_every_way_to_a_tool_and_widens_none() {
     ];
     for (name, call, expected, control) in rows {
         let arguments = json!({"language": "python", "code": tries(call)});
-        let got = value(&door.visitor(Some(&part)), arguments.clone()).await;
+        let got = value(&daemon.http_client(Some(&part)), arguments.clone()).await;
         table.row(name, equal(got, expected));
         if !control.is_null() {
             table.row(
                 format!("{name}: control"),
-                equal(value(&door.visitor(Some(&whole)), arguments).await, control),
+                equal(value(&daemon.http_client(Some(&whole)), arguments).await, control),
             );
         }
     }
     for (name, servers, expected) in [
         ("servers of the grant", json!(["web"]), json!(["web"])),
-        ("servers beyond it", json!(["files"]), json!("there is no server \"files\"; there are: web")),
+        (
+            "servers outside the grant",
+            json!(["files"]),
+            json!("there is no server \"files\"; there are: web"),
+        ),
     ] {
         let code = tries("[s['name'] for s in list_servers()]");
         let arguments = json!({"language": "python", "code": code, "servers": servers});
-        table.row(name, equal(value(&door.visitor(Some(&part)), arguments).await, expected));
+        table.row(name, equal(value(&daemon.http_client(Some(&part)), arguments).await, expected));
     }
     let arguments =
         json!({"language": "python", "code": tries("call_tool('web.count', {})"), "servers": ["web"]});
     table.row(
         "servers widen nothing",
-        equal(value(&door.visitor(Some(&part)), arguments).await, json!("denied")),
+        equal(value(&daemon.http_client(Some(&part)), arguments).await, json!("denied")),
     );
     for (name, token, expected) in [("search_tools", &part, false), ("search_tools: control", &whole, true)] {
-        let found = door.visitor(Some(token)).call("search_tools", json!({"query": "count add"})).await;
+        let found = daemon.http_client(Some(token)).call("search_tools", json!({"query": "count add"})).await;
         let others = found.to_string().contains("\"files\"") || found.to_string().contains("\"count\"");
         let own = found.to_string().contains("\"add\"");
         table.row(name, ensure(own && others == expected, &found));
@@ -83,7 +87,7 @@ async fn a_grant_narrows_every_way_to_a_tool_and_widens_none() {
     for (name, token, expected) in
         [("saving skills", &part, "refused"), ("saving skills: control", &whole, "saved")]
     {
-        let got = value(&door.visitor(Some(token)), json!({"language": "python", "code": save})).await;
+        let got = value(&daemon.http_client(Some(token)), json!({"language": "python", "code": save})).await;
         table.row(name, equal(got, json!(expected)));
     }
     table.finish();

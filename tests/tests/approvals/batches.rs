@@ -1,13 +1,13 @@
-//! Calls that come together are one question, and its answer is for exactly them.
+//! Concurrent calls are combined into one approval prompt, and the answer covers exactly the calls in it.
 
 use std::collections::BTreeSet;
 
-use lockhouse_tests::{Approver, Person, Says, Session, Table, ensure, equal};
+use lockhouse_tests::{Approver, ClientUser, Session, Table, UserReply, ensure, equal};
 use serde_json::{Value, json};
 
-use crate::{eras, lockhouse, outcomes, records, session};
+use crate::approvals::{eras, lockhouse, outcomes, records, session};
 
-/// 64 calls at one time.
+/// Programs that make 64 concurrent calls.
 const PARALLEL: [(&str, &str); 2] = [
     (
         "python",
@@ -28,17 +28,17 @@ fn sums() -> Value {
 }
 
 #[tokio::test]
-async fn sixty_four_calls_at_once_are_two_questions_and_each_is_made_exactly_once() {
+async fn sixty_four_concurrent_calls_are_two_prompts_and_each_call_is_made_exactly_once() {
     let mut table = Table::new("64 calls at once");
     for (era, mode) in eras() {
         for (index, (_, code)) in PARALLEL.iter().enumerate() {
             let lockhouse = lockhouse("");
-            let person = Person::who_says(Says::Bare);
-            let asked = session(&lockhouse, &person, mode.clone()).await;
-            let answer = asked.run_asking(code).await;
+            let person = ClientUser::replying(UserReply::AcceptEmpty);
+            let ai_client = session(&lockhouse, &person, mode.clone()).await;
+            let answer = ai_client.run_asking(code).await;
             let name = format!("{era}, program {index}");
             table.row(&name, equal(answer["value"].clone(), json!([sums(), 64])));
-            let questions = person.asked().len();
+            let questions = person.received_requests().len();
             table.row(format!("{name}: questions"), ensure((1..=4).contains(&questions), questions));
             let calls: Vec<Value> = records(&lockhouse, "call");
             let numbers: BTreeSet<String> = calls.iter().map(|call| call["call"].to_string()).collect();
@@ -49,8 +49,8 @@ async fn sixty_four_calls_at_once_are_two_questions_and_each_is_made_exactly_onc
             table.row(format!("{name}: outcomes"), equal(outcomes(&lockhouse).len(), 128));
         }
         let lockhouse = lockhouse("");
-        let asked = session(&lockhouse, &Person::who_says(Says::No), mode.clone()).await;
-        let answer = asked.run_asking(PARALLEL[0].1).await;
+        let ai_client = session(&lockhouse, &ClientUser::replying(UserReply::Decline), mode.clone()).await;
+        let answer = ai_client.run_asking(PARALLEL[0].1).await;
         let declined: Value = vec![json!("approval_declined"); 64].into();
         table.row(format!("{era}: declined"), equal(answer["value"].clone(), json!([declined, 0])));
     }
@@ -58,10 +58,10 @@ async fn sixty_four_calls_at_once_are_two_questions_and_each_is_made_exactly_onc
 }
 
 #[tokio::test]
-async fn a_table_shows_every_call_and_one_answer_counts_for_those_alone() {
+async fn a_batch_prompt_shows_every_call_and_its_answer_covers_only_those() {
     let lockhouse = lockhouse("");
-    let asked = session(&lockhouse, &Person::default(), Session::latest()).await;
-    let mut approver = Approver::watching(&lockhouse).await;
+    let ai_client = session(&lockhouse, &ClientUser::default(), Session::latest()).await;
+    let mut approver = Approver::connected(&lockhouse).await;
     let code = "\
 import asyncio
 from mcp_tools.aio import fixture
@@ -80,7 +80,7 @@ second = await asyncio.gather(safe(fixture.add(a=3, b=4)), safe(fixture.add(a=5,
         approver.answer(&second, "decline", "once").await;
         (first["ask"].clone(), second["ask"].clone())
     };
-    let (answer, (first, second)) = tokio::join!(asked.run_asking(code), answering);
+    let (answer, (first, second)) = tokio::join!(ai_client.run_asking(code), answering);
     let count = json!({"add": 1, "echo": 1, "delete_everything": 1, "count": 1});
     assert_eq!(answer["value"], json!([3, ["approval_declined", "approval_declined"], count]), "{answer}");
     let text = first["text"].as_str().unwrap();
@@ -100,27 +100,27 @@ second = await asyncio.gather(safe(fixture.add(a=3, b=4)), safe(fixture.add(a=5,
 }
 
 #[tokio::test]
-async fn an_answer_for_the_execution_lets_those_go_that_wait_behind_it() {
+async fn an_answer_for_the_execution_also_releases_waiting_calls() {
     let lockhouse = lockhouse("");
-    let person = Person::who_says(Says::Yes(json!({"scope": "execution"})));
-    let asked = session(&lockhouse, &person, Session::latest()).await;
-    let answer = asked.run_asking(PARALLEL[0].1).await;
+    let person = ClientUser::replying(UserReply::Accept(json!({"scope": "execution"})));
+    let ai_client = session(&lockhouse, &person, Session::latest()).await;
+    let answer = ai_client.run_asking(PARALLEL[0].1).await;
     assert_eq!(answer["value"], json!([sums(), 64]), "{answer}");
-    assert_eq!(person.asked().len(), 1);
+    assert_eq!(person.received_requests().len(), 1);
 }
 
 #[tokio::test]
-async fn an_execution_asks_a_hundred_times_and_no_more() {
+async fn an_execution_can_ask_at_most_a_hundred_times() {
     let lockhouse = lockhouse("");
-    let asked = session(&lockhouse, &Person::default(), Session::latest()).await;
-    let mut approver = Approver::watching(&lockhouse).await;
+    let ai_client = session(&lockhouse, &ClientUser::default(), Session::latest()).await;
+    let mut approver = Approver::connected(&lockhouse).await;
     let code = "\
 from mcp_tools import fixture, ToolError
-made, told = 0, ''
+made, reported = 0, ''
 for i in range(103):
   try: made += fixture.echo(value=i)['value'] == i
-  except ToolError as e: told = str(e)
-[made, told]
+  except ToolError as e: reported = str(e)
+[made, reported]
 ";
     let answering = async {
         loop {
@@ -129,7 +129,7 @@ for i in range(103):
         }
     };
     let answer = tokio::select! {
-        answer = asked.run_asking(code) => answer,
+        answer = ai_client.run_asking(code) => answer,
         () = answering => unreachable!(),
     };
     assert_eq!(answer["value"][0], 100, "{answer}");

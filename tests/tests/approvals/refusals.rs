@@ -1,14 +1,15 @@
-//! People who have said no are not asked again and again.
+//! Repeated refusals stop further questions.
 
-use lockhouse_tests::{Approver, Person, Says, Session, Table, ensure, equal, wait_until};
+use lockhouse_tests::{Approver, ClientUser, Session, Table, UserReply, ensure, equal, wait_until};
 use rmcp::model::{ClientRequest, Request};
 use rmcp::service::PeerRequestOptions;
 use serde_json::json;
 
-use crate::{ONE, eras, in_turn, lockhouse, outcomes, parameters, session};
+use crate::approvals::{ONE, eras, lockhouse, outcomes, parameters, repeated_sequence, session};
 
-/// Asks a hundred times, whatever it is told: how often it was let, and what it was told at last.
-const INSISTS: &str = "\
+/// A Python program that repeats a call a hundred times whatever the answer. It returns the number of approved
+/// calls and the last error message.
+const REPEATED_CALLS: &str = "\
 from mcp_tools import fixture, ToolError
 made, told = 0, ''
 for i in range(100):
@@ -18,23 +19,24 @@ for i in range(100):
 ";
 
 #[tokio::test]
-async fn a_hundred_refused_calls_are_three_questions_and_running_the_program_again_asks_nobody() {
-    let mut table = Table::new("a program that insists");
+async fn a_hundred_refused_calls_ask_three_questions_and_a_second_run_asks_none() {
+    let mut table = Table::new("a program that repeats a refused call");
     for (era, mode) in eras() {
         let lockhouse = lockhouse("");
-        let person = Person::who_says(Says::No);
-        let asked = session(&lockhouse, &person, mode).await;
-        let answer = asked.run_asking(INSISTS).await;
-        let told = answer["value"][1].as_str().unwrap_or_default();
+        let person = ClientUser::replying(UserReply::Decline);
+        let ai_client = session(&lockhouse, &person, mode).await;
+        let answer = ai_client.run_asking(REPEATED_CALLS).await;
+        let reported = answer["value"][1].as_str().unwrap_or_default();
         table.row(format!("{era}: nothing was done"), equal(&answer["value"][0], &json!(0)));
-        table.row(format!("{era}: questions"), equal(person.asked().len(), 3));
-        let says = told.contains("nobody was asked") && told.contains("Do not try again");
-        table.row(format!("{era}: what the program is told"), ensure(says, &answer));
-        let again = asked.run_asking(INSISTS).await;
-        let told = again["value"][1].as_str().unwrap_or_default();
-        table.row(format!("{era}: the program again"), equal(person.asked().len(), 3));
-        let says = told.contains("the last 3 questions in a row were refused") && told.contains("for ");
-        table.row(format!("{era}: what it is told then"), ensure(says, &again));
+        table.row(format!("{era}: questions"), equal(person.received_requests().len(), 3));
+        let says = reported.contains("nobody was asked") && reported.contains("Do not try again");
+        table.row(format!("{era}: the error message for the program"), ensure(says, &answer));
+        let again = ai_client.run_asking(REPEATED_CALLS).await;
+        let reported = again["value"][1].as_str().unwrap_or_default();
+        table.row(format!("{era}: the program again"), equal(person.received_requests().len(), 3));
+        let says =
+            reported.contains("the last 3 questions in a row were refused") && reported.contains("for ");
+        table.row(format!("{era}: the error message in the second run"), ensure(says, &again));
         let recorded = outcomes(&lockhouse);
         let unasked = recorded.iter().filter(|outcome| *outcome == "too many refusals").count();
         table.row(format!("{era}: each is recorded"), equal((recorded.len(), unasked), (6 + 197, 197)));
@@ -43,44 +45,46 @@ async fn a_hundred_refused_calls_are_three_questions_and_running_the_program_aga
 }
 
 #[tokio::test]
-async fn an_approval_ends_the_count_of_refusals() {
+async fn an_approval_resets_the_count_of_refusals() {
     let lockhouse = lockhouse("");
-    let says = in_turn(&[Says::No, Says::No, Says::Bare], 4);
-    let person = Person::who_says(says);
+    let says = repeated_sequence(&[UserReply::Decline, UserReply::Decline, UserReply::AcceptEmpty], 4);
+    let person = ClientUser::replying(says);
     let session = session(&lockhouse, &person, Session::latest()).await;
-    let answer = session.run_asking(&INSISTS.replace("100", "12")).await;
+    let answer = session.run_asking(&REPEATED_CALLS.replace("100", "12")).await;
     assert_eq!(answer["value"][0], 4, "{answer}");
-    assert_eq!(person.asked().len(), 12);
+    assert_eq!(person.received_requests().len(), 12);
 }
 
 #[tokio::test]
-async fn a_tool_that_was_refused_three_times_is_not_asked_about_again_whatever_else_is_approved() {
+async fn after_three_refusals_a_tool_is_not_asked_about_again_despite_other_approvals() {
     let lockhouse = lockhouse("");
-    // Three times in turn: no to one tool, yes to the other.
-    let says = in_turn(&[Says::No, Says::Bare], 6);
-    let person = Person::who_says(says);
+    // Three times in turn: one tool is declined, and the other one approved.
+    let says = repeated_sequence(&[UserReply::Decline, UserReply::AcceptEmpty], 6);
+    let person = ClientUser::replying(says);
     let session = session(&lockhouse, &person, Session::latest()).await;
     let code = "\
 from mcp_tools import fixture, ToolError
-told = []
+reported = []
 for i in range(5):
   try: fixture.echo(value=i)
-  except ToolError as e: told.append(str(e))
+  except ToolError as e: reported.append(str(e))
   try: fixture.add(a=i, b=1)
-  except ToolError as e: told.append('add: ' + str(e))
-told
+  except ToolError as e: reported.append('add: ' + str(e))
+reported
 ";
     let answer = session.run_asking(code).await;
-    let told: Vec<&str> =
-        answer["value"].as_array().unwrap().iter().filter_map(|told| told.as_str()).collect();
-    assert!(told[..3].iter().all(|told| told.contains("declined it")), "{answer}");
-    assert!(told[3].contains("were refused 3 times in a row in this execution"), "{answer}");
-    // Three of each, and from then on of the other tool alone, to which the person says no and yes in turn.
-    assert!(person.asked().len() == 8, "{answer}");
+    let messages: Vec<&str> =
+        answer["value"].as_array().unwrap().iter().filter_map(|message| message.as_str()).collect();
+    assert!(messages[..3].iter().all(|message| message.contains("declined it")), "{answer}");
+    assert!(messages[3].contains("were refused 3 times in a row in this execution"), "{answer}");
+    // Three questions about each tool, and from then on only about the other tool, which the user declines and
+    // approves in turn.
+    assert!(person.received_requests().len() == 8, "{answer}");
 }
 
-/// Asks in a thread and ends: at once where the call is refused, and with the question open where a person is asked.
-const LEAVES: &str = "\
+/// A Python program that makes a call in a thread and ends: at once if the call is refused, and while the question
+/// is pending otherwise.
+const ABANDONED_CALL: &str = "\
 import threading
 from mcp_tools import fixture, ToolError
 def ask():
@@ -93,12 +97,12 @@ asking.join(1)
 ";
 
 #[tokio::test]
-async fn a_program_that_asks_and_ends_is_run_again_without_asking_anybody() {
+async fn abandoned_questions_of_ended_programs_count_as_refusals() {
     let lockhouse = lockhouse("[approvals]\nthrough = \"local\"\n");
-    let session = session(&lockhouse, &Person::default(), Session::latest()).await;
-    let _approver = Approver::watching(&lockhouse).await;
+    let session = session(&lockhouse, &ClientUser::default(), Session::latest()).await;
+    let _approver = Approver::connected(&lockhouse).await;
     for _ in 0..8 {
-        let answer = session.run_code("python", LEAVES).await;
+        let answer = session.run_code("python", ABANDONED_CALL).await;
         assert_eq!(answer["value"], 1, "{answer}");
     }
     let outcomes = outcomes(&lockhouse);
@@ -108,10 +112,10 @@ async fn a_program_that_asks_and_ends_is_run_again_without_asking_anybody() {
 }
 
 #[tokio::test]
-async fn runs_that_somebody_else_ends_count_as_no_refusals() {
+async fn questions_of_externally_stopped_runs_do_not_count_as_refusals() {
     let lockhouse = lockhouse("[approvals]\nthrough = \"local\"\n");
-    let session = session(&lockhouse, &Person::default(), Session::latest()).await;
-    let mut approver = Approver::watching(&lockhouse).await;
+    let session = session(&lockhouse, &ClientUser::default(), Session::latest()).await;
+    let mut approver = Approver::connected(&lockhouse).await;
     for _ in 0..5 {
         let running = session.start_code("python", ONE);
         approver.next("ask").await;
@@ -123,10 +127,10 @@ async fn runs_that_somebody_else_ends_count_as_no_refusals() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_and_cancels_its_runs_is_not_let_ask_again() {
+async fn questions_of_runs_cancelled_by_their_client_count_as_refusals() {
     let lockhouse = lockhouse("[approvals]\nthrough = \"local\"\n");
-    let session = session(&lockhouse, &Person::default(), Session::latest()).await;
-    let mut approver = Approver::watching(&lockhouse).await;
+    let session = session(&lockhouse, &ClientUser::default(), Session::latest()).await;
+    let mut approver = Approver::connected(&lockhouse).await;
     for _ in 0..3 {
         let request = ClientRequest::CallToolRequest(Request::new(parameters(ONE)));
         let options = PeerRequestOptions::no_options();
@@ -136,26 +140,26 @@ async fn a_client_that_asks_and_cancels_its_runs_is_not_let_ask_again() {
         approver.next("gone").await;
     }
     let answer = session.run_code("python", ONE).await;
-    let told = answer["value"][0][1].as_str().unwrap_or_default();
-    assert!(told.contains("the last 3 questions in a row were refused"), "{answer}");
+    let reported = answer["value"][0][1].as_str().unwrap_or_default();
+    assert!(reported.contains("the last 3 questions in a row were refused"), "{answer}");
 }
 
 #[tokio::test]
-async fn runs_at_the_same_time_ask_together_no_more_than_one_after_the_other() {
+async fn concurrent_runs_share_the_limit_of_consecutive_refusals() {
     let config = "[approvals]\nthrough = \"local\"\nwait_seconds = 10\n[pool]\nidle = 1\nrunning = 6\n";
     let lockhouse = lockhouse(config);
-    let session = session(&lockhouse, &Person::default(), Session::latest()).await;
-    let mut approver = Approver::watching(&lockhouse).await;
+    let session = session(&lockhouse, &ClientUser::default(), Session::latest()).await;
+    let mut approver = Approver::connected(&lockhouse).await;
     let runs: Vec<_> = (0..6).map(|_| session.start_code("python", ONE)).collect();
-    wait_until("all runs wait for a person", async || {
+    wait_until("all runs wait for an approval", async || {
         let listed = lockhouse.run(&["runs", "list", "--json"]).json();
         let waits = |run: &&serde_json::Value| run["waiting_for"] == "approval of fixture.add";
         (listed.as_array()?.iter().filter(waits).count() == runs.len()).then_some(())
     })
     .await;
     for _ in 0..3 {
-        let asked = approver.next("ask").await;
-        approver.answer(&asked, "decline", "once").await;
+        let question = approver.next("ask").await;
+        approver.answer(&question, "decline", "once").await;
     }
     for run in runs {
         let answer = lockhouse_tests::structured(run.await.unwrap());

@@ -1,12 +1,12 @@
-//! The commands that people look into the log with.
+//! The commands for reading the audit log: `show`, `search`, `tail` and `key`.
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 use serde_json::Value;
 
-use crate::{ADD, POLICY, assert_verified};
+use crate::audit::{ADD, POLICY, assert_verified};
 
-/// Two executions: one with a call, a failure and a denial, and one in the other language.
-pub(crate) fn written() -> (Lockhouse, Vec<Value>) {
+/// Creates a log with two executions: one with a call, a failure and a denial, and one in the other language.
+pub(crate) fn example_log() -> (Lockhouse, Vec<Value>) {
     let lockhouse = Lockhouse::new().server("fixture", &[]).policy(POLICY);
     let code = "from mcp_tools import call_tool, ToolError\nfrom mcp_tools.fixture import add, fail\nadd(a=1, b=2)\n\
                 for f in [lambda: fail(message='no'), lambda: call_tool('fixture', 'delete_everything', {})]:\n  \
@@ -19,16 +19,16 @@ pub(crate) fn written() -> (Lockhouse, Vec<Value>) {
 }
 
 #[test]
-fn the_story_of_an_execution_has_its_code_and_its_calls() {
-    let (lockhouse, answers) = written();
+fn audit_show_prints_the_code_and_the_calls_of_an_execution() {
+    let (lockhouse, answers) = example_log();
     let id = answers[0]["execution"].as_str().unwrap();
     let mut table = Table::new("audit show");
     for (name, argument) in
         [("whole", id.to_owned()), ("prefix", id[..24].to_owned()), ("capitals", id.to_uppercase())]
     {
-        let shown = lockhouse.run(&["audit", "show", &argument]);
-        assert_eq!(shown.status, Some(0), "{shown:?}");
-        for told in [
+        let printed = lockhouse.run(&["audit", "show", &argument]);
+        assert_eq!(printed.status, Some(0), "{printed:?}");
+        for reported in [
             id,
             "the command line",
             "     3  add(a=1, b=2)",
@@ -40,28 +40,31 @@ fn the_story_of_an_execution_has_its_code_and_its_calls() {
             "it matches \"delete_everything\" in deny",
             "3 calls",
         ] {
-            table.row(format!("{name}: {told}"), ensure(shown.stdout.contains(told), &shown.stdout));
+            table.row(
+                format!("{name}: {reported}"),
+                ensure(printed.stdout.contains(reported), &printed.stdout),
+            );
         }
         let other = answers[1]["execution"].as_str().unwrap();
         table.row(
-            format!("{name}: nothing of another one"),
-            ensure(!shown.stdout.contains(other), &shown.stdout),
+            format!("{name}: no records of another execution"),
+            ensure(!printed.stdout.contains(other), &printed.stdout),
         );
     }
-    // An identifier begins with the time: eight digits are the same for a minute, four for seven weeks.
+    // An identifier begins with its time: eight digits stay the same for a minute, four digits for seven weeks.
     let several = lockhouse.run(&["audit", "show", &id[..4]]);
-    table.row("several are meant", ensure(several.stderr.contains("several executions begin so"), &several));
+    table.row("an ambiguous prefix", ensure(several.stderr.contains("several runs match"), &several));
     let none = lockhouse.run(&["audit", "show", "ffffffff"]);
     table.row(
-        "none is meant",
-        ensure(none.status == Some(7) && none.stderr.contains("has no execution"), &none),
+        "an unknown identifier",
+        ensure(none.status == Some(7) && none.stderr.contains("has no run"), &none),
     );
     table.finish();
 }
 
 #[test]
-fn records_are_found_by_what_they_say() {
-    let (lockhouse, answers) = written();
+fn audit_query_filters_records_by_their_fields() {
+    let (lockhouse, answers) = example_log();
     let id = answers[1]["execution"].as_str().unwrap().to_owned();
     let cases: [(&[&str], &[&str]); 12] = [
         (&["--tool", "add"], &["call", "outcome"]),
@@ -87,7 +90,7 @@ fn records_are_found_by_what_they_say() {
         table.row(options.join(" "), ensure(found == events, &found));
         let rows = lockhouse.run(&[&["audit", "query"], options].concat()).stdout;
         table.row(
-            format!("{}, for people", options.join(" ")),
+            format!("{}, as text", options.join(" ")),
             ensure(rows.lines().count() == events.len(), &rows),
         );
     }
@@ -95,29 +98,30 @@ fn records_are_found_by_what_they_say() {
 }
 
 #[test]
-fn options_that_no_record_can_fit_are_refused_with_what_may_be_meant() {
-    let (lockhouse, _) = written();
-    let mut table = Table::new("options that no record can fit");
-    for (options, told) in [
+fn impossible_query_filters_are_rejected_with_the_nearest_valid_value() {
+    let (lockhouse, _) = example_log();
+    let mut table = Table::new("filters that no record can match");
+    for (options, reported) in [
         (&["--since", "yesterday"][..], "2026-01-31"),
         (&["--until", "2026-02-31"], "2026-01-31"),
         (&["--since", "1h", "--until", "2h"], "--since is later than --until"),
         (&["--event", "cal"], "did you mean \"call\"?"),
-        (&["--event", "open"], "They are execution, skill, call"),
+        (&["--event", "open"], "Valid events: execution, skill, call"),
         (&["--outcome", "tool_faild"], "did you mean \"tool_failed\"?"),
         (&["--decision", "denied"], "[possible values: allow, ask, deny]"),
-        (&["--execution", "zz"], "or its beginning"),
-        (&["--execution", "0191a2b3c4d5"], "or its beginning"),
-        (&["--execution", ""], "or its beginning"),
+        (&["--execution", "zz"], "or a prefix of it"),
+        (&["--execution", "0191a2b3c4d5"], "or a prefix of it"),
+        (&["--execution", ""], "or a prefix of it"),
     ] {
         for command in [&["audit", "query"][..], &["audit", "export", "--format", "ocsf"]] {
             let finished = lockhouse.run(&[command, options].concat());
-            let is_refused =
-                finished.status == Some(2) && finished.stderr.contains(told) && finished.stdout.is_empty();
+            let is_refused = finished.status == Some(2)
+                && finished.stderr.contains(reported)
+                && finished.stdout.is_empty();
             table.row(format!("{} {}", command[1], options.join(" ")), ensure(is_refused, &finished));
         }
     }
-    for (options, told) in [
+    for (options, reported) in [
         (&["--server", "fixtur"][..], "the log has no server \"fixtur\"; did you mean \"fixture\"?"),
         (&["--tool", "ad"], "the log has no tool \"ad\"; did you mean \"add\"?"),
         (&["--client", "somebody"], "the log has no client \"somebody\""),
@@ -126,9 +130,9 @@ fn options_that_no_record_can_fit_are_refused_with_what_may_be_meant() {
         (&["--until", "2020-01-01"], ""),
     ] {
         let finished = lockhouse.run(&[&["audit", "query"], options].concat());
-        let said = finished.stderr.contains("no records") && finished.stderr.contains(told);
-        let holds = finished.status == Some(0) && said && finished.stdout.is_empty();
-        table.row(format!("nothing is so: {}", options.join(" ")), ensure(holds, &finished));
+        let answered = finished.stderr.contains("no records") && finished.stderr.contains(reported);
+        let holds = finished.status == Some(0) && answered && finished.stdout.is_empty();
+        table.row(format!("no record matches: {}", options.join(" ")), ensure(holds, &finished));
     }
     let control = lockhouse.run(&["audit", "query", "--event", "outcome", "--outcome", "tool_failed"]);
     let holds = control.status == Some(0) && control.stdout.lines().count() == 1 && control.stderr.is_empty();
@@ -139,8 +143,8 @@ fn options_that_no_record_can_fit_are_refused_with_what_may_be_meant() {
 }
 
 #[test]
-fn the_tail_has_the_latest_records_of_all_processes() {
-    let (lockhouse, _) = written();
+fn audit_tail_prints_the_latest_records_of_all_processes() {
+    let (lockhouse, _) = example_log();
     let tail = |count: &str| lockhouse.run(&["audit", "tail", "-n", count]).stdout;
     let three = tail("3");
     let events: Vec<&str> = three.lines().filter_map(|line| line.split_whitespace().nth(3)).collect();
@@ -155,10 +159,10 @@ fn the_tail_has_the_latest_records_of_all_processes() {
 }
 
 #[test]
-fn the_public_key_is_that_of_every_segment() {
+fn audit_key_prints_the_public_key_of_every_segment() {
     let lockhouse = Lockhouse::with_fixture();
     let none = lockhouse.run(&["audit", "key"]);
-    assert!(none.status == Some(7) && none.stderr.contains("no key yet"), "{none:?}");
+    assert!(none.status == Some(7) && none.stderr.contains("no audit key yet"), "{none:?}");
     let _ = lockhouse.answer("python", ADD);
     let key = lockhouse.run(&["audit", "key"]).stdout;
     let opened = lockhouse.records();

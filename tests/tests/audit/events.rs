@@ -1,11 +1,11 @@
-//! Each event, with what it says.
+//! The audit events and their fields.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, Table, ensure};
 use serde_json::{Value, json};
 
-use crate::{ADD, POLICY, assert_verified};
+use crate::audit::{ADD, POLICY, assert_verified};
 
-fn of<'a>(records: &'a [Value], event: &str) -> Vec<&'a Value> {
+fn records_of_event<'a>(records: &'a [Value], event: &str) -> Vec<&'a Value> {
     records.iter().filter(|record| record["event"] == event).collect()
 }
 
@@ -15,7 +15,7 @@ fn has(record: &Value, names: &[&str]) -> Result<(), String> {
 }
 
 #[test]
-fn an_execution_is_told_from_its_beginning_to_its_end() {
+fn an_execution_is_recorded_from_start_to_end() {
     let programs = [
         "from mcp_tools import call_tool, ToolError\nfrom mcp_tools.fixture import add\nx = add(a=1, b=2)['sum']\n\
          try: call_tool('fixture', 'delete_everything', {})\nexcept ToolError: pass\nx",
@@ -35,24 +35,27 @@ fn an_execution_is_told_from_its_beginning_to_its_end() {
         for record in &records {
             table.row(format!("{language}: {} is in the chain", record["event"]), has(record, &chain));
         }
-        let [call] = of(&records, "call")[..] else { panic!("one call: {records:?}") };
+        let [call] = records_of_event(&records, "call")[..] else { panic!("one call: {records:?}") };
         let about = ["execution", "call", "server", "tool"];
         let of_call = ["arguments", "arguments_hash", "arguments_bytes", "decision", "rule"];
         table.row(format!("{language}: call"), has(call, &[&about[..], &of_call].concat()));
         let shape = json!({"a": "integer", "b": "integer"});
         table.row(format!("{language}: shape"), ensure(call["arguments"] == shape, call));
-        let outcome = of(&records, "outcome")[0];
+        let outcome = records_of_event(&records, "outcome")[0];
         let of_outcome = ["outcome", "ms", "result_bytes"];
         table.row(format!("{language}: outcome"), has(outcome, &[&about[..], &of_outcome].concat()));
-        table.row(format!("{language}: one call, one id"), ensure(call["call"] == outcome["call"], outcome));
-        let denial = of(&records, "denial")[0];
+        table.row(
+            format!("{language}: call and outcome have the same id"),
+            ensure(call["call"] == outcome["call"], outcome),
+        );
+        let denial = records_of_event(&records, "denial")[0];
         table.row(format!("{language}: denial"), has(denial, &[&about[..], &["reason", "rule"]].concat()));
         let rule = denial["rule"].as_str().unwrap_or_default();
         table.row(format!("{language}: the rule's place"), ensure(rule.ends_with("policy.toml:4"), denial));
-        let execution = of(&records, "execution")[0];
+        let execution = records_of_event(&records, "execution")[0];
         let of_execution = ["execution", "language", "servers", "code", "code_bytes"];
         table.row(format!("{language}: execution"), has(execution, &of_execution));
-        let end = of(&records, "end")[0];
+        let end = records_of_event(&records, "end")[0];
         let ended = end["status"] == "ok" && end["calls"] == 2 && end["wall_ms"].is_f64();
         table.row(format!("{language}: end"), ensure(ended, end));
         for record in [call, outcome, denial, execution, end] {
@@ -65,31 +68,32 @@ fn an_execution_is_told_from_its_beginning_to_its_end() {
 }
 
 #[test]
-fn identifiers_are_in_the_order_of_time() {
+fn execution_identifiers_are_ordered_by_time() {
     let lockhouse = Lockhouse::with_fixture();
     let code = "from mcp_tools.fixture import add\nfor i in range(5): add(a=i, b=1)";
     let _ = lockhouse.answer("python", code);
     let records = lockhouse.records();
-    let calls: Vec<&str> = of(&records, "call").iter().filter_map(|call| call["call"].as_str()).collect();
+    let calls: Vec<&str> =
+        records_of_event(&records, "call").iter().filter_map(|call| call["call"].as_str()).collect();
     assert!(calls.is_sorted() && calls.len() == 5, "{calls:?}");
     assert!(calls.iter().all(|id| id.len() == 36 && &id[14..15] == "7"), "version 7: {calls:?}");
 }
 
 #[tokio::test]
-async fn who_asked_is_told() {
+async fn the_client_of_an_execution_is_recorded() {
     let lockhouse = Lockhouse::with_fixture();
     let session = lockhouse.serve().await;
     assert_eq!(session.run_code("python", ADD).await["value"], 3);
     assert_eq!(session.close().await.status, Some(0));
     let records = lockhouse.records();
     for event in ["execution", "call", "outcome"] {
-        assert_eq!(of(&records, event)[0]["client"], "lockhouse-tests", "{records:?}");
+        assert_eq!(records_of_event(&records, event)[0]["client"], "lockhouse-tests", "{records:?}");
     }
     assert_verified(&lockhouse);
 }
 
 #[test]
-fn a_command_that_runs_nothing_leaves_no_file() {
+fn a_command_without_an_execution_creates_no_segment() {
     let lockhouse = Lockhouse::with_fixture();
     assert_eq!(lockhouse.run(&["tools", "list"]).status, Some(0));
     assert!(lockhouse.segments().is_empty(), "{:?}", lockhouse.segments());
@@ -98,7 +102,7 @@ fn a_command_that_runs_nothing_leaves_no_file() {
 }
 
 #[test]
-fn code_is_kept_once_by_its_hash_unless_it_is_not_wanted() {
+fn code_is_stored_once_by_hash_unless_disabled() {
     let kept = |lockhouse: &Lockhouse| {
         let entries = std::fs::read_dir(lockhouse.audit_directory().join("code")).into_iter().flatten();
         entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
@@ -113,7 +117,10 @@ fn code_is_kept_once_by_its_hash_unless_it_is_not_wanted() {
     let python = files.iter().find(|path| path.extension().is_some_and(|ending| ending == "py")).unwrap();
     assert_eq!(std::fs::read_to_string(python).unwrap(), ADD);
     let records = lockhouse.records();
-    assert_eq!(of(&records, "execution")[0]["code"], python.file_stem().unwrap().to_str().unwrap());
+    assert_eq!(
+        records_of_event(&records, "execution")[0]["code"],
+        python.file_stem().unwrap().to_str().unwrap()
+    );
     let without = Lockhouse::with_fixture().config("[audit]\ncode = false\n");
     let _ = without.answer("python", ADD);
     assert!(kept(&without).is_empty() && !without.records().is_empty());

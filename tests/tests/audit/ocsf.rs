@@ -1,17 +1,17 @@
-//! The export to OCSF, judged by the schema of its class.
+//! The OCSF export, validated against the schema of its event class.
 
 use lockhouse_tests::{Table, ensure};
 use serde_json::Value;
 
-use crate::commands::written;
+use crate::audit::commands::example_log;
 
-/// The class API Activity of OCSF 1.5.0 with the profile `security_control` as JSON Schema, without titles and descriptions, as
-/// the Python package `ocsf-json-schema` 1.2.0 makes it from the schema that the project publishes.
+/// The class API Activity of OCSF 1.5.0 with the profile `security_control` as JSON Schema, without titles and
+/// descriptions. The Python package `ocsf-json-schema` 1.2.0 generated it from the published schema.
 const SCHEMA: &str = include_str!("ocsf_api_activity.schema.json");
 
 #[test]
-fn the_log_is_exported_as_api_activity() {
-    let (lockhouse, answers) = written();
+fn the_ocsf_export_conforms_to_the_api_activity_schema() {
+    let (lockhouse, answers) = example_log();
     let exported = lockhouse.run(&["audit", "export", "--format", "ocsf"]);
     assert_eq!(exported.status, Some(0), "{exported:?}");
     let events: Vec<Value> =
@@ -31,7 +31,7 @@ fn the_log_is_exported_as_api_activity() {
     let mut without = events[0].clone();
     without.as_object_mut().unwrap().remove("src_endpoint");
     table.row("control: not without a source", ensure(!validator.is_valid(&without), without));
-    let told: Vec<(&str, &str, &str)> = events
+    let reported: Vec<(&str, &str, &str)> = events
         .iter()
         .map(|event| {
             let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -46,7 +46,7 @@ fn the_log_is_exported_as_api_activity() {
         ("text", "Allowed", "ok"),
         ("run_code", "Allowed", "ok"),
     ];
-    table.row("one for each call and execution", ensure(told == expected, &told));
+    table.row("one for each call and execution", ensure(reported == expected, &reported));
     let of_one = &answers[1]["execution"];
     table.row("by execution", ensure(&events[4]["metadata"]["correlation_uid"] == of_one, &events[4]));
     let has_shape = events[0].pointer("/api/request/data/shape/a").is_some_and(|kind| kind == "integer");

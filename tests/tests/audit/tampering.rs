@@ -1,10 +1,10 @@
-//! What `verify` says of a log that somebody changed, with the file and the line.
+//! `lockhouse audit verify` reports tampering with the file and the line.
 
 use std::path::Path;
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 
-use crate::{ADD, assert_verified, verify};
+use crate::audit::{ADD, assert_verified, verify};
 
 type Change = fn(&Lockhouse, &mut Vec<String>);
 
@@ -14,7 +14,7 @@ fn lines(path: &Path) -> Vec<String> {
 }
 
 #[test]
-fn whatever_was_done_is_told_with_its_place() {
+fn verify_reports_every_change_with_file_and_line() {
     // The lines of a segment: open, execution, call, outcome, end, close.
     let rows: [(&str, Change, &str); 10] = [
         (
@@ -27,7 +27,11 @@ fn whatever_was_done_is_told_with_its_place() {
         ("inserted", |_, lines| lines.insert(3, lines[2].replace("add", "sub")), "record 2  inserted"),
         ("duplicated", |_, lines| lines.insert(3, lines[2].clone()), ":4  record 2  inserted"),
         ("reordered", |_, lines| lines.swap(2, 3), "reordered"),
-        ("truncated", |_, lines| lines.truncate(4), "truncated: it ends with record 3, and the index says 5"),
+        (
+            "truncated",
+            |_, lines| lines.truncate(4),
+            "truncated: it ends with record 3; according to the index, the last record is 5",
+        ),
         ("emptied", |_, lines| lines.clear(), "truncated"),
         ("removed", |lockhouse, _| std::fs::remove_file(&lockhouse.segments()[0]).unwrap(), "removed"),
         (
@@ -39,7 +43,7 @@ fn whatever_was_done_is_told_with_its_place() {
         ),
     ];
     let mut table = Table::new("what verify finds");
-    for (name, change, told) in rows {
+    for (name, change, reported) in rows {
         let lockhouse = Lockhouse::with_fixture();
         let _ = lockhouse.answer("python", ADD);
         assert_verified(&lockhouse);
@@ -50,15 +54,16 @@ fn whatever_was_done_is_told_with_its_place() {
             std::fs::write(&path, changed.concat()).unwrap();
         }
         let finished = verify(&lockhouse);
-        let found =
-            finished.status == Some(1) && finished.stdout.contains(told) && finished.stdout.contains("FAULT");
+        let found = finished.status == Some(1)
+            && finished.stdout.contains(reported)
+            && finished.stdout.contains("FAULT");
         table.row(name, ensure(found, &finished));
     }
     table.finish();
 }
 
 #[test]
-fn two_segments_under_each_others_names_are_told() {
+fn verify_reports_exchanged_segments() {
     let lockhouse = Lockhouse::with_fixture();
     for _ in 0..2 {
         let _ = lockhouse.answer("python", ADD);
@@ -71,21 +76,25 @@ fn two_segments_under_each_others_names_are_told() {
     std::fs::rename(&between, other).unwrap();
     let finished = verify(&lockhouse);
     assert_eq!(finished.status, Some(1), "{finished:?}");
-    assert_eq!(finished.stdout.matches("renamed: it is the segment").count(), 2, "{finished:?}");
+    assert_eq!(
+        finished.stdout.matches("renamed: its first record names the segment").count(),
+        2,
+        "{finished:?}"
+    );
 }
 
 #[test]
-fn a_log_that_was_made_anew_does_not_fit_a_key_that_was_kept_elsewhere() {
+fn a_forged_log_does_not_verify_with_a_key_stored_elsewhere() {
     let lockhouse = Lockhouse::with_fixture();
     let _ = lockhouse.answer("python", ADD);
     let key = lockhouse.run(&["audit", "key"]).stdout.trim().to_owned();
     assert_eq!(key.len(), 64);
     let with_key = |key: &str| lockhouse.run(&["audit", "verify", "--key", key]);
     assert_eq!(with_key(&key).status, Some(0));
-    // Whoever owns the account can make everything anew, and only the key that was kept tells.
+    // The owner of the account can forge a whole new log. Only a public key that was stored elsewhere reveals that.
     std::fs::remove_dir_all(lockhouse.path("state")).unwrap();
     let _ = lockhouse.answer("python", ADD);
-    assert_eq!(verify(&lockhouse).status, Some(0), "nothing that is left can know");
+    assert_eq!(verify(&lockhouse).status, Some(0), "not detectable from the remaining records");
     let finished = with_key(&key);
     assert_eq!(finished.status, Some(1), "{finished:?}");
     assert!(finished.stdout.contains("it names another key"), "{finished:?}");
@@ -93,7 +102,7 @@ fn a_log_that_was_made_anew_does_not_fit_a_key_that_was_kept_elsewhere() {
 }
 
 #[test]
-fn one_segment_and_a_copy_elsewhere_are_verified_too() {
+fn verify_accepts_a_single_segment_and_a_copied_log() {
     let lockhouse = Lockhouse::with_fixture();
     let _ = lockhouse.answer("python", ADD);
     let segment = lockhouse.segments()[0].display().to_string();

@@ -1,6 +1,6 @@
-//! Programs in Python.
+//! Error messages of Python programs.
 
-use crate::golden::Group;
+use crate::errors::error_snapshots::Group;
 
 macro_rules! groups {
     ($($name:ident)*) => { $(

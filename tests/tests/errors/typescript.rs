@@ -1,6 +1,6 @@
-//! Programs in Typescript.
+//! Error messages of TypeScript programs.
 
-use crate::golden::Group;
+use crate::errors::error_snapshots::Group;
 
 macro_rules! groups {
     ($($name:ident)*) => { $(

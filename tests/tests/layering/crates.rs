@@ -1,4 +1,4 @@
-//! The edges between crates, and what no crate may bring along.
+//! Dependencies between crates, and libraries that certain crates must not use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -6,9 +6,10 @@ use std::process::Command;
 use lockhouse_tests::{Table, ensure, equal};
 use serde_json::Value;
 
-use crate::source::root;
+use crate::layering::source::root;
 
-/// The crates of the product, each with those that it knows; a crate knows only crates above it in this list.
+/// The crates of the product: name, source folder, and the crates that it may depend on. A crate may depend only on
+/// crates above it in this list.
 pub(crate) const CRATES: [(&str, &str, &[&str]); 14] = [
     ("lockhouse-protocol", "protocol/src", &[]),
     ("lockhouse-policies", "policies/src", &["protocol"]),
@@ -43,8 +44,8 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 14] = [
 ];
 const TESTS: &str = "lockhouse-tests";
 
-/// What the sealed side may not have, directly or through another crate.
-const NOT_IN_THE_WORKER: [&str; 4] = ["tokio", "hyper", "reqwest", "rmcp"];
+/// Libraries that the sandboxed crates must not depend on, directly or indirectly.
+const FORBIDDEN_IN_THE_WORKER: [&str; 4] = ["tokio", "hyper", "reqwest", "rmcp"];
 
 fn cargo(arguments: &[&str]) -> String {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -53,7 +54,7 @@ fn cargo(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Each crate of the workspace with the names of what it depends on, in any way.
+/// Returns every crate of the workspace with the names of its dependencies of all kinds.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let metadata = cargo(&["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"]);
     let metadata: Value = serde_json::from_str(&metadata).unwrap();
@@ -65,10 +66,10 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn crates_know_each_other_as_designed() {
+fn crates_depend_on_each_other_as_designed() {
     let dependencies = dependencies();
     let members: BTreeSet<&str> = dependencies.keys().map(String::as_str).collect();
-    let mut table = Table::new("edges between the crates of the workspace");
+    let mut table = Table::new("dependencies between the crates of the workspace");
     for (at, (name, _, designed)) in CRATES.iter().enumerate() {
         let designed: BTreeSet<String> = designed.iter().map(|known| format!("lockhouse-{known}")).collect();
         let ours = |known: &&String| members.contains(known.as_str());
@@ -112,8 +113,8 @@ fn crates_know_each_other_as_designed() {
 }
 
 #[test]
-fn the_sealed_side_has_no_runtime_and_no_network() {
-    let mut table = Table::new("what the sealed side is built of");
+fn sandboxed_crates_use_no_async_runtime_and_no_network() {
+    let mut table = Table::new("dependencies of the sandboxed crates");
     for package in ["lockhouse-worker", "lockhouse-python"] {
         let tree = ["tree", "--package", package, "--edges", "normal", "--prefix", "none", "--format", "{p}"];
         let tree = cargo(&[&tree[..], &["--offline", "--locked"]].concat());
@@ -122,8 +123,8 @@ fn the_sealed_side_has_no_runtime_and_no_network() {
             format!("{package} is built with what it is known to need"),
             ensure(crates.contains("lockhouse-protocol") && crates.contains("nix"), &crates),
         );
-        for absent in NOT_IN_THE_WORKER {
-            // tokio-util and hyper-util bring the same.
+        for absent in FORBIDDEN_IN_THE_WORKER {
+            // tokio-util and hyper-util depend on tokio and hyper.
             let family = format!("{absent}-");
             let found: Vec<&&str> =
                 crates.iter().filter(|name| **name == absent || name.starts_with(&family)).collect();

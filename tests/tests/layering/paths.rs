@@ -1,4 +1,4 @@
-//! The paths that a file names: what it imports, and what its code says.
+//! The paths that a source file names: its imports, and the paths in its code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,38 +6,38 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{ExprMethodCall, ItemUse, Macro, Path, UseTree, Visibility};
 
-use crate::source::Source;
+use crate::layering::source::Source;
 
-/// Segments, as they are written.
-pub(crate) type Written = Vec<String>;
+/// Path segments in the order of the source text.
+pub(crate) type PathSegments = Vec<String>;
 
-/// What one file names.
+/// The paths and methods that one file names.
 #[derive(Default)]
-pub(crate) struct Named {
-    /// Each imported name with what it stands for.
-    pub(crate) imports: BTreeMap<String, Written>,
-    /// Imports that others cannot reach through this file.
-    pub(crate) own_imports: BTreeSet<Written>,
+pub(crate) struct NamedPaths {
+    /// The path that each imported name stands for.
+    pub(crate) imports: BTreeMap<String, PathSegments>,
+    /// Private imports, which other modules cannot reach through this file.
+    pub(crate) own_imports: BTreeSet<PathSegments>,
     /// Paths in code, macros and attributes.
-    pub(crate) paths: BTreeSet<Written>,
-    /// Methods that are called.
+    pub(crate) paths: BTreeSet<PathSegments>,
+    /// Names of the called methods.
     pub(crate) methods: BTreeSet<String>,
 }
 
-impl Named {
-    pub(crate) fn of(source: &Source) -> Self {
+impl NamedPaths {
+    pub(crate) fn from_source(source: &Source) -> Self {
         let mut named = Self::default();
         named.visit_file(&source.tree);
         named
     }
 
-    /// Whether any path or import has this segment, or any method this name.
+    /// Returns whether a path or import contains this segment, or a called method has this name.
     pub(crate) fn has(&self, segment: &str) -> bool {
-        let has = |path: &Written| path.iter().any(|part| part == segment);
+        let has = |path: &PathSegments| path.iter().any(|part| part == segment);
         self.imports.values().any(has) || self.paths.iter().any(has) || self.methods.contains(segment)
     }
 
-    fn import(&mut self, tree: &UseTree, before: &Written, is_own: bool) {
+    fn import(&mut self, tree: &UseTree, before: &PathSegments, is_own: bool) {
         let with = |name: &syn::Ident| [&before[..], &[name.to_string()]].concat();
         match tree {
             UseTree::Path(path) => self.import(&path.tree, &with(&path.ident), is_own),
@@ -56,16 +56,16 @@ impl Named {
         }
     }
 
-    fn stands_for(&mut self, name: String, path: Written, is_own: bool) {
+    fn stands_for(&mut self, name: String, path: PathSegments, is_own: bool) {
         if is_own {
             self.own_imports.insert(path.clone());
         }
         self.imports.insert(name, path);
     }
 
-    /// Paths in what a macro is given, which is no syntax yet.
+    /// Collects paths from the arguments of a macro, which are unparsed tokens.
     fn tokens(&mut self, tokens: TokenStream) {
-        let (mut path, mut joins) = (Written::new(), 0);
+        let (mut path, mut joins) = (PathSegments::new(), 0);
         for token in tokens {
             match token {
                 TokenTree::Ident(name) if path.is_empty() || joins == 2 => {
@@ -97,9 +97,9 @@ impl Named {
     }
 }
 
-impl<'ast> Visit<'ast> for Named {
+impl<'ast> Visit<'ast> for NamedPaths {
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
-        self.import(&item.tree, &Written::new(), matches!(item.vis, Visibility::Inherited));
+        self.import(&item.tree, &PathSegments::new(), matches!(item.vis, Visibility::Inherited));
     }
 
     fn visit_path(&mut self, path: &'ast Path) {

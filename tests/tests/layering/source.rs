@@ -1,22 +1,22 @@
-//! Rust sources as syntax trees, without what only tests have.
+//! Rust sources as syntax trees, without their test modules.
 
 use std::path::{Path, PathBuf};
 
 use syn::{Attribute, File, Item, Meta};
 
-/// A file of a crate.
+/// One source file of a crate.
 pub(crate) struct Source {
-    /// From the root of the repository on.
+    /// Path relative to the root of the repository.
     pub(crate) path: String,
-    /// Its module, from the root of its crate on.
+    /// Path of the module, relative to the root of the crate.
     pub(crate) module: Vec<String>,
     pub(crate) tree: File,
     pub(crate) text: String,
 }
 
 impl Source {
-    /// Of a crate that is nothing else.
-    pub(crate) fn of(text: &str) -> Self {
+    /// Parses a crate that consists of this text alone.
+    pub(crate) fn from_text(text: &str) -> Self {
         let tree = parse(text).unwrap();
         Self { path: "lib.rs".into(), module: Vec::new(), tree, text: text.to_owned() }
     }
@@ -32,7 +32,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// Every file of the crate whose sources are in this folder, without modules of tests.
+/// Returns every source file of the crate in this folder, without test modules.
 pub(crate) fn sources(folder: &str) -> Vec<Source> {
     let folder = root().join(folder);
     let mut sources = Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn sources(folder: &str) -> Vec<Source> {
     sources
 }
 
-/// The file of a module, and those of the modules in it, which are in `folder`.
+/// Adds a module's file, and recursively the files of its child modules, which are in `folder`.
 fn read(file: &Path, folder: &Path, module: Vec<String>, sources: &mut Vec<Source>) {
     let text = std::fs::read_to_string(file).unwrap();
     let tree = parse(&text).unwrap_or_else(|error| panic!("{file:?}: {error}"));

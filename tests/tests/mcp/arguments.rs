@@ -1,10 +1,10 @@
-//! The ways to call a tool, and what is said to those that are none.
+//! The ways in which code can call a tool, and the errors of calls with wrong arguments.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::json;
 
 #[tokio::test]
-async fn a_tool_can_be_called_in_every_way_that_is_taught() {
+async fn a_tool_can_be_called_in_every_documented_way() {
     let rows = [
         ("python", "keywords", "from mcp_tools.fixture import add\nadd(a=1, b=2)['sum']"),
         ("python", "positions", "from mcp_tools.fixture import add\nadd(1, 2)['sum']"),
@@ -73,7 +73,7 @@ async fn a_tool_can_be_called_in_every_way_that_is_taught() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_wrong_are_told_by_their_names() {
+async fn wrong_arguments_are_reported_by_name() {
     let import = "from mcp_tools.fixture import add, echo\n";
     let rows: [(&str, &str, String, &[&str], &[&str]); 11] = [
         (
@@ -146,7 +146,7 @@ async fn arguments_that_are_wrong_are_told_by_their_names() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_unknown_brings_the_nearest() {
+async fn an_unknown_tool_name_suggests_the_nearest_name() {
     let rows = [
         ("python", "tool", "from mcp_tools.fixture import ad", "add"),
         ("python", "attribute", "import mcp_tools.fixture as f\nf.eco(value=1)", "echo"),

@@ -1,6 +1,7 @@
-//! Progress of upstream servers: shown by the AI client, and a reason to go on waiting.
+//! Progress notifications of upstream servers: forwarded to the AI client, and a reason to extend the timeout of the
+//! call.
 
-use lockhouse_tests::{Lockhouse, Person, Session};
+use lockhouse_tests::{ClientUser, Lockhouse, Session};
 use serde_json::json;
 
 fn lockhouse(call_timeout_seconds: u32) -> Lockhouse {
@@ -12,27 +13,27 @@ fn lockhouse(call_timeout_seconds: u32) -> Lockhouse {
 }
 
 #[tokio::test]
-async fn an_ai_client_sees_how_far_a_call_is_and_no_more_than_ten_notes_a_second() {
+async fn progress_is_forwarded_at_most_ten_times_a_second() {
     let lockhouse = lockhouse(60);
     for mode in [rmcp::service::ClientLifecycleMode::Initialize, Session::latest()] {
-        let person = Person::default();
+        let person = ClientUser::default();
         let session = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), mode).await;
         let code = "from mcp_tools import older\nolder.progress(notes=300, every_ms=3)";
         let begun = std::time::Instant::now();
         let answer = session.run_asking(code).await;
         let most = begun.elapsed().as_millis() as usize / 100 + 2;
         assert_eq!(answer["value"], json!({"notes": 300}), "{answer}");
-        let notes = person.notes();
+        let notes = person.progress_notifications();
         assert!(!notes.is_empty() && notes.len() <= most, "{} notes, at most {most}", notes.len());
         assert!(notes.windows(2).all(|pair| pair[0].progress < pair[1].progress), "{notes:?}");
-        // Besides what Lockhouse says of the run.
+        // Progress of the upstream call, without the notifications that Lockhouse adds about the run.
         let of_the_server = |words: &str| words.starts_with("older.progress: step\u{fffd} ");
         assert!(notes.iter().any(|note| note.message.as_deref().is_some_and(of_the_server)), "{notes:?}");
     }
 }
 
 #[tokio::test]
-async fn a_server_that_tells_of_progress_is_waited_for_and_a_time_of_the_codes_own_is_kept() {
+async fn progress_extends_the_configured_timeout_but_not_a_timeout_set_by_code() {
     let lockhouse = lockhouse(1);
     let session = lockhouse.serve().await;
     let call = |more: &str| {

@@ -1,15 +1,16 @@
-//! The two tools, the handshakes, and what is wrong about a request.
+//! The tools that Lockhouse offers to AI clients, the handshakes of each protocol era, and the errors of invalid
+//! requests.
 
 use lockhouse_tests::{Lockhouse, Session, Table, ensure, tokens};
 use rmcp::model::{ErrorCode, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, ServiceError};
 use serde_json::{Value, json};
 
-/// Tokens (o200k) of the definitions together, which every AI client pays for.
+/// Budget for all tool definitions together, in tokens of o200k_base. Every AI client pays for these tokens.
 const BUDGET_TOKENS: usize = 500;
 
 #[tokio::test]
-async fn there_are_three_tools_whatever_is_configured_and_they_are_small() {
+async fn the_three_tool_definitions_are_constant_and_small() {
     let mut seen = Vec::new();
     for lockhouse in [Lockhouse::new(), Lockhouse::with_fixture().server("other", &[])] {
         let session = lockhouse.serve().await;
@@ -60,7 +61,7 @@ async fn clients_of_every_era_are_served() {
 }
 
 #[tokio::test]
-async fn an_unknown_tool_is_a_protocol_error_that_names_those_there_are() {
+async fn an_unknown_tool_is_a_protocol_error_that_lists_the_available_tools() {
     let lockhouse = Lockhouse::new();
     let session = lockhouse.serve().await;
     match session.call("run_codes", json!({})).await {
@@ -77,7 +78,7 @@ async fn an_unknown_tool_is_a_protocol_error_that_names_those_there_are() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_an_error_result_in_words() {
+async fn wrong_arguments_return_an_error_result_with_the_reason() {
     let long = "x".repeat(5_000);
     let rows: [(&str, &str, Value, &str); 18] = [
         ("no arguments", "run_code", json!({}), "language"),
@@ -169,7 +170,7 @@ async fn the_text_of_a_result_is_its_structured_content() {
 }
 
 #[tokio::test]
-async fn a_search_gives_signatures_in_the_language_asked_for_and_schemas_on_request() {
+async fn a_search_returns_signatures_in_the_requested_language_and_schemas_on_request() {
     let lockhouse = Lockhouse::with_fixture();
     let session = lockhouse.serve().await;
     let of = async |arguments| {

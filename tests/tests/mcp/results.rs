@@ -1,12 +1,12 @@
-//! What a tool's result is to code.
+//! Tool results as values in code.
 
 use lockhouse_tests::Lockhouse;
 use serde_json::{Value, json};
 
-use crate::check;
+use crate::mcp::check;
 
 #[tokio::test]
-async fn results_come_as_what_they_are() {
+async fn results_have_the_types_of_their_content() {
     check(&Lockhouse::with_fixture(), "results in Python", &[
         ("python", "structured", "from mcp_tools.fixture import echo\nr = echo(value={'a': [1, None, 'ž']})\nr['value']['a']", json!([1, null, "ž"])),
         ("python", "whole numbers stay whole", "from mcp_tools.fixture import add\nrepr([add(a=1, b=2)['sum'], add(a=1.5, b=2)['sum']])", json!("[3, 3.5]")),
@@ -54,7 +54,7 @@ async fn an_image_as_the_value_of_a_program_is_base64() {
 }
 
 #[tokio::test]
-async fn calls_are_told_with_what_may_have_changed() {
+async fn the_result_lists_calls_that_may_have_changed_something() {
     let lockhouse = Lockhouse::with_fixture();
     let session = lockhouse.serve().await;
     let code = "from mcp_tools.fixture import add, delete_everything, fail\nadd(a=1, b=2)\ndelete_everything()\nfail(message='x')";
@@ -72,7 +72,7 @@ async fn calls_are_told_with_what_may_have_changed() {
 }
 
 #[tokio::test]
-async fn what_stays_out_of_the_conversation_is_counted() {
+async fn the_result_counts_bytes_that_stayed_out_of_the_conversation() {
     let lockhouse = Lockhouse::with_fixture();
     let session = lockhouse.serve().await;
     let answer =

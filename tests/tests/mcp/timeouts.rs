@@ -1,4 +1,4 @@
-//! How long code lets a call take.
+//! Timeouts that code sets for its calls.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use lockhouse_tests::{Lockhouse, Table, ensure};
 use serde_json::json;
 
 #[tokio::test]
-async fn code_gives_a_call_less_or_more_time_within_what_is_configured() {
+async fn code_can_shorten_or_extend_a_call_timeout_within_the_configured_limit() {
     let rows = [
         ("python", "shorter", "call_tool('fixture', 'slow', {'ms': 30000}, timeout=0.2)", "timeout"),
         ("python", "shorter, by name", "call_tool('fixture.slow', ms=30000, timeout=0.2)", "timeout"),

@@ -1,4 +1,4 @@
-//! The suites of `make endurance` in small: what they count and what they find left, and no times.
+//! Short versions of the suites of `make endurance`. They check outcomes and leaks, but no times.
 
 #[path = "../../src/endurance/suites.rs"]
 mod suites;
@@ -18,7 +18,7 @@ fn judge(report: &Report) {
 }
 
 #[tokio::test]
-async fn every_hostile_program_is_ended_and_leaves_nothing_behind() {
+async fn hostile_programs_are_ended_and_leave_nothing_behind() {
     judge(&suites::deadlines(72, 16).await);
 }
 
@@ -28,6 +28,6 @@ async fn many_short_programs_leave_nothing_behind() {
 }
 
 #[tokio::test]
-async fn whatever_is_killed_each_request_has_one_answer_and_nothing_is_left() {
+async fn whichever_process_is_killed_each_request_gets_one_answer() {
     judge(&suites::kills(25, 0x10c4_0053).await);
 }

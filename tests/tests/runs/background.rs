@@ -1,12 +1,13 @@
-//! A run outlives its request, and its answer is picked up.
+//! A run continues after its request, and `get_result` returns its answer.
 
 use lockhouse_tests::{LANGUAGES, Table, ensure, equal, is_alive, wait_until};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde_json::json;
 
-use crate::{
-    ENDLESS, IMPATIENT, eras, left_running, lockhouse, outcome, result, run, session, told_of, workers,
+use crate::runs::{
+    ENDLESS, SHORT_WAIT, eras, error_message, lockhouse, outcome, result, run, session, start_in_background,
+    workers,
 };
 
 const SLOW: [&str; 2] = [
@@ -15,8 +16,8 @@ const SLOW: [&str; 2] = [
 ];
 
 #[tokio::test]
-async fn a_run_that_takes_longer_goes_on_and_its_answer_is_there_later() {
-    let lockhouse = lockhouse(IMPATIENT);
+async fn a_long_run_continues_and_its_answer_is_available_later() {
+    let lockhouse = lockhouse(SHORT_WAIT);
     let mut table = Table::new("runs that outlive their request");
     for (era, mode) in eras() {
         let session = session(&lockhouse, mode).await;
@@ -68,13 +69,13 @@ async fn a_run_that_takes_longer_goes_on_and_its_answer_is_there_later() {
 const PRINTS: [&str; 2] = ["print('x')\n1", "console.log('x'); 1"];
 
 #[tokio::test]
-async fn several_may_wait_for_one_run_and_each_gets_its_answer() {
-    let lockhouse = lockhouse(IMPATIENT);
+async fn several_requests_can_wait_for_one_run_and_each_gets_its_answer() {
+    let lockhouse = lockhouse(SHORT_WAIT);
     let session = session(&lockhouse, lockhouse_tests::Session::latest()).await;
-    let handle = left_running(&session, "from mcp_tools.fixture import slow\nslow(ms=1500)").await;
+    let handle = start_in_background(&session, "from mcp_tools.fixture import slow\nslow(ms=1500)").await;
     let waiting = (0..3).map(|_| result(&session, json!({"handle": handle, "wait_s": 30})));
     let answers = futures_util::future::join_all(waiting).await;
-    let mut table = Table::new("three who wait for one run");
+    let mut table = Table::new("three requests that wait for one run");
     for (number, answer) in answers.iter().enumerate() {
         table.row(format!("the value, for {number}"), equal(&answer["value"]["waited_ms"], &json!(1500)));
         table.row(format!("the same answer, for {number}"), equal(answer, &answers[0]));
@@ -83,18 +84,18 @@ async fn several_may_wait_for_one_run_and_each_gets_its_answer() {
 }
 
 #[tokio::test]
-async fn what_is_no_handle_of_a_run_is_refused_in_the_same_words() {
-    let lockhouse = lockhouse(IMPATIENT);
+async fn invalid_and_foreign_handles_get_the_same_error() {
+    let lockhouse = lockhouse(SHORT_WAIT);
     let (owner, other) =
         (session(&lockhouse, lockhouse_tests::Session::latest()).await, lockhouse.serve().await);
-    let handle = left_running(&owner, ENDLESS).await;
+    let handle = start_in_background(&owner, ENDLESS).await;
     let unknown = "0".repeat(32);
     let mut table = Table::new("handles");
-    let message = |answer: &serde_json::Value, handle: &str| told_of(answer, handle);
+    let message = |answer: &serde_json::Value, handle: &str| error_message(answer, handle);
     let of_nobody = result(&owner, json!({"handle": unknown})).await;
     let of_another = result(&other, json!({"handle": handle})).await;
     let words = message(&of_nobody, &unknown);
-    table.row("an unknown one", ensure(words.contains("no result HANDLE is kept here"), &of_nobody));
+    table.row("an unknown one", ensure(words.contains("there is no result HANDLE:"), &of_nobody));
     table.row("that of another client", equal(message(&of_another, handle.as_str().unwrap()), words));
     for (name, arguments, told) in [
         ("a negative wait", json!({"handle": handle, "wait_s": -1}), "wait_s must be a number of seconds"),
@@ -111,34 +112,37 @@ async fn what_is_no_handle_of_a_run_is_refused_in_the_same_words() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_killed_and_a_configuration_that_changes_meanwhile() {
-    let lockhouse = lockhouse(IMPATIENT);
-    let mut table = Table::new("what happens meanwhile");
+async fn background_runs_survive_a_reload_and_report_a_killed_worker() {
+    let lockhouse = lockhouse(SHORT_WAIT);
+    let mut table = Table::new("events during a background run");
     for (era, mode) in eras() {
         let session = session(&lockhouse, mode).await;
         let mut row = |name: &str, outcome| table.row(format!("{era}: {name}"), outcome);
-        let handle =
-            left_running(&session, "import os\nfrom mcp_tools.fixture import slow\nslow(ms=700)\nos.abort()")
-                .await;
+        let handle = start_in_background(
+            &session,
+            "import os\nfrom mcp_tools.fixture import slow\nslow(ms=700)\nos.abort()",
+        )
+        .await;
         let answer = outcome(&session, &handle).await;
         row("the worker dies", equal(&answer["status"], &json!("killed")));
         let said = answer["error"]["message"].as_str().is_some_and(|message| message.contains("SIGABRT"));
         row("and the answer says of what", ensure(said, &answer));
-        let handle = left_running(&session, ENDLESS).await;
+        let handle = start_in_background(&session, ENDLESS).await;
         let killed = workers(&session);
-        // The one of the run before may be going by itself.
+        // The worker of the previous run may still be exiting.
         for worker in &killed {
             let _ = nix::sys::signal::kill(Pid::from_raw(worker.pid as i32), Signal::SIGKILL);
         }
         let answer = outcome(&session, &handle).await;
-        // Those that were idle, too, before one of them is given away.
+        // Kills the idle workers too, before one of them is leased.
         let gone = async || killed.iter().all(|worker| !is_alive(worker.pid)).then_some(());
         wait_until("they are gone", gone).await;
         row("somebody kills it", equal(&answer["status"], &json!("killed")));
         let unknown = answer["calls"][0]["outcome"] == "unknown";
         row("and its call is told as what it is", ensure(unknown, &answer));
         let handle =
-            left_running(&session, "from mcp_tools.fixture import slow\nslow(ms=1500)\nslow(ms=1)").await;
+            start_in_background(&session, "from mcp_tools.fixture import slow\nslow(ms=1500)\nslow(ms=1)")
+                .await;
         let said = session.reload().await;
         row("the configuration is loaded again", ensure(said.contains("the configuration "), said));
         let answer = outcome(&session, &handle).await;
@@ -149,8 +153,8 @@ async fn a_worker_that_is_killed_and_a_configuration_that_changes_meanwhile() {
 }
 
 #[tokio::test]
-async fn a_run_of_a_session_goes_on_too_and_the_session_with_it() {
-    let lockhouse = lockhouse(IMPATIENT);
+async fn a_run_of_a_session_continues_in_the_background_and_keeps_the_session() {
+    let lockhouse = lockhouse(SHORT_WAIT);
     let session = session(&lockhouse, lockhouse_tests::Session::latest()).await;
     let code = "from mcp_tools.fixture import slow\nname = slow(ms=900)['waited_ms']\nname";
     let told = session.run_in("work", "python", code).await;

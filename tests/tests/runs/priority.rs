@@ -1,4 +1,4 @@
-//! Runs that compute for long: who shares a Lockhouse with others gives way to them.
+//! Scheduling priority: long runs of clients that share a Lockhouse get the idle scheduling policy.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use lockhouse_tests::{Lockhouse, Table, descendants, ensure, equal, wait_until};
 use serde_json::json;
 
-use crate::session;
+use crate::runs::session;
 
-/// Linux's numbers of scheduling policies.
+/// Linux's numbers of the scheduling policies SCHED_OTHER and SCHED_IDLE.
 const OTHER: u64 = 0;
 const IDLE: u64 = 5;
-/// Two threads that never stop, besides those of the interpreter.
+/// Starts two threads that never stop, in addition to the interpreter's own.
 const SPIN: &str = "\
 import threading
 def spin():
@@ -21,8 +21,8 @@ threading.Thread(target=spin, daemon=True).start()
 spin()
 ";
 
-/// How each thread of each process below this one is scheduled.
-fn scheduled(ancestor: u32) -> Vec<Vec<u64>> {
+/// Returns the scheduling policy of each thread of each descendant process.
+fn scheduling_policies(ancestor: u32) -> Vec<Vec<u64>> {
     let below = descendants(ancestor).into_iter().map(|process| {
         let threads = std::fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten();
         threads.filter_map(|thread| policy(&thread.ok()?.path().join("stat"))).collect()
@@ -30,8 +30,8 @@ fn scheduled(ancestor: u32) -> Vec<Vec<u64>> {
     below.collect()
 }
 
-/// The processes below this one that are scheduled as idle work.
-fn idle(ancestor: u32) -> BTreeSet<u32> {
+/// Returns the descendant processes that have the idle scheduling policy.
+fn idle_processes(ancestor: u32) -> BTreeSet<u32> {
     let stat = |pid: &u32| std::path::PathBuf::from(format!("/proc/{pid}/stat"));
     let below = descendants(ancestor).into_iter().map(|process| process.pid);
     below.filter(|pid| policy(&stat(pid)) == Some(IDLE)).collect()
@@ -39,21 +39,21 @@ fn idle(ancestor: u32) -> BTreeSet<u32> {
 
 fn policy(stat: &std::path::Path) -> Option<u64> {
     let stat = std::fs::read_to_string(stat).ok()?;
-    // The 41st field: the third is the first after the name.
+    // Field 41 of `/proc/PID/stat`. The text after the name starts with field 3.
     stat.rsplit_once(") ")?.1.split(' ').nth(38)?.parse().ok()
 }
 
 #[tokio::test]
-async fn a_long_run_of_one_among_many_gives_way_with_all_its_threads() {
+async fn a_long_run_of_a_shared_daemon_is_deprioritized_with_all_its_threads() {
     let lockhouse = Lockhouse::new();
     let token = lockhouse.run(&["token", "create", "one"]).stdout.trim_end().to_owned();
-    let door = lockhouse.door().await;
-    let visitor = door.visitor(Some(&token));
+    let daemon = lockhouse.daemon().await;
+    let http_client = daemon.http_client(Some(&token));
     let run = json!({"language": "python", "code": SPIN, "timeout_s": 5});
     let mut table = Table::new("how runs are scheduled");
-    let running = tokio::spawn(async move { visitor.call("run_code", run).await });
+    let running = tokio::spawn(async move { http_client.call("run_code", run).await });
     let all = wait_until("it gives way", async || {
-        let all = scheduled(door.pid());
+        let all = scheduling_policies(daemon.pid());
         all.iter().any(|threads| threads.contains(&IDLE)).then_some(all)
     });
     let (giving_way, others): (Vec<_>, Vec<_>) =
@@ -76,38 +76,38 @@ async fn a_long_run_of_one_among_many_gives_way_with_all_its_threads() {
 }
 
 #[tokio::test]
-async fn short_runs_without_pause_give_way_as_a_long_one_does() {
+async fn short_runs_without_pause_are_deprioritized_like_a_long_one() {
     let lockhouse = Lockhouse::new();
-    let door = lockhouse.door().await;
-    let visitors = ["one", "other"].map(|name| {
+    let daemon = lockhouse.daemon().await;
+    let http_clients = ["one", "other"].map(|name| {
         let token = lockhouse.run(&["token", "create", name]).stdout.trim_end().to_owned();
-        door.visitor(Some(&token))
+        daemon.http_client(Some(&token))
     });
-    // Each uses less than a client has that has rested, and then rests for long enough to be looked at.
+    // Each run uses less CPU time than a rested client may, and the pauses are long enough for the next check.
     let code = "import time\nend = time.process_time() + 0.02\nwhile time.process_time() < end: pass\ntime.sleep(0.3)";
-    let gives_way = async |visitor: &lockhouse_tests::Visitor| {
-        // The worker of the run before may not have gone yet.
-        let before = idle(door.pid());
+    let gives_way = async |http_client: &lockhouse_tests::HttpClient| {
+        // The worker of the previous run may still be exiting.
+        let before = idle_processes(daemon.pid());
         let run = json!({"language": "python", "code": code});
-        let mut running = pin!(visitor.call("run_code", run));
+        let mut running = pin!(http_client.call("run_code", run));
         let mut after = BTreeSet::new();
         loop {
             match tokio::time::timeout(Duration::from_millis(20), &mut running).await {
                 Ok(answer) => break assert_eq!(answer["status"], "ok", "{answer}"),
-                Err(_) => after.extend(idle(door.pid())),
+                Err(_) => after.extend(idle_processes(daemon.pid())),
             }
         }
         !after.is_subset(&before)
     };
     let mut table = Table::new("how short runs are scheduled");
-    table.row("the first is not idle work", equal(&gives_way(&visitors[0]).await, &false));
-    wait_until("one of those that follow is", async || gives_way(&visitors[0]).await.then_some(())).await;
-    table.row("control: another client's is not", equal(&gives_way(&visitors[1]).await, &false));
+    table.row("the first is not idle work", equal(&gives_way(&http_clients[0]).await, &false));
+    wait_until("one of those that follow is", async || gives_way(&http_clients[0]).await.then_some(())).await;
+    table.row("control: another client's is not", equal(&gives_way(&http_clients[1]).await, &false));
     table.finish();
 }
 
 #[tokio::test]
-async fn who_has_it_for_themselves_gives_way_to_nobody() {
+async fn an_unshared_lockhouse_is_never_deprioritized() {
     let lockhouse = Lockhouse::new();
     let session = session(&lockhouse, lockhouse_tests::Session::latest()).await;
     let second = "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass";
@@ -115,7 +115,7 @@ async fn who_has_it_for_themselves_gives_way_to_nobody() {
     let mut table = Table::new("how a run over standard input is scheduled");
     let mut looks = 0;
     wait_until("it is over", async || {
-        let all = scheduled(session.pid()).concat();
+        let all = scheduling_policies(session.pid()).concat();
         assert!(all.iter().all(|of| *of == OTHER), "{all:?}");
         looks += 1;
         running.is_finished().then_some(())

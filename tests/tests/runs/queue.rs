@@ -3,19 +3,19 @@
 use lockhouse_tests::{Session, Table, ensure, equal};
 use serde_json::json;
 
-use crate::{ENDLESS, begun, eras, left_running, lockhouse, session};
+use crate::runs::{ENDLESS, eras, lockhouse, session, start_in_background, start_with_worker};
 
 #[tokio::test]
-async fn a_full_queue_says_at_once_when_to_come_again() {
-    let mut table = Table::new("queues that are full");
+async fn a_full_queue_refuses_at_once_with_a_retry_time() {
+    let mut table = Table::new("full queues");
     for (era, mode) in eras() {
         for (name, config) in [("in all", "queue = 2"), ("for one client", "queue_per_client = 2")] {
             let config = format!("[runs]\nwait_seconds = 0.2\n[pool]\nidle = 1\nrunning = 1\n{config}\n");
             let lockhouse = lockhouse(&config);
             let session = session(&lockhouse, mode.clone()).await;
-            begun(&session, ENDLESS).await;
+            start_with_worker(&session, ENDLESS).await;
             for _ in 0..2 {
-                left_running(&session, ENDLESS).await;
+                start_in_background(&session, ENDLESS).await;
             }
             let mut row = |what: &str, outcome| table.row(format!("{era}, {name}: {what}"), outcome);
             let begun = std::time::Instant::now();
@@ -36,7 +36,7 @@ async fn a_full_queue_says_at_once_when_to_come_again() {
 }
 
 #[tokio::test]
-async fn the_time_in_the_queue_is_not_the_runs() {
+async fn time_in_the_queue_does_not_count_towards_the_timeout() {
     let lockhouse = lockhouse("[pool]\nidle = 1\nrunning = 1\n[limits]\ntimeout_seconds = 2\n");
     let session = session(&lockhouse, Session::latest()).await;
     let code = "from mcp_tools.fixture import slow\nslow(ms=1200)['waited_ms']";

@@ -1,7 +1,7 @@
-//! Native attacks with layers of the seal taken away: all on, each one off, each one alone, none.
-//!
-//! The headers in `hostile/native` say which layers hold an attack alone. It must be contained exactly where one of them is
-//! on. With none on it must succeed, so that no attack fails for a reason of its own.
+//! Native attacks under every combination of sandbox layers: all layers, each layer removed, each layer alone, and
+//! none.
+//! The headers in `hostile/native` name the layers that contain an attack. An attack must be contained exactly where
+//! one of these sets of layers is active. Without any layer it must succeed, which shows that nothing else stops it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -14,10 +14,10 @@ use lockhouse_worker::sandbox::{Layer, Layers};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 
-/// A user who has nothing on this machine.
-const SOMEBODY: u32 = 61_501;
+/// A user id that owns nothing on this machine.
+const UNPRIVILEGED_UID: u32 = 61_501;
 
-/// A name for a row, and the layers that are on.
+/// Returns the combinations of layers, each with the name of its row.
 fn configurations() -> Vec<(String, Layers)> {
     let without = |layer: Layer| (format!("without {}", layer.name()), Layers::ALL.without(layer));
     let alone = |layer: Layer| (format!("{} alone", layer.name()), Layers::NONE.with(layer));
@@ -25,11 +25,11 @@ fn configurations() -> Vec<(String, Layers)> {
     ends.into_iter().chain(Layer::ALL.map(without)).chain(Layer::ALL.map(alone)).collect()
 }
 
-/// Who runs it.
+/// The worker executable and the user under which attacks run.
 struct Runner {
-    /// Where that user may read it.
+    /// Path of the native worker that this user can read.
     worker: PathBuf,
-    /// Somebody else, if this is root.
+    /// The user id to switch to, if the tests run as root.
     user: Option<u32>,
 }
 
@@ -44,13 +44,13 @@ impl Runner {
         BareZygote::start(&self.worker, &["--layers", &on.join(",")], self.user)
     }
 
-    /// What holds an attack that this one starts.
+    /// Returns the sets of layers that contain the attack when this user starts it.
     fn layers<'a>(&self, attack: &'a NativeAttack) -> &'a [Vec<Layer>] {
         if self.is_root() { &attack.layers } else { &attack.user_layers }
     }
 }
 
-/// What this machine is, as far as attacks need to know.
+/// Properties of this machine on which attacks depend.
 struct Host {
     is_root: bool,
     landlock: u32,
@@ -59,7 +59,7 @@ struct Host {
 }
 
 impl Host {
-    fn look(runner: &Runner) -> Self {
+    fn inspect(runner: &Runner) -> Self {
         let zygote = runner.start(Layers::ALL);
         let is_absent = |layer: &Layer| {
             let protection = match layer {
@@ -84,8 +84,8 @@ impl Host {
         }
     }
 
-    /// Whether a layer that holds an attack elsewhere does so here.
-    fn holds(&self, layer: Layer, attack: &NativeAttack) -> bool {
+    /// Returns whether a layer that should contain the attack can do so on this machine.
+    fn can_contain(&self, layer: Layer, attack: &NativeAttack) -> bool {
         let gives = |need: &String| match need.split_once(' ') {
             Some(("landlock", abi)) if layer == Layer::Landlock => {
                 abi.parse::<u32>().is_ok_and(|abi| abi <= self.landlock)
@@ -101,8 +101,8 @@ impl Host {
         self.kernel >= (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
     }
 
-    /// Whether the attack can succeed here at all; what it lacks otherwise.
-    fn lacks<'a>(&self, attack: &'a NativeAttack) -> Option<&'a str> {
+    /// Returns the missing requirement if the attack cannot succeed on this machine.
+    fn missing_requirement<'a>(&self, attack: &'a NativeAttack) -> Option<&'a str> {
         let lacks = |need: &&String| match need.split_once(' ') {
             None if *need == "root" => !self.is_root,
             None if *need == "x86_64" => !cfg!(target_arch = "x86_64"),
@@ -118,52 +118,52 @@ impl Host {
     }
 }
 
-/// Whether the kernel has a setting, such as `dev.tty.legacy_tiocsti=1`, and it has another value.
+/// Returns whether the kernel has the setting of `name=value` with another value.
 fn is_set_otherwise(setting: &str) -> bool {
     let (name, wanted) = setting.split_once('=').expect("name=value");
     let path = format!("/proc/sys/{}", name.replace('.', "/"));
     std::fs::read_to_string(path).is_ok_and(|value| value.trim() != wanted)
 }
 
-/// Whether a layer holds an attack only with a correction that kernels of the same version have or lack.
+/// Returns whether the layer contains the attack only on kernels with a certain patch, which the version does not show.
 fn needs_patch(layer: Layer, attack: &NativeAttack) -> bool {
     attack.needs.iter().any(|need| need.strip_prefix("patched ") == Some(layer.name()))
 }
 
-fn contained(end: &End) -> bool {
+fn is_contained(end: &End) -> bool {
     match end {
         End::Value(result) => result.starts_with('-'),
-        End::Died(_) => true,
-        End::Hung | End::Other(_) => false,
+        End::Exited(_) => true,
+        End::TimedOut | End::Other(_) => false,
     }
 }
 
-/// In the words of the headers.
-fn told(end: &End) -> String {
+/// Formats the end of an attack as the headers do.
+fn format_end(end: &End) -> String {
     match end {
         End::Value(result) => match result.strip_prefix('-').and_then(|errno| errno.parse().ok()) {
             Some(errno) => format!("{:?}", Errno::from_raw(errno)),
             None => format!("succeeded ({result})"),
         },
-        End::Died(Exit::Signal(number)) => {
+        End::Exited(Exit::Signal(number)) => {
             Signal::try_from(*number).map_or_else(|_| number.to_string(), |signal| signal.to_string())
         }
-        End::Died(Exit::Status(status)) => format!("status {status}"),
-        End::Hung => "hung".into(),
+        End::Exited(Exit::Status(status)) => format!("status {status}"),
+        End::TimedOut => "hung".into(),
         End::Other(words) => words.clone(),
     }
 }
 
-/// The feature of the kernel that an attack needs, where the kernel says without any layer that it has none.
-fn lacks_feature<'a>(attack: &'a NativeAttack, ends: &[(String, Layers, End)]) -> Option<&'a str> {
+/// Returns the kernel feature that the attack needs, if the run without layers shows that the kernel lacks the feature.
+fn missing_feature<'a>(attack: &'a NativeAttack, ends: &[(String, Layers, End)]) -> Option<&'a str> {
     let feature = attack.needs.iter().find(|need| need.starts_with("feature "))?;
     let (.., control) = ends.iter().find(|(_, layers, _)| *layers == Layers::NONE)?;
     let absent =
         ["ENOSYS", "EAFNOSUPPORT", "EOPNOTSUPP", "EPROTONOSUPPORT", "ENODEV", "ENOENT", "EINVAL", "SIGSEGV"];
-    absent.contains(&told(control).as_str()).then_some(feature)
+    absent.contains(&format_end(control).as_str()).then_some(feature)
 }
 
-/// Every attack under every configuration.
+/// Runs every attack under every combination of layers.
 fn run_all(runner: &Runner, attacks: &[NativeAttack]) -> BTreeMap<String, Vec<(String, Layers, End)>> {
     let mut ends: BTreeMap<String, Vec<(String, Layers, End)>> = BTreeMap::new();
     for (name, layers) in configurations() {
@@ -177,28 +177,28 @@ fn run_all(runner: &Runner, attacks: &[NativeAttack]) -> BTreeMap<String, Vec<(S
 }
 
 fn check(title: &str, runner: &Runner) {
-    let (host, attacks) = (Host::look(runner), native_attacks());
+    let (host, attacks) = (Host::inspect(runner), native_attacks());
     let ends = run_all(runner, &attacks);
     let mut table = Table::new(title);
     for attack in &attacks {
         let (ends, known) = (&ends[&attack.name], runner.layers(attack));
-        let lacking = host.lacks(attack).or_else(|| lacks_feature(attack, ends));
+        let lacking = host.missing_requirement(attack).or_else(|| missing_feature(attack, ends));
         let mut faults = Vec::new();
         for (name, layers, end) in ends {
             let holds = |together: &&Vec<Layer>| {
-                together.iter().all(|layer| layers.has(*layer) && host.holds(*layer, attack))
+                together.iter().all(|layer| layers.has(*layer) && host.can_contain(*layer, attack))
             };
             let sure = |together: &Vec<Layer>| !together.iter().any(|layer| needs_patch(*layer, attack));
             let expected = known.iter().any(|together| holds(&together));
             if expected && !known.iter().filter(holds).any(sure) {
                 continue;
             }
-            // What cannot succeed here shows nothing by failing.
-            if (expected || lacking.is_none()) && contained(end) != expected {
-                faults.push(format!("{name}: {}", told(end)));
+            // An attack that cannot succeed on this machine shows nothing when it fails.
+            if (expected || lacking.is_none()) && is_contained(end) != expected {
+                faults.push(format!("{name}: {}", format_end(end)));
             }
         }
-        let under_all = told(&ends[0].2);
+        let under_all = format_end(&ends[0].2);
         if attack.outcome != "limit" && under_all != attack.outcome {
             faults.push(format!("all: {under_all} instead of {}", attack.outcome));
         }
@@ -212,13 +212,14 @@ fn check(title: &str, runner: &Runner) {
 }
 
 #[test]
-fn each_attack_is_held_by_exactly_the_layers_that_it_names() {
+fn each_attack_is_contained_by_exactly_the_layers_in_its_header() {
     check("native attacks under every set of layers", &Runner { worker: native_worker(), user: None });
 }
 
-/// Root's workers are shut out of much by not being root. This is how it is on a desktop.
+/// Tests a worker that an ordinary user starts, as on a desktop. Root's workers are restricted further by their change
+/// of user.
 #[test]
-fn so_is_each_one_that_an_ordinary_user_starts() {
+fn each_attack_of_an_ordinary_users_worker_is_contained_by_the_layers_in_its_header() {
     if !nix::unistd::geteuid().is_root() {
         println!("left out: the test above has run as an ordinary user");
         return;
@@ -227,5 +228,5 @@ fn so_is_each_one_that_an_ordinary_user_starts() {
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let worker = directory.path().join("native-worker");
     std::fs::copy(native_worker(), &worker).unwrap();
-    check("native attacks of an ordinary user", &Runner { worker, user: Some(SOMEBODY) });
+    check("native attacks of an ordinary user", &Runner { worker, user: Some(UNPRIVILEGED_UID) });
 }

@@ -1,4 +1,4 @@
-//! Executions know nothing of each other.
+//! Isolation between executions.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use lockhouse_tests::{Lockhouse, Table, ensure};
 
 #[tokio::test]
-async fn no_state_crosses_from_one_execution_to_the_next() {
+async fn no_state_passes_from_one_execution_to_the_next() {
     let rows = [
         ("python", "a name", "secret = 1", "'secret' in globals()"),
         (
@@ -72,7 +72,7 @@ async fn no_state_crosses_from_one_execution_to_the_next() {
 }
 
 #[tokio::test]
-async fn random_draws_differ_between_workers() {
+async fn random_numbers_differ_between_workers() {
     let rows = [
         ("python", "random", "import random\nrandom.random()"),
         ("python", "an own generator", "import random\nrandom.Random().random()"),
@@ -89,7 +89,7 @@ async fn random_draws_differ_between_workers() {
     ];
     let lockhouse = Lockhouse::new();
     let session = lockhouse.serve().await;
-    let mut table = Table::new("random draws of 12 workers");
+    let mut table = Table::new("random numbers of 12 workers");
     for (language, name, code) in rows {
         let answers = join_all((0..12).map(|_| session.run_code(language, code))).await;
         let draws: HashSet<String> = answers.iter().map(|answer| answer["value"].to_string()).collect();
@@ -110,15 +110,15 @@ fn hashes_differ_between_zygotes() {
 }
 
 #[test]
-fn the_environment_of_the_person_is_not_there() {
+fn the_users_environment_variables_are_absent() {
     let lockhouse = Lockhouse::new();
     let code = "import os, sys\n[dict(os.environ), sys.argv, sys.path, os.getcwd()]";
     let mut command = lockhouse.command(&["run", "-c", code, "--language", "python", "--json"]);
-    let answer = lockhouse_tests::Finished::of(command.env("MY_TOKEN", "hunter2"), b"").json();
+    let answer = lockhouse_tests::CommandOutput::run(command.env("MY_TOKEN", "hunter2"), b"").json();
     assert_eq!(answer["status"], "ok", "{answer}");
     let text = answer.to_string();
     assert!(!text.contains("hunter2") && !text.contains(lockhouse.path("").to_str().unwrap()), "{answer}");
     let variables = answer["value"][0].as_object().expect("the environment");
-    // Python itself sets this one where there is no locale.
+    // Python itself sets this variable where no locale is configured.
     assert!(variables.keys().all(|name| name == "LC_CTYPE"), "{answer}");
 }

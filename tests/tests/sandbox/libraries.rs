@@ -1,13 +1,13 @@
-//! What Python programs are used to: the standard library works in a sealed worker, of every Python on this machine.
+//! The Python standard library in a sandboxed worker, with every Python version on this machine.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 
-use lockhouse_tests::{Finished, Lockhouse, Table, ensure};
+use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure};
 
-/// A module, and a use of it that gives true.
-const USES: &[(&str, &str)] = &[
+/// A module, and an expression that uses it and returns true.
+const MODULE_USES: &[(&str, &str)] = &[
     ("json", "import json\njson.loads(json.dumps({'a': [1, 2.5, None, 'ž']})) == {'a': [1, 2.5, None, 'ž']}"),
     ("re", "import re\nre.sub(r'(?P<a>\\d+)', lambda m: str(int(m['a']) + 1), 'a1b22') == 'a2b23'"),
     ("math", "import math\nmath.isclose(math.sqrt(2) ** 2, 2) and math.comb(5, 2) == 10"),
@@ -192,7 +192,7 @@ async fn the_standard_library_works_in_a_sealed_worker_of_every_python() {
         let config = format!("[python]\ninterpreter = \"{}\"\n", python.display());
         let lockhouse = Lockhouse::new().config(&config);
         let session = lockhouse.serve().await;
-        for (module, code) in USES {
+        for (module, code) in MODULE_USES {
             let row = format!("{}: {module}", python.display());
             let answer = session.run_code("python", code).await;
             if answer["value"] != true && !works_outside(&python, code) {
@@ -205,16 +205,16 @@ async fn the_standard_library_works_in_a_sealed_worker_of_every_python() {
     table.finish();
 }
 
-/// Control: an interpreter that was built without a module cannot have it inside.
+/// Control: returns whether the interpreter outside the sandbox was built with the module.
 fn works_outside(python: &PathBuf, code: &str) -> bool {
     let runner = "import ast, asyncio, inspect, sys, types\n\
         code = compile(sys.argv[1], '<code>', 'exec', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)\n\
         result = eval(code, {'__name__': '__main__'})\n\
         asyncio.run(result) if inspect.iscoroutine(result) else None";
-    Finished::of(Command::new(python).args(["-c", runner, code]), b"").status == Some(0)
+    CommandOutput::run(Command::new(python).args(["-c", runner, code]), b"").status == Some(0)
 }
 
-/// The system's, and every other from 3.10 on that is found.
+/// Returns the system's Python and every other version from 3.10 on.
 fn pythons() -> BTreeSet<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&path).map(|directory| directory.join("python3"));
@@ -225,7 +225,7 @@ fn pythons() -> BTreeSet<PathBuf> {
     let asks =
         "import os, sys; print(os.path.realpath(sys.executable) if sys.version_info >= (3, 10) else '')";
     let found = candidates.filter(|path| path.is_file()).map(|path| {
-        let finished = Finished::of(Command::new(path).args(["-I", "-c", asks]), b"");
+        let finished = CommandOutput::run(Command::new(path).args(["-I", "-c", asks]), b"");
         PathBuf::from(finished.stdout.trim())
     });
     found.filter(|path| path.is_file()).collect()

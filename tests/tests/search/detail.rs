@@ -1,9 +1,9 @@
-//! How much of the tools is shown, and that one server never takes all the room.
+//! Levels of detail of search results, and the limit on the share of one server.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, structured};
 use serde_json::{Value, json};
 
-/// Two servers that have what is asked for, of which one has it fifty times, at length.
+/// Two servers with matching tools, one of which has fifty of them with long descriptions.
 fn lockhouse() -> Lockhouse {
     let tool = |name: String, words: usize| {
         let properties =
@@ -28,7 +28,7 @@ fn servers(found: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_large_server_leaves_room_and_what_is_left_out_is_counted() {
+async fn a_large_server_leaves_room_for_others_and_omitted_tools_are_counted() {
     let lockhouse = lockhouse();
     let session = lockhouse.serve().await;
     session.all_connected().await;
@@ -48,7 +48,7 @@ async fn a_large_server_leaves_room_and_what_is_left_out_is_counted() {
 }
 
 #[tokio::test]
-async fn a_schema_that_would_take_all_the_room_is_folded_and_code_gets_it_whole() {
+async fn an_oversized_schema_is_folded_for_models_and_complete_for_code() {
     let lockhouse = lockhouse();
     let session = lockhouse.serve().await;
     session.all_connected().await;
@@ -86,8 +86,9 @@ async fn code_searches_at_the_same_levels_and_within_a_server() {
     }
 }
 
-/// What a program shows of `send_mail`: of a search, of its description, of one of its parameters, of the list of tools.
-const SHOWN: [&str; 2] = [
+/// Prints the descriptions of `send_mail` from a search, from `describe`, from one of its parameters and from the list
+/// of tools.
+const PRINT_DESCRIPTIONS: [&str; 2] = [
     "from mcp_tools import describe, search_tools, small\n\
      found, described = search_tools('send_mail', limit=1)[0], describe('small', 'send_mail')\n\
      [sorted({'python', 'typescript'} & set(row)) for row in (found, described, described['parameters'][0], small.list_tools()[0])]",
@@ -98,11 +99,11 @@ const SHOWN: [&str; 2] = [
 ];
 
 #[tokio::test]
-async fn a_program_reads_signatures_in_its_own_language_alone() {
+async fn a_program_gets_signatures_only_in_its_own_language() {
     let lockhouse = lockhouse();
     let session = lockhouse.serve().await;
     session.all_connected().await;
-    for (language, program) in LANGUAGES.into_iter().zip(SHOWN) {
+    for (language, program) in LANGUAGES.into_iter().zip(PRINT_DESCRIPTIONS) {
         let answer = session.run_code(language, program).await;
         let own = json!([language]);
         assert_eq!(answer["value"], json!([own, own, own, own]), "{language}: {answer}");

@@ -1,10 +1,10 @@
-//! How many results a search gives: the same numbers wherever it is asked for, and those that the reference has.
+//! The number of search results: the limits are equal in all interfaces and in the reference documentation.
 
 use lockhouse_protocol::{SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX};
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, structured};
 use serde_json::{Value, json};
 
-/// One server with more tools than any search gives.
+/// A server with more tools than the maximum number of search results.
 fn lockhouse() -> Lockhouse {
     let tool = |number| json!({"name": format!("list_mail_{number:02}"), "inputSchema": {"type": "object"}});
     let tools: Vec<Value> = (0..SEARCH_LIMIT_MAX + 10).map(tool).collect();
@@ -41,7 +41,7 @@ async fn code_of_both_languages_has_the_same_limits() {
 }
 
 #[tokio::test]
-async fn a_client_says_its_limit_within_the_range() {
+async fn an_ai_client_can_set_a_limit_within_the_range() {
     let lockhouse = lockhouse();
     let session = lockhouse.serve().await;
     session.all_connected().await;
@@ -65,7 +65,7 @@ async fn a_client_says_its_limit_within_the_range() {
 }
 
 #[test]
-fn a_person_says_the_limit_within_the_range() {
+fn the_command_line_can_set_a_limit_within_the_range() {
     let lockhouse = lockhouse();
     let mut table = Table::new("lockhouse tools search --limit");
     let max = SEARCH_LIMIT_MAX.to_string();
@@ -86,7 +86,7 @@ fn a_person_says_the_limit_within_the_range() {
 }
 
 #[test]
-fn the_reference_and_the_stubs_have_the_numbers() {
+fn the_reference_and_the_stubs_document_the_limits() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
     let mut table = Table::new("the limits of a search");
@@ -94,13 +94,13 @@ fn the_reference_and_the_stubs_have_the_numbers() {
         (
             "docs/configuration.md",
             format!(
-                "| results of one search, of tools or skills: if no limit is said, and at most. `lockhouse tools search` shows {SEARCH_LIMIT_MAX} without `--limit` | {SEARCH_LIMIT_DEFAULT}; {SEARCH_LIMIT_MAX} |"
+                "| results of one search, of tools or skills: default; maximum. The default of `lockhouse tools search` is {SEARCH_LIMIT_MAX} | {SEARCH_LIMIT_DEFAULT}; {SEARCH_LIMIT_MAX} |"
             ),
         ),
         (
             "docs/for-models.md",
             format!(
-                "| `limit` | how many tools at most: 1 to {SEARCH_LIMIT_MAX}, and {SEARCH_LIMIT_DEFAULT} if it is not said |"
+                "| `limit` | the maximum number of tools: 1 to {SEARCH_LIMIT_MAX}, default {SEARCH_LIMIT_DEFAULT} |"
             ),
         ),
         ("supervisor/catalog/src/stubs/mcp_tools.pyi", format!("    limit: int = {SEARCH_LIMIT_DEFAULT},")),

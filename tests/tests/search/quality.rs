@@ -1,4 +1,4 @@
-//! What people ask for is found, in their words. `make bench-search` shows the figures.
+//! Search quality with natural questions. `make bench-search` prints the figures.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn most_questions_are_answered_by_one_of_the_first_five_tools() {
         let figures = if question.held_out { &mut held_out } else { &mut tuned };
         figures.add(&question, &found, Duration::ZERO);
     }
-    let mut table = Table::new("what people ask for");
+    let mut table = Table::new("search queries");
     for (name, figures, least) in [("tuned on", &tuned, 100), ("held out", &held_out, 50)] {
         let recall = figures.recall(5);
         table.row(format!("{name}: recall@5"), ensure(recall >= 0.9, recall));
@@ -29,7 +29,7 @@ async fn most_questions_are_answered_by_one_of_the_first_five_tools() {
 }
 
 #[tokio::test]
-async fn the_fixture_is_found_in_other_words() {
+async fn a_tool_is_found_by_synonyms() {
     let lockhouse = Lockhouse::with_fixture();
     let session = lockhouse.serve().await;
     let mut table = Table::new("the tools of the fixture");

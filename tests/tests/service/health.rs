@@ -1,23 +1,23 @@
-//! `/live`, `/ready` and `/health`.
+//! Tests `/live`, `/ready` and `/health`.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, wait_until};
 
-use crate::{OPEN, get, health, is_ready};
+use crate::service::{OPEN, get, health, wait_until_ready};
 
 #[tokio::test]
-async fn a_service_says_how_it_is() {
+async fn health_reports_the_state_of_the_service() {
     let lockhouse = Lockhouse::with_fixture().config(OPEN);
     let lockhouse = lockhouse.servers_entry("gone", serde_json::json!({"command": "/nowhere/SEKRET-not"}));
-    let door = lockhouse.door().await;
-    is_ready(&door).await;
-    door.visitor(None).run_code("python", "1 + 1").await;
+    let daemon = lockhouse.daemon().await;
+    wait_until_ready(&daemon).await;
+    daemon.http_client(None).run_code("python", "1 + 1").await;
     let health = wait_until("the server is connected", async || {
-        Some(health(&door).await).filter(|health| health["upstreams"]["fixture"]["state"] == "connected")
+        Some(health(&daemon).await).filter(|health| health["upstreams"]["fixture"]["state"] == "connected")
     })
     .await;
     let mut table = Table::new("what /health says");
-    table.row("live", equal(get(&door, "/live").await, (200, "alive\n".to_owned())));
-    table.row("ready", equal(get(&door, "/ready").await, (200, "ready\n".to_owned())));
+    table.row("live", equal(get(&daemon, "/live").await, (200, "alive\n".to_owned())));
+    table.row("ready", equal(get(&daemon, "/ready").await, (200, "ready\n".to_owned())));
     table.row("version", equal(&health["version"], &env!("CARGO_PKG_VERSION").into()));
     table.row("uptime", ensure(health["uptime_s"].as_f64() > Some(0.0), &health["uptime_s"]));
     for language in ["python", "typescript"] {
@@ -33,58 +33,58 @@ async fn a_service_says_how_it_is() {
     table.row("one that failed", ensure(health["upstreams"]["gone"]["state"] != "connected", &health));
     table.row("audit", equal(&health["audit"]["writable"], &true.into()));
     table.row("generation", equal(&health["configuration"]["generation"], &1.into()));
-    door.reload().await;
-    let again = crate::health(&door).await;
+    daemon.reload().await;
+    let again = crate::service::health(&daemon).await;
     table.row("and after a reload", equal(&again["configuration"]["generation"], &2.into()));
     table.row("nothing runs", equal(&again["running"], &0.into()));
     table.finish();
-    assert_eq!(door.terminate().await.status, Some(0));
+    assert_eq!(daemon.terminate().await.status, Some(0));
 }
 
 #[tokio::test]
-async fn without_proof_it_says_that_it_lives_and_no_more() {
+async fn without_authentication_only_liveness_is_reported() {
     let lockhouse = Lockhouse::new();
-    let door = lockhouse.door().await;
+    let daemon = lockhouse.daemon().await;
     let mut table = Table::new("who may ask what");
     for (path, status) in [("/live", 200), ("/health", 401), ("/metrics", 401), ("/mcp", 401)] {
-        table.row(path, equal(get(&door, path).await.0, status));
+        table.row(path, equal(get(&daemon, path).await.0, status));
     }
-    is_ready(&door).await;
+    wait_until_ready(&daemon).await;
     table.finish();
 }
 
 #[tokio::test]
-async fn it_is_not_ready_while_the_audit_log_cannot_be_written() {
+async fn the_service_is_not_ready_while_the_audit_log_is_not_writable() {
     let lockhouse = Lockhouse::with_fixture().config(OPEN);
-    let door = lockhouse.door().await;
-    is_ready(&door).await;
-    let visitor = door.visitor(None);
+    let daemon = lockhouse.daemon().await;
+    wait_until_ready(&daemon).await;
+    let http_client = daemon.http_client(None);
     let code = "from mcp_tools.fixture import echo\necho(value='a')";
-    assert_eq!(visitor.run_code("python", code).await["status"], "ok");
+    assert_eq!(http_client.run_code("python", code).await["status"], "ok");
     let (directory, aside) = (lockhouse.audit_directory(), lockhouse.path("aside"));
     std::fs::rename(&directory, &aside).unwrap();
     std::fs::write(&directory, "").unwrap();
-    let (status, words) = get(&door, "/ready").await;
+    let (status, words) = get(&daemon, "/ready").await;
     assert!(status == 503 && words.contains("the audit log cannot be written"), "{status} {words}");
-    assert_eq!(health(&door).await["audit"]["writable"], false);
+    assert_eq!(health(&daemon).await["audit"]["writable"], false);
     std::fs::remove_file(&directory).unwrap();
     std::fs::rename(&aside, &directory).unwrap();
-    is_ready(&door).await;
-    assert_eq!(visitor.run_code("python", code).await["status"], "ok");
+    wait_until_ready(&daemon).await;
+    assert_eq!(http_client.run_code("python", code).await["status"], "ok");
 }
 
 #[tokio::test]
-async fn figures_may_have_a_listener_of_their_own_on_this_machine() {
+async fn metrics_can_have_a_separate_local_listener() {
     let lockhouse = Lockhouse::new();
     let socket = lockhouse.path("metrics.sock");
-    // One that a process left behind that was killed.
+    // A socket that a killed process left behind.
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
     let config = format!("[metrics]\nlisten = [\"unix:{}\"]\n", socket.display());
     let lockhouse = lockhouse.config(&config);
-    let door = lockhouse.door().await;
-    door.says("figures are at").await;
+    let daemon = lockhouse.daemon().await;
+    daemon.wait_for_log("serving metrics at").await;
     let client = reqwest::Client::builder().no_proxy().unix_socket(socket.clone()).build().unwrap();
-    let mut table = Table::new("figures without proof, at a socket for nothing else");
+    let mut table = Table::new("metrics at a separate listener without authentication");
     for (path, status) in [("/live", 200), ("/health", 200), ("/metrics", 200), ("/mcp", 404)] {
         let answer = client.get(format!("http://localhost{path}")).send().await.unwrap();
         table.row(path, equal(answer.status().as_u16(), status));
@@ -92,12 +92,12 @@ async fn figures_may_have_a_listener_of_their_own_on_this_machine() {
     table.finish();
     let elsewhere = Lockhouse::new().config("[metrics]\nlisten = [\"0.0.0.0:7301\"]\n");
     let refused = elsewhere.run(&["serve", "--listen", "127.0.0.1:0"]);
-    assert_eq!(refused.status, Some(2), "{}", refused.told());
+    assert_eq!(refused.status, Some(2), "{}", refused.transcript());
     assert!(refused.stderr.contains("can be reached from other machines"), "{}", refused.stderr);
 }
 
 #[tokio::test]
-async fn who_is_granted_a_part_sees_nothing_of_other_clients() {
+async fn a_token_with_limited_grants_sees_nothing_of_other_clients() {
     let lockhouse = Lockhouse::with_fixture().config("[tools]\nhealth = true\n");
     let token = |arguments: &[&str]| {
         let finished = lockhouse.run(&[&["token", "create"], arguments].concat());
@@ -105,20 +105,20 @@ async fn who_is_granted_a_part_sees_nothing_of_other_clients() {
         finished.stdout.trim_end().to_owned()
     };
     let (whole, part) = (token(&["whole"]), token(&["part", "--only", "fixture.echo"]));
-    let door = lockhouse.door().await;
-    is_ready(&door).await;
+    let daemon = lockhouse.daemon().await;
+    wait_until_ready(&daemon).await;
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    let mut table = Table::new("what each token is shown");
+    let mut table = Table::new("health by the grants of the token");
     for (name, token, status) in [("the whole", &whole, 200), ("a part", &part, 403)] {
         for path in ["/health", "/metrics"] {
-            let answer = client.get(door.url(path)).bearer_auth(token).send().await.unwrap();
+            let answer = client.get(daemon.url(path)).bearer_auth(token).send().await.unwrap();
             table.row(format!("{path} with {name}"), equal(answer.status().as_u16(), status));
         }
     }
     let counts =
         ["running", "queue", "upstreams", "sessions", "results", "configuration", "uptime_s", "pid", "pool"];
     for (name, token, is_shown) in [("the whole", &whole, true), ("a part", &part, false)] {
-        let health = door.visitor(Some(token)).call("health", serde_json::json!({})).await;
+        let health = daemon.http_client(Some(token)).call("health", serde_json::json!({})).await;
         table.row(format!("{name}: it is ready"), equal(&health["ready"], &true.into()));
         for count in counts {
             let found = health.to_string().contains(&format!("\"{count}\""));
@@ -129,7 +129,7 @@ async fn who_is_granted_a_part_sees_nothing_of_other_clients() {
 }
 
 #[tokio::test]
-async fn models_have_the_tool_where_it_is_switched_on() {
+async fn the_health_tool_is_offered_if_it_is_enabled() {
     let without = Lockhouse::new();
     let session = without.serve().await;
     assert_eq!(session.tools().await.len(), 3);

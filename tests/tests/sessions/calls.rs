@@ -1,9 +1,9 @@
-//! Calls: each run has its own execution, scope, policy, limits and records.
+//! Calls in sessions: each run has its own execution id, scope, policy, limits and records.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, Table, ensure, equal, wait_until};
 use serde_json::{Value, json};
 
-use crate::told;
+use crate::sessions::outcome_text;
 
 const IMPORT: [&str; 2] = [
     "from mcp_tools.fixture import add\nfrom mcp_tools import fixture, ToolError",
@@ -16,7 +16,7 @@ const CODE_OF: [&str; 2] = [
 ];
 
 #[tokio::test]
-async fn what_was_imported_stays_and_each_run_is_an_execution() {
+async fn imports_persist_and_each_run_is_an_execution() {
     let lockhouse = Lockhouse::with_fixture();
     let session = lockhouse.serve().await;
     let mut table = Table::new("imports of servers");
@@ -25,7 +25,7 @@ async fn what_was_imported_stays_and_each_run_is_an_execution() {
         let mut executions = Vec::new();
         for run in 2..=3 {
             let answer = session.run_in(language, language, ADD[index]).await;
-            table.row(format!("{language}: run {run}"), equal(told(&answer), "3".into()));
+            table.row(format!("{language}: run {run}"), equal(outcome_text(&answer), "3".into()));
             table.row(
                 format!("{language}: its calls"),
                 equal(answer["calls"].as_array().map(Vec::len), Some(1)),
@@ -71,10 +71,14 @@ async fn calls_are_counted_in_each_run() {
     for (index, language) in LANGUAGES.into_iter().enumerate() {
         for run in 1..=3 {
             let answer = session.run_in(language, language, &times(5)[index]).await;
-            table.row(format!("{language}: 5 calls, run {run}"), equal(told(&answer), "[0,1,2,3,4]".into()));
+            table.row(
+                format!("{language}: 5 calls, run {run}"),
+                equal(outcome_text(&answer), "[0,1,2,3,4]".into()),
+            );
         }
         let answer = session.run_in(language, language, &times(6)[index]).await;
-        let ended = told(&answer).contains("tool call limit of 5") && !answer["session"]["ended"].is_null();
+        let ended =
+            outcome_text(&answer).contains("tool call limit of 5") && !answer["session"]["ended"].is_null();
         table.row(format!("{language}: the sixth ends it"), ensure(ended, &answer));
     }
     table.finish();
@@ -85,7 +89,7 @@ fn policy(allow: &str) -> String {
 }
 
 #[tokio::test]
-async fn each_run_is_under_the_policy_that_is_in_force_and_within_its_own_scope() {
+async fn each_run_uses_the_current_policy_and_its_own_scope() {
     let mut table = Table::new("policies between the runs of a session");
     for (index, language) in LANGUAGES.into_iter().enumerate() {
         let lockhouse = Lockhouse::with_fixture();
@@ -97,7 +101,7 @@ async fn each_run_is_under_the_policy_that_is_in_force_and_within_its_own_scope(
             "[await code(() => add({a: 1, b: 2})), await code(() => fixture.text({text: 'x'}))]",
         ][index];
         let mut row = |name: &str, answer: &Value, expected: &str| {
-            table.row(format!("{language}: {name}"), equal(told(answer), expected.to_owned()));
+            table.row(format!("{language}: {name}"), equal(outcome_text(answer), expected.to_owned()));
         };
         row("both", &session.run_in("s", language, look).await, r#"["ok","ok"]"#);
         let scoped = json!({"language": language, "code": look, "session": "s", "servers": ["fixture.add"]});
@@ -114,12 +118,12 @@ async fn each_run_is_under_the_policy_that_is_in_force_and_within_its_own_scope(
     table.finish();
 }
 
-/// Calls that a run has begun and not waited for, and more that it has queued.
+/// Calls that a run has started and not awaited, and calls in the queue.
 #[tokio::test]
-async fn a_run_that_is_stopped_leaves_no_calls_for_the_next_one() {
+async fn an_interrupted_run_leaves_no_calls_for_the_next_run() {
     let lockhouse = Lockhouse::with_fixture().config("[limits]\nparallel_calls = 2\n");
     let session = lockhouse.serve().await;
-    let mut table = Table::new("calls that a stopped run leaves");
+    let mut table = Table::new("calls of an interrupted run");
     let begin = [
         "import asyncio\nfrom mcp_tools.aio import fixture as f\nasync def one():\n    try: await f.slow(ms=30000)\n    except Exception: pass\n    await f.text(text='zombie')\n\
          await asyncio.gather(*(one() for _ in range(20)))",
@@ -141,7 +145,7 @@ async fn a_run_that_is_stopped_leaves_no_calls_for_the_next_one() {
             ensure(answer["session"]["ended"].is_null(), &answer["session"]),
         );
         let answer = session.run_in(language, language, then[index]).await;
-        table.row(format!("{language}: the next one"), equal(told(&answer), "3".into()));
+        table.row(format!("{language}: the next one"), equal(outcome_text(&answer), "3".into()));
         let records = lockhouse.audit();
         let of = |tool: &str| {
             let new = &records[before..];
@@ -155,9 +159,9 @@ async fn a_run_that_is_stopped_leaves_no_calls_for_the_next_one() {
     table.finish();
 }
 
-/// A thread that waits for an answer when its run ends goes on in the next one, with an error.
+/// A thread that waits for a result when its run ends continues in the next run, with an error.
 #[tokio::test]
-async fn a_thread_that_waits_for_an_answer_is_told_that_its_run_ended() {
+async fn a_thread_that_waits_for_a_result_gets_an_error_when_its_run_ends() {
     let lockhouse = Lockhouse::with_fixture();
     let session = lockhouse.serve().await;
     let code = "import threading, queue\nfrom mcp_tools.fixture import slow\nfrom mcp_tools import ToolError\nq = queue.Queue()\n\
@@ -166,7 +170,7 @@ async fn a_thread_that_waits_for_an_answer_is_told_that_its_run_ended() {
     let answer = session.run_in("s", "python", code).await;
     assert_eq!(answer["calls"][0]["outcome"], "unknown", "{answer}");
     let answer = session.run_in("s", "python", "q.get(timeout=10)").await;
-    assert!(told(&answer).contains("run of the session ended before the answer came"), "{answer}");
+    assert!(outcome_text(&answer).contains("run of the session ended before the answer came"), "{answer}");
     wait_until("its record", async || {
         lockhouse
             .audit()

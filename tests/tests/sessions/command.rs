@@ -1,9 +1,9 @@
-//! `lockhouse sessions`.
+//! Tests `lockhouse sessions`.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, structured, wait_until};
 use serde_json::{Value, json};
 
-use crate::{text, told};
+use crate::sessions::{outcome_text, text};
 
 #[tokio::test]
 async fn sessions_are_listed_and_ended() {
@@ -75,7 +75,7 @@ async fn sessions_are_listed_and_ended() {
     let one = format!("report: ended (lockhouse {})\n", other.pid());
     table.row("the beginning of a name", ensure(prefix.status == Some(0) && prefix.stdout == one, &prefix));
     let answer = session.run_in("report", "python", "1").await;
-    table.row("its client is told", ensure(told(&answer).contains("a person ended it"), &answer));
+    table.row("its client is told", ensure(outcome_text(&answer).contains("a person ended it"), &answer));
     let again = run(&["end", "nothing"]);
     table.row(
         "one that is not there",

@@ -1,9 +1,9 @@
-//! `lockhouse skills`
+//! Tests `lockhouse skills`.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
-use crate::{OWN, folder, giving, lockhouse, saving, using};
+use crate::skills::{OWN_STORE, folder, giving, lockhouse, saving, using};
 
 fn save(lockhouse: &Lockhouse, language: &str, name: &str, value: &str) {
     let answer = lockhouse.answer(language, &saving(language, name, &giving(language, name, value)));
@@ -11,7 +11,7 @@ fn save(lockhouse: &Lockhouse, language: &str, name: &str, value: &str) {
 }
 
 #[test]
-fn versions_are_kept_shown_and_removed() {
+fn versions_can_be_listed_shown_and_removed() {
     let lockhouse = lockhouse();
     for value in ["1", "2", "3"] {
         save(&lockhouse, "python", "mine", value);
@@ -48,9 +48,9 @@ fn versions_are_kept_shown_and_removed() {
     table.row("show, for people", ensure(holds, text));
     for (arguments, told) in [
         (&["show", "mime"][..], "did you mean mine?"),
-        (&["show", "mine", "--version", "9"], "older versions that are kept: 1, 2"),
+        (&["show", "mine", "--version", "9"], "stored older versions: 1, 2"),
         (&["show", "../x"], "is no name for a skill"),
-        (&["approve", "mine", "--yes"], "mine has no draft; its version 3 is in force"),
+        (&["approve", "mine", "--yes"], "mine has no draft; its current version is 3"),
         (&["approve", "zzz", "--yes"], "there is no skill zzz"),
         (&["remove", "zzz", "--yes"], "there is no skill zzz"),
         (&["test", "zzz"], "there is no skill zzz"),
@@ -65,17 +65,17 @@ fn versions_are_kept_shown_and_removed() {
     let unasked = shown(&["remove", "mine"]);
     table.row(
         "nothing is removed without a word",
-        ensure(unasked.stderr.contains("--yes") && lockhouse.path(OWN).join("mine").exists(), unasked),
+        ensure(unasked.stderr.contains("--yes") && lockhouse.path(OWN_STORE).join("mine").exists(), unasked),
     );
     table.row("remove", equal(shown(&["remove", "mine", "--yes"]).status, Some(0)));
-    table.row("it is gone", equal(lockhouse.path(OWN).join("mine").exists(), false));
+    table.row("it is gone", equal(lockhouse.path(OWN_STORE).join("mine").exists(), false));
     let used = lockhouse.answer("python", &using("python", "mine"));
     table.row("and cannot be imported", ensure(used["status"] == "error", used));
     table.finish();
 }
 
 #[test]
-fn tests_run_as_programs_do() {
+fn tests_of_skills_run_like_programs() {
     let lockhouse = lockhouse();
     for (language, name, tests) in [
         ("python", "good", "from skills.good import good\nassert good() == 1"),
@@ -134,7 +134,7 @@ fn tests_run_as_programs_do() {
 }
 
 #[test]
-fn what_is_exported_is_a_shared_skill_elsewhere() {
+fn an_exported_skill_works_as_a_shared_skill() {
     let ours = lockhouse();
     save(&ours, "python", "mine", "5");
     let out = ours.path("out");
@@ -150,9 +150,9 @@ fn what_is_exported_is_a_shared_skill_elsewhere() {
 }
 
 #[test]
-fn skills_can_be_turned_off() {
+fn skills_can_be_disabled() {
     let off = Lockhouse::new().config("[skills]\nenabled = false\n");
-    folder(&off, OWN, "mine", "def mine(): return 1");
+    folder(&off, OWN_STORE, "mine", "def mine(): return 1");
     let mut table = Table::new("enabled = false");
     for program in
         [using("python", "mine"), saving("python", "mine", "x = 1"), "import skills\nskills.list()".into()]
@@ -162,12 +162,12 @@ fn skills_can_be_turned_off() {
         table.row(program.clone(), ensure(message.contains("turned off"), &answer));
     }
     let on = Lockhouse::new();
-    folder(&on, OWN, "mine", "def mine(): return 1");
+    folder(&on, OWN_STORE, "mine", "def mine(): return 1");
     table.row("control", equal(&on.answer("python", &using("python", "mine"))["value"], &json!(1)));
     let server = Lockhouse::new().server("skills", &[]);
     let answer = server.answer("python", "from mcp_tools import list_servers\nlen(list_servers())");
     table.row("no server has the name", equal(&answer["value"], &json!(0)));
     let told = server.run(&["run", "-c", "1", "--language", "python"]).stderr;
-    table.row("and it is told", ensure(told.contains("the name skills is Lockhouse's own"), told));
+    table.row("and it is told", ensure(told.contains("the name skills is reserved for saved skills"), told));
     table.finish();
 }

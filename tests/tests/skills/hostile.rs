@@ -1,25 +1,25 @@
-//! Folders and programs that mean harm.
+//! Malicious skill folders and programs.
 
 use std::os::unix::fs::symlink;
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
-use crate::{ALLOWED, OWN, folder, giving, saving, using};
+use crate::skills::{OWN_STORE, SKILLS_POLICY, folder, giving, saving, using};
 
 const SHARED: &str = "[skills]\ndirectories = [\"../../shared\"]\n";
 
 fn lockhouse() -> Lockhouse {
-    Lockhouse::new().policy(ALLOWED).config(SHARED)
+    Lockhouse::new().policy(SKILLS_POLICY).config(SHARED)
 }
 
-fn reason(lockhouse: &Lockhouse, name: &str) -> Value {
+fn unavailable_reason(lockhouse: &Lockhouse, name: &str) -> Value {
     let listed = lockhouse.run(&["skills", "list", "--json"]).json();
     listed.as_array().unwrap().iter().find(|row| row["name"] == name).cloned().unwrap_or_default()
 }
 
 #[test]
-fn a_folder_that_is_no_skill_is_not_imported_and_says_why() {
+fn an_invalid_skill_folder_is_refused_with_a_reason() {
     let mut table = Table::new("hostile folders");
     let document = |front: &str| format!("---\n{front}\n---\n");
     let good = document("name: bad\ndescription: d");
@@ -48,7 +48,7 @@ fn a_folder_that_is_no_skill_is_not_imported_and_says_why() {
         folder(&lockhouse, "shared", "bad", "def bad(): return 1");
         lockhouse.file("shared/bad/SKILL.md", document);
         let used = lockhouse.answer("python", &using("python", "bad"));
-        let row = reason(&lockhouse, "bad");
+        let row = unavailable_reason(&lockhouse, "bad");
         let holds = match why {
             None => used["value"] == 1 && row["state"] == "ready",
             Some(why) => {
@@ -62,8 +62,8 @@ fn a_folder_that_is_no_skill_is_not_imported_and_says_why() {
 }
 
 #[test]
-fn no_symbolic_link_and_no_pipe_is_followed() {
-    let mut table = Table::new("links out of the folder");
+fn symbolic_links_and_pipes_are_not_followed() {
+    let mut table = Table::new("symbolic links out of the folder");
     for name in ["control", "the code", "the document", "the folder", "a pipe", "too large", "no UTF-8"] {
         let lockhouse = lockhouse();
         folder(&lockhouse, "shared", "bad", "def bad(): return 1");
@@ -92,13 +92,13 @@ fn no_symbolic_link_and_no_pipe_is_followed() {
         }
         let used = lockhouse.answer("python", &using("python", "bad"));
         let holds = if name == "control" { used["value"] == 1 } else { used["status"] == "error" };
-        table.row(name, ensure(holds, (&used, reason(&lockhouse, "bad"))));
+        table.row(name, ensure(holds, (&used, unavailable_reason(&lockhouse, "bad"))));
     }
     table.finish();
 }
 
 #[test]
-fn a_skill_may_do_no_more_than_the_program_that_imports_it() {
+fn a_skill_has_only_the_permissions_of_the_importing_program() {
     let mut table = Table::new("grants of a skill");
     let bodies = [
         ("python", "def mine():\n    from mcp_tools.fixture import add\n    return add(a=1, b=2)['sum']\n"),
@@ -108,7 +108,7 @@ fn a_skill_may_do_no_more_than_the_program_that_imports_it() {
         ),
     ];
     for (language, code) in bodies {
-        let lockhouse = Lockhouse::new().server("fixture", &[]).policy(ALLOWED);
+        let lockhouse = Lockhouse::new().server("fixture", &[]).policy(SKILLS_POLICY);
         let saved = lockhouse.answer(language, &saving(language, "mine", code));
         assert_eq!(saved["value"]["state"], "saved", "{saved}");
         let run = |arguments: &[&str]| {
@@ -143,7 +143,7 @@ fn a_skill_may_do_no_more_than_the_program_that_imports_it() {
 }
 
 #[test]
-fn a_program_cannot_reach_the_store_by_names_or_by_number() {
+fn a_program_can_neither_escape_nor_flood_the_skill_store() {
     let lockhouse = Lockhouse::new();
     lockhouse.file("state/lockhouse/secret/SKILL.md", "---\nname: secret\ndescription: d\n---\n");
     lockhouse.file("state/lockhouse/secret/skill.py", "secret = 1");
@@ -158,10 +158,10 @@ fn a_program_cannot_reach_the_store_by_names_or_by_number() {
         let answer = lockhouse.answer("python", &program);
         table.row(format!("save {name:?}"), ensure(answer["error"]["code"] == "invalid_arguments", &answer));
     }
-    folder(&lockhouse, OWN, "mine", "mine = 1");
+    folder(&lockhouse, OWN_STORE, "mine", "mine = 1");
     let control = lockhouse.answer("python", "import _lockhouse\n_lockhouse.load_skill('mine')[0]");
     table.row("control", equal(&control["value"], &json!(true)));
-    // Nobody is there to approve: drafts are what a program can fill.
+    // Nobody approves, so a program can fill the store with drafts only.
     let fill = |from: u32, to: u32| {
         let program = format!(
             "import skills\nfor n in range({from}, {to}):\n    skills.save(f'draft_{{n}}', 'd', code=f'x = {{n}}')"
@@ -174,7 +174,7 @@ fn a_program_cannot_reach_the_store_by_names_or_by_number() {
     table.row("drafts are bounded", ensure(told.contains("100 drafts wait"), &filled));
     table.row(
         "and nothing else was saved",
-        equal(std::fs::read_dir(lockhouse.path(OWN).join(".drafts")).unwrap().count(), 100),
+        equal(std::fs::read_dir(lockhouse.path(OWN_STORE).join(".drafts")).unwrap().count(), 100),
     );
     let value = giving("python", "mine", "2");
     let replaced = lockhouse.answer("python", &saving("python", "draft_1", &value));

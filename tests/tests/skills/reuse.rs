@@ -1,9 +1,9 @@
-//! What is saved once is imported later.
+//! Importing saved skills.
 
 use lockhouse_tests::{Table, ensure, equal};
 use serde_json::{Value, json};
 
-use crate::{giving, lockhouse, saving, using};
+use crate::skills::{giving, lockhouse, saving, using};
 
 const PYTHON: &str = "\
 import re
@@ -55,7 +55,7 @@ await save({ fn: weeklyReport, description: \"Counts the words of a text.\", tag
 ";
 
 #[test]
-fn a_function_is_saved_with_what_it_uses_and_imported_by_another_program() {
+fn a_function_is_saved_with_its_dependencies_and_imported_by_another_program() {
     let mut table = Table::new("a function, saved and imported");
     let expected = json!({"words": ["one", "two"], "sum": 5});
     for (language, program, uses) in [
@@ -110,7 +110,7 @@ fn a_function_is_saved_with_what_it_uses_and_imported_by_another_program() {
 }
 
 #[test]
-fn a_name_is_one_skill_however_it_is_written() {
+fn spellings_of_a_name_refer_to_the_same_skill() {
     let mut table = Table::new("ways to write a name");
     for language in ["python", "typescript"] {
         let lockhouse = lockhouse();
@@ -138,7 +138,7 @@ fn a_name_is_one_skill_however_it_is_written() {
 }
 
 #[test]
-fn a_skill_imports_others_and_shows_its_own_lines() {
+fn a_skill_can_import_others_and_tracebacks_show_its_lines() {
     let mut table = Table::new("skills as modules");
     let python = lockhouse();
     for (name, code) in [
@@ -199,7 +199,7 @@ fn a_skill_imports_others_and_shows_its_own_lines() {
 }
 
 #[test]
-fn a_skill_that_is_not_there_or_of_the_other_language_says_so() {
+fn a_missing_skill_or_one_of_the_other_language_is_reported() {
     let mut table = Table::new("skills that cannot be imported");
     let lockhouse = lockhouse();
     for (language, name) in [("python", "snake"), ("typescript", "shell")] {

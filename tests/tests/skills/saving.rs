@@ -1,13 +1,13 @@
-//! What can be saved, and what is told of what cannot.
+//! Saving skills, and the errors of code that cannot be saved.
 
 use lockhouse_tests::{Table, ensure, equal};
 use serde_json::json;
 
-use crate::lockhouse;
+use crate::skills::lockhouse;
 
 #[test]
-fn what_cannot_be_saved_says_why() {
-    let mut table = Table::new("what is not saved");
+fn unsavable_code_is_refused_with_a_reason() {
+    let mut table = Table::new("skills that cannot be saved");
     let lockhouse = lockhouse();
     let long = "import skills\nskills.save('long', 'd', code='x = 1\\n' * 50_000)";
     for (language, program, told) in [
@@ -60,7 +60,7 @@ fn what_cannot_be_saved_says_why() {
         (
             "typescript",
             "let n = 1;\nfunction f() { return n; }\nawait skills.save(f, 'd')",
-            "that is no const",
+            "that is not a const",
         ),
         (
             "typescript",

@@ -1,18 +1,18 @@
-//! Folders that are shared: a git checkout, or a directory of a team.
+//! Shared skill directories, such as a git checkout or the directory of a team.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::json;
 
-use crate::{ALLOWED, folder, giving, saving, using};
+use crate::skills::{SKILLS_POLICY, folder, giving, saving, using};
 
 #[test]
-fn our_own_count_first_and_then_the_directories_in_their_order() {
+fn own_skills_take_precedence_over_shared_directories_in_order() {
     let config = "[skills]\ndirectories = [\"../../one\", \"../../two\", \"../../nowhere\"]\n";
-    let lockhouse = Lockhouse::new().policy(ALLOWED).config(config);
+    let lockhouse = Lockhouse::new().policy(SKILLS_POLICY).config(config);
     folder(&lockhouse, "one", "both", "def both(): return 1");
     folder(&lockhouse, "two", "both", "def both(): return 2");
     folder(&lockhouse, "two", "second", "def second(): return 2");
-    // What others keep for other programs.
+    // A skill of another program, without code.
     lockhouse
         .file("two/words/SKILL.md", "---\nname: words\ndescription: Words for a model.\n---\nWrite well.\n");
     lockhouse.file("two/.git/config", "");
@@ -48,9 +48,9 @@ fn our_own_count_first_and_then_the_directories_in_their_order() {
     ];
     table.row("all are listed", equal(states, expected));
     let removed = lockhouse.run(&["skills", "remove", "both", "--yes"]);
-    table.row("removing ours", ensure(removed.stdout.contains("now gets the one that is shared"), removed));
+    table.row("removing ours", ensure(removed.stdout.contains("now gets the skill that is shared"), removed));
     table.row("the shared one counts again", equal(value("both"), json!(1)));
-    // A commit is pulled.
+    // Simulates the pull of a commit.
     folder(&lockhouse, "one", "both", "def both(): return 9");
     table.row("what changes in a directory counts at once", equal(value("both"), json!(9)));
     table.finish();

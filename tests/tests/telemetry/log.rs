@@ -1,30 +1,30 @@
-//! The log: for people and for programs, with the ids of the audit log, and nothing that words of others can forge.
+//! The log in its text and JSON formats: it has the ids of the audit log, and no input can forge an entry.
 
-use lockhouse_tests::{Door, Lockhouse, Table, Visitor, ensure, equal};
+use lockhouse_tests::{Daemon, HttpClient, Lockhouse, Table, ensure, equal};
 use serde_json::Value;
 
-use crate::OPEN;
+use crate::telemetry::OPEN;
 
-/// A server that cannot be started, whose reason has what a person was led to write into the configuration.
+/// Configures a server that cannot be started, whose error contains a hostile string from the configuration.
 fn with_hostile_words() -> Lockhouse {
     let command = "/nowhere/a\n2026-01-01T00:00:00.000000Z ERROR lockhouse: FORGED\u{1b}[2J";
     Lockhouse::with_fixture().servers_entry("bad", serde_json::json!({"command": command}))
 }
 
 #[tokio::test]
-async fn one_entry_cannot_look_like_two() {
+async fn a_hostile_string_cannot_forge_a_log_entry() {
     let lockhouse = with_hostile_words().config(OPEN);
-    let door = lockhouse.door().await;
-    let said = door.says("FORGED").await;
+    let daemon = lockhouse.daemon().await;
+    let said = daemon.wait_for_log("FORGED").await;
     let mut table = Table::new("a hostile string in the log");
     let forged = |line: &str| line.starts_with("2026-01-01");
     table.row("as text: no line of its own", ensure(!said.lines().any(forged), &said));
     table.row("as text: nothing that steers a terminal", ensure(!said.contains('\u{1b}'), &said));
-    drop(door);
+    drop(daemon);
 
     let lockhouse = with_hostile_words().config(&format!("{OPEN}[log]\nformat = \"json\"\n"));
-    let door = lockhouse.door().await;
-    let said = door.says("FORGED").await;
+    let daemon = lockhouse.daemon().await;
+    let said = daemon.wait_for_log("FORGED").await;
     for line in said.lines() {
         let parsed: Result<Value, _> = serde_json::from_str(line);
         let is_entry =
@@ -35,18 +35,18 @@ async fn one_entry_cannot_look_like_two() {
 }
 
 #[tokio::test]
-async fn lines_of_an_execution_have_its_id_as_the_audit_log_has_it() {
+async fn log_lines_have_the_execution_id_of_the_audit_log() {
     for format in ["text", "json"] {
         let lockhouse = Lockhouse::with_fixture().config(&format!("{OPEN}[log]\nformat = \"{format}\"\n"));
         let mut command = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
         command.env("LOCKHOUSE_LOG", "lockhouse=debug");
-        let door = Door::open(command).await;
-        // As JSON the line that says where it listens goes on behind that.
+        let daemon = Daemon::open(command).await;
+        // In JSON the log line with the address continues after the address.
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        let visitor = Visitor::with_client(client, &format!("http://{}/mcp", door.address()), None);
-        let answer = visitor.run_code("python", "1").await;
+        let http_client = HttpClient::with_client(client, &format!("http://{}/mcp", daemon.address()), None);
+        let answer = http_client.run_code("python", "1").await;
         let execution = answer["execution"].as_str().unwrap();
-        let said = door.says("a run ended").await;
+        let said = daemon.wait_for_log("a run ended").await;
         let line = said.lines().find(|line| line.contains("a run ended")).unwrap();
         assert!(line.contains(execution) && line.contains("lockhouse-tests"), "{format}: {line}");
         let records = lockhouse.records();
@@ -56,12 +56,12 @@ async fn lines_of_an_execution_have_its_id_as_the_audit_log_has_it() {
 }
 
 #[tokio::test]
-async fn without_a_journal_it_goes_to_standard_error() {
-    // There is one where systemd is; elsewhere the log says that there is none.
+async fn without_a_journal_the_log_goes_to_stderr() {
+    // This test needs a machine without systemd's journal; there the log reports its absence.
     if std::path::Path::new("/run/systemd/journal/socket").exists() {
         return;
     }
     let lockhouse = Lockhouse::new().config(&format!("{OPEN}[log]\nformat = \"journald\"\n"));
-    let door = lockhouse.door().await;
-    door.says("there is no journal to log to").await;
+    let daemon = lockhouse.daemon().await;
+    daemon.wait_for_log("there is no journal to log to").await;
 }

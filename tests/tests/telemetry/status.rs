@@ -1,19 +1,19 @@
-//! `lockhouse status`.
+//! Tests `lockhouse status`.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, wait_until};
 
-use crate::OPEN;
+use crate::telemetry::OPEN;
 
 #[tokio::test]
-async fn it_shows_every_lockhouse_of_this_user() {
+async fn status_shows_every_lockhouse_process_of_the_user() {
     let lockhouse = Lockhouse::with_fixture().config(OPEN);
     let none = lockhouse.run(&["status"]);
     let mut table = Table::new("lockhouse status");
     table.row(
         "none runs",
-        ensure(none.status == Some(7) && none.stdout.contains("No Lockhouse"), none.told()),
+        ensure(none.status == Some(7) && none.stdout.contains("No Lockhouse"), none.transcript()),
     );
-    let (door, session) = (lockhouse.door().await, lockhouse.serve().await);
+    let (daemon, session) = (lockhouse.daemon().await, lockhouse.serve().await);
     let shown = wait_until("both are ready", async || {
         let shown = lockhouse.run(&["status", "--json"]);
         let all: Vec<serde_json::Value> = serde_json::from_str(&shown.stdout).unwrap();
@@ -22,7 +22,7 @@ async fn it_shows_every_lockhouse_of_this_user() {
     .await;
     let mut pids: Vec<u64> = shown.iter().filter_map(|one| one["pid"].as_u64()).collect();
     pids.sort_unstable();
-    let mut expected = [u64::from(door.pid()), u64::from(session.pid())];
+    let mut expected = [u64::from(daemon.pid()), u64::from(session.pid())];
     expected.sort_unstable();
     table.row("over HTTP and over standard input", equal(pids, expected.to_vec()));
     let words = lockhouse.run(&["status"]).stdout;

@@ -1,26 +1,27 @@
-//! Spans, as a collector of OpenTelemetry gets them. What is sent takes a program that is built with the feature `otel`:
-//! `make test-traces` builds one and runs what is ignored here.
+//! OpenTelemetry spans, as a collector receives them. The feature `otel` of the workspace builds a program that exports
+//! them and enables these tests, as `make test-quick` does.
 
 use lockhouse_tests::{
-    Door, HttpAnswer, HttpServer, LATEST_VERSION, Lockhouse, Table, ensure, equal, fixture_server, wait_until,
+    Daemon, HttpAnswer, HttpServer, LATEST_VERSION, Lockhouse, Table, ensure, equal, fixture_server,
+    wait_until,
 };
 use serde_json::{Value, json};
 
-use crate::OPEN;
+use crate::telemetry::OPEN;
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
-/// In the code, in the arguments of its call and in its answer.
+/// Contained in the code, in the arguments of its call and in the result.
 const SECRET: &str = "hunter2-in-the-code";
 
-async fn door(lockhouse: &Lockhouse, endpoint: &str) -> Door {
+async fn daemon(lockhouse: &Lockhouse, endpoint: &str) -> Daemon {
     let mut command = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
     command.env("OTEL_BSP_SCHEDULE_DELAY", "50");
-    Door::open(command).await
+    Daemon::open(command).await
 }
 
-/// All spans that a collector got.
+/// Returns all spans that the collector received.
 fn spans(collector: &HttpServer) -> Vec<Value> {
     let arrays = |of: &Value, name: &str| of[name].as_array().cloned().unwrap_or_default();
     let requests = collector.requests();
@@ -36,30 +37,34 @@ fn attribute(span: &Value, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_program_that_sends_none_says_so_where_a_collector_is_named() {
+#[cfg_attr(feature = "otel", ignore = "needs a program without the feature otel: make test-default-features")]
+async fn without_the_otel_feature_a_configured_collector_is_reported() {
     let lockhouse = Lockhouse::new().config(OPEN);
-    let door = door(&lockhouse, "http://127.0.0.1:9").await;
-    door.says("no traces are sent to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names").await;
-    assert_eq!(door.visitor(None).run_code("python", "1 + 1").await["value"], 2);
+    let daemon = daemon(&lockhouse, "http://127.0.0.1:9").await;
+    daemon.wait_for_log("no traces are sent to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names").await;
+    assert_eq!(daemon.http_client(None).run_code("python", "1 + 1").await["value"], 2);
 }
 
 #[tokio::test]
-#[ignore = "takes a program that is built with --features otel: make test-traces"]
-async fn a_clients_trace_goes_through_a_run_to_the_servers() {
+#[cfg_attr(
+    not(feature = "otel"),
+    ignore = "needs a program with the feature otel: make test-quick TESTS=traces"
+)]
+async fn the_trace_of_a_client_continues_through_a_run_to_the_servers() {
     let collector = HttpServer::start(|_| HttpAnswer::json(200, &json!({})));
     let (sent, server) = ("sent", fixture_server().display().to_string());
     let policy = "version = 1\n[servers.fixture]\nallow = [\"echo\"]\n";
     let lockhouse = Lockhouse::new().config(OPEN).policy(policy);
     let script = format!("tee '{}' | '{server}'", lockhouse.path(sent).display());
     let lockhouse = lockhouse.servers_entry("fixture", json!({"command": "sh", "args": ["-c", script]}));
-    let door = door(&lockhouse, &collector.url("")).await;
-    let visitor = door.visitor(None);
+    let daemon = daemon(&lockhouse, &collector.url("")).await;
+    let http_client = daemon.http_client(None);
     let code = format!("from mcp_tools.fixture import echo\necho(value='{SECRET}')");
     let run = json!({
         "name": "run_code", "arguments": {"language": "python", "code": code},
         "_meta": {"traceparent": format!("00-{TRACE}-{PARENT}-01"), "baggage": "person=somebody"},
     });
-    let answer = visitor.post(&visitor.message("tools/call", run)).await.answer();
+    let answer = http_client.post(&http_client.message("tools/call", run)).await.answer();
     let expected =
         ["tools/call run_code", "run_code", "wait for a worker", "run in the worker", "tools/call echo"];
     let spans = wait_until("the spans are there", async || {
@@ -106,22 +111,25 @@ async fn a_clients_trace_goes_through_a_run_to_the_servers() {
 }
 
 #[tokio::test]
-#[ignore = "takes a program that is built with --features otel: make test-traces"]
-async fn what_is_no_trace_begins_one_and_a_failure_is_told() {
+#[cfg_attr(
+    not(feature = "otel"),
+    ignore = "needs a program with the feature otel: make test-quick TESTS=traces"
+)]
+async fn invalid_trace_headers_start_a_new_trace_and_failures_are_recorded() {
     let collector = HttpServer::start(|_| HttpAnswer::json(200, &json!({})));
     let lockhouse = Lockhouse::with_fixture().config(OPEN);
-    let door = door(&lockhouse, &collector.url("")).await;
+    let daemon = daemon(&lockhouse, &collector.url("")).await;
     for (name, version) in [("modern", Some(LATEST_VERSION)), ("legacy", None)] {
-        let visitor = match version {
-            Some(_) => door.visitor(None),
-            None => door.session(None, "2025-11-25").await,
+        let http_client = match version {
+            Some(_) => daemon.http_client(None),
+            None => daemon.session(None, "2025-11-25").await,
         };
         for parent in [json!("garbage"), json!({"a": 1}), json!(format!("00-{TRACE}-0000000000000000-01"))] {
             let run = json!({
                 "name": "run_code", "arguments": {"language": "typescript", "code": "throw new Error('x')"},
                 "_meta": {"traceparent": parent},
             });
-            let answer = visitor.post(&visitor.message("tools/call", run)).await.answer();
+            let answer = http_client.post(&http_client.message("tools/call", run)).await.answer();
             assert_eq!(answer["result"]["structuredContent"]["status"], "error", "{name}: {answer}");
         }
     }
@@ -130,7 +138,7 @@ async fn what_is_no_trace_begins_one_and_a_failure_is_told() {
         let spans: Vec<Value> = spans.collect();
         (spans.len() == 6).then_some(spans)
     });
-    let mut table = Table::new("traces of their own");
+    let mut table = Table::new("new traces");
     for (number, span) in of_runs.await.into_iter().enumerate() {
         let own = span["traceId"].as_str().is_some_and(|id| id.len() == 32 && id != TRACE);
         table.row(format!("{number}: a trace of its own"), ensure(own, span.to_string()));
@@ -141,13 +149,16 @@ async fn what_is_no_trace_begins_one_and_a_failure_is_told() {
 }
 
 #[tokio::test]
-#[ignore = "takes a program that is built with --features otel: make test-traces"]
-async fn a_collector_that_is_not_there_keeps_nobody_waiting() {
+#[cfg_attr(
+    not(feature = "otel"),
+    ignore = "needs a program with the feature otel: make test-quick TESTS=traces"
+)]
+async fn an_unreachable_collector_delays_nothing() {
     let lockhouse = Lockhouse::with_fixture().config(OPEN);
-    let door = door(&lockhouse, "http://127.0.0.1:9").await;
+    let daemon = daemon(&lockhouse, "http://127.0.0.1:9").await;
     for _ in 0..5 {
-        assert_eq!(door.visitor(None).run_code("python", "1 + 1").await["value"], 2);
+        assert_eq!(daemon.http_client(None).run_code("python", "1 + 1").await["value"], 2);
     }
-    let ended = door.terminate().await;
+    let ended = daemon.terminate().await;
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
 }

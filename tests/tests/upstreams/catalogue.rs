@@ -1,9 +1,9 @@
-//! The tools of a server as they are kept, listed again and shown while it is away.
+//! The tool catalogue of an upstream server: its cache, its refresh, and its use while the server is unavailable.
 
 use lockhouse_tests::{Lockhouse, Session, Table, ensure, wait_until};
 use serde_json::{Value, json};
 
-use crate::scripted::{Scripted, tool};
+use crate::upstreams::scripted_server::{Scripted, tool};
 
 async fn listed(session: &Session) -> Value {
     let code = "from mcp_tools import scripted\n[t['name'] for t in scripted.list_tools()]";
@@ -12,7 +12,7 @@ async fn listed(session: &Session) -> Value {
 
 #[tokio::test]
 async fn tools_are_listed_again_when_the_server_says_that_they_changed() {
-    // In the newest era nobody is told who has not asked for it.
+    // In the newest protocol era a server sends change notifications only to subscribers.
     for (flags, subscriptions) in [(&[][..], 0), (&["--newest"], 1)] {
         let scripted = Scripted::new("", flags, &["echo", "storm"]);
         let session = scripted.lockhouse.serve().await;
@@ -21,7 +21,7 @@ async fn tools_are_listed_again_when_the_server_says_that_they_changed() {
             (scripted.count("subscriptions") == subscriptions).then_some(())
         })
         .await;
-        scripted.offer(vec![tool("echo", ""), tool("storm", ""), tool("newcomer", "")]);
+        scripted.set_tools(vec![tool("echo", ""), tool("storm", ""), tool("newcomer", "")]);
         assert_eq!(listed(&session).await, json!(["echo", "storm"]), "control: nobody was told yet");
         Scripted::outcome(&session, "'storm', {'count': 500}").await;
         wait_until("the new tool is listed", async || {
@@ -34,13 +34,13 @@ async fn tools_are_listed_again_when_the_server_says_that_they_changed() {
 }
 
 #[tokio::test]
-async fn tools_are_shown_from_the_last_time_while_the_server_is_away() {
+async fn cached_tools_are_shown_while_the_server_is_unavailable() {
     let scripted = Scripted::new("start_timeout_seconds = 2", &[], &["echo"]);
     let session = scripted.lockhouse.serve().await;
     assert_eq!(listed(&session).await, json!(["echo"]));
     session.close().await;
-    let mut table = Table::new("a server that was seen and is away");
-    // The same server by its name and command, but without its script nothing answers.
+    let mut table = Table::new("cached tools of an unavailable server");
+    // A server with the same name and command whose script is missing, so it does not answer.
     let place = scripted.lockhouse.path("scripted");
     std::fs::rename(&place, scripted.lockhouse.path("away")).expect("a move");
     let session = scripted.lockhouse.serve().await;
@@ -60,12 +60,12 @@ async fn tools_are_shown_from_the_last_time_while_the_server_is_away() {
 }
 
 #[tokio::test]
-async fn tools_of_a_server_that_starts_slowly_are_there_at_once() {
+async fn cached_tools_of_a_slowly_starting_server_are_available_at_once() {
     let scripted = Scripted::new("", &[], &["echo"]);
     let session = scripted.lockhouse.serve().await;
     assert_eq!(listed(&session).await, json!(["echo"]));
     session.close().await;
-    scripted.offer(vec![tool("other", "")]);
+    scripted.set_tools(vec![tool("other", "")]);
     let session = scripted.lockhouse.serve().await;
     wait_until("what the server says now wins", async || {
         (listed(&session).await == json!(["other"])).then_some(())
@@ -74,9 +74,9 @@ async fn tools_of_a_server_that_starts_slowly_are_there_at_once() {
 }
 
 #[tokio::test]
-async fn a_cache_that_cannot_be_written_costs_nothing_else() {
+async fn an_unwritable_cache_causes_no_other_failure() {
     let scripted = Scripted::new("", &[], &["echo"]);
-    // As good as a full disk: no file can be made below it, whoever asks.
+    // A file at the path of the directory makes every write fail, even for root, as a full disk would.
     let cache = scripted.lockhouse.path("cache");
     std::os::unix::fs::symlink("/dev/full", &cache).expect("a link");
     let session = scripted.lockhouse.serve().await;
@@ -87,7 +87,7 @@ async fn a_cache_that_cannot_be_written_costs_nothing_else() {
 }
 
 #[test]
-fn what_is_remembered_is_private_and_no_secret_is_in_it() {
+fn the_cache_is_private_and_contains_no_secret() {
     use std::os::unix::fs::PermissionsExt;
     let server = json!({"command": lockhouse_tests::fixture_server(), "env": {"TOKEN": "SEKRET-CANARY"}});
     let lockhouse = Lockhouse::new().servers_entry("fixture", server);

@@ -1,15 +1,15 @@
-//! What servers do wrong, and what becomes of the call, of the next call and of the server.
+//! Faults of upstream servers, and their effect on the call, on the next call and on the server.
 
 use std::time::Duration;
 
 use lockhouse_tests::{Table, ensure, is_alive, wait_until};
 use serde_json::{Value, json};
 
-use crate::scripted::{Scripted, processes, tool};
+use crate::upstreams::scripted_server::{Scripted, processes, tool};
 
 const ECHO: &str = "'echo', {'text': 'well'}";
 
-/// A fault, the call that brings it about, and what that call may come to.
+/// A fault, the call that triggers it, and the permitted outcomes of that call.
 const FAULTS: [(&str, &str, &[&str]); 9] = [
     ("kill -9 during a call", "'kill', {}", &["upstream_unavailable"]),
     ("SIGSTOP during a call", "'stop', {}", &["timeout"]),
@@ -27,14 +27,14 @@ const FAULTS: [(&str, &str, &[&str]); 9] = [
 ];
 
 #[tokio::test]
-async fn a_fault_costs_its_own_call_at_most() {
+async fn a_fault_fails_at_most_its_own_call() {
     let names: Vec<&str> = ["echo", "never"]
         .into_iter()
         .chain(["kill", "stop", "garbage", "half", "large", "late_id", "storm", "complain"])
         .collect();
     let mut table = Table::new("faults of a server: the call, then the next one");
     for (fault, call, expected) in FAULTS {
-        // Only one of them is found by waiting.
+        // Only this fault is detected by a timeout.
         let keys = if fault.starts_with("SIGSTOP") { "call_timeout_seconds = 3" } else { "" };
         let scripted = Scripted::new(keys, &[], &names);
         let session = scripted.lockhouse.serve().await;
@@ -43,7 +43,7 @@ async fn a_fault_costs_its_own_call_at_most() {
         let outcome = Scripted::outcome(&session, call).await;
         let told = outcome.as_str().or_else(|| outcome[0].as_str()).unwrap_or_default();
         table.row(format!("{fault}: its own call"), ensure(expected.contains(&told), &outcome));
-        // The server may have to be started again first, or to be found not to answer.
+        // Lockhouse may have to restart the server first, or to detect that it does not respond.
         let after = wait_until("a call succeeds again", async || {
             let after = Scripted::outcome(&session, ECHO).await;
             (after == "well" || after[0] != "timeout" && after[0] != "upstream_unavailable").then_some(after)
@@ -53,9 +53,9 @@ async fn a_fault_costs_its_own_call_at_most() {
             format!("{fault}: the next call"),
             ensure(matches!(&after, Ok(v) if v == "well"), format!("{after:?}")),
         );
-        // A fault that is told to its call alone leaves the server as it was.
+        // A fault that is an error of its call does not restart the server.
         if fault.starts_with("a result") {
-            table.row(format!("{fault}: one start"), ensure(scripted.count("starts") == 1, session.said()));
+            table.row(format!("{fault}: one start"), ensure(scripted.count("starts") == 1, session.log()));
         }
         let started = processes(&session);
         table.row(format!("{fault}: one server runs"), ensure(started.len() == 1, &started));
@@ -70,7 +70,7 @@ async fn a_fault_costs_its_own_call_at_most() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_never_answered_is_cancelled_at_the_server() {
+async fn a_call_that_times_out_is_cancelled_at_the_server() {
     let scripted = Scripted::new("call_timeout_seconds = 1", &[], &["never"]);
     let session = scripted.lockhouse.serve().await;
     let outcome = Scripted::outcome(&session, "'never', {}").await;
@@ -80,7 +80,7 @@ async fn a_call_that_is_never_answered_is_cancelled_at_the_server() {
 }
 
 #[tokio::test]
-async fn strange_lists_of_tools_are_bounded_and_nothing_they_name_is_fetched() {
+async fn hostile_tool_lists_are_bounded_and_their_references_are_not_fetched() {
     let mut table = Table::new("lists of tools");
     let circle = json!({"type": "object", "properties": {"tree": {"$ref": "#/$defs/tree"}}, "required": ["tree"],
         "$defs": {"tree": {"type": "object", "properties": {"left": {"$ref": "#/$defs/tree"}}}}});
@@ -109,7 +109,7 @@ async fn strange_lists_of_tools_are_bounded_and_nothing_they_name_is_fetched() {
     ];
     for (name, tools, kept) in rows {
         let scripted = Scripted::new("", &[], &[]);
-        scripted.offer(tools);
+        scripted.set_tools(tools);
         let session = scripted.lockhouse.serve().await;
         let code = "from mcp_tools import scripted\nlen(scripted.list_tools())";
         let listed = Scripted::value(&session, code).await;
@@ -129,7 +129,7 @@ async fn strange_lists_of_tools_are_bounded_and_nothing_they_name_is_fetched() {
 }
 
 #[tokio::test]
-async fn odd_starts_and_ends_are_survived_and_leave_nothing_behind() {
+async fn unusual_starts_and_exits_of_servers_leave_no_process() {
     let mut table = Table::new("how servers start and end");
     for flag in ["--banner", "--stubborn", "--child"] {
         let scripted = Scripted::new("", &[flag], &["echo"]);
@@ -155,10 +155,10 @@ async fn odd_starts_and_ends_are_survived_and_leave_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_slow_reader_loses_its_own_answer_and_holds_up_nobody() {
+async fn a_slow_reader_loses_only_its_own_answer_and_delays_no_other() {
     let scripted = Scripted::new("", &[], &["echo", "large"]);
     let session = scripted.lockhouse.serve().await;
-    // A program that asks for much at a time and looks at nothing of it.
+    // A program that requests many large results and does not read them.
     let hog = "from concurrent.futures import ThreadPoolExecutor\nfrom mcp_tools.scripted import large\n\
         with ThreadPoolExecutor(8) as pool: [pool.submit(large, bytes=1_000_000) for _ in range(64)]\nwhile True: pass";
     let hogging = session.start_code("python", hog);

@@ -1,4 +1,5 @@
-//! Servers that send what nobody asked for, and what becomes of them, of others and of the supervisor.
+//! Upstream servers that flood Lockhouse with unsolicited messages: they are disconnected, and other servers and memory
+//! are unaffected.
 
 use std::path::Path;
 use std::sync::{Condvar, Mutex};
@@ -6,16 +7,16 @@ use std::sync::{Condvar, Mutex};
 use lockhouse_tests::{HttpAnswer, HttpServer, Lockhouse, Session, Table, ensure, is_alive, wait_until};
 use serde_json::{Value, json};
 
-use crate::scripted::{Scripted, processes};
+use crate::upstreams::scripted_server::{Scripted, processes};
 
 const MIB: usize = 1024 * 1024;
-/// Of the supervisor, at any time.
+/// Maximum resident memory of the supervisor in KiB.
 const MEMORY_KIB_MAX: u64 = 200 * 1024;
-/// Why such a server is disconnected.
-const TOO_MUCH: &str = "it sent more messages that nobody asked for than a server may";
+/// The reason with which Lockhouse disconnects a flooding server.
+const TOO_MUCH: &str = "it exceeded the limit for unsolicited messages";
 const LONG_NAME: &str = "whose `id` or `method` is longer than 256 bytes";
 
-/// What a server sends, and why it is disconnected.
+/// Name of the flood, arguments of the tool `flood`, and the reason of the disconnection.
 type Flood = (&'static str, Value, &'static str);
 
 fn flood(what: &str, bytes: usize, count: usize) -> Value {
@@ -34,11 +35,7 @@ fn large() -> Vec<Flood> {
         ("answers to nothing", flood("answers", 2_000_000, 64), TOO_MUCH),
         ("garbage", flood("garbage", 100_000, 1_000), TOO_MUCH),
         ("a line without an end, during a call", line, "a line of more than 256 MiB beyond the limit"),
-        (
-            "a line without an end, that nobody waits for",
-            later,
-            "a line of more than 1 MiB that nobody asked for",
-        ),
+        ("a line without an end, that nobody waits for", later, "an unsolicited line of more than 1 MiB"),
     ]
 }
 
@@ -51,7 +48,7 @@ fn small() -> Vec<Flood> {
     ]
 }
 
-/// The hostile server, and an honest one beside it.
+/// A flooding server, and an honest one beside it.
 fn both() -> Scripted {
     let honest = tempfile::tempdir().expect("a directory").keep();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/scripted.py");
@@ -66,7 +63,7 @@ fn both() -> Scripted {
 
 const HONEST: &str = "from mcp_tools.honest import echo\necho(text='well')";
 
-/// The most memory that the supervisor has had.
+/// Returns the peak resident memory of the supervisor.
 fn peak_kib(session: &Session) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", session.pid())).expect("a process");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("its peak");
@@ -74,35 +71,35 @@ fn peak_kib(session: &Session) -> u64 {
 }
 
 #[tokio::test]
-async fn a_server_that_sends_large_messages_unasked_is_disconnected_with_the_reason_and_others_go_on() {
-    disconnected(large()).await;
+async fn a_server_that_floods_with_large_messages_is_disconnected_and_others_continue() {
+    check_disconnected(large()).await;
 }
 
 #[tokio::test]
-async fn a_server_that_sends_many_messages_unasked_is_disconnected_with_the_reason_and_others_go_on() {
-    disconnected(small()).await;
+async fn a_server_that_floods_with_many_messages_is_disconnected_and_others_continue() {
+    check_disconnected(small()).await;
 }
 
-async fn disconnected(floods: Vec<Flood>) {
-    let mut table = Table::new("what nobody asked for");
+async fn check_disconnected(floods: Vec<Flood>) {
+    let mut table = Table::new("unsolicited messages");
     for (what, flood, why) in floods {
         let scripted = both();
         let session = scripted.lockhouse.serve().await;
         let before = Scripted::outcome(&session, "'echo', {'text': 'well'}").await;
         table.row(format!("{what}: control: before it"), ensure(before == "well", before));
-        let call = format!("'flood', {}", python(&flood));
+        let call = format!("'flood', {}", to_python_literal(&flood));
         let outcome = Scripted::outcome(&session, &call).await;
         let is_after = flood["after"] == true;
         let expected = if is_after { outcome == "soon" } else { outcome[0] == "upstream_unavailable" };
         table.row(format!("{what}: its own call"), ensure(expected, &outcome));
         let said = wait_until("it is disconnected", async || {
-            let said = session.said();
+            let said = session.log();
             said.contains("the connection ended: it ").then_some(said)
         });
         let said = said.await;
         table.row(format!("{what}: why is told"), ensure(said.contains(why), &said));
         wait_until("its process is gone", async || (processes(&session).len() == 1).then_some(())).await;
-        // It is not started again at once, and a call is told why.
+        // Lockhouse does not restart the server at once, and a call gets the reason.
         let next = Scripted::outcome(&session, "'echo', {'text': 'well'}").await;
         let is_told =
             next[0] == "upstream_unavailable" && next[1].as_str().is_some_and(|told| told.contains(why));
@@ -121,16 +118,16 @@ async fn disconnected(floods: Vec<Flood>) {
     table.finish();
 }
 
-/// As a Python literal.
-fn python(value: &Value) -> String {
+/// Formats JSON as a Python literal.
+fn to_python_literal(value: &Value) -> String {
     value.to_string().replace("true", "True").replace("false", "False")
 }
 
 #[tokio::test]
-async fn what_honest_servers_send_is_within_the_limits() {
+async fn messages_of_honest_servers_are_within_the_limits() {
     let scripted = both();
     let session = scripted.lockhouse.serve().await;
-    let mut table = Table::new("much, and no more than a server may");
+    let mut table = Table::new("many messages within the limits");
     for (what, flood) in [
         ("1,000 log messages", json!({"what": "logs", "bytes": 200, "count": 1_000})),
         ("a log message of 60 KB", json!({"what": "logs", "bytes": 60_000})),
@@ -149,12 +146,12 @@ async fn what_honest_servers_send_is_within_the_limits() {
     let large = "from mcp_tools.scripted import large\nlen(large(bytes=7_000_000))";
     let large = Scripted::value(&session, large).await;
     table.row("a result of 7 MB", ensure(large.as_u64().is_some_and(|length| length > 6_900_000), large));
-    table.row("one start", ensure(scripted.count("starts") == 1, session.said()));
+    table.row("one start", ensure(scripted.count("starts") == 1, session.log()));
     table.finish();
 }
 
 #[tokio::test]
-async fn a_request_that_is_too_large_is_answered_with_an_error() {
+async fn an_oversized_request_of_a_server_is_answered_with_an_error() {
     let scripted = Scripted::new("", &[], &["flood"]);
     let session = scripted.lockhouse.serve().await;
     let ask = async |count: usize| {
@@ -171,29 +168,29 @@ async fn a_request_that_is_too_large_is_answered_with_an_error() {
 }
 
 #[tokio::test]
-async fn a_list_of_the_smallest_values_takes_little_memory() {
+async fn a_list_of_tiny_values_takes_little_memory() {
     let scripted = Scripted::new("", &["--zeros"], &[]);
     let session = scripted.lockhouse.serve().await;
     let told = wait_until("the list is read", async || {
-        let said = session.said();
-        said.contains("it offers more tools than are kept").then_some(said)
+        let said = session.log();
+        said.contains("it offers more tools than the limit").then_some(said)
     });
     let told = told.await;
-    assert!(told.contains("left out 10000 tools"), "{told}");
+    assert!(told.contains("skipped 10000 tools"), "{told}");
     let peak = peak_kib(&session);
     assert!(peak < MEMORY_KIB_MAX, "{peak} KiB");
 }
 
-/// The beginning of a stream of events that answers a call, with what is not the answer before it.
+/// Returns the beginning of an event stream: `filler`, and then the response to the call.
 fn stream(request_id: &Value, filler: &str) -> HttpAnswer {
     let text = json!({"content": [{"type": "text", "text": "seen"}]});
     let answer = json!({"jsonrpc": "2.0", "id": request_id, "result": text});
     let events = format!("{filler}data: {answer}\n\n");
-    HttpAnswer::Whole(200, vec![("Content-Type".into(), "text/event-stream".into())], events)
+    HttpAnswer::Full(200, vec![("Content-Type".into(), "text/event-stream".into())], events)
 }
 
 #[tokio::test]
-async fn a_stream_of_events_that_floods_is_given_up_with_the_reason() {
+async fn a_flooding_event_stream_is_closed_with_the_reason() {
     let message = |data: &str| format!("data: {data}\n\n");
     let log = |data: &Value| {
         let log = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": data}});
@@ -230,7 +227,7 @@ async fn a_stream_of_events_that_floods_is_given_up_with_the_reason() {
                     format!("{what}: its own call"),
                     ensure(outcome[0] == "upstream_unavailable", outcome),
                 );
-                let told = wait_until("it is given up", async || session.said().contains(why).then_some(()));
+                let told = wait_until("it is given up", async || session.log().contains(why).then_some(()));
                 told.await;
                 let next = Scripted::value(&session, code).await;
                 let is_told = next[1].as_str().is_some_and(|told| told.contains(why));
@@ -246,18 +243,18 @@ async fn a_stream_of_events_that_floods_is_given_up_with_the_reason() {
     table.finish();
 }
 
-/// What a server sends on its own stream once it is called, given the id of that call.
+/// Returns the events that a server sends on its standalone stream when it is called, given the id of the call.
 type OnCall = fn(&Value) -> String;
 
-/// A server that answers the call at `x` on the stream that was opened for its own messages, and all others at once.
-fn answering_elsewhere(on_call: OnCall) -> HttpServer {
+/// A server that sends the answer of the call `x` on its standalone stream, and answers all other calls directly.
+fn server_with_standalone_stream(on_call: OnCall) -> HttpServer {
     let (called, is_called) = (Mutex::new(None::<Value>), Condvar::new());
     HttpServer::start(move |request| {
         let message = request.message();
         if request.method == "GET" {
             let mut called = is_called.wait_while(called.lock().unwrap(), |called| called.is_none()).unwrap();
             let id = called.take().unwrap();
-            return HttpAnswer::Whole(
+            return HttpAnswer::Full(
                 200,
                 vec![("Content-Type".into(), "text/event-stream".into())],
                 on_call(&id),
@@ -277,21 +274,21 @@ fn answering_elsewhere(on_call: OnCall) -> HttpServer {
 }
 
 #[tokio::test]
-async fn an_event_over_the_limit_on_a_stream_of_the_servers_own_costs_its_call_or_the_connection() {
-    let mut table = Table::new("what comes on a server's own stream while a call waits");
+async fn an_oversized_event_on_the_standalone_stream_fails_its_call_or_the_connection() {
+    let mut table = Table::new("events on the standalone stream during a call");
     let rows: [(&str, OnCall, &str, &str); 3] = [
         ("control: the answer", |id| event(id, 1_000), "seen", ""),
-        // Far more than what a server may send unasked.
+        // Far more than the limit on unsolicited messages.
         ("an answer over the limit", |id| event(id, 16 * MIB), "result_too_large", ""),
         (
             "events over the limit that name no call",
             |_| event(&json!("no-call"), MIB).repeat(16),
             "upstream_unavailable",
-            "it sent an event over the limit of one message that answers nothing",
+            "it sent an event over the limit of one message that answers no request",
         ),
     ];
     for (what, on_call, expected, why) in rows {
-        let server = answering_elsewhere(on_call);
+        let server = server_with_standalone_stream(on_call);
         let limits = "[limits]\nframe_kib = 64\ncode_kib = 1\n";
         let config =
             format!("{limits}[servers.web]\nurl = \"{}\"\ncall_timeout_seconds = 20\n", server.url("/mcp"));
@@ -309,11 +306,11 @@ async fn an_event_over_the_limit_on_a_stream_of_the_servers_own_costs_its_call_o
         if why.is_empty() {
             let next = look("y").await;
             table.row(format!("{what}: the next call"), ensure(next == "seen", next));
-            let said = session.said();
+            let said = session.log();
             table
                 .row(format!("{what}: the connection"), ensure(!said.contains("the connection ended"), said));
         } else {
-            let told = wait_until("it is told", async || session.said().contains(why).then_some(()));
+            let told = wait_until("it is told", async || session.log().contains(why).then_some(()));
             told.await;
         }
         session.close().await;
@@ -321,7 +318,7 @@ async fn an_event_over_the_limit_on_a_stream_of_the_servers_own_costs_its_call_o
     table.finish();
 }
 
-/// An answer of about so many bytes.
+/// Returns an event with a response of about this many bytes.
 fn event(id: &Value, bytes: usize) -> String {
     let mut content = vec![json!({"type": "text", "text": "seen"})];
     if bytes > 1_000 {

@@ -1,10 +1,10 @@
-//! A server that is lost again and again.
+//! An upstream server whose connection is lost repeatedly.
 
 use lockhouse_tests::{Session, wait_until};
 
-use crate::scripted::{Scripted, processes};
+use crate::upstreams::scripted_server::{Scripted, processes};
 
-/// `LOCKHOUSE_TESTS=full` asks for the figure that the documentation gives.
+/// Number of reconnects. `LOCKHOUSE_TESTS=full` selects the number in the documentation.
 fn rounds() -> usize {
     if std::env::var("LOCKHOUSE_TESTS").is_ok_and(|tests| tests == "full") { 1_000 } else { 40 }
 }
@@ -15,13 +15,13 @@ fn memory_kib(session: &Session) -> u64 {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// Only root may count the descriptors of a process that hides its memory.
+/// Returns the number of open descriptors. Only root can count those of a process that is not dumpable.
 fn descriptors(session: &Session) -> Option<usize> {
     Some(std::fs::read_dir(format!("/proc/{}/fd", session.pid())).ok()?.count())
 }
 
 #[tokio::test]
-async fn reconnects_leave_descriptors_memory_and_processes_as_they_were() {
+async fn reconnects_leak_no_descriptors_memory_or_processes() {
     let scripted = Scripted::new("", &[], &["echo", "kill"]);
     let session = scripted.lockhouse.serve().await;
     let lose = "from mcp_tools import ToolError, call_tool\ncall_tool('scripted', 'echo', {'text': 'x'})\n\
@@ -41,7 +41,7 @@ async fn reconnects_leave_descriptors_memory_and_processes_as_they_were() {
     let now = (memory_kib(&session), descriptors(&session));
     println!("{} reconnects: {memory} KiB and {open:?} descriptors, then {now:?}", rounds());
     assert!(now.0 < memory + 4 * 1024, "{memory} KiB, then {} KiB", now.0);
-    // A worker more or less may be there at the moment of counting.
+    // There may be one worker more or fewer at the moment of counting.
     if let (Some(open), Some(now)) = (open, now.1) {
         assert!(now.abs_diff(open) <= 8, "{open} descriptors, then {now}");
     }

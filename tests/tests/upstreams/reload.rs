@@ -1,4 +1,4 @@
-//! SIGHUP: what is written now takes the place of what was in force, whole or not at all.
+//! Reload on SIGHUP: the new configuration replaces the old one completely, or not at all.
 
 use lockhouse_tests::{
     Lockhouse, Session, Table, children, ensure, equal, fixture_server, is_alive, structured, wait_until,
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const CONFIG: &str = "config/lockhouse/config.toml";
 const POLICY: &str = "config/lockhouse/policy.toml";
 
-/// A program of its own for each server, so that processes can be told from each other.
+/// Writes servers with a program of their own each, which identifies their processes.
 fn write_servers(lockhouse: &Lockhouse, servers: &[(&str, &[&str])], rest: &str) {
     let mut config = rest.to_owned();
     for (name, arguments) in servers {
@@ -31,8 +31,8 @@ fn pid(session: &Session, server: &str) -> Option<u32> {
     children(session.pid()).into_iter().find(|child| child.command.contains(&program)).map(|child| child.pid)
 }
 
-/// What comes of an addition by a server: the sum, or the code of the error.
-async fn sum(session: &Session, server: &str) -> Value {
+/// Calls `add` of a server and returns the sum, or the error code.
+async fn call_add(session: &Session, server: &str) -> Value {
     let code = format!(
         "from mcp_tools import call_tool, ToolError\ntry: r = call_tool('{server}', 'add', {{'a': 1, 'b': 2}})['sum']\nexcept ToolError as e: r = e.code\nr"
     );
@@ -45,7 +45,7 @@ async fn a_new_policy_is_in_force_at_once() {
     write_servers(&lockhouse, &[("one", &[])], "");
     let session = lockhouse.serve().await;
     let mut table = Table::new("a policy, before and after");
-    table.row("allowed", equal(sum(&session, "one").await, json!(3)));
+    table.row("allowed", equal(call_add(&session, "one").await, json!(3)));
     let code = "from mcp_tools.one import slow, add\nslow(ms=1500)\nadd(a=1, b=2)['sum']";
     let running = session.start_code("python", code);
     wait_until("the call goes out", async || (lockhouse.audit().len() >= 3).then_some(())).await;
@@ -53,18 +53,18 @@ async fn a_new_policy_is_in_force_at_once() {
     lockhouse.file(POLICY, policy(&[("one", "\"slow\"")]));
     let said = session.reload().await;
     table.row("it is told", ensure(said.contains("in force"), said));
-    table.row("denied", equal(sum(&session, "one").await, json!("denied")));
+    table.row("denied", equal(call_add(&session, "one").await, json!("denied")));
     let answer = structured(running.await.unwrap());
     table.row("what had begun loses it too", equal(answer["error"]["code"].clone(), json!("denied")));
     lockhouse.file(POLICY, policy(&[("one", "\"*\"")]));
     session.reload().await;
-    table.row("allowed again", equal(sum(&session, "one").await, json!(3)));
+    table.row("allowed again", equal(call_add(&session, "one").await, json!(3)));
     table.row("by the same process", ensure(server.is_some() && pid(&session, "one") == server, server));
     table.finish();
 }
 
 #[tokio::test]
-async fn a_fault_keeps_all_of_the_old_configuration_and_is_told_with_its_line() {
+async fn an_invalid_file_keeps_the_old_configuration_and_is_reported_with_its_line() {
     let lockhouse = Lockhouse::new().policy(&policy(&[("one", "\"*\""), ("two", "\"*\"")]));
     write_servers(&lockhouse, &[("one", &[])], "");
     lockhouse.file("requirements.toml", "");
@@ -74,9 +74,9 @@ async fn a_fault_keeps_all_of_the_old_configuration_and_is_told_with_its_line() 
     command.arg("--servers").arg(lockhouse.path("servers.json"));
     let session = Session::connect(command, Session::latest()).await;
     let mut table = Table::new("files with a fault");
-    table.row("control", equal(sum(&session, "one").await, json!(3)));
+    table.row("control", equal(call_add(&session, "one").await, json!(3)));
     let server = pid(&session, "one");
-    // A server more, which must not come while any other file has a fault.
+    // An additional server, which must not start while another file is invalid.
     write_servers(&lockhouse, &[("one", &[]), ("two", &[])], "");
     for (file, fault, place) in [
         (POLICY, "version = 1\n[servers.one]\nalow = []\n", "policy.toml:3"),
@@ -88,9 +88,9 @@ async fn a_fault_keeps_all_of_the_old_configuration_and_is_told_with_its_line() 
         let sound = std::fs::read_to_string(lockhouse.path(file)).unwrap();
         lockhouse.file(file, fault);
         let said = session.reload().await;
-        let told = said.contains("what was in force stays") && said.contains(place);
+        let told = said.contains("the previous one stays active") && said.contains(place);
         table.row(format!("{file}: told"), ensure(told && !said.contains("in force;"), said));
-        let sums = [sum(&session, "one").await, sum(&session, "two").await];
+        let sums = [call_add(&session, "one").await, call_add(&session, "two").await];
         let outcome = equal(sums, [json!(3), json!("unknown_tool")]);
         table.row(format!("{file}: everything is as it was"), outcome);
         lockhouse.file(file, sound);
@@ -102,7 +102,7 @@ async fn a_fault_keeps_all_of_the_old_configuration_and_is_told_with_its_line() 
     std::fs::remove_dir(lockhouse.path(POLICY)).unwrap();
     lockhouse.file(POLICY, policy(&[("one", "\"*\""), ("two", "\"*\"")]));
     session.reload().await;
-    let sums = [sum(&session, "one").await, sum(&session, "two").await];
+    let sums = [call_add(&session, "one").await, call_add(&session, "two").await];
     table.row("without a fault: both", equal(sums, [json!(3), json!(3)]));
     table.row(
         "the first by the same process",
@@ -114,20 +114,20 @@ async fn a_fault_keeps_all_of_the_old_configuration_and_is_told_with_its_line() 
         "denied from now on: told",
         ensure(said.contains("denied by") && said.contains("requirements.toml:1"), said),
     );
-    let sums = [sum(&session, "one").await, sum(&session, "two").await];
+    let sums = [call_add(&session, "one").await, call_add(&session, "two").await];
     table.row("denied from now on", equal(sums, [json!("unknown_tool"), json!(3)]));
     table.finish();
 }
 
 #[tokio::test]
-async fn servers_that_stay_keep_their_process_and_the_others_are_replaced() {
+async fn unchanged_servers_keep_their_process_and_changed_ones_are_replaced() {
     let all = ["kept", "changed", "removed", "added"].map(|name| (name, "\"*\""));
     let lockhouse = Lockhouse::new().policy(&policy(&all));
     write_servers(&lockhouse, &[("kept", &[]), ("changed", &[]), ("removed", &[])], "");
     let session = lockhouse.serve().await;
     let mut table = Table::new("servers, before and after");
     for server in ["kept", "changed", "removed"] {
-        table.row(format!("{server} works"), equal(sum(&session, server).await, json!(3)));
+        table.row(format!("{server} works"), equal(call_add(&session, server).await, json!(3)));
     }
     let [kept, changed, removed] =
         ["kept", "changed", "removed"].map(|server| pid(&session, server).unwrap());
@@ -138,15 +138,18 @@ async fn servers_that_stay_keep_their_process_and_the_others_are_replaced() {
     let running = ["kept", "changed", "removed"].map(|server| session.start_code("python", &code(server)));
     wait_until("the calls go out", async || (lockhouse.audit().len() >= audited + 3).then_some(())).await;
 
-    // Another place in the file is no other server.
+    // A different position in the file does not make it a different server.
     let rest = "# Another comment.\n\n[pool]\nidle = 3\n";
     write_servers(&lockhouse, &[("added", &[]), ("kept", &[]), ("changed", &["--legacy-only"])], rest);
     let said = session.reload().await;
-    table.row("what needs a restart is told", ensure(said.contains("[pool] takes effect when"), said));
+    table.row(
+        "what needs a restart is told",
+        ensure(said.contains("changes in [pool] take effect when"), said),
+    );
     let expected =
         [("kept", json!(3)), ("changed", json!(3)), ("added", json!(3)), ("removed", json!("unknown_tool"))];
     for (server, expected) in expected {
-        table.row(format!("{server} afterwards"), equal(sum(&session, server).await, expected));
+        table.row(format!("{server} afterwards"), equal(call_add(&session, server).await, expected));
     }
     let others = ensure(is_alive(changed) && is_alive(removed), (changed, removed));
     table.row("the old ones wait for what had begun", others);
@@ -168,7 +171,7 @@ async fn servers_that_stay_keep_their_process_and_the_others_are_replaced() {
     );
     table.row("removed has none", equal(pid(&session, "removed"), None));
 
-    // Once more, and an end in the middle of it.
+    // A reload and then a shutdown while an old server still has a call in flight.
     let running = session.start_code("python", &code("kept").replace("2000", "60000"));
     let audited = lockhouse.audit().len();
     wait_until("the call goes out", async || (lockhouse.audit().len() > audited).then_some(())).await;
@@ -183,12 +186,12 @@ async fn servers_that_stay_keep_their_process_and_the_others_are_replaced() {
 }
 
 #[tokio::test]
-async fn a_hundred_reloads_leave_nothing_behind() {
+async fn a_hundred_reloads_leak_nothing() {
     let lockhouse = Lockhouse::new().policy(&policy(&[("one", "\"*\""), ("two", "\"*\"")]));
     write_servers(&lockhouse, &[("one", &[]), ("two", &[])], "");
     let session = lockhouse.serve().await;
-    assert_eq!([sum(&session, "one").await, sum(&session, "two").await], [json!(3), json!(3)]);
-    // Only root may count the descriptors of a process that hides its memory.
+    assert_eq!([call_add(&session, "one").await, call_add(&session, "two").await], [json!(3), json!(3)]);
+    // Only root can count the descriptors of a process that is not dumpable.
     let descriptors =
         || std::fs::read_dir(format!("/proc/{}/fd", session.pid())).map_or(0, |entries| entries.count());
     let (one, before) = (pid(&session, "one"), descriptors());
@@ -197,7 +200,7 @@ async fn a_hundred_reloads_leave_nothing_behind() {
         write_servers(&lockhouse, &[("one", &[]), ("two", arguments)], "");
         session.reload().await;
     }
-    assert_eq!(sum(&session, "two").await, json!(3));
+    assert_eq!(call_add(&session, "two").await, json!(3));
     let is_of_two = |command: &str| command.contains("program-two");
     wait_until("one process is left", async || {
         let of_two = children(session.pid()).iter().filter(|child| is_of_two(&child.command)).count();
@@ -207,19 +210,19 @@ async fn a_hundred_reloads_leave_nothing_behind() {
     assert_eq!(pid(&session, "one"), one);
 }
 
-/// A line of the policy that has no effect is told in the log, once the server has said what it has.
+/// Entries of the policy without effect are logged once the tools of the server are known.
 #[tokio::test]
-async fn names_that_no_server_has_are_warned_about_at_the_start_and_after_a_reload() {
+async fn unknown_tool_names_in_the_policy_are_warned_about_at_start_and_reload() {
     let lockhouse =
         Lockhouse::new().policy(&policy(&[("one", "\"add\", \"ech\"")])).config("[http]\nauth = \"none\"\n");
     let config = format!("[http]\nauth = \"none\"\n[servers.one]\ncommand = {:?}\n", fixture_server());
     lockhouse.file(CONFIG, config);
-    let door = lockhouse.door().await;
-    let told = door.says("one has no tool `ech`").await;
+    let daemon = lockhouse.daemon().await;
+    let told = daemon.wait_for_log("one has no tool `ech`").await;
     assert!(told.contains("policy.toml:3:") && told.contains("did you mean `echo`?"), "{told}");
     assert!(!told.contains("no tool `add`"), "control: {told}");
     lockhouse.file(POLICY, policy(&[("one", "\"cuont\"")]));
-    door.reload().await;
-    door.says("one has no tool `cuont`").await;
-    door.terminate().await;
+    daemon.reload().await;
+    daemon.wait_for_log("one has no tool `cuont`").await;
+    daemon.terminate().await;
 }

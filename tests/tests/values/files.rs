@@ -1,9 +1,9 @@
-//! Images, sounds and files come out as what they are.
+//! Images, audio and files in values become MCP content of the answer.
 
 use lockhouse_tests::{Lockhouse, Session, Table, ensure, equal};
 use serde_json::{Value, json};
 
-/// The content of an answer and its structure.
+/// Runs a program and returns the content and the structured content of the answer.
 async fn run(session: &Session, language: &str, code: &str) -> (Vec<Value>, Value) {
     let result = session.call("run_code", json!({"language": language, "code": code})).await.unwrap();
     let content = result.content.iter().map(|block| serde_json::to_value(block).unwrap()).collect();
@@ -11,7 +11,7 @@ async fn run(session: &Session, language: &str, code: &str) -> (Vec<Value>, Valu
 }
 
 #[tokio::test]
-async fn files_in_a_value_are_content_of_the_answer() {
+async fn files_in_a_value_become_content_of_the_answer() {
     let lockhouse = Lockhouse::with_fixture();
     let session = lockhouse.serve().await;
     let image = json!([{"type": "image", "data": "iVBORw==", "mimeType": "image/png"}]);
@@ -76,7 +76,7 @@ async fn files_in_a_value_are_content_of_the_answer() {
 }
 
 #[tokio::test]
-async fn their_number_and_their_bytes_are_bounded() {
+async fn the_number_and_size_of_files_are_limited() {
     let lockhouse = Lockhouse::new();
     let session = lockhouse.serve().await;
     let mut table = Table::new("many files");
@@ -100,7 +100,7 @@ async fn their_number_and_their_bytes_are_bounded() {
 }
 
 #[test]
-fn people_are_told_of_a_file_and_scripts_have_its_bytes() {
+fn the_text_output_names_a_file_and_the_json_output_has_its_bytes() {
     let lockhouse = Lockhouse::new();
     let code = "from mcp_tools import Blob\n{'plot': Blob(bytes(1234), 'image/png')}";
     let told = lockhouse.run(&["run", "--language", "python", "-c", code]);

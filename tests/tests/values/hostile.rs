@@ -1,9 +1,9 @@
-//! Values that were made to cost much more than they weigh.
+//! Values that are much more expensive to process than their size suggests.
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 
 #[tokio::test]
-async fn values_of_millions_of_parts_are_shown_and_cost_little() {
+async fn values_with_millions_of_parts_are_cheap_to_show() {
     let lockhouse = Lockhouse::new();
     let session = lockhouse.serve().await;
     let mut table = Table::new("hostile values");
@@ -25,11 +25,11 @@ async fn values_of_millions_of_parts_are_shown_and_cost_little() {
     ] {
         let answer = session.run_code(language, code).await;
         let bytes = answer.to_string().len();
-        // Six bytes for a control character.
+        // JSON takes six bytes for a control character.
         let right = answer["status"] == "ok" && bytes < 70_000;
         table.row(format!("{language}: {code}"), ensure(right, (bytes, &answer["error"])));
     }
-    // And the supervisor is well.
+    // The supervisor still works.
     let answer = session.run_code("python", "1 + 1").await;
     table.row("the next program", ensure(answer["value"] == 2, &answer));
     table.finish();

@@ -1,12 +1,12 @@
-//! The tables of docs/values.md, row by row: what stands there is what happens.
+//! Compares each row of the tables in docs/values.md with the actual behaviour.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lockhouse_tests::{Finished, Lockhouse, Table, ensure};
+use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure};
 use serde_json::{Value, json};
 
-/// The cells of the table below a heading.
+/// Returns the cells of the table below a heading.
 fn rows(heading: &str, columns: usize) -> Vec<Vec<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/values.md");
     let text = std::fs::read_to_string(path).expect("the document");
@@ -19,12 +19,13 @@ fn rows(heading: &str, columns: usize) -> Vec<Vec<String>> {
     rows
 }
 
-/// The code of a cell, if it has any.
+/// Returns the code in a cell, if there is any.
 fn code(cell: &str) -> Option<&str> {
     cell.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'))
 }
 
-/// What a cell expects of each language: one for both, or one for each with "or" between; none where it says so in words.
+/// Returns the expected value for each language. A cell has one value for both, or one for each separated by "or", or a
+/// description and no value.
 fn expected(cell: &str) -> (Option<Value>, Option<Value>) {
     let one = |cell: &str| {
         code(cell.trim()).map(|json| serde_json::from_str(json).unwrap_or_else(|_| panic!("{json}")))
@@ -36,7 +37,7 @@ fn expected(cell: &str) -> (Option<Value>, Option<Value>) {
 }
 
 #[tokio::test]
-async fn results_are_as_documented() {
+async fn results_are_converted_as_documented() {
     let lockhouse = Lockhouse::new();
     let session = lockhouse.serve().await;
     let mut table = Table::new("results");
@@ -56,7 +57,7 @@ async fn results_are_as_documented() {
 }
 
 #[tokio::test]
-async fn arguments_are_as_documented() {
+async fn arguments_are_converted_as_documented() {
     let lockhouse = Lockhouse::with_fixture();
     let session = lockhouse.serve().await;
     let mut table = Table::new("arguments");
@@ -64,7 +65,7 @@ async fn arguments_are_as_documented() {
         let (python, typescript) = expected(&row[3]);
         for (language, cell, expected) in [("python", &row[1], python), ("typescript", &row[2], typescript)] {
             let Some(argument) = code(cell) else { continue };
-            // As JSON, since a result has rules of its own.
+            // Compared as JSON, since results are converted by rules of their own.
             let program = match language {
                 "python" => format!(
                     "import json\nfrom mcp_tools.fixture import echo\njson.dumps(echo(value={argument})['value'])"
@@ -87,7 +88,7 @@ async fn arguments_are_as_documented() {
 }
 
 #[tokio::test]
-async fn values_of_libraries_are_as_documented() {
+async fn values_of_libraries_are_converted_as_documented() {
     let rows = rows("### Libraries of Python", 4);
     let mut table = Table::new("values of libraries");
     for library in ["numpy", "pandas", "attrs"] {
@@ -113,7 +114,7 @@ async fn values_of_libraries_are_as_documented() {
     table.finish();
 }
 
-/// An interpreter that has a library: the one of tests/libraries/prepare.sh, the system's, or the first in `PATH`.
+/// Returns an interpreter that has a library: that of tests/libraries/prepare.sh, the system's, or the first in `PATH`.
 fn python_with(library: &str) -> Option<PathBuf> {
     let prepared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../build/libraries/venv/bin/python");
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -122,14 +123,15 @@ fn python_with(library: &str) -> Option<PathBuf> {
     let candidates = [prepared].into_iter().chain(["/usr/bin/python3".into()]).chain(in_path);
     let has = |python: &PathBuf| {
         python.is_file()
-            && Finished::of(Command::new(python).args(["-I", "-c", &format!("import {library}")]), b"").status
+            && CommandOutput::run(Command::new(python).args(["-I", "-c", &format!("import {library}")]), b"")
+                .status
                 == Some(0)
     };
     candidates.into_iter().find(has)
 }
 
 #[tokio::test]
-async fn iterators_without_end_are_read_to_a_bound() {
+async fn infinite_iterators_are_read_up_to_a_limit() {
     let lockhouse = Lockhouse::new();
     let session = lockhouse.serve().await;
     let mut table = Table::new("iterators");

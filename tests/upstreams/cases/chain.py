@@ -1,4 +1,4 @@
-# Four servers, each given what the one before it said: files, git, time, memory.
+# Four servers, each called with results of the previous one: files, git, time, memory.
 import json
 import re
 

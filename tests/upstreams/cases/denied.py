@@ -1,8 +1,8 @@
-# What the policy does not allow, by every way of asking for it, and what the server itself refuses.
+# Calls that the policy denies, in every way of calling, and a call that the server refuses.
 from mcp_tools import ToolError, call_tool, filesystem, git
 
 
-def told(attempt):
+def error_of(attempt):
     try:
         return ["done", attempt()]
     except ToolError as error:
@@ -15,10 +15,10 @@ def import_it():
 
 path = "@FILES@/sale-000.txt"
 [
-    told(lambda: filesystem.write_file(path=path, content="gone")),
-    told(lambda: call_tool("filesystem", "write_file", {"path": path, "content": "gone"})),
-    told(import_it),
-    told(lambda: git.git_commit(repo_path="@REPOSITORY@", message="mine")),
-    told(lambda: call_tool("git", "gitCommit", {"repo_path": "@REPOSITORY@", "message": "mine"})),
-    told(lambda: filesystem.read_text_file(path="/etc/hostname")),
+    error_of(lambda: filesystem.write_file(path=path, content="gone")),
+    error_of(lambda: call_tool("filesystem", "write_file", {"path": path, "content": "gone"})),
+    error_of(import_it),
+    error_of(lambda: git.git_commit(repo_path="@REPOSITORY@", message="mine")),
+    error_of(lambda: call_tool("git", "gitCommit", {"repo_path": "@REPOSITORY@", "message": "mine"})),
+    error_of(lambda: filesystem.read_text_file(path="/etc/hostname")),
 ]

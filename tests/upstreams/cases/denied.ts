@@ -1,5 +1,5 @@
 // What the policy does not allow, by every way of asking for it, and what the server itself refuses.
-async function told(attempt: () => unknown) {
+async function errorOf(attempt: () => unknown) {
   try {
     return ["done", await attempt()];
   } catch (error) {
@@ -10,10 +10,10 @@ async function told(attempt: () => unknown) {
 
 const path = "@FILES@/sale-000.txt";
 return [
-  await told(() => filesystem.write_file({ path, content: "gone" })),
-  await told(() => call_tool("filesystem", "write_file", { path, content: "gone" })),
-  await told(() => callTool("filesystem", "write_file", { path, content: "gone" })),
-  await told(() => git.git_commit({ repo_path: "@REPOSITORY@", message: "mine" })),
-  await told(() => git.gitCommit({ repo_path: "@REPOSITORY@", message: "mine" })),
-  await told(() => filesystem.read_text_file({ path: "/etc/hostname" })),
+  await errorOf(() => filesystem.write_file({ path, content: "gone" })),
+  await errorOf(() => call_tool("filesystem", "write_file", { path, content: "gone" })),
+  await errorOf(() => callTool("filesystem", "write_file", { path, content: "gone" })),
+  await errorOf(() => git.git_commit({ repo_path: "@REPOSITORY@", message: "mine" })),
+  await errorOf(() => git.gitCommit({ repo_path: "@REPOSITORY@", message: "mine" })),
+  await errorOf(() => filesystem.read_text_file({ path: "/etc/hostname" })),
 ];

@@ -1,4 +1,4 @@
-# Walks the whole log, and the changes of its newest part, per author.
+# Reads the whole git log, and the changes of its newest commits, by author.
 import asyncio
 import re
 

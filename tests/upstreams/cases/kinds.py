@@ -1,4 +1,4 @@
-# Every kind of result: text, an image, structured content, links, and a tool that takes its time.
+# Every kind of result: text, an image, structured content, links, and a slow tool.
 from mcp_tools import everything
 
 before, image, after = everything.get_tiny_image()

@@ -1,4 +1,4 @@
-# A refusal that the program does not expect.
+# A denied call whose error the program does not catch.
 from mcp_tools import git
 
 branch = git.git_branch(repo_path="@REPOSITORY@", branch_type="local")

@@ -1,12 +1,12 @@
 """The tools as async functions: `from mcp_tools.aio import github`, then `await github.list_issues(...)`.
 
-Calls that start in one turn of the event loop leave in one write. Replies are matched by number, whichever loop or
-thread happens to read them.
+Calls that are started in one iteration of the event loop are sent together. Replies are matched to calls by number,
+whichever event loop or thread reads them.
 """
 
 import sys as _sys
 
-# asyncio works without ssl; OpenSSL's half would cost a megabyte for a network that is not there.
+# asyncio works without ssl. Loading OpenSSL would take a megabyte, and there is no network.
 _without_ssl = _sys.modules.setdefault("ssl", None) is None
 import asyncio as _asyncio
 if _without_ssl:
@@ -16,12 +16,12 @@ import threading as _threading
 import weakref as _weakref
 
 import _lockhouse
-from lockhouse_calls import line_here as _line_here, milliseconds as _milliseconds, read as _read
+from lockhouse_calls import calling_line as _calling_line, milliseconds as _milliseconds, unwrap_reply as _unwrap_reply
 from lockhouse_resources import FUNCTIONS as _resources
 from lockhouse_servers import server_attribute as _server_attribute
 from lockhouse_streams import flush as _flush_output, require_room as _require_room
 from lockhouse_values import from_envelope as _from_envelope
-from mcp_tools import _request
+from mcp_tools import _parse_call
 
 __path__ = []
 _sys.modules["mcp_tools"].aio = _sys.modules[__name__]
@@ -37,8 +37,8 @@ def __getattr__(name):
 
 
 def _as_coroutine_function(function):
-    """Marks a function that gives a coroutine, for those who ask before they call it."""
-    if hasattr(_inspect, "markcoroutinefunction"):  # From 3.12 on.
+    """Marks a function that returns a coroutine as a coroutine function, for `inspect` and asyncio."""
+    if hasattr(_inspect, "markcoroutinefunction"):  # Since Python 3.12.
         return _inspect.markcoroutinefunction(function)
     function._is_coroutine = _asyncio.coroutines._is_coroutine
     return function
@@ -47,38 +47,38 @@ def _as_coroutine_function(function):
 @_as_coroutine_function
 def call_tool(server, tool=None, arguments=None, /, **named):
     """Calls a tool by name, as `mcp_tools.call_tool` does."""
-    return _call_tool(_line_here(), server, tool, arguments, named)
+    return _call_tool(_calling_line(), server, tool, arguments, named)
 
 
 async def _call_tool(line, server, tool, arguments, named):
-    return await call(*_request(server, tool, arguments, named), line=line)
+    return await call(*_parse_call(server, tool, arguments, named), line=line)
 
 
 _call_tool.__name__ = _call_tool.__qualname__ = "call_tool"
 
 
 async def list_resources(server):
-    """As `mcp_tools.list_resources`."""
+    """Lists the resources of a server, like `mcp_tools.list_resources`."""
     return await _asyncio.to_thread(_resources["list_resources"], server)
 
 
 async def read_resource(server, uri):
-    """As `mcp_tools.read_resource`."""
+    """Reads a resource, like `mcp_tools.read_resource`."""
     return await _asyncio.to_thread(_resources["read_resource"], server, uri)
 
 
 async def list_prompts(server):
-    """As `mcp_tools.list_prompts`."""
+    """Lists the prompts of a server, like `mcp_tools.list_prompts`."""
     return await _asyncio.to_thread(_resources["list_prompts"], server)
 
 
 async def get_prompt(server, name, arguments=None, /, **named):
-    """As `mcp_tools.get_prompt`."""
+    """Gets a prompt, like `mcp_tools.get_prompt`."""
     return await _asyncio.to_thread(_resources["get_prompt"], server, name, arguments, **named)
 
 
 async def call(server, tool, arguments, timeout=None, *, line):
-    """`tools/call`; `arguments` is JSON, `line` the program's line that made the call."""
+    """Calls a tool. `arguments` is JSON, `line` is the line of the program that makes the call."""
     timeout_ms = _milliseconds(timeout)
     _flush_output()
     _require_room(len(arguments))
@@ -87,12 +87,12 @@ async def call(server, tool, arguments, timeout=None, *, line):
         loop.add_reader(_lockhouse.fileno(), _deliver)
         loop.add_reader(_lockhouse.wake_fileno(), _deliver)
         _listening.add(loop)
-    with _lock:  # Else another thread could read the reply before it is waited for.
+    with _lock:  # Otherwise another thread could receive the reply before the future is registered.
         number = _lockhouse.start_call(server, tool, arguments, timeout_ms, line)
         if number > 0:
             future = _waiting[number] = loop.create_future()
-    if number <= 0:  # A name that cannot be one: answered at once.
-        return _read(_from_envelope, _lockhouse.call(server, tool, arguments), server, tool)
+    if number <= 0:  # The name is invalid: the call fails at once.
+        return _unwrap_reply(_from_envelope, _lockhouse.call(server, tool, arguments), server, tool)
     if loop not in _flushing:
         _flushing.add(loop)
         loop.call_soon(_flush_calls, loop)
@@ -101,7 +101,7 @@ async def call(server, tool, arguments, timeout=None, *, line):
     finally:
         with _lock:
             _waiting.pop(number, None)
-    return _read(_from_envelope, reply, server, tool)
+    return _unwrap_reply(_from_envelope, reply, server, tool)
 
 
 def _flush_calls(loop):

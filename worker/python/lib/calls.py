@@ -1,4 +1,4 @@
-"""Requests to the supervisor: one question, one answer or a ToolError."""
+"""Requests to the supervisor. Each one returns a result or raises a ToolError."""
 
 import keyword
 import threading
@@ -14,7 +14,7 @@ _REMEMBERED_BYTES = 64 * 1024
 
 
 class ToolError(Exception):
-    """A tool call, or a question about tools, that failed. `code` is for programs, `str()` for people."""
+    """A tool call or another request that failed. `code` is for programs, `str()` gives the message."""
 
     def __init__(self, code, message, server=None, tool=None, retryable=False):
         super().__init__(message)
@@ -36,33 +36,33 @@ ToolError.__module__ = "mcp_tools"
 _servers = []
 _tools = {}
 _listing = threading.Lock()
-_last = [None, None]  # A tool and its answer, for the words of an error.
+_last_result = [None, None]  # Tool and result of the last call, for error messages.
 
 
-def begin(servers):
-    """A new execution, which may know these servers."""
+def begin_run(servers):
+    """Starts a run that may use the given servers."""
     _servers[:] = servers
     _tools.clear()
-    _last[:] = None, None
+    _last_result[:] = None, None
 
 
 def ask(request, *arguments):
-    """The parsed answer to one of the native requests that list or describe."""
+    """Sends a native request that lists or describes something, and parses its reply."""
     flush()
     require_room()
-    return read(parse, request(*arguments))
+    return unwrap_reply(parse, request(*arguments))
 
 
 def call(server, tool, arguments, timeout=None):
-    """`tools/call`, waiting for its answer; `arguments` is JSON."""
-    line, timeout_ms = line_here(), milliseconds(timeout)
+    """Calls a tool and waits for its result; `arguments` is JSON."""
+    line, timeout_ms = calling_line(), milliseconds(timeout)
     flush()
     require_room(len(arguments))
-    return read(from_envelope, _lockhouse.call(server, tool, arguments, timeout_ms, line), server, tool)
+    return unwrap_reply(from_envelope, _lockhouse.call(server, tool, arguments, timeout_ms, line), server, tool)
 
 
-def line_here():
-    """The line of the program that is being run, by the nearest frame of its own; None where there is none near."""
+def calling_line():
+    """The program's line that is being executed, from the nearest frame of the program; None if no frame is near."""
     frame = _getframe(2)
     for _ in range(_FRAMES_MAX):
         if sources.is_current(frame.f_code.co_filename):
@@ -75,7 +75,7 @@ def line_here():
 
 
 def milliseconds(timeout):
-    """A timeout in seconds as the supervisor gets it; None for the one that is configured."""
+    """Converts a timeout from seconds to milliseconds; None means the configured timeout."""
     if timeout is None:
         return None
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
@@ -83,43 +83,43 @@ def milliseconds(timeout):
     return max(1, min(round(min(timeout, 4e6) * 1_000), (1 << 32) - 1))
 
 
-def read(parsed, reply, server=None, tool=None):
-    """The value of a native reply."""
+def unwrap_reply(parsed, reply, server=None, tool=None):
+    """Returns the value of a native reply, or raises its failure."""
     done, payload = reply
     if not done:
         raise ToolError(*payload)
     try:
         value = parsed(payload)
         if tool is not None:
-            _last[:] = (tool, value) if len(payload) <= _REMEMBERED_BYTES else (None, None)
+            _last_result[:] = (tool, value) if len(payload) <= _REMEMBERED_BYTES else (None, None)
         return value
-    except (ValueError, RecursionError) as error:  # An integer of 5,000 digits; a depth of 5,000.
+    except (ValueError, RecursionError) as error:  # Raised by an integer with more than 4,300 digits, or by deep nesting.
         raise ToolError("tool_failed", f"the answer cannot be read: {error}", server, tool) from None
 
 
 def search_limit(limit):
-    """The limit of a search, in its range."""
+    """Clamps the limit of a search to the valid range."""
     return min(max(int(limit), 1), _lockhouse.SEARCH_LIMIT_MAX)
 
 
-def search(words):
-    """Servers and names of tools that match, for the words of an error: none where there is no answer."""
+def search_names(words):
+    """Searches tools for error messages. Returns an empty list if the search fails."""
     try:
         return ask(_lockhouse.search, words, _lockhouse.SEARCH_LIMIT_DEFAULT, "names")["tools"]
     except (ToolError, MemoryError):
         return []
 
 
-def last_answer(function, unknown=None):
-    """What the last call answered, if it was one of that function and is small; else `unknown`."""
-    tool, value = _last
+def last_result(function, unknown=None):
+    """Result of the last call if it called this function and the result is small; otherwise `unknown`."""
+    tool, value = _last_result
     if tool is None or function not in (tool, identifier(tool), "call_tool", "call_mcp_tool", "callMCPTool"):
         return unknown
     return value
 
 
 def tools_of(server):
-    """The permitted tools of a server by identifier; asked once per execution."""
+    """The permitted tools of a server by identifier, requested once per run."""
     with _listing:
         if server not in _tools:
             rows = ask(_lockhouse.list_tools, server)
@@ -127,50 +127,50 @@ def tools_of(server):
         return _tools[server]
 
 
-def tool_named(server, name):
-    """The tool that is meant by a name: its identifier or its own name, or another form of one tool's alone."""
+def find_tool(server, name):
+    """Finds a tool by identifier or name, or by another form of the name if that is unambiguous."""
     tools = tools_of(server)
-    return tools.get(name) or _only(row for row in tools.values() if row["name"] == name) or _only(
-        row for row in tools.values() if _folded(row["name"]) == _folded(name))
+    return tools.get(name) or _only_match(row for row in tools.values() if row["name"] == name) or _only_match(
+        row for row in tools.values() if _normalized(row["name"]) == _normalized(name))
 
 
 def known_servers():
-    """The names of the servers that this execution may know."""
+    """Names of the servers that this run may use."""
     return list(_servers)
 
 
-def server_named(name):
-    """The server that is meant by a name: its own, as Python writes it, or another form of one server's alone."""
+def find_server(name):
+    """Finds a server by name or Python identifier, or by another form of the name if that is unambiguous."""
     if name in _servers:
         return name
-    return _only(server for server in _servers if identifier(server) == name) or _only(
-        server for server in _servers if _folded(server) == _folded(name))
+    return _only_match(server for server in _servers if identifier(server) == name) or _only_match(
+        server for server in _servers if _normalized(server) == _normalized(name))
 
 
-def _only(found):
+def _only_match(found):
     found = list(found)
     return found[0] if len(found) == 1 else None
 
 
-def _folded(name):
-    """What the forms of a name have in common: `list-issues`, `list_issues` and `listIssues` are one."""
+def _normalized(name):
+    """Normalizes a name: `list-issues`, `list_issues` and `listIssues` are equal."""
     return "".join(filter(str.isalnum, name)).lower()
 
 
 def identifier(server):
-    """A server's name as Python writes it."""
+    """Converts a server name to a Python identifier."""
     name = server.replace("-", "_")
     name = f"_{name.lstrip('_')}" if name.startswith("__") else name
     return f"_{name}" if name[:1].isdigit() else f"{name}_" if keyword.iskeyword(name) else name
 
 
-def arguments_of(server, tool, parameters, positional, named):
-    """JSON of a call's arguments: an object, or an array if the supervisor is to name them."""
+def encode_arguments(server, tool, parameters, positional, named):
+    """Encodes a call's arguments as JSON: an object, or an array whose values the supervisor assigns to parameters."""
     if positional and not named:
         return to_json(positional, strict=True)
     if len(positional) > len(parameters):
-        listed = ", ".join(parameters) or "none"
-        message = f"{tool} takes {len(parameters)} positional arguments but {len(positional)} were given: {listed}"
+        names = ", ".join(parameters) or "none"
+        message = f"{tool} takes {len(parameters)} positional arguments but {len(positional)} were given: {names}"
         raise ToolError("invalid_arguments", message, server, tool)
     for parameter, value in zip(parameters, positional):
         if parameter in named:

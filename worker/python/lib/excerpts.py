@@ -1,15 +1,15 @@
-"""Where an instruction stands in a program's text, and a line of it with carets."""
+"""Source locations of instructions, and excerpts of source lines with carets."""
 
 import itertools
 
 import lockhouse_sources as sources
 
-WIDTH = 100  # Characters of a line that are shown.
+WIDTH = 100  # Maximum number of characters shown of a line.
 _PARSED_MAX = 100_000
 
 
-class Place:
-    """Where an error is: the code's innermost frame, its line, and what part of the line, as far as they are known."""
+class Location:
+    """Location of an error: innermost frame of the code, file name, line, and span within the line, as far as known."""
 
     __slots__ = ("frame", "name", "line", "span")
 
@@ -21,30 +21,30 @@ class Place:
 
 
 def current_line(number):
-    """A line of the program that is run, without its end; empty where there is none."""
+    """A line of the current program without its line break; empty if it does not exist."""
     return sources.line(sources.current(), number).rstrip("\r\n")
 
 
-def whole():
-    """The program that is run, or nothing where it is too long to be looked at again."""
-    return sources.whole(_PARSED_MAX)
+def program_text():
+    """The current program; empty if it is too long to be analysed again."""
+    return sources.program_text(_PARSED_MAX)
 
 
 def span(code, line, instruction):
-    """(first line, first byte, last line, byte after it) of an instruction; None before 3.11, and where it is not known."""
+    """(first line, first byte, last line, end byte) of an instruction; None before Python 3.11, or if unknown."""
     if not hasattr(code, "co_positions") or instruction < 0:
         return None
     start, end, first, last = next(itertools.islice(code.co_positions(), instruction // 2, None), (None,) * 4)
     return (start, first, end, last) if start == line and None not in (end, first, last) else None
 
 
-def column(place):
-    """The column of a place, from 1, in characters; None where it is not known."""
-    return place.span and _characters(_line(place.name, place.line), place.span[1]) + 1
+def column(location):
+    """The column of a location in characters, from 1; None if unknown."""
+    return location.span and _characters(_line(location.name, location.line), location.span[1]) + 1
 
 
 def excerpt(name, number, span=None, indent="    "):
-    """A line and, where the span is a part of it, carets below that part; of a long line what is around them."""
+    """A source line, with carets below the span if that is a part of the line. Long lines are shortened around the span."""
     text = _line(name, number)
     shown = text.strip()
     if not shown:
@@ -54,18 +54,18 @@ def excerpt(name, number, span=None, indent="    "):
         return [indent + (shown if len(shown) <= WIDTH else shown[:WIDTH] + "…")]
     start = max(_characters(text, span[1]) - before, 0)
     end = _characters(text, span[3]) - before if span[2] == number else len(shown)
-    return _marked(shown, start, end, indent)
+    return _with_carets(shown, start, end, indent)
 
 
-def marked(name, number, offset, indent="    "):
-    """The same with one caret at a column, from 1."""
+def excerpt_at_column(name, number, offset, indent="    "):
+    """A source line with one caret at a column, from 1."""
     text = _line(name, number)
     start = max(offset - 1 - (len(text) - len(text.lstrip())), 0)
     shown = text.strip()
-    return _marked(shown, min(start, len(shown)), start + 1, indent, always=True) if shown else []
+    return _with_carets(shown, min(start, len(shown)), start + 1, indent, always=True) if shown else []
 
 
-def _marked(shown, start, end, indent, always=False):
+def _with_carets(shown, start, end, indent, always=False):
     carets = max(min(end, len(shown)) - start, 1)
     if len(shown) > WIDTH:
         cut = min(max(start - WIDTH // 2, 0), len(shown) - WIDTH)

@@ -1,4 +1,4 @@
-"""What to do instead, for the mistakes that people make most, and what the seal has to do with an error."""
+"""Advice for common mistakes, and explanations of errors that the sandbox causes."""
 
 import errno
 import keyword
@@ -8,10 +8,10 @@ from types import ModuleType
 import lockhouse_hints_names as names
 import lockhouse_hints_values as values
 from lockhouse_calls import ToolError
-from lockhouse_sealed import (
-    DEBUGGER, ENVIRONMENT, FILES, NETWORK, PACKAGES, PARALLEL, PREFIX, SYSTEM, why_missing,
+from lockhouse_refusals import (
+    DEBUGGER, ENVIRONMENT, FILES, NETWORK, PACKAGES, PARALLEL, PREFIX, SYSTEM, missing_module_reason,
 )
-from lockhouse_excerpts import current_line, whole
+from lockhouse_excerpts import current_line, program_text
 
 _DATABASE = f"{PREFIX}: files cannot be opened; use sqlite3.connect(':memory:') instead"
 _LOCALES = f"{PREFIX}: the C locale is the only one; format with f-strings instead"
@@ -20,8 +20,8 @@ _THREADS = (f"{PREFIX}: threads are limited to some 200, and their stacks count 
 _ENCODINGS = f"{PREFIX}: the common encodings alone are loaded; use utf-8 instead"
 _LIMITS = f"{PREFIX}: limits are set under [limits] in the configuration; use less, or ask an administrator"
 
-# Errors that say nothing of their cause: class, part of the message, words.
-_RIDDLES = (
+# Errors whose message does not mention the sandbox: class, part of the message, explanation.
+_UNCLEAR_ERRORS = (
     ("OperationalError", "unable to open database file", _DATABASE),
     ("RuntimeError", "Could not determine home directory", ENVIRONMENT),
     ("RuntimeError", "can't start new thread", _THREADS),
@@ -34,27 +34,27 @@ _RIDDLES = (
     ("PackageNotFoundError", "No package metadata was found", FILES),
     ("BdbQuit", "", DEBUGGER),
 )
-# What a library is about, where the error does not say what was refused.
+# Explanations by library, for errors that do not say what was refused.
 _MODULES = {"multiprocessing": PARALLEL, "concurrent": PARALLEL, "urllib": NETWORK, "http": NETWORK, "sqlite3": _DATABASE}
 _INSTALLERS = ("!", "%", "pip ", "pip3 ", "python -m pip ")
 
 
-def truth(error, message):
-    """The words for an error that the seal has caused, or None; an error that has them already needs none."""
+def sandbox_explanation(error, message):
+    """Explains an error that the sandbox causes; None for other errors, and for messages with an explanation."""
     if PREFIX in message or isinstance(error, ToolError):
         return None
     if isinstance(error, OSError) and (error.errno == errno.EPERM or "[Errno 1] " in message):
-        return FILES if getattr(error, "filename", None) else _about(error.__traceback__) or SYSTEM
+        return FILES if getattr(error, "filename", None) else _library_explanation(error.__traceback__) or SYSTEM
     if isinstance(error, SyntaxError):
         return PACKAGES if str(error.text).lstrip().startswith(_INSTALLERS) else None
     if isinstance(error, AttributeError) and isinstance(getattr(error, "obj", None), ModuleType):
-        return why_missing(f"{error.obj.__name__}.{error.name}")
+        return missing_module_reason(f"{error.obj.__name__}.{error.name}")
     names = {base.__name__ for base in type(error).__mro__}
-    return next((words for name, part, words in _RIDDLES if name in names and part in message), None)
+    return next((words for name, part, words in _UNCLEAR_ERRORS if name in names and part in message), None)
 
 
-def _about(trace):
-    """The words of the first well-known library that an error went through."""
+def _library_explanation(trace):
+    """Explanation for the first library in this list that the traceback passes through."""
     while trace is not None:
         words = _MODULES.get(str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0])
         if words is not None:
@@ -63,27 +63,27 @@ def _about(trace):
     return None
 
 
-def hint(error, message, place):
-    """What to do instead, if the error is one that people often meet here. Whatever goes wrong in here, there is an answer."""
+def hint(error, message, location):
+    """Returns advice for common errors, or None. Never raises."""
     if PREFIX in message:
         return None
     try:
         for kind, words in _HINTS:
             if isinstance(error, kind):
-                return words(error, message, place)
+                return words(error, message, location)
     except Exception:
-        pass  # What the code has left of its values cannot be read.
+        pass  # Values of the code may be in a state that cannot be inspected.
     return None
 
 
-def _hint_for_syntax(error, message, place):
+def _hint_for_syntax(error, message, location):
     line = current_line(error.lineno if type(error.lineno) is int else 0)
     for part, words in _SYNTAX:
         if part in message:
             return words
-    if re.search(r"^\s*```", whole(), re.MULTILINE):
+    if re.search(r"^\s*```", program_text(), re.MULTILINE):
         return "send the program without the Markdown fence: no ``` before and after it"
-    if _TYPESCRIPT.search(whole()):
+    if _TYPESCRIPT.search(program_text()):
         return 'this looks like TypeScript: send it with language "typescript", or write it in Python'
     if _OPERATORS.search(line):
         return "in Python it is `and`, `or`, `not`, ==, !=, and None, True, False"
@@ -112,26 +112,26 @@ _TYPESCRIPT = re.compile(
 _OPERATORS = re.compile(r"&&|\|\||(?<![<>=!])!(?!=)|!==|\+\+|--")
 
 
-def _hint_for_runtime(error, message, place):
+def _hint_for_runtime(error, message, location):
     if "cannot be called from a running event loop" in message or "event loop is already running" in message:
         return "top-level await works here: write `await main()` instead of asyncio.run(main())"
     return None
 
 
-def _hint_for_tool(error, message, place):
+def _hint_for_tool(error, message, location):
     return "the same call may succeed later" if error.retryable else None
 
 
 _HINTS = (
     (SyntaxError, _hint_for_syntax),
-    (NameError, names.for_name),
-    (KeyError, values.for_key),
-    (IndexError, values.for_index),
-    (AttributeError, names.for_attribute),
-    (ImportError, names.for_import),
-    (TypeError, values.for_type),
+    (NameError, names.hint_for_name),
+    (KeyError, values.hint_for_key),
+    (IndexError, values.hint_for_index),
+    (AttributeError, names.hint_for_attribute),
+    (ImportError, names.hint_for_import),
+    (TypeError, values.hint_for_type),
     (ToolError, _hint_for_tool),
-    (ValueError, values.for_value),
+    (ValueError, values.hint_for_value),
     (MemoryError, lambda *_: "work on smaller pieces, or let the tool filter"),
     (RecursionError, lambda *_: "write it as a loop, with a list as the stack; sys.setrecursionlimit(10_000) allows somewhat more"),
     (RuntimeError, _hint_for_runtime),

@@ -1,4 +1,4 @@
-"""What was meant by a name that is not there: of a variable, a tool, a server, an attribute, or a part of a module."""
+"""Suggestions for unknown names: variables, tools, servers, attributes, and names in modules."""
 
 import ast
 import builtins
@@ -7,20 +7,20 @@ import re
 import sys
 from types import CoroutineType, ModuleType
 
-import lockhouse_subjects as subjects
-from lockhouse_calls import identifier, known_servers, search
+import lockhouse_expressions as expressions
+from lockhouse_calls import identifier, known_servers, search_names
 from lockhouse_servers import ServerModule
-from lockhouse_subjects import UNKNOWN, clip, keys_of, shape
+from lockhouse_expressions import UNKNOWN, clip, keys_of, shape
 from lockhouse_values import Text
 
-_WRITTEN = {"true": "True", "false": "False", "null": "None", "undefined": "None", "nil": "None", "console": "print(...)",
+_PYTHON_NAMES = {"true": "True", "false": "False", "null": "None", "undefined": "None", "nil": "None", "console": "print(...)",
             "JSON": "the module json", "Math": "the module math", "Promise": "asyncio.gather", "require": "import"}
 
 
-def for_name(error, message, place):
+def hint_for_name(error, message, location):
     name = getattr(error, "name", None) or (re.findall(r"'(\w+)'", message) or [""])[0]
     if isinstance(error, UnboundLocalError):
-        return _for_local(name, place)
+        return _hint_for_local(name, location)
     for server in known_servers():
         if name in (server, identifier(server)):
             return f"write `import mcp_tools.{identifier(server)} as {identifier(server)}` first"
@@ -28,15 +28,15 @@ def for_name(error, message, place):
         return f"write `from mcp_tools import {name}` first"
     if name in sys.modules and "." not in name:
         return f"write `import {name}` first"
-    if name in _WRITTEN:
-        return f"in Python it is {_WRITTEN[name]}"
+    if name in _PYTHON_NAMES:
+        return f"in Python it is {_PYTHON_NAMES[name]}"
     names = {known for known in vars(sys.modules["__main__"]) if known[:2] != "__"}
-    if place.frame is not None:
-        names.update(known for known in place.frame.f_locals if known[:1].isidentifier())
+    if location.frame is not None:
+        names.update(known for known in location.frame.f_locals if known[:1].isidentifier())
     near = difflib.get_close_matches(name, sorted(names), 1, 0.75)
     if near:
         return f"did you mean {near[0]}?"
-    tool = _tool_named(name)
+    tool = _hint_for_tool(name)
     if tool:
         return tool
     names.update(known for known in vars(builtins) if known[:1] != "_")
@@ -44,29 +44,29 @@ def for_name(error, message, place):
     return f"did you mean {near[0]}?" if near else None
 
 
-def _for_local(name, place):
-    if not name or place.frame is None:
+def _hint_for_local(name, location):
+    if not name or location.frame is None:
         return None
-    if name in place.frame.f_globals:
+    if name in location.frame.f_globals:
         return (f"{name} is assigned in this function, so it is a variable of its own: write `global {name}` as the first line of "
                 "the function, or use another name")
     return f"{name} has a value in some branches only: give it one at the beginning"
 
 
-def _tool_named(name):
-    """How to import a tool of that name. One search, where there is a server."""
+def _hint_for_tool(name):
+    """How to import a tool with this name. Sends one search request if there are servers."""
     if not known_servers():
         return None
     loose = name.replace("_", "").lower()
-    for row in search(re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()):
+    for row in search_names(re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()):
         tool = identifier(row["tool"])
         if tool.replace("_", "").lower() == loose:
             return f"write `from mcp_tools.{identifier(row['server'])} import {tool}` first"
     return None
 
 
-# What is called otherwise in Python, by the type that lacks it.
-_METHODS = {
+# Names from JavaScript and other languages with their Python equivalents, by type.
+_PYTHON_METHODS = {
     list: {"push": ".append(value)", "length": "len(...)", "size": "len(...)", "map": "[f(x) for x in ...]", "forEach": "a for loop",
            "filter": "[x for x in ... if ...]", "includes": "value in ...", "join": "', '.join(...)", "find": "next((x for x in ... if ...), None)",
            "slice": "...[start:end]", "concat": "a + b", "add": ".append(value)", "shift": ".pop(0)", "some": "any(...)", "every": "all(...)",
@@ -79,15 +79,15 @@ _METHODS = {
 }
 
 
-def for_attribute(error, message, place):
+def hint_for_attribute(error, message, location):
     value, name = getattr(error, "obj", UNKNOWN), getattr(error, "name", None)
     if value is UNKNOWN or type(name) is not str or isinstance(value, ServerModule):
         return None
-    found = next((subject for subject, node in subjects.of(place, ast.Attribute) if node.attr == name), None)
+    found = next((expression for expression, node in expressions.failing(location, ast.Attribute) if node.attr == name), None)
     source = found.source if found else "it"
-    written = next((words[name] for kind, words in _METHODS.items() if isinstance(value, kind) and name in words), None)
-    if written and not (type(value) is dict and name in value):
-        return f"in Python it is {written}"
+    equivalent = next((words[name] for kind, words in _PYTHON_METHODS.items() if isinstance(value, kind) and name in words), None)
+    if equivalent and not (type(value) is dict and name in value):
+        return f"in Python it is {equivalent}"
     if isinstance(value, Text):
         near = difflib.get_close_matches(name, dir(str), 1, 0.75)
         return f"did you mean .{near[0]}?" if near else "the tool answered text; if it is JSON, .json() gives its value"
@@ -99,8 +99,8 @@ def for_attribute(error, message, place):
         if name in value:
             return f"a dict has keys: write {source}[{clip(name)}]"
         near = difflib.get_close_matches(name, keys_of(value), 1)
-        meant = f"did you mean {source}[{clip(near[0])}]? " if near else ""
-        return f"{meant}{source} is {shape(value)}"
+        suggestion = f"did you mean {source}[{clip(near[0])}]? " if near else ""
+        return f"{suggestion}{source} is {shape(value)}"
     near = difflib.get_close_matches(name, _attributes(value), 1)
     if near:
         return f"did you mean .{near[0]}?"
@@ -110,7 +110,7 @@ def for_attribute(error, message, place):
 
 
 def _attributes(value):
-    """The names that a value has, without asking its class."""
+    """The attribute names of a value, determined without running code of its class."""
     names = set(vars(value)) if isinstance(value, ModuleType) else set()
     for kind in type.__dict__["__mro__"].__get__(type(value)):
         names.update(type.__dict__["__dict__"].__get__(kind))
@@ -119,7 +119,7 @@ def _attributes(value):
     return sorted(name for name in names if type(name) is str and name[:1] != "_")
 
 
-def for_import(error, message, place):
+def hint_for_import(error, message, location):
     found = re.match(r"cannot import name '(\w+)' from '([\w.]+)'", message)
     module = sys.modules.get(found[2]) if found else None
     if module is None or found[2].startswith("mcp_tools"):

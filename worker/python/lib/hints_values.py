@@ -1,4 +1,4 @@
-"""What a value is that code took for another: a dict for a list, text for a value, nothing for something."""
+"""Hints for values of unexpected types: a dict instead of a list, text instead of a value, or None."""
 
 import ast
 import difflib
@@ -7,37 +7,37 @@ from json import JSONDecodeError
 from types import CoroutineType, FunctionType
 
 import lockhouse_sources as sources
-import lockhouse_subjects as subjects
+import lockhouse_expressions as expressions
 from lockhouse_servers import ServerModule
 from lockhouse_excerpts import current_line
-from lockhouse_subjects import UNKNOWN, clip, keys_of, shape
+from lockhouse_expressions import UNKNOWN, clip, keys_of, shape
 from lockhouse_values import Text
 
 
-def for_key(error, message, place):
-    wanted = error.args[0] if len(error.args) == 1 and type(error.args[0]) in (str, int) else UNKNOWN
-    for subject, node in subjects.of(place, ast.Subscript):
-        if type(subject.value) is not dict or subjects.key(node, place.frame) != wanted:
+def hint_for_key(error, message, location):
+    key = error.args[0] if len(error.args) == 1 and type(error.args[0]) in (str, int) else UNKNOWN
+    for expression, node in expressions.failing(location, ast.Subscript):
+        if type(expression.value) is not dict or expressions.subscript_key(node, location.frame) != key:
             continue
-        near = difflib.get_close_matches(wanted, keys_of(subject.value), 1) if type(wanted) is str else ()
-        meant = f"did you mean {clip(near[0])}? " if near else ""
-        return f"{meant}{subject.source} is {shape(subject.value)}"
+        near = difflib.get_close_matches(key, keys_of(expression.value), 1) if type(key) is str else ()
+        suggestion = f"did you mean {clip(near[0])}? " if near else ""
+        return f"{suggestion}{expression.source} is {shape(expression.value)}"
     return None
 
 
-def for_index(error, message, place):
-    for subject, node in subjects.of(place, ast.Subscript):
-        if type(subject.value) in (list, tuple):
-            count, wanted = len(subject.value), subjects.key(node, place.frame)
-            if type(wanted) is int and -count <= wanted < count:
+def hint_for_index(error, message, location):
+    for expression, node in expressions.failing(location, ast.Subscript):
+        if type(expression.value) in (list, tuple):
+            count, key = len(expression.value), expressions.subscript_key(node, location.frame)
+            if type(key) is int and -count <= key < count:
                 continue
             if not count:
-                return f"{subject.source} is empty: look before you take from it, as with `if {subject.source}:`"
-            return f"{subject.source} has {count} items, 0 to {count - 1}"
+                return f"{expression.source} is empty: look before you take from it, as with `if {expression.source}:`"
+            return f"{expression.source} has {count} items, 0 to {count - 1}"
     return None
 
 
-def for_value(error, message, place):
+def hint_for_value(error, message, location):
     if not isinstance(error, JSONDecodeError):
         return None
     text = error.doc if type(error.doc) is str else str(error.doc)
@@ -46,55 +46,55 @@ def for_value(error, message, place):
     return f"the text is not JSON, and begins with {clip(text)}: use it as text, or look at it before parsing"
 
 
-def for_type(error, message, place):
+def hint_for_type(error, message, location):
     for part, words in _TYPE_ERRORS:
         found = re.search(part, message)
         if found:
-            return words(found, place) if callable(words) else words
+            return words(found, location) if callable(words) else words
     return None
 
 
-def _text_indexed(found, place):
-    for subject, node in subjects.of(place, ast.Subscript):
-        if isinstance(subject.value, Text):
-            return f"{subject.source} is text as the tool answered it; if it is JSON, .json() gives its value"
-        if not isinstance(subject.value, str):
+def _hint_for_text_subscript(found, location):
+    for expression, node in expressions.failing(location, ast.Subscript):
+        if isinstance(expression.value, Text):
+            return f"{expression.source} is text as the tool answered it; if it is JSON, .json() gives its value"
+        if not isinstance(expression.value, str):
             continue
-        loop = subjects.loop_over(subject.source, place)
+        loop = expressions.loop_source(expression.source, location)
         if loop and type(loop.value) is dict:
             return f"a loop over a dict gives its keys: {loop.source} is {shape(loop.value)}; loop over .values() or .items(), or over one of its lists"
-        return f"{subject.source} is {shape(subject.value)}"
+        return f"{expression.source} is {shape(expression.value)}"
     return None
 
 
-def _indexed(found, place):
-    for subject, node in subjects.of(place, ast.Subscript):
-        if subject.value is None:
-            return f"{subject.source} is None here: look before you take from it, as with `if ... is not None:`"
-        if type(subject.value) is CoroutineType:
-            return f"await is missing: write `(await {subject.source})[...]`"
-        if type(subject.value) in (list, tuple):
-            return f"{subject.source} is {shape(subject.value)}; take one of them by its number, or loop over them"
-        if subject.value is not UNKNOWN and not isinstance(subject.value, (str, dict)):
-            return f"{subject.source} is {shape(subject.value)}"
+def _hint_for_subscript(found, location):
+    for expression, node in expressions.failing(location, ast.Subscript):
+        if expression.value is None:
+            return f"{expression.source} is None here: look before you take from it, as with `if ... is not None:`"
+        if type(expression.value) is CoroutineType:
+            return f"await is missing: write `(await {expression.source})[...]`"
+        if type(expression.value) in (list, tuple):
+            return f"{expression.source} is {shape(expression.value)}; take one of them by its number, or loop over them"
+        if expression.value is not UNKNOWN and not isinstance(expression.value, (str, dict)):
+            return f"{expression.source} is {shape(expression.value)}"
     return "await is missing" if "coroutine" in found[0] else None
 
 
-def _iterated(found, place):
+def _hint_for_iteration(found, location):
     if "coroutine" in found[0]:
         return "await is missing: write `await` before the call"
-    for subject, _ in subjects.of(place, (ast.For, ast.comprehension)):
-        return f"{subject.source} is {shape(subject.value)}" if subject.value is not UNKNOWN else None
+    for expression, _ in expressions.failing(location, (ast.For, ast.comprehension)):
+        return f"{expression.source} is {shape(expression.value)}" if expression.value is not UNKNOWN else None
     return None
 
 
-def _called(found, place):
-    for subject, _ in subjects.of(place, ast.Call):
-        if isinstance(subject.value, ServerModule):
-            return f"{subject.source} is an MCP server: call one of its tools, as in {subject.source}.{_first_tool(subject.value)}(...)"
-        if type(subject.value) in (dict, list, tuple, Text, str):
-            return f"{subject.source} is {shape(subject.value)}: take from it with [...]"
-        return f"{subject.source} is {shape(subject.value)}" if subject.value is not UNKNOWN else None
+def _hint_for_call(found, location):
+    for expression, _ in expressions.failing(location, ast.Call):
+        if isinstance(expression.value, ServerModule):
+            return f"{expression.source} is an MCP server: call one of its tools, as in {expression.source}.{_first_tool(expression.value)}(...)"
+        if type(expression.value) in (dict, list, tuple, Text, str):
+            return f"{expression.source} is {shape(expression.value)}: take from it with [...]"
+        return f"{expression.source} is {shape(expression.value)}" if expression.value is not UNKNOWN else None
     return None
 
 
@@ -102,9 +102,9 @@ def _first_tool(server):
     return next(iter(dir(server)), "tool")
 
 
-def _misused(found, place):
-    """How a function of the code is defined that was called otherwise."""
-    function = place.frame and {**place.frame.f_globals, **place.frame.f_locals}.get(found[1].partition(".")[0])
+def _hint_for_signature(found, location):
+    """Shows the definition of a function of the program that was called with the wrong arguments."""
+    function = location.frame and {**location.frame.f_globals, **location.frame.f_locals}.get(found[1].partition(".")[0])
     if isinstance(function, type):
         function = type.__dict__["__dict__"].__get__(function).get(found[1].rpartition(".")[2])
     if type(function) is not FunctionType or not sources.is_current(function.__code__.co_filename):
@@ -114,13 +114,13 @@ def _misused(found, place):
 
 
 _TYPE_ERRORS = (
-    (r"^string indices must be integers", _text_indexed),
-    (r"'NoneType' object is not subscriptable|indices must be integers or slices|'\w+' object is not subscriptable", _indexed),
-    (r"'(\w+)' object is not (?:an )?(?:async )?itera", _iterated),
+    (r"^string indices must be integers", _hint_for_text_subscript),
+    (r"'NoneType' object is not subscriptable|indices must be integers or slices|'\w+' object is not subscriptable", _hint_for_subscript),
+    (r"'(\w+)' object is not (?:an )?(?:async )?itera", _hint_for_iteration),
     (r"object (\w+) can't be used in 'await' expression",
      "it is a value already, and no await is needed; functions to await are in mcp_tools.aio"),
-    (r"' object is not callable", _called),
-    (r"^([\w.]+)\(\) (?:missing|takes|got)", _misused),
+    (r"' object is not callable", _hint_for_call),
+    (r"^([\w.]+)\(\) (?:missing|takes|got)", _hint_for_signature),
     (r"can only concatenate str|must be str, not", 'write an f-string, f"{a}{b}", or str(value)'),
     (r"is not JSON serializable", "return or pass the value itself: dates, sets, dataclasses and Decimal become JSON here without json.dumps"),
     (r"the JSON object must be str", "it is a value already: use it as it is"),

@@ -1,4 +1,4 @@
-"""The MCP servers' tools, as Python.
+"""The tools of the MCP servers as Python functions.
 
     from mcp_tools import search_tools
     from mcp_tools.github import list_issues
@@ -7,12 +7,12 @@
 import sys as _sys
 
 import _lockhouse
-from lockhouse_calls import ToolError, ask, call, identifier, known_servers, read, server_named
-from lockhouse_calls import arguments_of as _arguments_of, search_limit as _search_limit, tools_of as _tools_of
+from lockhouse_calls import ToolError, ask, call, identifier, known_servers, unwrap_reply, find_server
+from lockhouse_calls import encode_arguments as _encode_arguments, search_limit as _search_limit, tools_of as _tools_of
 from lockhouse_resources import get_prompt, list_prompts, list_resources, read_resource
 from lockhouse_servers import server_attribute as _server_attribute
 from lockhouse_streams import flush, require_room
-from lockhouse_values import Blob, Server, Text, kept
+from lockhouse_values import Blob, Server, Text, stored_value
 
 __path__ = []
 __all__ = [
@@ -26,16 +26,16 @@ def __getattr__(name):
 
 
 def list_servers():
-    """The MCP servers this code may use: names, each with its `state` and the number of its `tools`."""
+    """Lists the MCP servers that this code may use: names, each with its `state` and the number of its `tools`."""
     return [Server(row) for row in ask(_lockhouse.list_servers)]
 
 
 def search_tools(query, limit=_lockhouse.SEARCH_LIMIT_DEFAULT, detail="signatures", server=None):
-    """Permitted tools that match, best first: "names", "signatures" or "full". `server` restricts it to one.
+    """Searches permitted tools, best match first. `detail` is "names", "signatures" or "full"; `server` restricts it to one.
 
-    Servers that are not connected in time are not searched: a line on stderr names them.
+    Servers that do not connect in time are not searched: a line on stderr names them.
     """
-    words = str(query) if server is None else f"server:{server_named(str(server)) or server} {query}"
+    words = str(query) if server is None else f"server:{find_server(str(server)) or server} {query}"
     found = ask(_lockhouse.search, words, _search_limit(limit), detail)
     for missing in found["missing"]:
         print(f"search_tools: {missing}", file=_sys.stderr)
@@ -43,53 +43,53 @@ def search_tools(query, limit=_lockhouse.SEARCH_LIMIT_DEFAULT, detail="signature
 
 
 def describe(server, tool=None):
-    """One tool in full: describe("github", "list_issues"), describe("github.list_issues") or describe(list_issues)."""
-    return ask(_lockhouse.describe, *_named(server, tool))
+    """Describes one tool: describe("github", "list_issues"), describe("github.list_issues") or describe(list_issues)."""
+    return ask(_lockhouse.describe, *_server_and_tool(server, tool))
 
 
 def load_result(handle):
-    """A result that was too long to be shown, whole: the value, or the text that was printed."""
+    """Loads a stored result that was too long to be shown: the value, or the printed text."""
     flush()
     require_room()
-    return read(kept, _lockhouse.load_result(str(handle)))
+    return unwrap_reply(stored_value, _lockhouse.load_result(str(handle)))
 
 
 def call_tool(server, tool=None, arguments=None, /, **named):
     """Calls a tool by name: call_tool("github", "list_issues", {...}) or call_tool("github.list_issues", owner="a").
 
-    `timeout=` is how many seconds to wait, in place of the server's configured time. An argument of the tool that is
-    called `timeout` goes into the dict.
+    `timeout=` is the time limit in seconds, instead of the server's configured one. An argument of the tool that is
+    named `timeout` must be passed in the dict.
     """
-    return call(*_request(server, tool, arguments, named))
+    return call(*_parse_call(server, tool, arguments, named))
 
 
-def _request(server, tool, arguments, named):
-    """Server, tool, JSON of the arguments and timeout of `call_tool`, however they were written."""
+def _parse_call(server, tool, arguments, named):
+    """Returns server, tool, JSON arguments and timeout for any form of `call_tool`."""
     if tool is not None and not isinstance(tool, str):
         tool, arguments = None, tool
-    server, tool = _named(server, tool)
-    timeout = named.pop("timeout", None) if _is_ours(server, tool, arguments, named) else None
+    server, tool = _server_and_tool(server, tool)
+    timeout = named.pop("timeout", None) if _is_call_timeout(server, tool, arguments, named) else None
     if isinstance(arguments, (list, tuple)):
-        return server, tool, _arguments_of(server, tool, (), arguments, named), timeout
-    return server, tool, _arguments_of(server, tool, (), (), {**(arguments or {}), **named}), timeout
+        return server, tool, _encode_arguments(server, tool, (), arguments, named), timeout
+    return server, tool, _encode_arguments(server, tool, (), (), {**(arguments or {}), **named}), timeout
 
 
-def _is_ours(server, tool, arguments, named):
-    """Whether `timeout=` is meant for the call: without a dict it may be an argument of the tool."""
+def _is_call_timeout(server, tool, arguments, named):
+    """Whether `timeout=` is the timeout of the call. Without a dict it may be an argument of the tool."""
     if "timeout" not in named or arguments is not None or server not in known_servers():
         return "timeout" in named
     rows = _tools_of(server).values()
     return not any(row["name"] == tool and "timeout" in row.get("parameters", ()) for row in rows)
 
 
-def _named(server, tool):
-    """Server and tool of any of the ways to write them."""
+def _server_and_tool(server, tool):
+    """Returns server and tool for any form in which they can be given."""
     if tool is None:
-        server, tool = getattr(server, "tool", None) or _split(str(server))
-    return server_named(server) or server, tool
+        server, tool = getattr(server, "tool", None) or _split_name(str(server))
+    return find_server(server) or server, tool
 
 
-def _split(name):
+def _split_name(name):
     if name.startswith("mcp__"):
         rest = name[5:]
         for server in sorted(known_servers(), key=len, reverse=True):
@@ -104,7 +104,7 @@ def _split(name):
     return server, tool
 
 
-# The same under the names that the tools people come from teach.
+# Aliases with the names that similar products use.
 
 def call_mcp_tool(name, arguments=None, /, **named):
     """Calls a tool by name: call_mcp_tool("mcp__github__list_issues", {...})."""
@@ -112,7 +112,7 @@ def call_mcp_tool(name, arguments=None, /, **named):
 
 
 def discover_mcp_tools(options=None, *, search=None):
-    """Permitted tools that match any of the words, with their schemas: discover_mcp_tools(search=["issues"]). Without words: all."""
+    """Searches permitted tools, with their schemas: discover_mcp_tools(search=["issues"]). Without words, returns all tools."""
     if isinstance(options, dict):
         options = options.get("search")
     words = search or options
@@ -120,7 +120,7 @@ def discover_mcp_tools(options=None, *, search=None):
         query = words if isinstance(words, str) else " ".join(map(str, words))
         found = search_tools(query, _lockhouse.SEARCH_LIMIT_MAX, "full")
     else:
-        found = [describe(server, row["name"]) for server in known_servers() for row in _listed(server)]
+        found = [describe(server, row["name"]) for server in known_servers() for row in _list_or_empty(server)]
     return [_with_schema(row) for row in found]
 
 
@@ -129,11 +129,11 @@ def get_tool_schema(name):
     return _with_schema(describe(name))
 
 
-def _listed(server):
+def _list_or_empty(server):
     try:
         return ask(_lockhouse.list_tools, server)
     except ToolError:
-        return ()  # A server that is away hides no other.
+        return ()  # An unavailable server must not hide the tools of others.
 
 
 def _with_schema(tool):

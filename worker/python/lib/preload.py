@@ -1,4 +1,4 @@
-"""What code may import: everything is loaded here, for a sealed worker can open no file. Each MB costs every fork."""
+"""Loads everything that code may import, since a sealed worker cannot open files. Each MB makes every fork slower."""
 
 import gc
 import importlib
@@ -6,7 +6,7 @@ import io
 import os
 import sys
 
-# Required of any CPython; the lazily imported parts of a module stand beside it.
+# Exist in every CPython. Modules that these import lazily are listed as well.
 _MODULES = """
 json re math cmath datetime _strptime time calendar collections collections.abc itertools functools operator
 statistics decimal fractions numbers random string textwrap csv io base64 binascii hashlib hmac uuid secrets
@@ -17,16 +17,16 @@ graphlib ipaddress locale keyword token tokenize ast inspect dis traceback linec
 fnmatch glob http pathlib os os.path sys signal tempfile shutil subprocess socket selectors configparser zlib gzip
 zipfile pickle codecs timeit platform errno stat gc atexit builtins importlib importlib.util sched
 """
-# A distribution or a version may lack these.
+# Not available in every distribution or version.
 _OPTIONAL = "sqlite3 sqlite3.dump mimetypes bz2 lzma tomllib string.templatelib annotationlib _ast_unparse _pylong compression.zstd"
 _ENCODINGS = """
 utf_8 utf_8_sig utf_16 utf_16_le utf_16_be utf_32 utf_32_le utf_32_be utf_7 ascii latin_1 iso8859_1 iso8859_2 iso8859_15
 cp1250 cp1251 cp1252 cp437 cp850 mac_roman idna punycode unicode_escape raw_unicode_escape charmap
 base64_codec hex_codec rot_13 quopri_codec zlib_codec bz2_codec
 """
-# Of libraries under packages such as numpy, which else start a thread for each core as they are loaded: a zygote has one.
+# Prevents libraries below packages such as numpy from starting a thread per core: a zygote must have one thread.
 _THREADS = "OPENBLAS_NUM_THREADS OMP_NUM_THREADS MKL_NUM_THREADS NUMEXPR_NUM_THREADS"
-# Parts of well-known packages that load at their first use.
+# Code that makes well-known packages load their lazily imported parts.
 _FIRST_USES = {
     "numpy": "import numpy as n, numpy.random, numpy.linalg, numpy.fft\nstr(n.arange(3.0)); n.linalg.inv(n.eye(2))",
     "pandas": """
@@ -40,7 +40,7 @@ p.to_datetime(['2020-01-01']).tz_localize('UTC').tz_convert('Europe/Berlin'); f.
 
 
 def preload(extra):
-    """Loads all that code may import, then what the administrator named; raises ImportError if one of those fails."""
+    """Loads the standard modules, then the modules in `extra`. Raises ImportError if one of those fails."""
     for name in _MODULES.split():
         importlib.import_module(name)
     for name in [*_OPTIONAL.split(), *(f"encodings.{name}" for name in _ENCODINGS.split())]:
@@ -62,7 +62,7 @@ def preload(extra):
 def _load_extra(name):
     try:
         importlib.import_module(name)
-    except BaseException as error:  # Whatever a package raises, SystemExit included, must name the package.
+    except BaseException as error:  # Any exception, including SystemExit, must be reported with the name of the package.
         raise ImportError(f"[python] preload: {name!r} cannot be imported: {type(error).__name__}: {error}") from error
 
 
@@ -72,11 +72,11 @@ def _use_once():
             try:
                 exec(code, {})
             except Exception:
-                pass  # A warm-up only: the package itself is there.
+                pass  # Only a warm-up: the package itself is loaded.
 
 
 def _keep_zones():
-    """All time zones as raw files in memory, each content once: 0.5 MB. ZoneInfo parses them at their first use."""
+    """Keeps all time zone files in memory, without duplicates: 0.5 MB. ZoneInfo parses them on first use."""
     import zoneinfo
     from zoneinfo import _common
 
@@ -88,7 +88,7 @@ def _keep_zones():
         return io.BytesIO(zones[key])
 
     def available_timezones():
-        """The keys of all time zones."""
+        """Names of all time zones."""
         return set(zones)
 
     if zones:
@@ -120,7 +120,7 @@ def _read_zones(folder):
     return zones
 
 
-def settle():
-    """Nothing of all this will be freed: keep the collector from touching its pages."""
+def freeze_memory():
+    """Excludes all loaded objects from garbage collection, so that the collector does not touch their memory pages."""
     gc.collect()
     gc.freeze()

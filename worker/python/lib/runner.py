@@ -1,4 +1,4 @@
-"""The engine's entry points, in the order of a worker's life: preload, after_fork, warm, run."""
+"""Entry points of the engine, in the order in which they are called: preload, after_fork, warm, run."""
 
 import ast
 import asyncio
@@ -11,17 +11,17 @@ from types import CoroutineType, ModuleType
 
 import lockhouse_errors as errors
 import lockhouse_preload
-import lockhouse_sealed
+import lockhouse_refusals
 import lockhouse_servers
 import lockhouse_sources as sources
 import lockhouse_streams
 from lockhouse_values import to_json
 
-_RESULT = "<result>"  # No name that code could write.
+_RESULT = "<result>"  # No valid identifier, so that code cannot use it.
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _RESERVE_BYTES = 2 * 1024 * 1024
 _THREAD_STACK_BYTES = 1024 * 1024
-_TRIVIAL = """
+_WARM_UP = """
 import json, asyncio
 from mcp_tools import ToolError
 def total(rows): return sum(row["n"] for row in rows)
@@ -36,7 +36,7 @@ _set_recursion_limit = sys.setrecursionlimit
 
 
 class _Execution:
-    """What the one execution of a process holds, or the session whose runs they are."""
+    """State of the process: of its only run, or of the session and its runs."""
 
     interruptible = False
     loop = None
@@ -48,22 +48,22 @@ class _Execution:
 
 
 def preload(extra):
-    """In the zygote: loads everything; gives interpreter and version. ImportError if one of `extra` is missing."""
+    """Called in the zygote: loads all modules. Returns interpreter and version. Raises ImportError if a module of `extra` is missing."""
     lockhouse_preload.preload(extra)
-    # Stacks of 8 MiB, which are common, would use up a worker's memory limit with some thirty threads.
+    # Thread stacks of the usual 8 MiB would exhaust a worker's memory limit with about thirty threads.
     threading.stack_size(_THREAD_STACK_BYTES)
     errors.hide_own_frames()
-    lockhouse_sealed.seal()
-    threading.excepthook = _thread_failed
-    _keep_reserve()  # Here, so that it is no part of what the code may use.
+    lockhouse_refusals.install()
+    threading.excepthook = _report_thread_error
+    _keep_reserve()  # Allocated here, so that it does not count as memory of the code.
     _Execution.first_main = sys.modules["__main__"]
-    lockhouse_preload.settle()
+    lockhouse_preload.freeze_memory()
     name = {"cpython": "CPython", "pypy": "PyPy"}.get(sys.implementation.name, sys.implementation.name)
     return f"{name} {'.'.join(map(str, sys.version_info[:3]))}"
 
 
 def after_fork():
-    """In the worker, before the seal: randomness, streams and interrupts of its own."""
+    """Called in the worker before the sandbox is entered: reseeds random generators, and sets up streams and signal handlers."""
     random.seed()
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
@@ -78,55 +78,56 @@ def _interrupt(number, frame):
 
 
 def warm():
-    """In the sealed worker, before anyone waits: touches the pages that a program will touch."""
+    """Called in the sealed worker while it is idle: runs trivial programs, so that their memory pages are mapped."""
     _event_loop()
-    run(_TRIVIAL, [])
+    run(_WARM_UP, [])
     run("1 / 0", [])
 
 
 def run(code, servers, session=False):
-    """Runs one program: ("value", JSON or None), or how it failed and the parts of a report."""
+    """Runs a program. Returns ("value", JSON or None), or the kind of failure and a dict that describes it."""
     try:
         try:
             _keep_reserve()
             _Execution.interruptible = True
-            lockhouse_servers.begin(servers)
-            value = _execute(code, _main_of_session() if session else _main(), sources.begin(code, _run_of(session)))
+            lockhouse_servers.begin_run(servers)
+            value = _execute(code, _session_module() if session else _new_main_module(), sources.begin_program(code, _run_number(session)))
             answer = "value", None if value is None else to_json(value)
-            lockhouse_sealed.tell_unsaid()
+            lockhouse_refusals.warn_of_hidden_refusals()
             lockhouse_streams.flush()
         finally:
             _Execution.interruptible = False
         return answer
     except BaseException as error:
         _Execution.interruptible = False
-        return _failed(error)
+        return _describe_failure(error)
 
 
 def _keep_reserve():
-    """Address space that the code cannot take, for the report of its error. The run before may have used it, as warming up does.
-    Without any, CPython (seen from 3.11 to 3.13) may look for the handler of a MemoryError for ever: it makes an integer for that."""
+    """Reserves address space for the report of an error. An earlier run may have used the reserve up.
+    Without it, CPython (seen in 3.11 to 3.13) may loop forever looking for the handler of a MemoryError, since it allocates an integer for that.
+    """
     if _Execution.reserve is None:
         try:
-            _Execution.reserve = bytes(_RESERVE_BYTES)  # Whose pages stay untouched.
+            _Execution.reserve = bytes(_RESERVE_BYTES)  # Its pages stay untouched.
         except MemoryError:
-            pass  # In a session, whose code may be about to free some.
+            pass  # In a session, the code may free memory later.
 
 
-def _main():
+def _new_main_module():
     main = ModuleType("__main__")
     main.__dict__["__builtins__"] = builtins
     return main
 
 
-def _main_of_session():
-    """The module whose names stay from run to run."""
+def _session_module():
+    """The `__main__` module of the session, whose variables persist between runs."""
     if _Execution.session_main is None:
-        _Execution.session_main = _main()
+        _Execution.session_main = _new_main_module()
     return _Execution.session_main
 
 
-def _run_of(session):
+def _run_number(session):
     if session:
         _Execution.runs += 1
         return _Execution.runs
@@ -138,16 +139,16 @@ def _execute(code, main, filename):
     names = main.__dict__
     names.pop(_RESULT, None)
     sys.modules["__main__"] = main
-    result = eval(_compiled(code, filename), names)
+    result = eval(_compile(code, filename), names)
     if isinstance(result, CoroutineType):
-        _finish(result)
+        _run_coroutine(result)
     value = names.pop(_RESULT, None)
-    # A coroutine as the result, such as `main()`: whoever writes that wants what it returns.
-    return _finish(value) if isinstance(value, CoroutineType) else value
+    # If the result is a coroutine, as for `main()`, its return value is wanted.
+    return _run_coroutine(value) if isinstance(value, CoroutineType) else value
 
 
-def _compiled(code, filename):
-    """The program, with its last expression stored under a name that it cannot use."""
+def _compile(code, filename):
+    """Compiles the program so that its last expression is assigned to a reserved name."""
     try:
         tree = compile(code, filename, "exec", ast.PyCF_ONLY_AST | _FLAGS, dont_inherit=True)
         if tree.body and isinstance(tree.body[-1], ast.Expr):
@@ -155,11 +156,11 @@ def _compiled(code, filename):
             name = ast.copy_location(ast.Name(_RESULT, ast.Store()), last)
             tree.body[-1] = ast.copy_location(ast.Assign([name], last.value), last)
         return compile(tree, filename, "exec", _FLAGS, dont_inherit=True)
-    except (MemoryError, RecursionError):  # The parser's words for its own limits.
+    except (MemoryError, RecursionError):  # Raised by the parser for its own limits.
         raise SyntaxError("the code is nested too deeply") from None
 
 
-def _finish(coroutine):
+def _run_coroutine(coroutine):
     _Execution.coroutine = coroutine
     return _event_loop().run_until_complete(coroutine)
 
@@ -171,16 +172,16 @@ def _event_loop():
     return _Execution.loop
 
 
-def _drop_loop():
-    """In a session: what a stopped run was at, and the tasks that it had started, end with it."""
+def _close_loop():
+    """Closes the event loop of an interrupted run in a session, with all tasks of the run."""
     loop, _Execution.loop = _Execution.loop, None
     if loop is not None:
         loop.set_exception_handler(lambda loop, context: None)
         loop.close()
 
 
-def _failed(error):
-    """The report of an error. Whatever goes wrong in here, there is an answer."""
+def _describe_failure(error):
+    """Describes an error for the reply. Never raises."""
     kind = "error"
     try:
         _Execution.reserve = None
@@ -196,19 +197,19 @@ def _failed(error):
             kind = "cpu"
         report = errors.report(error, _Execution.coroutine)
         if _Execution.session_main is not None and kind in ("interrupted", "cpu"):
-            _drop_loop()
+            _close_loop()
     except BaseException:
-        report = {"kind": errors.name_of(error), "code": None, "message": "the error cannot be described", "line": None,
+        report = {"kind": errors.class_name(error), "code": None, "message": "the error cannot be described", "line": None,
                   "column": None, "traceback": None, "hint": None}
     try:
         lockhouse_streams.flush()
     except BaseException:
-        pass  # The answer matters more than the last lines of output.
+        pass  # The reply is more important than the last lines of output.
     return kind, report
 
 
-def _thread_failed(failure):
-    """An error that ends a thread: told on the code's stderr, without frames of ours or of `threading`."""
+def _report_thread_error(failure):
+    """Prints an error that ends a thread on stderr, without frames of the engine or of `threading`."""
     if failure.exc_type is not SystemExit:
         name = failure.thread.name if failure.thread else "?"
-        print(f"Exception in thread {name}:\n{errors.text(failure.exc_value)}", file=sys.stderr)
+        print(f"Exception in thread {name}:\n{errors.traceback_text(failure.exc_value)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""A module per MCP server, below `mcp_tools` and `mcp_tools.aio`, with a function per permitted tool."""
+"""Modules for the MCP servers, below `mcp_tools` and `mcp_tools.aio`, with a function for each permitted tool."""
 
 import difflib
 import opcode
@@ -9,19 +9,19 @@ from types import ModuleType
 import _lockhouse
 import lockhouse_signatures
 from lockhouse_calls import (
-    ToolError, arguments_of, ask, begin as _begin, call, identifier, known_servers, line_here, server_named, tool_named,
+    ToolError, encode_arguments, ask, begin_run as _begin_run, call, identifier, known_servers, calling_line, find_server, find_tool,
     tools_of,
 )
-from lockhouse_resources import FUNCTIONS, bound
+from lockhouse_resources import FUNCTIONS, bind_to_server
 
 _SYNC, _ASYNC = "mcp_tools.", "mcp_tools.aio."
 _imported = []
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 
 
-def begin(servers):
-    """A new execution: what an earlier one imported is forgotten."""
-    _begin(servers)
+def begin_run(servers):
+    """Starts a run: removes the server modules that an earlier run imported."""
+    _begin_run(servers)
     while _imported:
         name = _imported.pop()
         sys.modules.pop(name, None)
@@ -30,7 +30,7 @@ def begin(servers):
 
 
 class ServerModule(ModuleType):
-    """One server. Its tools are listed at the first use of any name, not at the import."""
+    """The module of one server. Its tools are requested when a name is first used, not on import."""
 
     def __init__(self, name, server):
         super().__init__(name, f"The permitted tools of the MCP server {server}, as functions.")
@@ -42,14 +42,14 @@ class ServerModule(ModuleType):
             return list(tools_of(server))
         if name.startswith("__"):
             raise AttributeError(name)
-        row = tool_named(server, name)
+        row = find_tool(server, name)
         if row is None and name == "list_tools":
-            function = _lister(self.__name__, server)
+            function = _make_list_tools(self.__name__, server)
         elif row is None and name in FUNCTIONS:
-            function = bound(FUNCTIONS[name], self.__name__, server)
+            function = bind_to_server(FUNCTIONS[name], self.__name__, server)
         else:
-            row = row or _unlisted(server, name, self.__name__)
-            function = vars(self).get(row["identifier"]) or _function(self.__name__, server, row)
+            row = row or _describe_unlisted(server, name, self.__name__)
+            function = vars(self).get(row["identifier"]) or _make_function(self.__name__, server, row)
             vars(self).setdefault(row["identifier"], function)
         return vars(self).setdefault(name, function)
 
@@ -57,8 +57,8 @@ class ServerModule(ModuleType):
         return sorted({*tools_of(self.__server__), "list_tools"})
 
 
-def _unlisted(server, name, module):
-    """What the supervisor knows of a name that is not listed. If nothing: an error that says what is near."""
+def _describe_unlisted(server, name, module):
+    """Describes a tool that is not listed. Raises an error with similar names if the supervisor does not know the tool."""
     try:
         described = ask(_lockhouse.describe, server, name)
         return {**described, "parameters": [one["name"] for one in described["parameters"]], "described": described}
@@ -68,11 +68,11 @@ def _unlisted(server, name, module):
     near = difflib.get_close_matches(name, tools_of(server), 3)
     hint = f"nearest: {', '.join(near)}" if near else "none has a name like it"
     message = f"the MCP server {server!r} has no tool {name!r} ({hint}); search_tools(query) finds tools"
-    raise missing(message, name, module, 3) from None
+    raise missing_name_error(message, name, module, 3) from None
 
 
-def missing(message, name, module, depth):
-    """The error for a name that a module has not. An `import` shows its own words for an AttributeError."""
+def missing_name_error(message, name, module, depth):
+    """Creates the error for an unknown name in a module: an ImportError if an `import` statement asks, otherwise an AttributeError."""
     frame = sys._getframe(depth)
     if frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM:
         return ImportError(f"cannot import name {name!r} from {module!r}: {message}", name=module)
@@ -80,7 +80,7 @@ def missing(message, name, module, depth):
 
 
 class ToolFunction:
-    """A tool of a server, as a function. What its definition says is asked for when somebody wants to know."""
+    """A function that calls a tool. Its definition is requested when it is first needed."""
 
     def __init__(self, module, server, row):
         self.tool = (server, row["name"])
@@ -90,13 +90,13 @@ class ToolFunction:
 
     def __call__(self, *args, **kwargs):
         server, tool = self.tool
-        return call(server, tool, arguments_of(server, tool, self._row["parameters"], args, kwargs))
+        return call(server, tool, encode_arguments(server, tool, self._row["parameters"], args, kwargs))
 
     def __repr__(self):
         return f"<function {self.__module__}.{self.__name__}>"
 
     def __get__(self, instance, owner=None):
-        """Itself: a tool does not become a method of whatever holds it."""
+        """Returns the function itself, so that a tool does not become a method of a class that contains it."""
         return self
 
     @property
@@ -112,7 +112,7 @@ class ToolFunction:
         return lockhouse_signatures.annotations(self._described())
 
     def _described(self):
-        """Everything that is known of the tool; what the list says, where it cannot be asked for."""
+        """The full description of the tool, or its entry in the list if the description is not available."""
         if "described" not in self._row:
             try:
                 self._row["described"] = ask(_lockhouse.describe, *self.tool)
@@ -122,21 +122,21 @@ class ToolFunction:
 
 
 class AsyncToolFunction(ToolFunction):
-    """The same for the event loop."""
+    """A tool as an async function."""
 
     def __call__(self, *args, **kwargs):
-        # The line is that of the call: a task that is made of it runs from the event loop.
-        return self._later(line_here(), args, kwargs)
+        # The line is determined now: a task created from the coroutine runs from the event loop.
+        return self._call_async(calling_line(), args, kwargs)
 
-    async def _later(self, line, args, kwargs):
+    async def _call_async(self, line, args, kwargs):
         from mcp_tools.aio import call as call_async
 
         server, tool = self.tool
-        arguments = arguments_of(server, tool, self._row["parameters"], args, kwargs)
+        arguments = encode_arguments(server, tool, self._row["parameters"], args, kwargs)
         return await call_async(server, tool, arguments, line=line)
 
 
-def _function(module, server, row):
+def _make_function(module, server, row):
     if not module.startswith(_ASYNC):
         return ToolFunction(module, server, row)
     from mcp_tools.aio import _as_coroutine_function
@@ -144,17 +144,17 @@ def _function(module, server, row):
     return _as_coroutine_function(AsyncToolFunction(module, server, row))
 
 
-def _lister(module, server):
+def _make_list_tools(module, server):
     def list_tools():
-        """The permitted tools of this server."""
+        """Lists the permitted tools of this server."""
         return list(tools_of(server).values())
 
     list_tools.__qualname__, list_tools.__module__ = "list_tools", module
     return list_tools
 
 
-def no_server(name):
-    """Words for a server that is not there."""
+def unknown_server_message(name):
+    """Message for an unknown server."""
     servers = known_servers()
     shown = ", ".join(servers[:20]) + (", …" if len(servers) > 20 else "")
     near = difflib.get_close_matches(name, map(identifier, servers), 1)
@@ -163,7 +163,7 @@ def no_server(name):
 
 
 class ServerFinder:
-    """Finds `mcp_tools.<server>` and `mcp_tools.aio.<server>`."""
+    """Import finder for `mcp_tools.<server>` and `mcp_tools.aio.<server>`."""
 
     @classmethod
     def find_spec(cls, fullname, path=None, target=None):
@@ -171,9 +171,9 @@ class ServerFinder:
         if not fullname.startswith(prefix):
             return None
         name = fullname[len(prefix):]
-        server = server_named(name)
+        server = find_server(name)
         if server is None:
-            raise ModuleNotFoundError(no_server(name), name=fullname)
+            raise ModuleNotFoundError(unknown_server_message(name), name=fullname)
         return ModuleSpec(fullname, cls, loader_state=server)
 
     @staticmethod
@@ -187,10 +187,10 @@ class ServerFinder:
 
 
 def server_attribute(package, name):
-    """`mcp_tools.github` without an import of it."""
+    """Returns the module of a server as an attribute, as in `mcp_tools.github`, without an explicit import."""
     if name.startswith("__"):
         raise AttributeError(name)
-    if server_named(name) is None:
-        raise missing(no_server(name), name, package, 3)
+    if find_server(name) is None:
+        raise missing_name_error(unknown_server_message(name), name, package, 3)
     __import__(f"{package}.{name}")
     return sys.modules[f"{package}.{name}"]

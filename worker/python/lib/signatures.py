@@ -1,29 +1,29 @@
-"""What Python's own means say of a tool: `help`, `inspect.signature`, annotations. Made when somebody asks."""
+"""Documentation of tools for `help`, `inspect.signature` and annotations, created on request."""
 
 import inspect
 import typing
 
-_NAMES = {name: getattr(typing, name) for name in ("Any", "Literal", "NoReturn")}
-_NAMES |= {"__builtins__": {}, "bool": bool, "dict": dict, "float": float, "int": int, "list": list, "str": str}
+_TYPE_NAMES = {name: getattr(typing, name) for name in ("Any", "Literal", "NoReturn")}
+_TYPE_NAMES |= {"__builtins__": {}, "bool": bool, "dict": dict, "float": float, "int": int, "list": list, "str": str}
 
 
 def signature(described):
-    """Parameters in the order of positions; `...` is the default of what may be left out."""
+    """Signature with parameters in positional order; `...` is the default of optional parameters."""
     parameters = [_parameter(row) for row in described["parameters"]]
-    return inspect.Signature(parameters, return_annotation=_returned(described))
+    return inspect.Signature(parameters, return_annotation=_return_annotation(described))
 
 
 def annotations(described):
-    """Types by the names of parameters, and what comes back."""
+    """Types of the parameters and of the result."""
     found = {row["keyword"]: _annotation(row["python"]) for row in described["parameters"]}
-    return {**found, "return": _returned(described)}
+    return {**found, "return": _return_annotation(described)}
 
 
 def doc(described):
-    """The signature, what the server says of the tool, and each parameter."""
+    """Documentation: signature, the server's description, and all parameters."""
     parts = [described.get("python"), described.get("description") or described.get("summary")]
     if described["parameters"]:
-        parts.append("\n".join(["Parameters:", *map(_line, described["parameters"])]))
+        parts.append("\n".join(["Parameters:", *map(_describe_parameter, described["parameters"])]))
     return "\n\n".join(filter(None, parts))
 
 
@@ -33,22 +33,22 @@ def _parameter(row):
     return inspect.Parameter(row["keyword"], kind, default=default, annotation=_annotation(row["python"]))
 
 
-def _returned(described):
+def _return_annotation(described):
     _, arrow, kind = described.get("python", "").rpartition(") -> ")
     return _annotation(kind.partition("  # ")[0]) if arrow else typing.Any
 
 
 def _annotation(text):
-    """The type, or its text where Python has no words for it."""
+    """Evaluates a type; returns its text if it is not valid in Python."""
     if "{" in text:
         return text
     try:
-        return eval(text, _NAMES)
+        return eval(text, _TYPE_NAMES)
     except Exception:
         return text
 
 
-def _line(row):
+def _describe_parameter(row):
     name = row["keyword"] if row["keyword"] == row["name"] else f"{row['keyword']} ({row['name']!r})"
     kind = row["python"] if row["required"] else f"{row['python']}, optional"
     default = f" Default: {row['default']!r}." if "default" in row else ""

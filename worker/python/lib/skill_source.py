@@ -1,4 +1,4 @@
-"""The source of one function or class of the program, with all that it needs of the rest, as a module of its own."""
+"""Extracts a function or class of the program as a module of its own, with everything that it uses."""
 
 import ast
 import builtins
@@ -12,13 +12,13 @@ import lockhouse_sources as sources
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
-# What runs when a module is loaded may not be a call of a tool: a skill does nothing before it is called.
+# Modules whose functions must not be called while a skill is loaded: a skill has no effect before it is called.
 _OF_TOOLS = ("mcp_tools", "skills")
-_OTHERWISE = "pass it as a parameter, or give the whole source: skills.save(name, description, code=\"\"\"…\"\"\")"
+_ALTERNATIVE = "pass it as a parameter, or give the whole source: skills.save(name, description, code=\"\"\"…\"\"\")"
 
 
 class NotSavable(ValueError):
-    """Why a function cannot be cut out of its program."""
+    """Why a function cannot be extracted from its program."""
 
 
 NotSavable.__name__ = NotSavable.__qualname__ = "ValueError"
@@ -26,11 +26,11 @@ NotSavable.__module__ = "builtins"
 
 
 def source_of(thing):
-    """A module's source that defines it under its name."""
+    """Returns the source of a module that defines the function or class."""
     name = getattr(thing, "__name__", None)
     inner = unwrap(thing)
     is_function = isinstance(inner, FunctionType)
-    program = _Program("".join(sources.text(inner.__code__.co_filename if is_function else sources.current())))
+    program = _Program("".join(sources.lines_of(inner.__code__.co_filename if is_function else sources.current())))
     node = program.definition(name)
     line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) if node else None
     is_another = is_function and inner.__code__.co_firstlineno != line
@@ -48,7 +48,7 @@ class _Program:
         self.stars = [node for node in self.body if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"]
         self.bound = {}
         for node in self.body:
-            for name in _bound_by(node):
+            for name in _names_set_by(node):
                 self.bound.setdefault(name, []).append(node)
 
     def definition(self, name):
@@ -57,24 +57,24 @@ class _Program:
 
     def module_of(self, node):
         self.imports, self.parts = {}, {}
-        self.take(node)
+        self.collect(node)
         head = [ast.unparse(future) for future in self.futures]
         head += [text for _, text in sorted((node.lineno, text) for text, node in self.imports.items())]
         parts = [self.text(part) for _, part in sorted(self.parts.items())]
         return "\n\n\n".join(filter(None, ["\n".join(head), *parts])) + "\n"
 
-    def take(self, node):
-        """Takes a statement, and what it needs."""
+    def collect(self, node):
+        """Collects a statement and all statements that it uses."""
         waiting = [node]
         while waiting:
             node = waiting.pop()
             if self.parts.setdefault(node.lineno, node) is not node:
-                continue  # Two statements on one line: the text of the line has both.
-            for name in self.needs(node):
+                continue  # Two statements on one line: the text of the line contains both.
+            for name in self.global_names(node):
                 waiting += [needed for needed in self.resolve(name, node) if self.parts.get(needed.lineno) is not needed]
 
-    def needs(self, node):
-        """The global names that a statement reads, now or when it is called."""
+    def global_names(self, node):
+        """The global names that a statement reads, including those in nested functions."""
         codes = [compile(ast.Module([*self.futures, node], []), sources.CODE, "exec", dont_inherit=True)]
         names = set()
         for code in codes:
@@ -85,22 +85,22 @@ class _Program:
         return sorted(name for name in names if name[:2] != "__")
 
     def resolve(self, name, user):
-        """The statements that define a name; imports are taken at once."""
+        """Returns the statements that define a name. Imports are collected at once."""
         nodes = self.bound.get(name, ())
         if not nodes:
             if hasattr(builtins, name):
                 return []
             if not self.stars:
-                raise NotSavable(f"line {user.lineno} uses {name}, which this program does not define; {_OTHERWISE}")
+                raise NotSavable(f"line {user.lineno} uses {name}, which this program does not define; {_ALTERNATIVE}")
             self.imports.update((ast.unparse(star), star) for star in self.stars)
             return []
         if all(isinstance(node, _IMPORTS) for node in nodes):
             for node in nodes:
-                self.imports.update((_one_import(node, alias), node) for alias in node.names if _name_of(alias) == name)
+                self.imports.update((_format_import(node, alias), node) for alias in node.names if _imported_name(alias) == name)
             return []
         if len(nodes) > 1:
             lines = ", ".join(str(node.lineno) for node in nodes)
-            raise NotSavable(f"line {user.lineno} uses {name}, which is set on several lines ({lines}); {_OTHERWISE}")
+            raise NotSavable(f"line {user.lineno} uses {name}, which is set on several lines ({lines}); {_ALTERNATIVE}")
         node = nodes[0]
         if not isinstance(node, _DEFINITIONS):
             self.require_constant(name, node, user)
@@ -110,15 +110,15 @@ class _Program:
         value = getattr(node, "value", None) if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
         words = f"line {user.lineno} uses {name}, and what line {node.lineno} sets it to"
         if value is None:
-            raise NotSavable(f"{words} is known only when the program runs; {_OTHERWISE}")
+            raise NotSavable(f"{words} is known only when the program runs; {_ALTERNATIVE}")
         for part in ast.walk(value):
             if isinstance(part, (ast.Await, ast.NamedExpr)):
-                raise NotSavable(f"{words} is known only when the program runs; {_OTHERWISE}")
-            if isinstance(part, ast.Call) and not self.is_plain(part.func):
-                raise NotSavable(f"{words} is made by a call; {_OTHERWISE}")
+                raise NotSavable(f"{words} is known only when the program runs; {_ALTERNATIVE}")
+            if isinstance(part, ast.Call) and not self.is_pure(part.func):
+                raise NotSavable(f"{words} is made by a call; {_ALTERNATIVE}")
 
-    def is_plain(self, function):
-        """Whether calling it, as in `re.compile(…)`, is no call of the program's own or of a tool."""
+    def is_pure(self, function):
+        """Whether a call, as of `re.compile(…)`, calls neither functions of the program nor tools."""
         while isinstance(function, (ast.Attribute, ast.Call)):
             function = function.value if isinstance(function, ast.Attribute) else function.func
         if isinstance(function, ast.Constant):
@@ -141,12 +141,12 @@ def _is_of_a_library(node):
     return isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] not in _OF_TOOLS
 
 
-def _bound_by(node):
-    """The names that a statement at the top sets."""
+def _names_set_by(node):
+    """The names that a top-level statement assigns."""
     if isinstance(node, _DEFINITIONS):
         return [node.name]
     if isinstance(node, _IMPORTS):
-        return [_name_of(alias) for alias in node.names if alias.name != "*"]
+        return [_imported_name(alias) for alias in node.names if alias.name != "*"]
     names = set()
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, (ast.Store, ast.Del)):
@@ -154,15 +154,15 @@ def _bound_by(node):
         elif isinstance(part, _DEFINITIONS):
             names.add(part.name)
         elif isinstance(part, _IMPORTS):
-            names.update(_name_of(alias) for alias in part.names)
+            names.update(_imported_name(alias) for alias in part.names)
     return names
 
 
-def _name_of(alias):
+def _imported_name(alias):
     return alias.asname or alias.name.partition(".")[0]
 
 
-def _one_import(node, alias):
+def _format_import(node, alias):
     if isinstance(node, ast.Import):
         return ast.unparse(ast.Import([alias]))
     return ast.unparse(ast.ImportFrom(node.module, [alias], node.level))

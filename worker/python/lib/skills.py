@@ -1,4 +1,4 @@
-"""Saved skills: functions that code keeps for later programs.
+"""Saved skills: functions that code saves for later programs.
 
     import skills
     skills.save(weekly_report, "The report of a week.", tags=["report"])
@@ -14,7 +14,7 @@ from types import ModuleType
 import _lockhouse
 import lockhouse_sources as sources
 from lockhouse_calls import ToolError, ask, call, search_limit as _search_limit
-from lockhouse_servers import _imported, missing
+from lockhouse_servers import _imported, missing_name_error
 from lockhouse_values import to_json
 
 __path__ = []
@@ -23,14 +23,14 @@ _PREFIX = "skills."
 
 
 def save(what, description=None, tags=(), *, name=None, code=None, tests=None):
-    """Keeps a function for later programs, with the imports, helpers and constants that it uses.
+    """Saves a function for later programs, with the imports, helpers and constants that it uses.
 
     save(weekly_report, "What it does.", ["report"]) takes a function or a class of this program;
     save("weekly_report", "What it does.", code="...") takes source. `tests` is source that imports the skill and asserts.
-    A person may have to approve it: the answer says {"name", "version", "state": "saved" or "draft"}.
+    A person may have to approve it: the result is {"name", "version", "state": "saved" or "draft"}.
     """
     if isinstance(what, str) and code is None and name is not None:
-        code, what = what, None  # A module's source, and its name.
+        code, what = what, None  # The source of a module, and its name.
     elif isinstance(what, str) and code is None:
         what = vars(sys.modules["__main__"]).get(what, what)
     if isinstance(what, str):
@@ -44,13 +44,13 @@ def save(what, description=None, tags=(), *, name=None, code=None, tests=None):
         raise TypeError(f"there is no function {name} in this program; give the function itself, or its source as code=")
     compile(code, f"skills/{name}", "exec", dont_inherit=True)
     if tests is not None:
-        compile(tests, f"skills/{name}, tests", "exec", _AWAIT, dont_inherit=True)
+        compile(tests, f"skills/{name}, tests", "exec", _ALLOW_AWAIT, dont_inherit=True)
     tags = [tags] if isinstance(tags, str) else builtins.list(tags)
     skill = {"name": name, "description": description, "tags": tags, "language": "python", "code": code, "tests": tests}
     return call("skills", "save", to_json({key: value for key, value in skill.items() if value is not None}, strict=True))
 
 
-_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT: tests are programs, and skills are modules.
+_ALLOW_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT: tests are programs, skills are modules.
 
 
 def _first_sentence(thing):
@@ -58,17 +58,17 @@ def _first_sentence(thing):
 
 
 def search(query="", limit=_lockhouse.SEARCH_LIMIT_DEFAULT):
-    """Saved skills that match, best first: name, description, tags, version, language, signature and import."""
+    """Searches saved skills, best match first: name, description, tags, version, language, signature and import."""
     return ask(_lockhouse.search_skills, str(query), _search_limit(limit))
 
 
 def list():
-    """All saved skills, as `search` gives them."""
+    """Lists all saved skills, in the form of `search`."""
     return search("", _lockhouse.SEARCH_LIMIT_MAX)
 
 
 class SkillFinder:
-    """Finds `skills.<name>`. What is found is a module like any other, and its code runs with what the program may do."""
+    """Import finder for `skills.<name>`. A skill is an ordinary module whose code has the permissions of the program."""
 
     @classmethod
     def find_spec(cls, fullname, path=None, target=None):
@@ -90,13 +90,13 @@ class SkillFinder:
         _imported.append(spec.name)
         module = ModuleType(spec.name)
         module.__version__ = spec.loader_state["version"]
-        module.__file__ = spec.origin  # With it Python knows a circle when it meets one, and says so.
+        module.__file__ = spec.origin  # Python uses it to report circular imports.
         return module
 
     @staticmethod
     def exec_module(module):
         code = module.__spec__.loader_state["code"]
-        file = sources.skill(module.__name__[len(_PREFIX):], code)
+        file = sources.add_skill(module.__name__[len(_PREFIX):], code)
         exec(compile(code, file, "exec", dont_inherit=True), vars(module))
 
 
@@ -108,5 +108,5 @@ def __getattr__(name):
     except ModuleNotFoundError as error:
         if error.name != _PREFIX + name:
             raise
-        raise missing(str(error), name, "skills", 2) from None
+        raise missing_name_error(str(error), name, "skills", 2) from None
     return sys.modules[_PREFIX + name]

@@ -1,35 +1,35 @@
-"""The programs that tracebacks show lines of: the one that is run, and earlier ones of its session."""
+"""Source texts for tracebacks: of the current program, of earlier programs of the session, and of skills."""
 
 import io
 import linecache
 
-CODE = "<code>"  # What people see as the file name of the program that is run.
-SKILL = "skills/"  # Begins the file name of a skill that it imports.
-_KEPT = 32
+CODE = "<code>"  # File name of the current program in tracebacks.
+SKILL = "skills/"  # Prefix of the file names of skills.
+_PROGRAMS_MAX = 32
 
 _lines = {}
 _skills = {}
 _current = CODE
 
 
-def begin(code, run=None):
-    """A program is run, which may be one of a session's. Gives the file name to compile it with."""
+def begin_program(code, run=None):
+    """Registers the current program, in a session with the number of its run. Returns the file name to compile it with."""
     global _current
     _current = CODE if run is None else f"<code {run}>"
     lines = list(io.StringIO(code, newline=None))
     _lines.pop(_current, None)
     _lines[_current] = lines
-    # Functions of earlier runs raise errors too.
+    # Functions of earlier runs can raise errors, too.
     linecache.cache[_current] = (len(code), None, lines, _current)
-    while len(_lines) > _KEPT:
+    while len(_lines) > _PROGRAMS_MAX:
         oldest = next(iter(_lines))
         del _lines[oldest]
         linecache.cache.pop(oldest, None)
     return _current
 
 
-def skill(name, code):
-    """A skill is loaded. Gives the file name to compile it with."""
+def add_skill(name, code):
+    """Registers a skill. Returns the file name to compile it with."""
     name = SKILL + name
     _skills[name] = lines = list(io.StringIO(code, newline=None))
     linecache.cache[name] = (len(code), None, lines, name)
@@ -37,37 +37,37 @@ def skill(name, code):
 
 
 def is_code(name):
-    """Whether a file name is that of a program, this run's or an earlier one's, or of a skill."""
+    """Whether a file name is that of a program of this session or of a skill."""
     return name.startswith(("<code", SKILL))
 
 
 def current():
-    """The file name of the program that is run."""
+    """File name of the current program."""
     return _current
 
 
 def is_current(name):
-    """Whether a file name is that of the program that is run."""
+    """Whether a file name is that of the current program."""
     return name == _current
 
 
-def shown(name):
-    """A program's file name as people see it."""
+def display_name(name):
+    """A program's file name in tracebacks."""
     return CODE if name == _current else name
 
 
-def text(name):
-    """The lines of a program or skill, with their ends; none where they are not known."""
+def lines_of(name):
+    """The lines of a program or skill with line breaks; empty if unknown."""
     return _lines.get(name) or _skills.get(name, ())
 
 
 def line(name, number):
-    """A line of a program with its end; nothing where it is not known."""
-    lines = text(name)
+    """A line of a program with its line break; empty if unknown."""
+    lines = lines_of(name)
     return lines[number - 1] if number and 0 < number <= len(lines) else ""
 
 
-def whole(characters_max):
-    """The program that is run, or nothing where it is longer."""
+def program_text(characters_max):
+    """The current program; empty if it is longer than the maximum."""
     lines = _lines.get(_current, ())
     return "".join(lines) if sum(map(len, lines)) <= characters_max else ""

@@ -1,4 +1,4 @@
-"""The code's standard streams: output goes to the supervisor in pieces, input is empty and says so."""
+"""Standard streams of the code: output is sent to the supervisor in pieces, input is empty."""
 
 import codecs
 import io
@@ -10,26 +10,26 @@ BUFFER_BYTES = 8 * 1024
 PIECE_BYTES = 16 * 1024
 ROOM_BYTES = 64 * 1024
 PREFIX = "not available in the Lockhouse sandbox"
-INPUT = f"{PREFIX}: there is no input; put the values into the code"
+NO_INPUT = f"{PREFIX}: there is no input; put the values into the code"
 
 _write = _lockhouse.write
-_told = set()
+_warned = set()
 
 
-def tell(words, what):
-    """Says on stderr what these words are about: each words once."""
-    if words not in _told:
-        _told.add(words)
+def warn_once(words, what):
+    """Prints a note on stderr, once for each explanation."""
+    if words not in _warned:
+        _warned.add(words)
         print(f"{what}: {words}", file=sys.stderr)
 
 
 def require_room(size=0):
-    """Raises MemoryError where there is too little memory for a request. What Rust cannot allocate ends the worker."""
+    """Raises MemoryError if there is too little memory for a request. A failed allocation in Rust would end the worker."""
     bytes(ROOM_BYTES + 2 * size)
 
 
-class _Sink(io.RawIOBase):
-    """Takes bytes and passes on text. BufferedWriter repeats what was not taken, and holds a lock meanwhile."""
+class _OutputSink(io.RawIOBase):
+    """Raw stream that sends text to the supervisor. The BufferedWriter above repeats incomplete writes and holds a lock."""
 
     def __init__(self, stream):
         self._stream = stream
@@ -48,39 +48,39 @@ class _Sink(io.RawIOBase):
         return len(piece)
 
 
-class _NoInput(io.RawIOBase):
-    """Nothing to read, which may surprise whoever reads."""
+class _EmptyInput(io.RawIOBase):
+    """Raw stream without input. Prints a note when it is read."""
 
     def readable(self):
         return True
 
     def readinto(self, buffer):
-        tell(INPUT, "sys.stdin is empty")
+        warn_once(NO_INPUT, "sys.stdin is empty")
         return 0
 
 
 def _output(stream):
-    buffer = io.BufferedWriter(_Sink(stream), BUFFER_BYTES)
-    # stdout line by line: a program that prints and then computes is seen to have printed. On stderr the interpreter also warns
-    # of what it finds after a program's end, in words that are not the program's.
+    buffer = io.BufferedWriter(_OutputSink(stream), BUFFER_BYTES)
+    # stdout is line-buffered, so that lines printed before a long computation are visible. stderr is not, since the interpreter
+    # prints warnings there after a program has ended.
     lines = stream == 1
     return io.TextIOWrapper(buffer, "utf-8", "backslashreplace", newline="\n", line_buffering=lines)
 
 
-_open = []
+_outputs = []
 
 
 def install():
-    """Replaces the three streams. In the worker, since a lock that the zygote held would stay held."""
-    _open[:] = [_output(1), _output(2)]
-    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = _open
-    sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BufferedReader(_NoInput()), "utf-8")
+    """Replaces the three streams. Must run in the worker, since locks held in the zygote would stay locked."""
+    _outputs[:] = [_output(1), _output(2)]
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = _outputs
+    sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BufferedReader(_EmptyInput()), "utf-8")
 
 
 def flush():
-    """Passes on what is buffered, also when the code has replaced `sys.stdout`."""
-    for stream in _open:
+    """Sends all buffered output, even if the code has replaced `sys.stdout`."""
+    for stream in _outputs:
         try:
             stream.flush()
         except ValueError:
-            pass  # The code has closed or detached it.
+            pass  # The code has closed or detached the stream.

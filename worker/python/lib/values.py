@@ -1,4 +1,4 @@
-"""Values on their way out, as JSON, and on their way in, from what a tool answered."""
+"""Converts results and arguments to JSON, and replies of tools to Python values."""
 
 import base64
 import binascii
@@ -26,17 +26,17 @@ _decode = json.JSONDecoder().decode
 
 
 class Text(str):
-    """Text as a tool answered it; never guessed to be JSON."""
+    """Text of a tool's result. It is never parsed as JSON automatically."""
 
     __slots__ = ()
 
     def json(self):
-        """The value that this text is the JSON of."""
+        """Parses the text as JSON."""
         return _decode(str(self))
 
 
 class TextResource(Text):
-    """Text of a resource, which has a place of its own."""
+    """Text of a resource, with its URI and MIME type."""
 
     __slots__ = ("uri", "mime_type")
 
@@ -51,7 +51,7 @@ class TextResource(Text):
 
 
 class Server(str):
-    """The name of an MCP server, with its `state` and how many `tools` of it may be used. `server["state"]` is the same."""
+    """The name of an MCP server, with its `state` and the number of its permitted `tools`; `server["state"]` is equivalent."""
 
     made = False
 
@@ -69,8 +69,8 @@ Server.__module__ = "mcp_tools"
 
 
 class Blob:
-    """Bytes that are an image, a sound or a file: of a tool's answer, or made by code. As the result of a program, or in it,
-    it is shown as what it is. That of a resource has its `uri`."""
+    """Bytes of an image, a sound or a file, from a tool's result or created by code. In the result of a program it is shown
+    as what it is. The Blob of a resource has its `uri`."""
 
     __slots__ = ("data", "mime_type", "name", "uri")
 
@@ -81,7 +81,7 @@ class Blob:
         self.uri = uri
 
     def as_json(self, base64):
-        """Its JSON: what the supervisor knows as a file."""
+        """JSON form, which the supervisor recognizes as a file."""
         file = {"base64": base64, "mime_type": self.mime_type}
         return file if self.name is None else {**file, "name": str(self.name)}
 
@@ -96,18 +96,18 @@ class Blob:
 
 
 def parse(data):
-    """The value of JSON bytes that the supervisor sent."""
+    """Parses JSON bytes from the supervisor."""
     return _decode(str(data, "utf-8"))
 
 
-def kept(data):
-    """A value that the supervisor kept."""
+def stored_value(data):
+    """Parses a stored result."""
     value = parse(data)
     return Text(value) if type(value) is str else value
 
 
 def from_envelope(data):
-    """What a call gives to the code: structured content as it is, else text, else the content blocks."""
+    """Converts the result of a tool call: structured content, else text, else the content blocks."""
     envelope = parse(data)
     if "structured" in envelope:
         value = envelope["structured"]
@@ -118,14 +118,14 @@ def from_envelope(data):
     return blocks[0] if len(blocks) == 1 else blocks
 
 
-def contents_of(data):
-    """What reading a resource gives to the code: its one part, or a list of them."""
+def resource_value(data):
+    """Converts a read resource: its only part, or a list of parts."""
     parts = [_resource(part) for part in parse(data)["contents"]]
     return parts[0] if len(parts) == 1 else parts
 
 
-def prompt_of(data):
-    """What getting a prompt gives to the code."""
+def prompt_value(data):
+    """Converts a prompt."""
     prompt = parse(data)
     messages = [{**message, "content": _block(message.get("content"))} for message in prompt["messages"]]
     return {"description": prompt["description"], "messages": messages}
@@ -158,10 +158,10 @@ def _blob(data, part):
 
 
 def to_json(value, strict=False):
-    """UTF-8 JSON of any value, as docs/values.md says. `strict` is for arguments: what has no JSON form is refused there,
-    not described."""
+    """Encodes any value as UTF-8 JSON, as described in docs/values.md. With `strict`, for arguments, a value without
+    a JSON form is an error instead of being described."""
     encode, _ = _ENCODERS[strict]
-    if Server.made and not strict:  # Which the fast way would take for the text that it is, too.
+    if Server.made and not strict:  # The fast encoder would write a Server as plain text.
         return _utf8(_ENCODERS[strict][1](_plain(value, strict, 0, set())))
     try:
         data = _utf8(encode(value))
@@ -170,7 +170,7 @@ def to_json(value, strict=False):
     except MemoryError:
         raise
     except Exception:
-        pass  # A key, a NaN, a cycle, an odd object: the careful way below either converts it or says what is wrong.
+        pass  # A key, a NaN, a cycle or an unusual object: the careful encoder converts it or explains the error.
     _, encode = _ENCODERS[strict]
     return _utf8(encode(_plain(value, strict, 0, set())))
 
@@ -178,7 +178,7 @@ def to_json(value, strict=False):
 def _utf8(text):
     try:
         return text.encode()
-    except UnicodeEncodeError:  # Lone surrogates: JSON for others has none.
+    except UnicodeEncodeError:  # Lone surrogates are not valid in JSON.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
@@ -187,7 +187,7 @@ _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 
 
 def _too_deep(data):
-    """Whether JSON may be nested beyond MAX_DEPTH; brackets within strings may make it say so wrongly."""
+    """Whether JSON may be nested deeper than MAX_DEPTH. Brackets in strings can cause false positives."""
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return False
     marks = data.translate(_ONE_KIND, _NOT_BRACKETS)
@@ -216,46 +216,46 @@ def _plain(value, strict, depth, around):
         raise ValueError(f"the value is nested more than {MAX_DEPTH} levels deep")
     around.add(id(value))
     if isinstance(value, dict):
-        plain = {_key(key): _plain(item, strict, depth + 1, around) for key, item in value.items()}
+        plain = {_json_key(key): _plain(item, strict, depth + 1, around) for key, item in value.items()}
     elif isinstance(value, (list, tuple)):
         plain = [_plain(item, strict, depth + 1, around) for item in value]
     else:
-        plain = _plain(_converted_carefully(value, strict), strict, depth + 1, around)
+        plain = _plain(_convert_safely(value, strict), strict, depth + 1, around)
     around.discard(id(value))
     return plain
 
 
-def _key(key):
+def _json_key(key):
     if key is None or isinstance(key, (str, bool, int)):
         return key
-    return str(key if isinstance(key, (float, tuple)) else _converted(key, False))
+    return str(key if isinstance(key, (float, tuple)) else _convert(key, False))
 
 
-def _converted_quickly(value, strict):
-    """The same, but for what can be read only once: a second try would find it empty."""
+def _convert_unless_iterator(value, strict):
+    """Converts a value unless it is an iterator, which a second attempt would find empty."""
     if isinstance(value, Iterator):
         raise TypeError
-    return _converted(value, strict)
+    return _convert(value, strict)
 
 
-def _converted_carefully(value, strict):
-    """The same where an object's own code may fail."""
+def _convert_safely(value, strict):
+    """Converts a value, and describes it if its own methods raise."""
     if strict:
-        return _converted(value, strict)
+        return _convert(value, strict)
     try:
-        return _converted(value, strict)
+        return _convert(value, strict)
     except MemoryError:
         raise
     except Exception as error:
         return f"<{type(value).__name__}: {type(error).__name__} when it was read>"
 
 
-def _converted(value, strict):
-    """One step from an object towards JSON."""
+def _convert(value, strict):
+    """Converts an object by one step towards JSON."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, (date, time)):
-        return value.isoformat() if value == value else None  # Pandas' NaT is a date, and no other equals not itself.
+        return value.isoformat() if value == value else None  # Pandas' NaT is a date, and the only one that is not equal to itself.
     if isinstance(value, _AS_STRINGS):
         return str(value)
     if isinstance(value, (set, frozenset)):
@@ -274,50 +274,50 @@ def _converted(value, strict):
         return dict(value)
     kind = type(value)
     if isinstance(value, type):
-        return _described(value, strict)
+        return _describe(value, strict)
     if is_dataclass(kind):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     library = str(getattr(kind, "__module__", "")).partition(".")[0]
     if library in ("numpy", "pandas"):
-        return _table(value, strict)
+        return _convert_table(value, strict)
     if callable(getattr(kind, "model_dump", None)):
         return value.model_dump()
     if hasattr(kind, "__attrs_attrs__"):
         return {field.name: getattr(value, field.name) for field in kind.__attrs_attrs__}
     if isinstance(value, BaseException):
-        return _error(value)
+        return _error_fields(value)
     if isinstance(value, Iterator):
-        return _read(value, strict)
+        return _read_iterator(value, strict)
     if kind.__repr__ is object.__repr__ and getattr(value, "__dict__", None):
-        return _public(value)
-    return _described(value, strict)
+        return _public_attributes(value)
+    return _describe(value, strict)
 
 
 _AS_STRINGS = (Decimal, Fraction, UUID, PurePath, timedelta, IPv4Address, IPv6Address, IPv4Network, IPv6Network)
 
 
-def _public(value):
+def _public_attributes(value):
     return {name: item for name, item in vars(value).items() if not name.startswith("_")}
 
 
-def _error(error):
-    said = {"name": type(error).__name__, "message": str(error), **_public(error)}
+def _error_fields(error):
+    result = {"name": type(error).__name__, "message": str(error), **_public_attributes(error)}
     if error.__cause__ is not None:
-        said["cause"] = error.__cause__
-    return said
+        result["cause"] = error.__cause__
+    return result
 
 
-def _table(value, strict):
-    """Arrays, series and frames, known by their methods so that nothing is imported for them. What is missing is null."""
+def _convert_table(value, strict):
+    """Converts arrays, series and frames, detected by their methods so that nothing is imported. Missing values become null."""
     if hasattr(value, "to_list") and not hasattr(value, "to_dict"):
         return _without_nan(value.to_list(), value)
     if hasattr(value, "columns") and hasattr(value, "reset_index"):
-        frame = value if _counts(value.index) else value.reset_index()
+        frame = value if _numbers_rows(value.index) else value.reset_index()
         frame = frame.astype(object).where(frame.notna(), None)
         return frame.to_dict(orient="records")
     if hasattr(value, "index") and hasattr(value, "to_dict"):
         series = value.astype(object).where(value.notna(), None)
-        return series.tolist() if _counts(value.index) else series.to_dict()
+        return series.tolist() if _numbers_rows(value.index) else series.to_dict()
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     dtype = getattr(value, "dtype", None)
@@ -325,20 +325,20 @@ def _table(value, strict):
         return value.astype(str).tolist()
     if hasattr(value, "tolist"):
         return value.tolist()
-    return _described(value, strict)
+    return _describe(value, strict)
 
 
-def _counts(index):
+def _numbers_rows(index):
     """Whether an index only numbers the rows."""
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1 and index.name is None
 
 
-def _without_nan(items, of):
-    return [None if missing else item for item, missing in zip(items, of.isna())] if hasattr(of, "isna") else items
+def _without_nan(items, series):
+    return [None if missing else item for item, missing in zip(items, series.isna())] if hasattr(series, "isna") else items
 
 
-def _read(iterator, strict):
-    """What an iterator gives, as far as that is not without end."""
+def _read_iterator(iterator, strict):
+    """Reads the items of an iterator, up to a maximum."""
     items = list(islice(iterator, MAX_ITERATED))
     for _ in iterator:
         if strict:
@@ -350,7 +350,7 @@ def _read(iterator, strict):
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-def _described(value, strict):
+def _describe(value, strict):
     if strict:
         raise TypeError(f"a value of type {type(value).__name__} cannot be passed to a tool")
     try:
@@ -362,9 +362,9 @@ def _described(value, strict):
 
 
 def _encoders(strict):
-    """Fast, then careful. Both are bound here, so that code which patches `json` does not change them."""
+    """Creates the fast and the careful encoder. Binding both here protects them from code that patches `json`."""
     options = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
-    fast = json.JSONEncoder(default=partial(_converted_quickly, strict=strict), **options)
+    fast = json.JSONEncoder(default=partial(_convert_unless_iterator, strict=strict), **options)
     return fast.encode, json.JSONEncoder(**options).encode
 
 

@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyModule};
 
 use crate::native;
 
-/// The Python side, in the order in which each may import the ones before it.
+/// Embedded Python modules, in an order in which each one imports only earlier ones.
 const MODULES: [(&str, &str); 20] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
     ("lockhouse_streams", include_str!("../lib/streams.py")),
@@ -26,9 +26,9 @@ const MODULES: [(&str, &str); 20] = [
     ("mcp_tools.aio", include_str!("../lib/aio.py")),
     ("skills", include_str!("../lib/skills.py")),
     ("lockhouse_skill_source", include_str!("../lib/skill_source.py")),
-    ("lockhouse_sealed", include_str!("../lib/sealed.py")),
+    ("lockhouse_refusals", include_str!("../lib/refusals.py")),
     ("lockhouse_excerpts", include_str!("../lib/excerpts.py")),
-    ("lockhouse_subjects", include_str!("../lib/subjects.py")),
+    ("lockhouse_expressions", include_str!("../lib/expressions.py")),
     ("lockhouse_hints_names", include_str!("../lib/hints_names.py")),
     ("lockhouse_hints_values", include_str!("../lib/hints_values.py")),
     ("lockhouse_hints", include_str!("../lib/hints.py")),
@@ -38,13 +38,13 @@ const MODULES: [(&str, &str); 20] = [
 ];
 const RUNNER: &str = "lockhouse_runner";
 
-/// Runs Python programs through the runner module.
+/// Runs Python programs through the embedded `runner` module.
 pub(crate) struct PythonEngine {
     runner: Py<PyModule>,
 }
 
 impl PythonEngine {
-    /// Makes the embedded modules.
+    /// Loads the embedded modules.
     pub(crate) fn new(py: Python<'_>) -> PyResult<Self> {
         for (name, source) in MODULES {
             let file = CString::new(format!("<lockhouse>/{name}.py"))?;
@@ -54,7 +54,8 @@ impl PythonEngine {
     }
 
     fn call(&self, function: &str) {
-        // What fails here fails again, with words, when code runs: it must not end the worker before.
+        // Errors are ignored, since they must not end the worker here. They occur again, with a message, when code
+        // runs.
         let _ = Python::attach(|py| self.runner.bind(py).call_method0(function).map(Bound::unbind));
     }
 }
@@ -83,7 +84,7 @@ impl Engine for PythonEngine {
         self.call("after_fork");
     }
 
-    /// The limits of the process bound its memory: Python has none of its own.
+    /// Python has no memory limit of its own; the resource limits of the process apply.
     fn attach(&mut self, _sandboxed: &Sandboxed, host: &'static dyn ToolHost, _memory_bytes: u64) {
         native::connect(host);
     }
@@ -97,7 +98,7 @@ impl Engine for PythonEngine {
         let outcome = Python::attach(|py| {
             outcome(&self.runner.bind(py).call_method1("run", (job.code.as_str(), servers, job.session))?)
         });
-        // The runner catches what the code raises. An interrupt can still land in the runner itself.
+        // The runner catches errors of the code. An interrupt can still arrive within the runner itself.
         outcome.unwrap_or_else(|error| {
             let kind = Python::attach(|py| error.get_type(py).name().map(|name| name.to_string()));
             let error = CodeError {
@@ -114,7 +115,7 @@ impl Engine for PythonEngine {
     }
 }
 
-/// Reads the runner's pair: what happened, and its value or the parts of its error.
+/// Converts the runner's pair of kind and payload (a value, or the parts of an error).
 fn outcome(pair: &Bound<'_, PyAny>) -> PyResult<Outcome> {
     let (what, payload): (String, Bound<'_, PyAny>) = pair.extract()?;
     if what == "value" {

@@ -1,8 +1,8 @@
-//! The Python engine, as the extension module `_lockhouse` of the machine's own `python3`.
+//! The Python engine: the extension module `_lockhouse` for the system's own `python3`.
 //!
-//! The supervisor starts `python3 -I` with a line that loads this extension and calls [`_lockhouse::zygote`]. From there on
-//! Rust owns the process: the zygote's loop, the fork, the seal, the channel. `worker/python/lib` holds the Python
-//! that people meet, embedded here, since a sealed worker can open no file.
+//! The supervisor starts `python3 -I` with code that loads this extension and calls [`_lockhouse::zygote`]. From then
+//! on Rust controls the process: zygote loop, fork, sandbox and channel. The Python modules in `worker/python/lib`
+//! are embedded, since a sealed worker cannot open files.
 #![allow(missing_docs)] // pyo3's macros make items that cannot carry any.
 
 mod engine;
@@ -26,7 +26,7 @@ mod _lockhouse {
     #[pymodule_export]
     const SEARCH_LIMIT_MAX: u32 = lockhouse_protocol::SEARCH_LIMIT_MAX;
 
-    /// Serves forks until the supervisor closes the socket on standard input.
+    /// Forks workers on request until the supervisor closes the socket on standard input.
     #[pyfunction]
     fn zygote(py: Python<'_>) -> PyResult<()> {
         let mut engine = engine::PythonEngine::new(py)?;

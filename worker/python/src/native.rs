@@ -1,12 +1,12 @@
-//! What the Python library can ask of Rust: requests to the supervisor, and output.
+//! Native functions for the Python library: requests to the supervisor, and output.
 //!
-//! Every request gives a pair: `(True, JSON bytes)` or `(False, (code, message, server, tool, retryable))`.
+//! Every request returns a pair: `(True, JSON bytes)` or `(False, (code, message, server, tool, retryable))`.
 
 use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 
 use lockhouse_protocol::{
-    Detail, Failure, FailureCode, InvalidName, PromptName, Reply, Request, ResourceUri, ResultHandle,
+    Failure, FailureCode, InvalidName, PromptName, Reply, Request, ResourceUri, ResultHandle, SearchDetail,
     ServerName, SkillName, Stream, ToolName,
 };
 use lockhouse_worker::tool_host::ToolHost;
@@ -14,10 +14,10 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// The one channel of this worker; there is none in the zygote.
+/// Channel of this worker; unset in the zygote.
 static HOST: OnceLock<&'static dyn ToolHost> = OnceLock::new();
 
-/// Lets the functions of this module reach the supervisor.
+/// Connects the functions of this module to the supervisor.
 pub(crate) fn connect(host: &'static dyn ToolHost) {
     let _ = HOST.set(host);
 }
@@ -39,7 +39,8 @@ fn pair(py: Python<'_>, reply: Reply) -> PyResult<Pair<'_>> {
     }
 }
 
-/// Asks with the interpreter released; a signal's Python handler may raise meanwhile.
+/// Sends a request and waits for the reply, with the interpreter lock released. Python signal handlers run meanwhile
+/// and may raise.
 fn ask<E: ToString>(py: Python<'_>, request: Result<Request, E>) -> PyResult<Pair<'_>> {
     let request = match request {
         Ok(request) => request,
@@ -75,7 +76,7 @@ fn call_request(
     Ok(Request::Call { server, tool, arguments: arguments.to_vec(), timeout_ms, line })
 }
 
-/// Calls a tool and waits.
+/// Calls a tool and waits for its result.
 #[pyfunction]
 #[pyo3(signature = (server, tool, arguments, timeout_ms=None, line=None))]
 pub(crate) fn call<'py>(
@@ -89,7 +90,7 @@ pub(crate) fn call<'py>(
     ask(py, call_request(server, tool, arguments, timeout_ms, line))
 }
 
-/// One server's permitted resources and templates.
+/// Lists the permitted resources and resource templates of a server.
 #[pyfunction]
 pub(crate) fn list_resources<'py>(py: Python<'py>, server: &str) -> PyResult<Pair<'py>> {
     ask(py, ServerName::new(server).map(|server| Request::ListResources { server }))
@@ -104,13 +105,13 @@ pub(crate) fn read_resource<'py>(py: Python<'py>, server: &str, uri: &str) -> Py
     }
 }
 
-/// One server's permitted prompts.
+/// Lists the permitted prompts of a server.
 #[pyfunction]
 pub(crate) fn list_prompts<'py>(py: Python<'py>, server: &str) -> PyResult<Pair<'py>> {
     ask(py, ServerName::new(server).map(|server| Request::ListPrompts { server }))
 }
 
-/// Gets a prompt.
+/// Gets a prompt with arguments.
 #[pyfunction]
 pub(crate) fn get_prompt<'py>(
     py: Python<'py>,
@@ -127,19 +128,19 @@ pub(crate) fn get_prompt<'py>(
     }
 }
 
-/// The servers and their state.
+/// Lists the servers and their states.
 #[pyfunction]
 pub(crate) fn list_servers(py: Python<'_>) -> PyResult<Pair<'_>> {
     ask(py, Ok::<_, InvalidName>(Request::ListServers))
 }
 
-/// One server's permitted tools.
+/// Lists the permitted tools of a server.
 #[pyfunction]
 pub(crate) fn list_tools<'py>(py: Python<'py>, server: &str) -> PyResult<Pair<'py>> {
     ask(py, ServerName::new(server).map(|server| Request::ListTools { server }))
 }
 
-/// One tool in full.
+/// Describes a tool, with its schemas.
 #[pyfunction]
 pub(crate) fn describe<'py>(py: Python<'py>, server: &str, tool: &str) -> PyResult<Pair<'py>> {
     let request = ServerName::new(server)
@@ -147,16 +148,16 @@ pub(crate) fn describe<'py>(py: Python<'py>, server: &str, tool: &str) -> PyResu
     ask(py, request)
 }
 
-/// Permitted tools that match.
+/// Searches the permitted tools.
 #[pyfunction]
 #[pyo3(signature = (query, limit, detail="signatures"))]
 pub(crate) fn search<'py>(py: Python<'py>, query: String, limit: u32, detail: &str) -> PyResult<Pair<'py>> {
     let no_detail = || r#"the detail is one of "names", "signatures" and "full""#;
-    let detail = Detail::named(detail).ok_or_else(no_detail);
+    let detail = SearchDetail::parse(detail).ok_or_else(no_detail);
     ask(py, detail.map(|detail| Request::Search { query, limit, detail }))
 }
 
-/// A value that the supervisor keeps.
+/// Loads a result that the supervisor stores.
 #[pyfunction]
 pub(crate) fn load_result<'py>(py: Python<'py>, handle: &str) -> PyResult<Pair<'py>> {
     match ResultHandle::new(handle) {
@@ -167,19 +168,19 @@ pub(crate) fn load_result<'py>(py: Python<'py>, handle: &str) -> PyResult<Pair<'
     }
 }
 
-/// A saved skill's code.
+/// Loads the code of a saved skill.
 #[pyfunction]
 pub(crate) fn load_skill<'py>(py: Python<'py>, name: &str) -> PyResult<Pair<'py>> {
     ask(py, SkillName::new(name).map(|name| Request::LoadSkill { name }))
 }
 
-/// Saved skills that match.
+/// Searches the saved skills.
 #[pyfunction]
 pub(crate) fn search_skills(py: Python<'_>, query: String, limit: u32) -> PyResult<Pair<'_>> {
     ask(py, Ok::<_, InvalidName>(Request::SearchSkills { query, limit }))
 }
 
-/// Queues a call whose reply [`drain`] will give. -1 for a name that cannot be.
+/// Queues a tool call and returns its number; [`drain`] returns its reply. Returns -1 for an invalid name.
 #[pyfunction]
 #[pyo3(signature = (server, tool, arguments, timeout_ms=None, line=None))]
 pub(crate) fn start_call(
@@ -194,7 +195,7 @@ pub(crate) fn start_call(
     Ok(request.map_or(-1, |request| host.start(request).0.into()))
 }
 
-/// Sends what is queued.
+/// Sends all queued requests.
 #[pyfunction]
 pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
     let host = host()?;
@@ -202,7 +203,7 @@ pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Replies to started calls that are there.
+/// Returns the replies to started calls that have arrived.
 #[pyfunction]
 pub(crate) fn drain(py: Python<'_>) -> PyResult<Vec<(u32, bool, Bound<'_, PyAny>)>> {
     let host = host()?;
@@ -213,19 +214,19 @@ pub(crate) fn drain(py: Python<'_>) -> PyResult<Vec<(u32, bool, Bound<'_, PyAny>
     replies.into_iter().map(triple).collect()
 }
 
-/// Readable when the supervisor has sent something.
+/// Descriptor that is readable when the supervisor has sent data.
 #[pyfunction]
 pub(crate) fn fileno() -> PyResult<i32> {
     Ok(host()?.socket().as_raw_fd())
 }
 
-/// Readable when another thread has read a reply for [`drain`].
+/// Descriptor that is readable when another thread has received a reply for [`drain`].
 #[pyfunction]
 pub(crate) fn wake_fileno() -> PyResult<i32> {
-    Ok(host()?.handed_over().as_raw_fd())
+    Ok(host()?.reply_event().as_raw_fd())
 }
 
-/// Passes on output: 1 is stdout, 2 is stderr.
+/// Sends output to the supervisor: stream 1 is stdout, 2 is stderr.
 #[pyfunction]
 pub(crate) fn write(py: Python<'_>, stream: i32, text: &str) -> PyResult<()> {
     let host = host()?;

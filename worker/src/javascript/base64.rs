@@ -2,7 +2,7 @@
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Padded text.
+/// Encodes bytes, with padding.
 pub(super) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
@@ -16,11 +16,10 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes, or `None` when the text is not base64. White space and missing padding do not matter, nor whether it is
-/// the URL alphabet.
+/// Decodes base64; `None` if the text is invalid. White space, missing padding and the URL alphabet are accepted.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut held) = (0_u32, 0);
+    let (mut bits, mut bit_count) = (0_u32, 0);
     let mut padded = false;
     for digit in text.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
         let value = match digit {
@@ -39,14 +38,14 @@ pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
             return None;
         }
         bits = (bits << 6 | u32::from(value)) & 0xff_ffff;
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held & 0xff) as u8);
+        bit_count += 6;
+        if bit_count >= 8 {
+            bit_count -= 8;
+            bytes.push((bits >> bit_count & 0xff) as u8);
         }
     }
-    // A single digit beyond a full group holds no byte.
-    (held != 6).then_some(bytes)
+    // A single remaining digit does not encode a full byte.
+    (bit_count != 6).then_some(bytes)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-// What code prints, as people know it from Node.js.
+// The global `console`, with output formatted as in Node.js.
 (native, realm) => {
   const WIDTH = 76;
   const ITEMS = 100;
@@ -22,7 +22,7 @@
     return `${name}: ${message}${frames && `\n${frames}`}${fields && ` { ${fields} }`}${cause}`;
   };
 
-  // Few on one line; short ones fill lines; else a line each.
+  // Puts short lists on one line, fills lines with short array items, and otherwise writes one item per line.
   const layOut = (prefix, open, items, close) => {
     if (items.length === 0) return `${prefix}${open}${close}`;
     const total = items.reduce((sum, item) => sum + item.length + 2, prefix.length + 4);

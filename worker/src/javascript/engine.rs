@@ -1,4 +1,4 @@
-//! The [`Engine`] of JavaScript and TypeScript.
+//! The JavaScript and TypeScript implementation of [`Engine`].
 
 use std::mem::ManuallyDrop;
 
@@ -12,14 +12,14 @@ use super::errors;
 use super::realm::{self, Realm, Rejections};
 use super::run_loop::Execution;
 
-/// Of a worker's memory, one part in so many is not for values: Rust ends the process when it cannot allocate, and an
-/// allocator needs more than is asked of it.
-const OTHER_PART: u64 = 16;
+/// One part in this many of the memory limit is reserved for native code, since Rust aborts the process when an
+/// allocation fails and allocators need more than the requested size.
+const NATIVE_MEMORY_FRACTION: u64 = 16;
 
-/// What the zygote may use; a worker is told its own limit.
+/// Memory limit of the interpreter in the zygote, in bytes. Each worker sets its own limit.
 const MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 
-/// A program that goes everywhere and does nothing.
+/// A program without effect that uses all parts of the engine.
 const WARM_UP: &str = r#"
     import { callTool, ToolError } from "mcp_tools";
     enum Kind { A, B }
@@ -41,17 +41,18 @@ const WARM_UP: &str = r#"
 
 #[derive(Debug, thiserror::Error)]
 #[error("QuickJS does not start: {0}")]
-struct NotStarted(rquickjs::Error);
+struct StartError(rquickjs::Error);
 
-/// JavaScript and TypeScript.
+/// Engine for JavaScript and TypeScript.
 #[derive(Default)]
 pub(crate) struct JavaScript {
-    /// Made in the zygote, and shared with each worker until either writes to it.
+    /// Created in the zygote; its memory is shared with each worker (copy on write).
     interpreter: Option<Interpreter>,
     host: Option<&'static dyn ToolHost>,
 }
 
-/// A worker ends with its one execution, and the system frees faster than QuickJS.
+/// A QuickJS runtime with its realm. It is never dropped, since a worker ends with its run, and the kernel frees
+/// memory faster than QuickJS.
 struct Interpreter {
     realm: ManuallyDrop<Realm>,
     rejections: ManuallyDrop<Rejections>,
@@ -60,7 +61,7 @@ struct Interpreter {
 }
 
 impl JavaScript {
-    /// Nothing is loaded yet.
+    /// Creates an engine whose interpreter is not started yet.
     #[must_use]
     pub(crate) fn new() -> Self {
         Self::default()
@@ -80,19 +81,19 @@ impl Interpreter {
     }
 
     fn limit_memory(&mut self, memory_bytes: u64) {
-        let memory_bytes = memory_bytes - memory_bytes / OTHER_PART;
+        let memory_bytes = memory_bytes - memory_bytes / NATIVE_MEMORY_FRACTION;
         self.runtime.set_memory_limit(usize::try_from(memory_bytes).unwrap_or(usize::MAX));
         self.memory_bytes = memory_bytes;
     }
 
-    /// Leaves nothing that a program could find: what the warm-up declares is local to it.
+    /// Runs the warm-up program. Its declarations are local, so later programs cannot observe it.
     fn warm(&self) {
         let job =
             Job { execution: ExecutionId(0), code: WARM_UP.to_owned(), servers: Vec::new(), session: false };
         let outcome = self.execution(None).run(&job);
         debug_assert!(matches!(outcome, Outcome::Value(Some(_))), "{outcome:?}");
         self.rejections.borrow_mut().clear();
-        self.realm.link.timers.take();
+        self.realm.shared.timers.take();
     }
 
     fn execution(&self, host: Option<&'static dyn ToolHost>) -> Execution<'_> {
@@ -102,10 +103,10 @@ impl Interpreter {
 }
 
 impl Engine for JavaScript {
-    /// The realm is made here, once: workers find it ready. Its randomness comes later.
+    /// Creates the realm once, in the zygote. Random number generators are seeded later in each worker.
     fn prepare(&mut self, _preload: &[String]) -> std::result::Result<String, EngineError> {
-        let not_started = |error| EngineError::new(NotStarted(error));
-        let interpreter = Interpreter::new(MEMORY_BYTES).map_err(not_started)?;
+        let start_error = |error| EngineError::new(StartError(error));
+        let interpreter = Interpreter::new(MEMORY_BYTES).map_err(start_error)?;
         interpreter.warm();
         self.interpreter = Some(interpreter);
         Ok(format!("QuickJS-NG {}, TypeScript by oxc", realm::version()))
@@ -113,7 +114,7 @@ impl Engine for JavaScript {
 
     fn after_fork(&mut self) {
         if let Some(interpreter) = &self.interpreter {
-            interpreter.realm.link.reseed();
+            interpreter.realm.shared.reseed();
         }
     }
 
@@ -133,7 +134,7 @@ impl Engine for JavaScript {
     fn run(&mut self, _sandboxed: &Sandboxed, job: &Job) -> Outcome {
         match &self.interpreter {
             Some(interpreter) => interpreter.execution(self.host).run(job),
-            None => Outcome::Error(errors::plain("InternalError", "the engine was not prepared")),
+            None => Outcome::Error(errors::code_error("InternalError", "the engine was not prepared")),
         }
     }
 }

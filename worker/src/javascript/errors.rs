@@ -1,73 +1,79 @@
-//! What user code threw, as people read it: in bounds, and with positions of the submitted code.
+//! Converts exceptions of user code into bounded error reports with positions in the submitted code.
 
 use lockhouse_protocol::CodeError;
 use rquickjs::{Ctx, Function, Object, Value};
 
-use super::hints::Hints;
-use super::mistakes;
-use super::positions::{Place, Positions};
-use super::subjects;
+use super::error_expression;
+use super::runtime_error_hints::Hints;
+use super::source_map::{Position, SourceMap};
+use super::syntax_error_hints;
 use super::traceback::{self, StackFrame};
 use super::typescript::SyntaxError;
 
-/// The longest message, in bytes.
+/// Maximum length of an error message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 4096;
 
-/// The longest name of an error, in bytes.
+/// Maximum length of an error name, in bytes.
 const KIND_BYTES_MAX: usize = 100;
 
-/// Causes of an error that are told.
+/// Maximum number of `cause` links reported for one error.
 const CAUSES_MAX: usize = 3;
 
-/// An error that the engine itself reports.
-pub(super) fn plain(kind: &str, message: impl Into<String>) -> CodeError {
+/// Creates an error that the engine itself reports.
+pub(super) fn code_error(kind: &str, message: impl Into<String>) -> CodeError {
     CodeError { kind: kind.to_owned(), message: message.into(), ..CodeError::default() }
 }
 
-/// A program that does not even parse.
-pub(super) fn syntax(source: &str, error: SyntaxError) -> CodeError {
-    let mut description = plain("SyntaxError", error.message);
+/// Describes a syntax error.
+pub(super) fn syntax_error(source: &str, error: SyntaxError) -> CodeError {
+    let mut description = code_error("SyntaxError", error.message);
     truncate(&mut description.message, MESSAGE_BYTES_MAX);
-    description.traceback = error.place.map(|place| traceback::place_with_line(place, source));
-    description.hint = mistakes::hint(source, &description.message, error.place).map(str::to_owned);
-    point(&mut description, error.place);
+    description.traceback = error.position.map(|position| traceback::position_with_excerpt(position, source));
+    description.hint =
+        syntax_error_hints::hint(source, &description.message, error.position).map(str::to_owned);
+    add_position(&mut description, error.position);
     description
 }
 
-/// Adds where it happened, from a stack of QuickJS. `class` is the error's own: making it is no step of the program's.
-pub(super) fn locate(error: &mut CodeError, stack: &str, positions: Option<&Positions>, class: &str) {
-    let is_made = |frame: &StackFrame| !class.is_empty() && frame.name == class;
-    let frames: Vec<StackFrame> = traceback::frames(stack, positions).skip_while(is_made).collect();
-    point(error, traceback::place_in_program(&frames));
-    error.traceback = (!frames.is_empty()).then(|| traceback::with_lines(&frames, positions));
+/// Adds position and traceback from a QuickJS stack. Frames of the constructor of the error `class` are omitted.
+pub(super) fn add_traceback(error: &mut CodeError, stack: &str, source_map: Option<&SourceMap>, class: &str) {
+    let is_constructor = |frame: &StackFrame| !class.is_empty() && frame.name == class;
+    let frames: Vec<StackFrame> = traceback::frames(stack, source_map).skip_while(is_constructor).collect();
+    add_position(error, traceback::position_in_program(&frames));
+    error.traceback = (!frames.is_empty()).then(|| traceback::render(&frames, source_map));
 }
 
-/// Adds where it happened, with the line.
-pub(super) fn mark(error: &mut CodeError, place: Option<Place>, positions: Option<&Positions>) {
-    point(error, place);
-    error.traceback =
-        place.zip(positions).map(|(place, positions)| traceback::place_with_line(place, positions.source()));
+/// Adds the position, and a traceback with the source line.
+pub(super) fn add_position_with_excerpt(
+    error: &mut CodeError,
+    position: Option<Position>,
+    source_map: Option<&SourceMap>,
+) {
+    add_position(error, position);
+    error.traceback = position
+        .zip(source_map)
+        .map(|(position, source_map)| traceback::position_with_excerpt(position, source_map.source()));
 }
 
-/// Adds where it happened.
-pub(super) fn point(error: &mut CodeError, place: Option<Place>) {
-    error.line = place.map(|place| place.line);
-    error.column = place.map(|place| place.column);
+/// Adds line and column.
+pub(super) fn add_position(error: &mut CodeError, position: Option<Position>) {
+    error.line = position.map(|position| position.line);
+    error.column = position.map(|position| position.column);
 }
 
-/// Describes any value that can be thrown. Reading it can run code of the program, which may throw again or be
-/// stopped: what cannot be read is left out.
-pub(super) fn thrown<'js>(
+/// Describes any thrown value. Reading its properties may run code of the program, which may throw or be interrupted;
+/// properties that cannot be read are omitted.
+pub(super) fn describe_exception<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,
     value: &Value<'js>,
-    positions: Option<&Positions>,
+    source_map: Option<&SourceMap>,
 ) -> CodeError {
     let Some(object) = value
         .as_object()
         .filter(|object| value.is_error() || object.contains_key("message").unwrap_or(false))
     else {
-        return thrown_value(ctx, functions, value, positions);
+        return describe_non_error(ctx, functions, value, source_map);
     };
     let read = |key: &str| {
         let property = object.get::<_, Value>(key).ok();
@@ -76,8 +82,8 @@ pub(super) fn thrown<'js>(
         text
     };
     let mut error =
-        plain(&read("name").unwrap_or_else(|| "Error".to_owned()), read("message").unwrap_or_default());
-    // `Promise.any` says nothing else.
+        code_error(&read("name").unwrap_or_else(|| "Error".to_owned()), read("message").unwrap_or_default());
+    // The message of the error that `Promise.any` throws is empty.
     if error.kind == "AggregateError" && error.message.is_empty() {
         let reasons = object.get::<_, Value>("errors").ok();
         let shown = reasons.and_then(|reasons| call_for_text(ctx, functions, "inspect", &reasons));
@@ -92,7 +98,7 @@ pub(super) fn thrown<'js>(
     let class = object.get::<_, Object>("constructor").and_then(|class| class.get::<_, String>("name"));
     let mut class = class.inspect_err(|_| drop(ctx.catch())).unwrap_or_default();
     if error.message.starts_with("class constructors must be invoked") {
-        class = traceback::frames(&stack, positions)
+        class = traceback::frames(&stack, source_map)
             .next()
             .map(|frame| frame.name.to_owned())
             .unwrap_or_default();
@@ -100,45 +106,46 @@ pub(super) fn thrown<'js>(
     if error.message.is_empty() {
         error.message = "thrown without a message".to_owned();
     }
-    locate(&mut error, &stack, positions, &class);
+    add_traceback(&mut error, &stack, source_map, &class);
     let is_retryable =
         object.get::<_, bool>("retryable").inspect_err(|_| drop(ctx.catch())).unwrap_or_default();
-    Hints { ctx, functions, positions }.add(&mut error, is_retryable);
-    if let Some(causes) = causes(ctx, functions, object, positions) {
+    Hints { ctx, functions, source_map }.add(&mut error, is_retryable);
+    if let Some(causes) = causes(ctx, functions, object, source_map) {
         error.traceback =
             Some(error.traceback.map_or(causes.clone(), |frames| format!("{frames}\n{causes}")));
     }
     error
 }
 
-/// Describes what was thrown and is no error.
-fn thrown_value<'js>(
+/// Describes a thrown value that is no error.
+fn describe_non_error<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,
     value: &Value<'js>,
-    positions: Option<&Positions>,
+    source_map: Option<&SourceMap>,
 ) -> CodeError {
     ctx.catch();
     let thrown =
         call_for_text(ctx, functions, "inspect", value).unwrap_or_else(|| value.type_name().to_owned());
-    let mut error = plain("Error", format!("the program threw {thrown}"));
+    let mut error = code_error("Error", format!("the program threw {thrown}"));
     truncate(&mut error.message, MESSAGE_BYTES_MAX);
-    let place = positions.and_then(|positions| subjects::only_odd_throw(positions.source()));
-    mark(&mut error, place, positions);
+    let position =
+        source_map.and_then(|source_map| error_expression::only_non_error_throw(source_map.source()));
+    add_position_with_excerpt(&mut error, position, source_map);
     error.hint = Some("throw an Error, and its line is known: throw new Error(\"…\")".to_owned());
     error
 }
 
-/// The causes of an error, with where they happened.
+/// Describes the chain of `cause` errors, with their tracebacks.
 fn causes<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,
     object: &Object<'js>,
-    positions: Option<&Positions>,
+    source_map: Option<&SourceMap>,
 ) -> Option<String> {
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     let mut next = object.get::<_, Option<Object>>("cause");
-    while let (Ok(Some(cause)), true) = (&next, told.len() < CAUSES_MAX) {
+    while let (Ok(Some(cause)), true) = (&next, texts.len() < CAUSES_MAX) {
         let read = |key: &str| {
             let property = cause.get::<_, Value>(key).ok();
             let text = property.and_then(|property| call_for_text(ctx, functions, "clip", &property));
@@ -148,16 +155,16 @@ fn causes<'js>(
         let (mut name, mut message, stack) = (read("name"), read("message"), read("stack"));
         truncate(&mut name, KIND_BYTES_MAX);
         truncate(&mut message, MESSAGE_BYTES_MAX / 8);
-        let frames: Vec<StackFrame> = traceback::frames(&stack, positions).collect();
-        let frames = traceback::with_lines(&frames, positions);
-        told.push(format!("  caused by {name}: {message}\n{frames}").trim_end().to_owned());
+        let frames: Vec<StackFrame> = traceback::frames(&stack, source_map).collect();
+        let frames = traceback::render(&frames, source_map);
+        texts.push(format!("  caused by {name}: {message}\n{frames}").trim_end().to_owned());
         next = cause.get::<_, Option<Object>>("cause");
     }
     ctx.catch();
-    (!told.is_empty()).then(|| told.join("\n"))
+    (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
-/// Text from one of the realm's functions.
+/// Calls one of the realm's functions that returns text.
 fn call_for_text<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,

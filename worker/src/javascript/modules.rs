@@ -1,4 +1,4 @@
-//! `import` and `export` in a program that is no module once it runs.
+//! Rewrites `import` and `export`, since the generated code is a function and not a module.
 
 use std::fmt::Write as _;
 
@@ -12,31 +12,31 @@ use oxc::ast_visit::{Visit, VisitMut, walk, walk_mut};
 use oxc::semantic::{ScopeFlags, Scoping};
 use oxc::span::{GetSpan, Span};
 
-use super::session_names::DECLARE;
+use super::session_variables::DECLARE;
 
-/// What hoisted imports call: module name in, module out.
+/// Name of the function that static imports call with a module name.
 pub(super) const MODULE: &str = "$lockhouse_module";
 
-/// What `import()` becomes.
+/// Name of the function that replaces `import()`.
 pub(super) const IMPORT: &str = "$lockhouse_import";
 
-/// The first import that does not stand at the top of the program.
+/// Finds the first import that is not at the top level of the program.
 pub(super) fn misplaced_import(program: &Program) -> Option<Span> {
-    let mut imports = Imports(Vec::new());
+    let mut imports = ImportCollector(Vec::new());
     imports.visit_program(program);
     let is_at_the_top = |span: &Span| program.body.iter().any(|statement| statement.span() == *span);
     imports.0.into_iter().find(|span| !is_at_the_top(span))
 }
 
-struct Imports(Vec<Span>);
+struct ImportCollector(Vec<Span>);
 
-impl<'a> Visit<'a> for Imports {
+impl<'a> Visit<'a> for ImportCollector {
     fn visit_import_declaration(&mut self, import: &ImportDeclaration<'a>) {
         self.0.push(import.span);
     }
 }
 
-/// Turns each `import()` into a call, so that it finds the modules that `import` finds.
+/// Replaces each `import()` by a call of [`IMPORT`], so that it finds the same modules as static imports.
 pub(super) fn replace_dynamic_imports<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a>) {
     DynamicImports { builder }.visit_program(program);
 }
@@ -58,10 +58,10 @@ impl<'a> VisitMut<'a> for DynamicImports<'_, 'a> {
     }
 }
 
-/// Drops `export`. Nothing can import from a program, so it says nothing: what it exports stays.
+/// Removes `export` and keeps the exported declarations, since nothing can import a program.
 ///
 /// # Errors
-/// The place of an export that is also an import.
+/// The span of an export that re-exports from another module.
 pub(super) fn drop_exports<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a>) -> Result<(), Span> {
     for statement in &mut program.body {
         match statement {
@@ -77,7 +77,7 @@ pub(super) fn drop_exports<'a>(program: &mut Program<'a>, builder: &AstBuilder<'
                     ExportDefaultDeclarationKind::ClassDeclaration(class) if class.id.is_some() => {
                         Statement::ClassDeclaration(class)
                     }
-                    // Without a name nothing can refer to it.
+                    // An unnamed declaration cannot be referenced.
                     ExportDefaultDeclarationKind::FunctionDeclaration(_)
                     | ExportDefaultDeclarationKind::ClassDeclaration(_) => {
                         Statement::new_empty_statement(span, builder)
@@ -100,18 +100,18 @@ pub(super) fn drop_exports<'a>(program: &mut Program<'a>, builder: &AstBuilder<'
     Ok(())
 }
 
-/// What a skill exports, as its text says it.
+/// The exports of a skill.
 #[derive(Default)]
 pub(super) struct Exports {
-    /// The places of declarations that are exported.
+    /// Spans of exported declarations.
     declared: Vec<Span>,
-    /// Names, and the names under which they are exported.
+    /// Pairs of local name and exported name.
     named: Vec<(String, String)>,
 }
 
 impl Exports {
-    /// Before exports are dropped.
-    pub(super) fn of(program: &Program) -> Self {
+    /// Collects the exports. Must run before they are dropped.
+    pub(super) fn collect(program: &Program) -> Self {
         let mut exports = Self::default();
         for statement in &program.body {
             match statement {
@@ -142,8 +142,8 @@ impl Exports {
         exports
     }
 
-    /// An object of the values among them.
-    pub(super) fn written(&self, scoping: &Scoping) -> String {
+    /// Generates an object literal with a getter for each exported value.
+    pub(super) fn to_object_literal(&self, scoping: &Scoping) -> String {
         let mut named: Vec<(&str, &str)> = Vec::new();
         for symbol in scoping.get_bindings(scoping.root_scope_id()).values() {
             let (name, span) = (scoping.symbol_name(*symbol), scoping.symbol_span(*symbol));
@@ -158,25 +158,25 @@ impl Exports {
         }
         let mut object = "{ __proto__: null".to_owned();
         for (name, exported) in named {
-            let _ = write!(object, ", get {}() {{ return {name}; }}", quoted(exported));
+            let _ = write!(object, ", get {}() {{ return {name}; }}", string_literal(exported));
         }
         object + " }"
     }
 }
 
-/// The first `await` that would run when the code is loaded.
-pub(super) fn awaits_at_the_top(program: &Program) -> Option<Span> {
-    let mut top = Top::default();
+/// Finds the first `await` that would run while a module is loaded.
+pub(super) fn top_level_await(program: &Program) -> Option<Span> {
+    let mut top = TopLevelAwait::default();
     top.visit_program(program);
     top.awaits
 }
 
 #[derive(Default)]
-struct Top {
+struct TopLevelAwait {
     awaits: Option<Span>,
 }
 
-impl<'a> Visit<'a> for Top {
+impl<'a> Visit<'a> for TopLevelAwait {
     fn visit_function(&mut self, _: &Function<'a>, _: ScopeFlags) {}
 
     fn visit_arrow_function_expression(&mut self, _: &ArrowFunctionExpression<'a>) {}
@@ -193,8 +193,8 @@ impl<'a> Visit<'a> for Top {
     }
 }
 
-/// Keeps imports of which nothing is used, as ones of no names: their modules may not exist, and programs should hear
-/// that. Those of which only types are used are left to the transformer, which removes them.
+/// Turns unused imports into imports without names, so that an unknown module is still reported. Imports of types
+/// alone are left to the transformer, which removes them.
 pub(super) fn keep_unused_imports(program: &mut Program, scoping: &Scoping) {
     for statement in &mut program.body {
         let Statement::ImportDeclaration(import) = statement else { continue };
@@ -217,24 +217,24 @@ fn is_type(specifier: &ImportDeclarationSpecifier) -> bool {
     matches!(specifier, ImportDeclarationSpecifier::ImportSpecifier(one) if one.import_kind.is_type())
 }
 
-/// Takes the imports out of a program and writes each as one line: lookups that run before everything else. Gives
-/// their places.
+/// Removes the imports from a program and appends one line to `head` for each, which looks up the module before other
+/// code runs. Returns the spans of the imports.
 pub(super) fn take_imports(program: &mut Program, head: &mut String, in_session: bool) -> Vec<Span> {
     let mut imports = Vec::new();
     program.body.retain(|statement| {
         if let Statement::ImportDeclaration(import) = statement {
-            lookup(import, head, in_session);
+            write_lookup(import, head, in_session);
             imports.push(import.span);
         }
-        // The transformer leaves `export {}` where it has removed the last import.
+        // The transformer leaves `export {}` behind after removing the last import.
         !matches!(statement, Statement::ImportDeclaration(_) | Statement::ExportNamedDeclaration(_))
     });
     imports
 }
 
-/// No destructuring: QuickJS does not know the position of what that reads.
-fn lookup(import: &ImportDeclaration, head: &mut String, in_session: bool) {
-    let module = format!("{MODULE}({})", quoted(&import.source.value));
+/// Generates the lookup without destructuring, since QuickJS records no position for that.
+fn write_lookup(import: &ImportDeclaration, head: &mut String, in_session: bool) {
+    let module = format!("{MODULE}({})", string_literal(&import.source.value));
     let _ = write!(head, "{module};");
     for specifier in import.specifiers.iter().flatten() {
         let name = &specifier.local().name;
@@ -244,23 +244,23 @@ fn lookup(import: &ImportDeclaration, head: &mut String, in_session: bool) {
         };
         let _ = match specifier {
             ImportDeclarationSpecifier::ImportSpecifier(one) if one.imported.name() != "default" => {
-                write!(head, " = {module}[{}];", quoted(&one.imported.name()))
+                write!(head, " = {module}[{}];", string_literal(&one.imported.name()))
             }
-            // A skill is a module as its author wrote it.
+            // A skill is a module with its own exports.
             _ if import.source.value.starts_with("skills/")
                 && !matches!(specifier, ImportDeclarationSpecifier::ImportNamespaceSpecifier(_)) =>
             {
                 write!(head, " = {module}.default;")
             }
-            // A module's default is the module.
+            // The default import of any other module is the module itself.
             _ => write!(head, " = {module};"),
         };
     }
     head.push('\n');
 }
 
-/// A JavaScript string literal: JSON is one.
-fn quoted(text: &str) -> String {
+/// Formats a JavaScript string literal, for which JSON is valid.
+fn string_literal(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 

@@ -1,4 +1,4 @@
-//! A QuickJS context with all that programs find in their global scope.
+//! A QuickJS context with the global scope of programs.
 
 use std::cell::RefCell;
 use std::ffi::CStr;
@@ -8,69 +8,69 @@ use lockhouse_worker::signals;
 use rquickjs::{Context, Ctx, Function, Object, Persistent, Result, Runtime, Value};
 
 use super::evaluate::evaluate;
-use super::host::Link;
-use super::natives;
+use super::native_functions;
+use super::shared_state::SharedState;
 
-/// The parts of the global scope, in the order in which they build on each other.
+/// Source files that build the global scope, in order of their dependencies.
 const PARTS: [(&str, &str); 8] = [
     ("lockhouse:values", include_str!("values.js")),
     ("lockhouse:requests", include_str!("requests.js")),
     ("lockhouse:servers", include_str!("servers.js")),
     ("lockhouse:tools", include_str!("tools.js")),
     ("lockhouse:skills", include_str!("skills.js")),
-    ("lockhouse:hints", include_str!("hints.js")),
+    ("lockhouse:error_hints", include_str!("error_hints.js")),
     ("lockhouse:console", include_str!("console.js")),
     ("lockhouse:web", include_str!("web.js")),
 ];
 
-/// What QuickJS may use of the C stack, of which 8 MiB are common: the rest is for oxc and for native functions.
+/// Maximum C stack used by QuickJS. The rest of the usual 8 MiB is for oxc and native functions.
 const STACK_BYTES: usize = 1024 * 1024;
 
-/// Rejections that are remembered for the end of the program.
+/// Maximum number of recorded promise rejections.
 const REJECTIONS_MAX: usize = 64;
 
-/// Promises that were rejected and that nobody listens to, with their reasons.
+/// Promises that were rejected without a handler, with their reasons.
 pub(super) type Rejections = Rc<RefCell<Vec<(Persistent<Value<'static>>, Persistent<Value<'static>>)>>>;
 
-/// An interpreter within its limits, without a realm yet.
+/// Creates a QuickJS runtime with its limits.
 ///
 /// # Errors
-/// When there is too little memory.
+/// There is too little memory.
 pub(super) fn runtime(memory_bytes: u64) -> Result<(Runtime, Rejections)> {
     let runtime = Runtime::new()?;
     runtime.set_memory_limit(usize::try_from(memory_bytes).unwrap_or(usize::MAX));
     runtime.set_max_stack_size(STACK_BYTES);
     runtime.set_interrupt_handler(Some(Box::new(|| signals::pending().is_some())));
     let rejections = Rejections::default();
-    let noted = Rc::clone(&rejections);
+    let tracked = Rc::clone(&rejections);
     runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx, promise, reason, is_handled| {
-        let mut noted = noted.borrow_mut();
+        let mut tracked = tracked.borrow_mut();
         if is_handled {
-            noted.retain(|(other, _)| other.clone().restore(&ctx).is_ok_and(|other| other != promise));
-        } else if noted.len() < REJECTIONS_MAX {
-            noted.push((Persistent::save(&ctx, promise), Persistent::save(&ctx, reason)));
+            tracked.retain(|(other, _)| other.clone().restore(&ctx).is_ok_and(|other| other != promise));
+        } else if tracked.len() < REJECTIONS_MAX {
+            tracked.push((Persistent::save(&ctx, promise), Persistent::save(&ctx, reason)));
         }
     })));
     Ok((runtime, rejections))
 }
 
-/// A context, and the functions of it that the engine calls.
+/// A context, and the functions in it that the engine calls.
 pub(super) struct Realm {
     context: Context,
     functions: Persistent<Object<'static>>,
-    pub(super) link: Rc<Link>,
+    pub(super) shared: Rc<SharedState>,
 }
 
 impl Realm {
     /// Builds the global scope.
     ///
     /// # Errors
-    /// When there is too little memory.
+    /// There is too little memory.
     pub(super) fn new(runtime: &Runtime) -> Result<Self> {
         let context = Context::full(runtime)?;
-        let link = Link::new();
+        let shared = SharedState::new();
         let functions = context.with(|ctx| -> Result<_> {
-            let natives = natives::object(&ctx, &link)?;
+            let natives = native_functions::create(&ctx, &shared)?;
             let functions = Object::new(ctx.clone())?;
             for (name, source) in PARTS {
                 let part: Function = evaluate(&ctx, name, source)?;
@@ -78,13 +78,13 @@ impl Realm {
             }
             Ok(Persistent::save(&ctx, functions))
         })?;
-        Ok(Self { context, functions, link })
+        Ok(Self { context, functions, shared })
     }
 
-    /// Enters the context; with it come the functions that the engine calls.
+    /// Enters the context and calls `body` with the functions that the engine uses.
     ///
     /// # Errors
-    /// Those of `body`.
+    /// The errors of `body`.
     pub(super) fn with<R, E: From<rquickjs::Error>>(
         &self,
         body: impl for<'js> FnOnce(&Ctx<'js>, &Object<'js>) -> std::result::Result<R, E>,
@@ -93,7 +93,7 @@ impl Realm {
     }
 }
 
-/// The version of QuickJS-NG.
+/// Version of QuickJS-NG.
 #[allow(unsafe_code, reason = "The binding is generated and says so of every function")]
 pub(super) fn version() -> String {
     // SAFETY: it takes nothing and gives a string literal, which ends with NUL and lives as long as the process.

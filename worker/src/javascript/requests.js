@@ -1,10 +1,10 @@
-// Requests to tools, and what comes back.
+// Requests to tools, and conversion of their replies.
 (native, realm) => {
   const { encode, wellFormed } = realm;
   const parse = JSON.parse;
   const isView = ArrayBuffer.isView;
   const capture = Error.captureStackTrace;
-  // Frames of ours come first and are dropped later.
+  // High enough for the engine's own frames, which are removed later.
   Error.stackTraceLimit = 25;
 
   class ToolError extends Error {
@@ -24,7 +24,7 @@
     return parse(this);
   });
 
-  // A program can replace what a stack is, by `Error.prepareStackTrace`, and name functions with half a character.
+  // A program can replace the stack by `Error.prepareStackTrace`, and use lone surrogates in function names.
   const textOf = (stack) => (typeof stack === "string" ? wellFormed(stack) : "");
   const stackHere = () => {
     const here = {};
@@ -37,7 +37,7 @@
     return error;
   };
 
-  // The outlines of the last answers of tools, for the words of an error: names of what there is, of three tools at most.
+  // Outlines of the most recent tool results, for error messages: property names of up to three results.
   const { isArray } = Array;
   const { keys } = Object;
   const KEYS = 40;
@@ -57,7 +57,7 @@
   };
   realm.forget = () => void (answered = []);
 
-  // Requests and their replies.
+  // Pending requests.
   const pending = new Map();
   const request = (kind, texts, shape, subject, timeoutMs = 0) =>
     new Promise((resolve, reject) => {
@@ -80,12 +80,12 @@
       waiting.reject(error);
     }
   };
-  // What the program waits for, and since where.
+  // Subject and stack of the first pending request.
   realm.waiting = () => {
     for (const { subject, stack } of pending.values()) return [subject, stack];
     return ["", ""];
   };
-  // What was under way when a run ended goes no further.
+  // Drops the pending requests of a finished run.
   realm.forget = () => pending.clear();
   const ask = (kind, first, second = "") => {
     const answer = native.ask(kind, wellFormed(first), second);
@@ -93,7 +93,7 @@
     return answer[1];
   };
 
-  // Results.
+  // Conversion of results.
   const block = (content) => {
     if (content.type === "text") return content.text;
     if (typeof content.data === "string") return { ...content, data: native.fromBase64(content.data) };
@@ -110,8 +110,8 @@
     return blocks.length === 1 ? blocks[0] : blocks;
   };
 
-  // One object of named arguments as it is; else an array of values in the order of the parameters. What is undefined
-  // was not given.
+  // Encodes a single object as named arguments, and anything else as an array in the order of the parameters.
+  // Trailing undefined values are omitted.
   const encodeArguments = (values, parameters) => {
     while (values.length && values[values.length - 1] === undefined) values.pop();
     if (values.length === 0) return "{}";
@@ -124,7 +124,7 @@
     }
     return encode(values, true);
   };
-  // Seconds as the supervisor gets them; 0 for the time that is configured.
+  // Converts a timeout to milliseconds; 0 for the configured timeout.
   const milliseconds = (options) => {
     const seconds = options?.timeout;
     if (seconds === undefined || seconds === null) return 0;
@@ -137,13 +137,13 @@
       json = encodeArguments(values, parameters);
       timeoutMs = milliseconds(options);
     } catch (error) {
-      // As an async function would: what runs many calls gets a rejection of this one.
+      // Rejects like an async function, so that callers with many calls see which one failed.
       return Promise.reject(error);
     }
     return request("call", [server, tool, json], unwrap, `${server}.${tool}`, timeoutMs);
   };
 
-  // The limit of a search, in its range.
+  // Clamps a search limit to the valid range.
   const searchLimit = (limit) =>
     String(Math.min(Math.max(Math.trunc(Number(limit)) || native.searchLimitDefault, 1), native.searchLimitMax));
 

@@ -1,28 +1,28 @@
-// The MCP servers as objects, their tools as functions.
+// MCP servers as objects whose properties are their tools.
 (native, realm) => {
   const { ToolError, ask, errorFrom, hidden, invoke, offers, wellFormed } = realm;
 
   const servers = new Map();
   const names = new WeakMap();
-  // What the forms of a name have in common: `list-issues`, `list_issues` and `listIssues` are one.
-  const loose = (name) => name.replace(/[-_./\s]/g, "").toLowerCase();
-  // The one that is meant, unless a form could be that of several.
-  const only = (found) => (found.length === 1 ? found[0] : undefined);
-  const serverOf = (name) => {
+  // Normalizes a name: `list-issues`, `list_issues` and `listIssues` are equal.
+  const normalize = (name) => name.replace(/[-_./\s]/g, "").toLowerCase();
+  // Returns the single match, or undefined if there are several.
+  const onlyMatch = (found) => (found.length === 1 ? found[0] : undefined);
+  const findServer = (name) => {
     if (servers.has(name)) return servers.get(name);
     const all = [...servers.values()];
     return (
-      only(all.filter((server) => server.name.replaceAll("-", "_") === name)) ??
-      only(all.filter((server) => loose(server.name) === loose(name)))
+      onlyMatch(all.filter((server) => server.name.replaceAll("-", "_") === name)) ??
+      onlyMatch(all.filter((server) => normalize(server.name) === normalize(name)))
     );
   };
-  const listOf = (server) => (server.list ??= ask("list_tools", server.name));
-  const find = (server, name) => {
-    const list = listOf(server);
+  const toolList = (server) => (server.list ??= ask("list_tools", server.name));
+  const findTool = (server, name) => {
+    const list = toolList(server);
     return (
       list.find((tool) => tool.name === name) ??
       list.find((tool) => tool.identifier === name) ??
-      only(list.filter((tool) => loose(tool.name) === loose(name)))
+      onlyMatch(list.filter((tool) => normalize(tool.name) === normalize(name)))
     );
   };
 
@@ -38,11 +38,11 @@
     return row[b.length];
   };
   const nearest = (wanted, candidates) => {
-    const target = loose(wanted).slice(0, 64);
+    const target = normalize(wanted).slice(0, 64);
     return candidates
       .slice(0, 2000)
       .map((name) => {
-        const other = loose(name).slice(0, 64);
+        const other = normalize(name).slice(0, 64);
         return { name, far: other.includes(target) || target.includes(other) ? 1 : distance(target, other) };
       })
       .filter(({ far }) => far <= Math.max(2, target.length / 3))
@@ -50,29 +50,29 @@
       .slice(0, 3)
       .map(({ name }) => name);
   };
-  // The one name that is most like another, where any is.
+  // Returns the most similar name, if any is similar enough.
   const closest = (wanted, candidates) => nearest(wanted, candidates.filter((name) => name.length > 2))[0];
-  const unknown = (message, wanted, candidates, details) => {
+  const unknownToolError = (message, wanted, candidates, details) => {
     const close = nearest(wanted, candidates).filter((name) => !message.includes(name));
     const hint = close.length ? `${/[.?!]$/.test(message) ? "" : "."} The nearest: ${close.join(", ")}` : "";
     return new ToolError(message + hint, { code: "unknown_tool", ...details });
   };
 
-  // Names that the language or a console looks for in any object.
-  const ordinary = new Set(["then", "catch", "finally", "toJSON", "inspect", "nodeType", "$$typeof", "prototype"]);
-  const isOrdinary = (key) => typeof key === "symbol" || ordinary.has(key) || key in Object.prototype;
+  // Property names that the language or a console looks up on any object.
+  const ordinaryNames = new Set(["then", "catch", "finally", "toJSON", "inspect", "nodeType", "$$typeof", "prototype"]);
+  const isOrdinary = (key) => typeof key === "symbol" || ordinaryNames.has(key) || key in Object.prototype;
 
   const toolFunction = (server, name, parameters) => {
     const call = { [name]: (...values) => invoke(server.name, name, values, undefined, parameters) }[name];
     server.functions.set(name, call);
     return call;
   };
-  const listTools = (server) => async () => listOf(server);
+  const listTools = (server) => async () => toolList(server);
   const property = (server, key) => {
-    const found = find(server, key);
+    const found = findTool(server, key);
     if (found) return server.functions.get(found.name) ?? toolFunction(server, found.name, found.parameters);
     if (key === "listTools" || key === "list_tools") return listTools(server);
-    const offer = Object.keys(offers).find((name) => loose(name) === loose(key));
+    const offer = Object.keys(offers).find((name) => normalize(name) === normalize(key));
     if (offer) return (...values) => offers[offer](server.name, ...values);
     const answer = native.ask("describe", server.name, wellFormed(key));
     if (answer[0]) {
@@ -80,12 +80,12 @@
       return toolFunction(server, answer[1]?.name ?? key, parameters);
     }
     if (answer[1].code !== "unknown_tool") throw errorFrom(answer[1]);
-    throw unknown(answer[1].message, key, listOf(server).map((tool) => tool.identifier ?? tool.name), {
+    throw unknownToolError(answer[1].message, key, toolList(server).map((tool) => tool.identifier ?? tool.name), {
       server: server.name,
       tool: key,
     });
   };
-  const handlerOf = (server) => ({
+  const proxyHandler = (server) => ({
     get(target, key) {
       if (isOrdinary(key)) return Reflect.get(target, key);
       const known = server.properties.get(key);
@@ -94,17 +94,17 @@
       server.properties.set(key, made);
       return made;
     },
-    has: (target, key) => !isOrdinary(key) && find(server, key) !== undefined,
+    has: (target, key) => !isOrdinary(key) && findTool(server, key) !== undefined,
     set: (target, key) => {
       throw new TypeError(`${server.name}.${String(key)} cannot be set: the properties of a server are its tools`);
     },
-    ownKeys: () => listOf(server).map((tool) => tool.identifier ?? tool.name),
+    ownKeys: () => toolList(server).map((tool) => tool.identifier ?? tool.name),
     getOwnPropertyDescriptor(target, key) {
-      if (isOrdinary(key) || !find(server, key)) return undefined;
+      if (isOrdinary(key) || !findTool(server, key)) return undefined;
       return { value: this.get(target, key), enumerable: true, configurable: true };
     },
   });
-  // What a server is to code that knows no proxies.
+  // The target of a server's proxy.
   class McpServer {
     #shown;
     constructor(name) {
@@ -115,11 +115,11 @@
   }
   const serverObject = (name) => {
     const server = { name, list: undefined, functions: new Map(), properties: new Map(), proxy: undefined };
-    server.proxy = new Proxy(new McpServer(name), handlerOf(server));
+    server.proxy = new Proxy(new McpServer(name), proxyHandler(server));
     names.set(server.proxy, `[MCP server: ${name}]`);
     servers.set(name, server);
   };
   realm.serverName = (value) => names.get(value);
 
-  Object.assign(realm, { closest, servers, names, serverOf, find, isOrdinary, serverObject, unknown });
+  Object.assign(realm, { closest, servers, names, findServer, findTool, isOrdinary, serverObject, unknownToolError });
 }

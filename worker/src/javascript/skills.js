@@ -1,11 +1,11 @@
-// Saved skills: the module `skills`, and a module for each skill.
+// Saved skills: the module `skills`, and one module for each skill.
 (native, realm) => {
   const { ask, global, invoke, isOrdinary, names, request, searchLimit, wellFormed } = realm;
 
   const DEPTH_MAX = 32;
   const loaded = new Map();
   const loading = [];
-  const exportsOf = (name, exports) => {
+  const moduleProxy = (name, exports) => {
     const module = new Proxy(exports, {
       get(target, key) {
         if (key in target || isOrdinary(key)) return Reflect.get(target, key);
@@ -29,7 +29,7 @@
     }
     loading.push(name);
     try {
-      const module = exportsOf(skill.name, native.skill(name, skill.code)(realm.module, realm.import));
+      const module = moduleProxy(skill.name, native.skill(name, skill.code)(realm.module, realm.import));
       loaded.set(name, module);
       return module;
     } finally {
@@ -37,21 +37,22 @@
     }
   };
 
-  // A function of the program, by its name: its source with the imports, helpers and constants that it uses.
-  const cut = (name) => {
+  // Extracts the source of a function of the program, with the imports, helpers and constants that it uses.
+  const extractSource = (name) => {
     const [code, free] = native.cutSkill(wellFormed(String(name)));
     const unknown = free.find((other) => !(other in globalThis));
     if (unknown !== undefined) throw new Error(`${name} uses ${unknown}, which this program does not define`);
     return code;
   };
-  // save({ name, description, tags, code | fn, tests }), save(fn, description, tags) or save("name of a function", description, tags).
+  // save({ name, description, tags, code | fn, tests }), save(fn, description, tags) or save("name of a function",
+  // description, tags).
   const save = async (first, description, tags) => {
     const given = typeof first === "object" && first !== null ? { ...first } : { fn: first, description, tags };
     const { fn, tests, code } = given;
-    const called = typeof fn === "function" ? fn.name : (fn ?? given.name);
-    const source = code ?? cut(called);
+    const functionName = typeof fn === "function" ? fn.name : (fn ?? given.name);
+    const source = code ?? extractSource(functionName);
     native.checkSkill(wellFormed(String(source)));
-    const skill = { name: given.name ?? called, description: given.description, tags: [given.tags ?? []].flat(), language: "typescript" };
+    const skill = { name: given.name ?? functionName, description: given.description, tags: [given.tags ?? []].flat(), language: "typescript" };
     return invoke("skills", "save", [{ ...skill, code: source, ...(tests ? { tests } : {}) }]);
   };
   const search = (query = "", limit) =>
@@ -59,16 +60,16 @@
   const list = () => search("", native.searchLimitMax);
   const skills = { save, search, list };
 
-  // Each program of a session imports them as they are by then.
+  // Each program of a session imports the current version of a skill.
   const serve = realm.serve;
   realm.serve = (list) => {
     loaded.clear();
     serve(list);
   };
-  const others = realm.module;
+  const otherModules = realm.module;
   realm.module = (name) => {
     if (name === "skills") return skills;
-    return name.startsWith("skills/") ? load(name.slice("skills/".length).replace(/\.ts$/, "")) : others(name);
+    return name.startsWith("skills/") ? load(name.slice("skills/".length).replace(/\.ts$/, "")) : otherModules(name);
   };
   names.set(skills, "[saved skills]");
   global("skills", skills);

@@ -1,21 +1,21 @@
-//! `setTimeout` and its kin: the engine keeps the times, the realm keeps the callbacks.
+//! Due times of `setTimeout` and similar functions. The realm stores the callbacks.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// The longest delay, as in browsers; a longer one (or none that is a number) means at once.
+/// Maximum delay, as in browsers; a longer or invalid delay counts as 0.
 const DELAY_MS_MAX: f64 = 2_147_483_647.0;
 
-/// What is to happen later.
+/// The pending timers.
 #[derive(Default)]
 pub(super) struct Timers {
-    /// By time, then in the order of their making.
+    /// Due time and number of each timer, sorted.
     due: BTreeSet<(Instant, u32)>,
     last: u32,
 }
 
 impl Timers {
-    /// Starts a timer. A program that starts more than 2³² gets none.
+    /// Starts a timer and returns its number. After 2³² timers no further ones are created.
     pub(super) fn start(&mut self, delay_ms: f64) -> u32 {
         let delay_ms = if (0.0..=DELAY_MS_MAX).contains(&delay_ms) { delay_ms } else { 0.0 };
         self.last = self.last.saturating_add(1);
@@ -23,12 +23,12 @@ impl Timers {
         self.last
     }
 
-    /// Forgets a timer.
+    /// Cancels a timer.
     pub(super) fn stop(&mut self, id: u32) {
         self.due.retain(|&(_, other)| other != id);
     }
 
-    /// The next timer, if its time has come.
+    /// Removes and returns the next timer if it is due.
     pub(super) fn take_due(&mut self) -> Option<u32> {
         let first = *self.due.first()?;
         (first.0 <= Instant::now()).then(|| {
@@ -37,7 +37,7 @@ impl Timers {
         })
     }
 
-    /// How long until the next timer.
+    /// Time until the next timer is due.
     pub(super) fn next(&self) -> Option<Duration> {
         Some(self.due.first()?.0.saturating_duration_since(Instant::now()))
     }

@@ -1,8 +1,8 @@
-// The module `mcp_tools`, and what `import` and `require` find.
+// The module `mcp_tools`, and module lookup for `import` and `require`.
 (native, realm) => {
-  const { ToolError, closest, find, global, invoke, isOrdinary, names, offers, request, searchLimit, serverObject, serverOf, servers, unknown } = realm;
+  const { ToolError, closest, findTool, global, invoke, isOrdinary, names, offers, request, searchLimit, serverObject, findServer, servers, unknownToolError } = realm;
 
-  const split = (name) => {
+  const splitName = (name) => {
     const text = String(name);
     const plain = text.startsWith("mcp__") ? text.slice(5) : text;
     for (const mark of ["__", ".", "/"]) {
@@ -11,48 +11,49 @@
       }
     }
     const [, server, tool] = /^(.+?)(?:__|\.|\/)(.+)$/.exec(plain) ?? [];
-    if (!tool) throw unknown(`"${text}" names no tool: write "server.tool"`, text, [...servers.keys()], { tool: text });
+    if (!tool) throw unknownToolError(`"${text}" names no tool: write "server.tool"`, text, [...servers.keys()], { tool: text });
     return [server, tool];
   };
   const resolve = (serverName, tool) => {
-    const server = serverOf(String(serverName));
-    return [server, server?.name ?? String(serverName), (server?.list && find(server, tool)?.name) ?? tool];
+    const server = findServer(String(serverName));
+    return [server, server?.name ?? String(serverName), (server?.list && findTool(server, tool)?.name) ?? tool];
   };
-  // `callTool(server, tool, values, options)` or `callTool("server.tool", values, options)`; `options.timeout` is in seconds.
+  // `callTool(server, tool, values, options)` or `callTool("server.tool", values, options)`; `options.timeout` is in
+  // seconds.
   const callTool = (first, second, third, fourth) => {
     const [serverName, tool, values, options] =
-      typeof second === "string" ? [first, second, third, fourth] : [...split(first), second, third];
+      typeof second === "string" ? [first, second, third, fourth] : [...splitName(first), second, third];
     const [server, name, exact] = resolve(serverName, tool);
     const call = invoke(name, exact, [values], options);
     if (!server || server.list) return call;
-    // Only now is the list worth its price: the name may be another form of a tool's.
+    // The list of tools is loaded only after a failure, to find a tool under another form of the name.
     return call.catch((error) => {
-      const found = error.code === "unknown_tool" && find(server, tool);
+      const found = error.code === "unknown_tool" && findTool(server, tool);
       if (!found || found.name === exact) throw error;
       return invoke(name, found.name, [values], options);
     });
   };
   const describe = (first, second) => {
-    const [, server, tool] = resolve(...(typeof second === "string" ? [first, second] : split(first)));
+    const [, server, tool] = resolve(...(typeof second === "string" ? [first, second] : splitName(first)));
     return request("describe", [server, tool], undefined, `describe ${server}.${tool}`);
   };
   const searchTools = (query, options) => {
     const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
     const first = isObject(query) ? query : { query };
-    const asked = { ...first, ...(isObject(options) ? options : { limit: options ?? first.limit }) };
-    const text = [asked.search ?? asked.query ?? ""].flat().map(String).join(" ");
-    const only = asked.server === undefined ? "" : `server:${serverOf(String(asked.server))?.name ?? asked.server} `;
+    const parameters = { ...first, ...(isObject(options) ? options : { limit: options ?? first.limit }) };
+    const text = [parameters.search ?? parameters.query ?? ""].flat().map(String).join(" ");
+    const only = parameters.server === undefined ? "" : `server:${findServer(String(parameters.server))?.name ?? parameters.server} `;
     const words = only + text;
-    const detail = asked.detail ?? "signatures";
-    // Servers that are not connected in time are not searched: a line on stderr names them.
+    const detail = parameters.detail ?? "signatures";
+    // Servers that do not connect in time are not searched; a line on stderr names them.
     const toolsOf = ({ tools, missing }) => {
       for (const server of missing) native.print(true, `searchTools: ${server}\n`);
       return tools;
     };
-    return request("search", [words, searchLimit(asked.limit), String(detail)], toolsOf, "a search for tools");
+    return request("search", [words, searchLimit(parameters.limit), String(detail)], toolsOf, "a search for tools");
   };
   const loadResult = (handle) => request("load_result", [`${handle}`], undefined, "a kept result");
-  // The same as the tools people come from teach it: names that say their server, and schemas as `parameters`.
+  // Compatibility with similar products: names that contain the server, and schemas as `parameters`.
   const withSchema = (tool) => ({
     ...tool,
     name: `mcp__${tool.server}__${tool.tool ?? tool.name}`,
@@ -61,7 +62,7 @@
   const getToolSchema = async (...name) => withSchema(await describe(...name));
   const describeAll = async ({ name }) => {
     const list = request("list_tools", [name], undefined, `the tools of ${name}`);
-    // A server that is away hides no other.
+    // An unavailable server must not hide the tools of others.
     return Promise.all((await list.catch(() => [])).map((tool) => describe(name, tool.name)));
   };
   const discoverMCPTools = async (options) => {
@@ -73,7 +74,7 @@
   };
   const listServers = () => request("list_servers", [], undefined, "the list of servers");
   const offer = (name) => (server, ...values) => {
-    const known = [...servers.values()].find(({ proxy }) => proxy === server) ?? serverOf(String(server));
+    const known = [...servers.values()].find(({ proxy }) => proxy === server) ?? findServer(String(server));
     return offers[name](known?.name ?? String(server), ...values);
   };
   const [listResources, readResource] = [offer("listResources"), offer("readResource")];
@@ -88,7 +89,7 @@
     discoverMCPTools, discover_mcp_tools: discoverMCPTools,
     getToolSchema, get_tool_schema: getToolSchema,
   };
-  const noServer = (name) => {
+  const unknownServerError = (name) => {
     const all = [...servers.keys()];
     const list = all.length ? `the servers are ${all.slice(0, 20).join(", ")}` : "no server is available";
     const near = closest(String(name), [...all, ...Object.keys(functions)]);
@@ -97,17 +98,17 @@
   const mcp = new Proxy(functions, {
     get(target, key) {
       if (Object.hasOwn(target, key)) return target[key];
-      const server = typeof key === "string" && serverOf(key);
+      const server = typeof key === "string" && findServer(key);
       if (server) return server.proxy;
       if (isOrdinary(key)) return Reflect.get(target, key);
-      throw noServer(key);
+      throw unknownServerError(key);
     },
-    has: (target, key) => Object.hasOwn(target, key) || (typeof key === "string" && serverOf(key) !== undefined),
+    has: (target, key) => Object.hasOwn(target, key) || (typeof key === "string" && findServer(key) !== undefined),
   });
   names.set(mcp, "[MCP servers]");
 
-  // What there is in place of a module: by the beginning of its name.
-  const instead = new Map([
+  // Alternatives for well-known modules, by the first part of the module name.
+  const alternatives = new Map([
     ["crypto", "use the global crypto"],
     ["timers", "use the global setTimeout"],
     ["perf_hooks", "use the global performance"],
@@ -138,45 +139,45 @@
     [".", "a program is alone: put the code into it"],
     ["..", "a program is alone: put the code into it"],
   ]);
-  const whatInstead = (name) => {
-    // As code for other tools of this kind imports them.
-    const server = serverOf(name) ?? (/^\.{1,2}\/(?:servers|mcp)\/|^servers\//.test(name) ? serverOf(name.split("/servers/").at(-1).split("/")[0]) : undefined);
+  const alternativeFor = (name) => {
+    // Import paths that similar products use.
+    const server = findServer(name) ?? (/^\.{1,2}\/(?:servers|mcp)\/|^servers\//.test(name) ? findServer(name.split("/servers/").at(-1).split("/")[0]) : undefined);
     if (server) return `write "mcp_tools/${server.name}"`;
-    return instead.get(name.replace(/^node:/, "").split("/")[0]) ?? "use a tool of an MCP server instead";
+    return alternatives.get(name.replace(/^node:/, "").split("/")[0]) ?? "use a tool of an MCP server instead";
   };
 
-  // What `import` and `require` find.
+  // Module lookup for `import` and `require`.
   realm.module = (name) => {
     if (name === "mcp_tools") return mcp;
     if (name.startsWith("mcp_tools/")) {
-      const server = serverOf(name.slice("mcp_tools/".length));
+      const server = findServer(name.slice("mcp_tools/".length));
       if (server) return server.proxy;
-      throw noServer(name.slice("mcp_tools/".length));
+      throw unknownServerError(name.slice("mcp_tools/".length));
     }
     throw new Error(
       `No module named '${name}': not available in the Lockhouse sandbox: there are no packages, files, network and ` +
-        `processes; ${whatInstead(name)}`,
+        `processes; ${alternativeFor(name)}`,
     );
   };
   realm.import = async (name) => realm.module(String(name));
 
   const camel = (name) => name.replace(/[-_]+([A-Za-z0-9])/g, (_, letter) => letter.toUpperCase());
-  // `mcp` gives way to a server of that name.
+  // A server named `mcp` replaces the global of that name.
   const isFree = (name) => !(name in globalThis) || (name === "mcp" && globalThis.mcp === mcp);
-  // Makes the servers of one execution; each is global under its name where nothing else has that name.
-  const made = new Map();
+  // Creates the servers of a run. Each becomes a global variable unless its name is in use.
+  const knownServers = new Map();
   realm.serve = (list) => {
-    // In a session's next run servers may have changed, and code has the objects that it had.
+    // The servers may differ between the runs of a session, but existing objects stay valid.
     servers.clear();
     for (const name of list) {
-      const known = made.get(name);
+      const known = knownServers.get(name);
       if (known) {
         known.list = undefined;
         known.properties.clear();
         servers.set(name, known);
       } else {
         serverObject(name);
-        made.set(name, servers.get(name));
+        knownServers.set(name, servers.get(name));
       }
     }
     for (const form of [(name) => name, (name) => name.replaceAll("-", "_"), camel]) {

@@ -1,74 +1,76 @@
-//! The frames of a QuickJS stack that are in code which people wrote, at the positions of what they wrote.
+//! Filters QuickJS stacks for frames of user code, and translates them to positions in the submitted code.
 
-use super::excerpts::excerpt;
-use super::positions::{Place, Positions};
+use super::source_excerpt::excerpt;
+use super::source_map::{Position, SourceMap};
 use super::typescript::{GENERATED, GENERATED_SKILL};
 
-/// What people see as the file's name.
-const SHOWN: &str = "code.ts";
-/// The same of a skill, whose name follows.
-const SHOWN_SKILL: &str = "skills/";
+/// File name of the program in tracebacks.
+const PROGRAM_FILE: &str = "code.ts";
+/// Prefix of the file name of a skill in tracebacks.
+const SKILL_FOLDER: &str = "skills/";
 
-/// The file's name of an earlier program of the session, around the number of its run.
-const EARLIER: &str = "code-";
+/// Prefix of the file name of an earlier program of the session, followed by the number of its run.
+const SESSION_RUN_PREFIX: &str = "code-";
 const EXTENSION: &str = ".ts";
 
-/// The longest name of a function in a traceback, in characters.
+/// Maximum length of a function name in a traceback, in characters.
 const NAME_CHARACTERS_MAX: usize = 80;
 
-/// The longest traceback, in frames.
+/// Maximum number of frames in a traceback.
 const FRAMES_MAX: usize = 20;
 
-/// Frames alike that are shown one after the other.
-const ALIKE_MAX: usize = 3;
+/// Maximum number of identical successive frames that are shown.
+const REPEATED_FRAMES_MAX: usize = 3;
 
-/// The program's line in a stack of QuickJS: that of its innermost frame.
-pub(super) fn line(stack: &str, positions: Option<&Positions>) -> Option<u32> {
-    frames(stack, positions).find(|frame| frame.of == Code::Program).map(|frame| frame.place.line)
+/// Line of the innermost frame in the current program.
+pub(super) fn line(stack: &str, source_map: Option<&SourceMap>) -> Option<u32> {
+    frames(stack, source_map)
+        .find(|frame| frame.origin == CodeOrigin::Program)
+        .map(|frame| frame.position.line)
 }
 
-/// The place of the first frame that is in the program that runs.
-pub(super) fn place_in_program(frames: &[StackFrame]) -> Option<Place> {
-    frames.iter().find(|frame| frame.of == Code::Program).map(|frame| frame.place)
+/// Position of the innermost frame in the current program.
+pub(super) fn position_in_program(frames: &[StackFrame]) -> Option<Position> {
+    frames.iter().find(|frame| frame.origin == CodeOrigin::Program).map(|frame| frame.position)
 }
 
-/// The frames of a stack that are the program's own, in its own positions.
-pub(super) fn user_frames(stack: &str, positions: Option<&Positions>) -> Vec<String> {
-    frames(stack, positions).map(|frame| frame.alone()).collect()
+/// Formats the user code's frames of a stack.
+pub(super) fn user_frames(stack: &str, source_map: Option<&SourceMap>) -> Vec<String> {
+    frames(stack, source_map).map(|frame| frame.to_text()).collect()
 }
 
-/// The code that a frame is in.
+/// The code that a frame belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Code<'s> {
-    /// In the program that runs.
+pub(super) enum CodeOrigin<'s> {
+    /// The current program.
     Program,
-    /// In an earlier one of its session.
+    /// An earlier program of the session, by the number of its run.
     Earlier(u32),
-    /// In a skill that is imported.
+    /// An imported skill, by its name.
     Skill(&'s str),
 }
 
-impl Code<'_> {
-    fn shown(self) -> String {
+impl CodeOrigin<'_> {
+    fn file_name(self) -> String {
         match self {
-            Self::Program => SHOWN.to_owned(),
-            Self::Earlier(run) => format!("{EARLIER}{run}{EXTENSION}"),
-            Self::Skill(name) => format!("{SHOWN_SKILL}{name}{EXTENSION}"),
+            Self::Program => PROGRAM_FILE.to_owned(),
+            Self::Earlier(run) => format!("{SESSION_RUN_PREFIX}{run}{EXTENSION}"),
+            Self::Skill(name) => format!("{SKILL_FOLDER}{name}{EXTENSION}"),
         }
     }
 }
 
-/// A frame of the code that people wrote.
+/// A stack frame of user code.
 #[derive(PartialEq, Eq)]
 pub(super) struct StackFrame<'s> {
     pub(super) name: &'s str,
-    pub(super) of: Code<'s>,
-    pub(super) place: Place,
+    pub(super) origin: CodeOrigin<'s>,
+    pub(super) position: Position,
 }
 
 impl StackFrame<'_> {
-    fn alone(&self) -> String {
-        let (file, Place { line, column }) = (self.of.shown(), self.place);
+    fn to_text(&self) -> String {
+        let (file, Position { line, column }) = (self.origin.file_name(), self.position);
         match self.name {
             "" | "<anonymous>" => format!("    at {file}:{line}:{column}"),
             name => {
@@ -78,71 +80,77 @@ impl StackFrame<'_> {
         }
     }
 
-    /// With the line of the text that it is in.
-    fn with_line(&self, positions: Option<&Positions>) -> String {
-        let of = match self.of {
-            Code::Program => positions,
-            Code::Earlier(run) => positions.and_then(|positions| positions.earlier(run)),
-            Code::Skill(name) => positions.and_then(|positions| positions.skill(name)),
+    /// Formats the frame with its source line.
+    fn to_text_with_excerpt(&self, source_map: Option<&SourceMap>) -> String {
+        let source_map = match self.origin {
+            CodeOrigin::Program => source_map,
+            CodeOrigin::Earlier(run) => source_map.and_then(|source_map| source_map.earlier(run)),
+            CodeOrigin::Skill(name) => source_map.and_then(|source_map| source_map.skill(name)),
         };
-        let frame = self.alone();
-        let line = of.and_then(|positions| excerpt(positions.source(), self.place));
+        let frame = self.to_text();
+        let line = source_map.and_then(|source_map| excerpt(source_map.source(), self.position));
         line.map_or(frame.clone(), |line| format!("{frame}\n{line}"))
     }
 }
 
-/// The program's frames. Those that were translated before stay as they are.
+/// Parses a stack into frames of user code. Frames that are already translated stay unchanged.
 pub(super) fn frames<'s>(
     stack: &'s str,
-    positions: Option<&'s Positions>,
+    source_map: Option<&'s SourceMap>,
 ) -> impl Iterator<Item = StackFrame<'s>> {
     let frame = move |(depth, line): (usize, &'s str)| {
         let frame = line.trim().strip_prefix("at ")?.trim_end_matches(')');
         let (before, column) = frame.rsplit_once(':')?;
         let (before, line) = before.rsplit_once(':')?;
-        let place = Place { line: line.parse().ok()?, column: column.parse().ok()? };
+        let position = Position { line: line.parse().ok()?, column: column.parse().ok()? };
         let (name, file) = before.rsplit_once('(').unwrap_or(("", before));
         let name = name.trim_end();
         if let Some(skill) = file.strip_prefix(GENERATED_SKILL) {
-            let positions = positions?.skill(skill)?;
-            // All but the innermost are at a call.
-            let place = positions.of_call(positions.submitted(place)?, depth == 0);
-            return Some(StackFrame { name, of: Code::Skill(skill), place });
+            let source_map = source_map?.skill(skill)?;
+            // All frames except the innermost one are at a call.
+            let position = source_map.call_position(source_map.original_position(position)?, depth == 0);
+            return Some(StackFrame { name, origin: CodeOrigin::Skill(skill), position });
         }
         if let Some(run) = file.strip_prefix(GENERATED) {
             let run = run.strip_prefix('-').and_then(|run| run.parse().ok());
-            let positions = positions?;
-            let (earlier, place) = positions.submitted_in(run, place)?;
-            let of = earlier.map_or(Some(positions), |run| positions.earlier(run))?;
-            let place = of.of_call(place, depth == 0);
-            return Some(StackFrame { name, of: earlier.map_or(Code::Program, Code::Earlier), place });
+            let source_map = source_map?;
+            let (earlier, position) = source_map.original_position_in(run, position)?;
+            let program = earlier.map_or(Some(source_map), |run| source_map.earlier(run))?;
+            let position = program.call_position(position, depth == 0);
+            return Some(StackFrame {
+                name,
+                origin: earlier.map_or(CodeOrigin::Program, CodeOrigin::Earlier),
+                position,
+            });
         }
         let stem = file.strip_suffix(EXTENSION)?;
-        let of = match (stem.strip_prefix(EARLIER), stem.strip_prefix(SHOWN_SKILL)) {
-            _ if file == SHOWN => Code::Program,
-            (Some(run), _) => Code::Earlier(run.parse().ok()?),
-            (_, Some(skill)) => Code::Skill(skill),
+        let origin = match (stem.strip_prefix(SESSION_RUN_PREFIX), stem.strip_prefix(SKILL_FOLDER)) {
+            _ if file == PROGRAM_FILE => CodeOrigin::Program,
+            (Some(run), _) => CodeOrigin::Earlier(run.parse().ok()?),
+            (_, Some(skill)) => CodeOrigin::Skill(skill),
             _ => return None,
         };
-        Some(StackFrame { name, of, place })
+        Some(StackFrame { name, origin, position })
     };
     stack.lines().enumerate().filter_map(frame).take(FRAMES_MAX)
 }
 
-/// Frames with the lines of code that they are in, innermost first.
-pub(super) fn with_lines(frames: &[StackFrame], positions: Option<&Positions>) -> String {
-    let mut told: Vec<String> = Vec::new();
-    for alike in frames.chunk_by(|one, other| one == other) {
-        told.extend(alike.iter().take(ALIKE_MAX).map(|frame| frame.with_line(positions)));
-        if alike.len() > ALIKE_MAX {
-            told.push(format!("    … {} more like it", alike.len() - ALIKE_MAX));
+/// Formats frames with their source lines, innermost first. Repeated frames are collapsed.
+pub(super) fn render(frames: &[StackFrame], source_map: Option<&SourceMap>) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for group in frames.chunk_by(|one, other| one == other) {
+        lines.extend(
+            group.iter().take(REPEATED_FRAMES_MAX).map(|frame| frame.to_text_with_excerpt(source_map)),
+        );
+        if group.len() > REPEATED_FRAMES_MAX {
+            lines.push(format!("    … {} more like it", group.len() - REPEATED_FRAMES_MAX));
         }
     }
-    told.join("\n")
+    lines.join("\n")
 }
 
-/// A place in the program, as a frame with its line of code.
-pub(super) fn place_with_line(place: Place, source: &str) -> String {
-    let frame = StackFrame { name: "", of: Code::Program, place }.alone();
-    excerpt(source, place).map_or(frame.clone(), |excerpt| format!("{frame}\n{excerpt}"))
+/// Formats a position in the current program as a frame with its source line.
+pub(super) fn position_with_excerpt(position: Position, source: &str) -> String {
+    let frame = StackFrame { name: "", origin: CodeOrigin::Program, position }.to_text();
+    excerpt(source, position).map_or(frame.clone(), |excerpt| format!("{frame}\n{excerpt}"))
 }

@@ -1,4 +1,4 @@
-//! Submitted TypeScript becomes one async function of plain JavaScript, and positions find their way back.
+//! Translates submitted TypeScript into an async JavaScript function, with a source map.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,76 +13,77 @@ use oxc::semantic::SemanticBuilder;
 use oxc::span::{SourceType, Span};
 use oxc::transformer::{TransformOptions, Transformer};
 
-use super::calls::Calls;
-use super::marks::{self, AWAITING, RESERVED};
+use super::call_positions::CallPositions;
 use super::modules::{self, IMPORT, MODULE};
-use super::nesting;
-use super::positions::{Mapping, Place, Positions};
-use super::session_names::{self, DECLARE, SCOPE};
+use super::nesting_limit;
+use super::position_markers::{self, AWAITING, RESERVED};
+use super::session_variables::{self, DECLARE, SCOPE};
+use super::source_map::{Mapping, Position, SourceMap};
 
-/// The engine's name for the generated code; user code sees `code.ts`.
+/// File name of the generated code in QuickJS; tracebacks show `code.ts` instead.
 pub(super) const GENERATED: &str = "lockhouse:code";
-/// The same for the code of a skill, whose name follows.
+/// Prefix of the file name of a skill's generated code, followed by its name.
 pub(super) const GENERATED_SKILL: &str = "lockhouse:skills/";
 
-/// What the transformer and the map of positions call the submitted code.
+/// File name of the submitted code in the transformer and source map.
 const FILE: &str = "code.ts";
 
-/// `with` is for sloppy code; the program itself is not.
+/// Enables strict mode for the program itself, since `with` requires sloppy mode around it.
 const STRICT: &str = "\"use strict\";";
 
-/// A program that is ready to run.
-pub(super) struct Translated {
-    /// An expression: a function of the two lookups, and in a session of its scope and what makes names there. It gives the async function, and one that tells the byte of the
-    /// submitted code at which the latest `await` starts.
+/// A translated program.
+pub(super) struct Translation {
+    /// JavaScript expression: a function of the two import functions and, in a session, of its scope and declare
+    /// function. Returns the program as an async function, and a function that returns the byte offset of the most
+    /// recent `await`.
     pub(super) javascript: String,
-    /// From the generated code to the submitted one.
-    pub(super) positions: Positions,
+    /// Maps generated positions to the submitted code.
+    pub(super) source_map: SourceMap,
 }
 
-/// Why a program cannot run.
+/// Why a program cannot be translated.
 pub(super) struct SyntaxError {
-    /// In words.
+    /// Description of the error.
     pub(super) message: String,
-    /// Where in the submitted code.
-    pub(super) place: Option<Place>,
+    /// Position in the submitted code.
+    pub(super) position: Option<Position>,
 }
 
 impl SyntaxError {
-    fn at(source: &str, span: Span, message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: Some(Place::of(source, span.start as usize)) }
+    fn new(source: &str, span: Span, message: impl Into<String>) -> Self {
+        Self { message: message.into(), position: Some(Position::from_byte(source, span.start as usize)) }
     }
 }
 
 /// Translates a program.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
-pub(super) fn translate(source: &str, in_session: bool) -> Result<Translated, SyntaxError> {
-    translate_as(source, if in_session { Form::Session } else { Form::Program })
+/// The first syntax error.
+pub(super) fn translate(source: &str, in_session: bool) -> Result<Translation, SyntaxError> {
+    translate_as(source, if in_session { CodeKind::Session } else { CodeKind::Program })
 }
 
-/// Translates a skill: a function of the two lookups, which gives an object of what it exports.
+/// Translates a skill into a function of the two import functions that returns the skill's exports.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
-pub(super) fn translate_skill(source: &str) -> Result<Translated, SyntaxError> {
-    translate_as(source, Form::Skill)
+/// The first syntax error.
+pub(super) fn translate_skill(source: &str) -> Result<Translation, SyntaxError> {
+    translate_as(source, CodeKind::Skill)
 }
 
-/// What the code is.
+/// Kind of code that is translated.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum CodeKind {
     Program,
-    /// One of a session's.
+    /// A program in a session.
     Session,
-    /// A module.
+    /// A skill, which is a module.
     Skill,
 }
 
-impl Form {
-    /// What stands before and behind the code. A skill gives what it has exported, which is written as `exported`.
-    fn wrapping(self, exported: &str) -> (String, String) {
+impl CodeKind {
+    /// Code before and after the translated code. `exported` is the object literal with the exports of a skill.
+    fn wrapper(self, exported: &str) -> (String, String) {
         match self {
             Self::Program => (
                 format!("(({MODULE}, {IMPORT}, {AWAITING}) => [async () => {{\n"),
@@ -102,27 +103,29 @@ impl Form {
     }
 }
 
-fn translate_as(source: &str, form: Form) -> Result<Translated, SyntaxError> {
+fn translate_as(source: &str, kind_of_code: CodeKind) -> Result<Translation, SyntaxError> {
     check_text(source)?;
     let allocator = Allocator::default();
     let kind = SourceType::ts().with_module(true);
-    let options =
-        ParseOptions { allow_return_outside_function: form != Form::Skill, ..ParseOptions::default() };
+    let options = ParseOptions {
+        allow_return_outside_function: kind_of_code != CodeKind::Skill,
+        ..ParseOptions::default()
+    };
     let parsed = Parser::new(&allocator, source, kind).with_options(options).parse();
-    refuse(source, &parsed.diagnostics)?;
+    check_diagnostics(source, &parsed.diagnostics)?;
     let mut program = parsed.program;
-    let calls = Calls::of(&program);
-    check_modules(source, &program, form)?;
+    let calls = CallPositions::collect(&program);
+    check_modules(source, &program, kind_of_code)?;
 
     let builder = AstBuilder::new(&allocator);
-    let exports = modules::Exports::of(&program);
-    rewrite(source, &mut program, &builder, form)?;
-    let exported = remove_types(source, &mut program, &allocator, form, &exports)?;
-    // After the transformation, which has removed the imports that only types used.
-    let (mut head, tail) = form.wrapping(&exported);
-    let imports = modules::take_imports(&mut program, &mut head, form == Form::Session);
-    if form == Form::Session {
-        session_names::keep(&mut program, &builder);
+    let exports = modules::Exports::collect(&program);
+    rewrite(source, &mut program, &builder, kind_of_code)?;
+    let exported = remove_types(source, &mut program, &allocator, kind_of_code, &exports)?;
+    // After the transformation, which removes imports that are used as types only.
+    let (mut head, tail) = kind_of_code.wrapper(&exported);
+    let imports = modules::take_imports(&mut program, &mut head, kind_of_code == CodeKind::Session);
+    if kind_of_code == CodeKind::Session {
+        session_variables::persist_declarations(&mut program, &builder);
     }
     let options = CodegenOptions {
         comments: CommentOptions::disabled(),
@@ -136,93 +139,97 @@ fn translate_as(source: &str, form: Form) -> Result<Translated, SyntaxError> {
             submitted: (token.get_src_line(), token.get_src_col()),
         })
     });
-    let imports = imports.into_iter().map(|span| Place::of(source, span.start as usize)).collect();
-    let positions = Positions::new(source, imports, calls, mappings);
-    Ok(Translated { javascript: head + &generated.code + &tail, positions })
+    let imports = imports.into_iter().map(|span| Position::from_byte(source, span.start as usize)).collect();
+    let source_map = SourceMap::new(source, imports, calls, mappings);
+    Ok(Translation { javascript: head + &generated.code + &tail, source_map })
 }
 
-/// What is to be found before anything parses.
+/// Checks the text before it is parsed.
 fn check_text(source: &str) -> Result<(), SyntaxError> {
     let wrong = |message: &str, at: usize| {
-        Err(SyntaxError { message: message.to_owned(), place: Some(Place::of(source, at)) })
+        Err(SyntaxError { message: message.to_owned(), position: Some(Position::from_byte(source, at)) })
     };
-    if let Some(at) = nesting::too_deep_at(source) {
+    if let Some(at) = nesting_limit::too_deep_at(source) {
         return wrong("the program is nested too deeply", at);
     }
-    // It would be a template that an empty one makes.
+    // A Markdown fence would parse as nested template literals.
     if source.trim_start().starts_with("```") {
-        return wrong("a Markdown fence is no TypeScript", source.find('`').unwrap_or_default());
+        return wrong("a Markdown fence is not TypeScript", source.find('`').unwrap_or_default());
     }
     Ok(())
 }
 
-/// Imports and top-level `await` where they cannot stand.
-fn check_modules(source: &str, program: &Program, form: Form) -> Result<(), SyntaxError> {
+/// Checks the positions of imports, and of `await` in skills.
+fn check_modules(source: &str, program: &Program, kind_of_code: CodeKind) -> Result<(), SyntaxError> {
     if source.contains("import")
         && let Some(span) = modules::misplaced_import(program)
     {
-        let words = "an import stands at the top of the program, and not within a function or block";
-        return Err(SyntaxError::at(source, span, words));
+        let words = "an import must be at the top of the program, not in a function or block";
+        return Err(SyntaxError::new(source, span, words));
     }
-    if form == Form::Skill
-        && let Some(span) = modules::awaits_at_the_top(program)
+    if kind_of_code == CodeKind::Skill
+        && let Some(span) = modules::top_level_await(program)
     {
         let words = "a skill cannot await outside of a function: it does nothing before it is called";
-        return Err(SyntaxError::at(source, span, words));
+        return Err(SyntaxError::new(source, span, words));
     }
     Ok(())
 }
 
-/// Makes of a module what can stand in a function.
+/// Rewrites module syntax so that the code can be the body of a function.
 fn rewrite<'a>(
     source: &str,
     program: &mut Program<'a>,
     builder: &AstBuilder<'a>,
-    form: Form,
+    kind_of_code: CodeKind,
 ) -> Result<(), SyntaxError> {
     modules::drop_exports(program, builder).map_err(|span| {
-        SyntaxError::at(source, span, "a program cannot re-export from a module: import it and use it here")
+        SyntaxError::new(source, span, "a program cannot re-export from a module: import it and use it here")
     })?;
-    marks::mark(program, builder).map_err(|span| {
-        SyntaxError::at(source, span, format!("names that start with {RESERVED} are the sandbox's own"))
+    position_markers::insert_markers(program, builder).map_err(|span| {
+        SyntaxError::new(
+            source,
+            span,
+            format!("names that start with {RESERVED} are reserved for the sandbox"),
+        )
     })?;
-    // A program without the word cannot hold the expression, and most do not.
+    // Most programs contain no import, which saves a traversal.
     if source.contains("import") {
         modules::replace_dynamic_imports(program, builder);
     }
-    if form != Form::Skill {
+    if kind_of_code != CodeKind::Skill {
         return_last_expression(program, builder);
     }
     Ok(())
 }
 
-/// TypeScript becomes JavaScript. Gives the object of what is exported, as it is written.
+/// Removes TypeScript syntax. Returns an object literal with the exports.
 fn remove_types<'a>(
     source: &str,
     program: &mut Program<'a>,
     allocator: &'a Allocator,
-    form: Form,
+    kind_of_code: CodeKind,
     exports: &modules::Exports,
 ) -> Result<String, SyntaxError> {
     let semantic =
         SemanticBuilder::new_compiler().with_enum_eval(true).with_check_syntax_error(true).build(program);
-    refuse(source, &semantic.diagnostics)?;
+    check_diagnostics(source, &semantic.diagnostics)?;
     let scoping = semantic.semantic.into_scoping();
-    let exported = exports.written(&scoping);
+    let exported = exports.to_object_literal(&scoping);
     let mut options = TransformOptions::default();
-    if form == Form::Session {
-        // What this program imports may be for the next one.
+    if kind_of_code == CodeKind::Session {
+        // Later programs of the session may use imports that this program does not.
         options.typescript.only_remove_type_imports = true;
     } else {
         modules::keep_unused_imports(program, &scoping);
     }
     let transformer = Transformer::new(allocator, Path::new(FILE), &options);
-    refuse(source, &transformer.build_with_scoping(scoping, program).diagnostics)?;
+    check_diagnostics(source, &transformer.build_with_scoping(scoping, program).diagnostics)?;
     Ok(exported)
 }
 
-/// The first of several diagnostics is the one that helps; the rest often follow from it.
-fn refuse(source: &str, diagnostics: &[OxcDiagnostic]) -> Result<(), SyntaxError> {
+/// Returns the first error, since later ones often follow from it.
+fn check_diagnostics(source: &str, diagnostics: &[OxcDiagnostic]) -> Result<(), SyntaxError> {
     let Some(first) = diagnostics.iter().find(|diagnostic| diagnostic.severity == Severity::Error) else {
         return Ok(());
     };
@@ -230,14 +237,13 @@ fn refuse(source: &str, diagnostics: &[OxcDiagnostic]) -> Result<(), SyntaxError
     if let Some(help) = &first.help {
         let _ = write!(message, " ({help})");
     }
-    let place = first.labels.first().map(|label| Place::of(source, label.offset() as usize));
-    Err(SyntaxError { message, place })
+    let position = first.labels.first().map(|label| Position::from_byte(source, label.offset() as usize));
+    Err(SyntaxError { message, position })
 }
 
-/// The last expression is the result, unless a `return` comes first. Declarations that do nothing by themselves may
-/// follow it.
+/// Makes the last expression the result of the program. Declarations without effects may follow it.
 fn return_last_expression<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a>) {
-    // `"text"` alone reads as a directive.
+    // A program that consists of a string literal is parsed as a directive.
     if program.body.is_empty()
         && let Some(directive) = program.directives.pop()
     {
@@ -264,14 +270,14 @@ fn return_last_expression<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a
     }
 }
 
-/// The JavaScript of a program, or what is wrong with it.
+/// Translates a program to JavaScript or an error message, for tests.
 #[cfg(test)]
 pub(super) fn translated(source: &str) -> String {
     translate(source, false)
         .map_or_else(|error| format!("SyntaxError: {}", error.message), |done| done.javascript)
 }
 
-/// The JavaScript of a session's program.
+/// Translates a program of a session, for tests.
 #[cfg(test)]
 pub(super) fn translated_in_session(source: &str) -> String {
     translate(source, true)
@@ -280,8 +286,8 @@ pub(super) fn translated_in_session(source: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::positions::Place;
-    use super::{SyntaxError, Translated, translate, translated};
+    use super::super::source_map::Position;
+    use super::{SyntaxError, Translation, translate, translated};
 
     #[test]
     fn the_last_expression_is_returned() {
@@ -306,24 +312,31 @@ mod tests {
 
     #[test]
     fn syntax_errors_have_a_place() {
-        let place = |source| translate(source, false).err().and_then(|SyntaxError { place, .. }| place);
-        assert_eq!(place("let a = 1;\nlet b = ;"), Some(Place { line: 2, column: 9 }));
-        assert_eq!(place("let a = 1;\nlet a = 2;").map(|place| place.line), Some(1));
-        assert_eq!(place(&"(".repeat(100_000)).map(|place| place.line), Some(1));
+        let position =
+            |source| translate(source, false).err().and_then(|SyntaxError { position, .. }| position);
+        assert_eq!(position("let a = 1;\nlet b = ;"), Some(Position { line: 2, column: 9 }));
+        assert_eq!(position("let a = 1;\nlet a = 2;").map(|position| position.line), Some(1));
+        assert_eq!(position(&"(".repeat(100_000)).map(|position| position.line), Some(1));
     }
 
     #[test]
     fn positions_come_back() {
         let source =
             "import * as m from \"m\";\ninterface I {\n  a: number;\n}\n\n// é\nconst é = '😀'; m.f(é);\n";
-        let Ok(Translated { javascript, positions }) = translate(source, false) else {
+        let Ok(Translation { javascript, source_map }) = translate(source, false) else {
             panic!("it is valid")
         };
         let (before, _) = javascript.split_at(javascript.find("m.f").unwrap_or_default());
         let line = before.lines().count() as u32;
         let column = before.lines().last().map_or(0, |line| line.chars().count()) as u32 + 1;
-        assert_eq!(positions.submitted(Place { line, column }), Some(Place { line: 7, column: 16 }));
-        assert_eq!(positions.submitted(Place { line: 2, column: 5 }), Some(Place { line: 1, column: 1 }));
-        assert_eq!(positions.submitted(Place { line: 1, column: 5 }), None);
+        assert_eq!(
+            source_map.original_position(Position { line, column }),
+            Some(Position { line: 7, column: 16 })
+        );
+        assert_eq!(
+            source_map.original_position(Position { line: 2, column: 5 }),
+            Some(Position { line: 1, column: 1 })
+        );
+        assert_eq!(source_map.original_position(Position { line: 1, column: 5 }), None);
     }
 }

@@ -1,6 +1,6 @@
-// Values on their way out: JSON that keeps as much as JSON can hold.
+// Converts results and arguments to JSON.
 (native, realm) => {
-  // The names of a session's programs.
+  // Variables of the session.
   realm.scope = Object.create(null);
   realm.declare = (...names) => {
     for (const name of names) if (!(name in realm.scope)) realm.scope[name] = undefined;
@@ -17,7 +17,7 @@
   const slice = unbound(String.prototype.slice);
   const objectPrototype = Object.prototype;
 
-  // The characters U+0000 to U+00FF that stand for bytes.
+  // Converts bytes to a string of the characters U+0000 to U+00FF.
   const latin1 = (source) => {
     const bytes = isView(source)
       ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength)
@@ -43,7 +43,7 @@
     for (const [key, value] of entries) object[key] = value;
     return object;
   };
-  // What an iterator gives, as far as that is not without end. It can be read but once.
+  // Reads an iterator, up to a maximum number of items. An iterator can be read only once.
   const readAlready = new WeakMap();
   const fromIterator = (iterator, isArgument) => {
     const items = readAlready.get(iterator) ?? [];
@@ -63,7 +63,7 @@
     const cause = hasOwn(error, "cause") ? { cause: error.cause } : {};
     return { name: error.name, message: error.message, ...error, ...cause };
   };
-  // Bytes with a type are what the supervisor knows as a file.
+  // The supervisor treats bytes with a MIME type as a file.
   const isFile = (value) => typeof value.mimeType === "string" && isBytes(value.data);
   const fromFile = ({ data, mimeType, name }) => {
     const file = { base64: native.toBase64(latin1(data)), mime_type: mimeType };
@@ -85,10 +85,10 @@
     return realm.serverName(value) ?? value;
   };
 
-  const formOf = (holder, key, value, isArgument) => {
+  const jsonForm = (holder, key, value, isArgument) => {
     switch (typeof value) {
       case "object": {
-        // `JSON.stringify` makes null of a date that is none, before anybody is asked.
+        // `JSON.stringify` converts an invalid date to null before it calls the replacer.
         if (value === null) return holder[key] instanceof Date ? "Invalid Date" : value;
         if (isArray(value)) return value;
         const prototype = getPrototypeOf(value);
@@ -108,32 +108,32 @@
     }
   };
   function plain(key, value) {
-    return formOf(this, key, value, false);
+    return jsonForm(this, key, value, false);
   }
 
-  // For arguments: what has no form in JSON is a slip there, where a result is better described than refused.
+  // For arguments, values without a JSON form are errors; in results they are described instead.
   function strict(key, value) {
     const slip = (what) => new TypeError(`${what} cannot be passed to a tool${key ? ` (${key})` : ""}`);
     if (typeof value === "function" || typeof value === "symbol") throw slip(`a ${typeof value}`);
     if (value instanceof Promise) throw slip("a Promise without await");
-    return formOf(this, key, value, true);
+    return jsonForm(this, key, value, true);
   }
 
   const tooDeep = () => new RangeError("the value is cyclic or nested too deeply for JSON: pass on the parts that matter");
   const TOO_DEEP = {};
-  // A copy without what `JSON.stringify` cannot pass: cycles, and objects whose own code fails.
-  const copyOf = (holder, key, around) => {
+  // Copies a value without what `JSON.stringify` rejects: cycles, and objects whose methods throw.
+  const copyForJson = (holder, key, around) => {
     const level = around.length;
     try {
       let value = holder[key];
       if (typeof value?.toJSON === "function") value = value.toJSON(key);
-      value = formOf(holder, key, value, false);
+      value = jsonForm(holder, key, value, false);
       if (typeof value !== "object" || value === null) return value;
       if (around.includes(value)) return "[Circular]";
       if (level === DEPTH_MAX) throw TOO_DEEP;
       around.push(value);
       const copy = isArray(value) ? [] : create(null);
-      for (const name of isArray(value) ? value.keys() : keys(value)) copy[name] = copyOf(value, name, around);
+      for (const name of isArray(value) ? value.keys() : keys(value)) copy[name] = copyForJson(value, name, around);
       around.pop();
       return copy;
     } catch (error) {
@@ -143,28 +143,28 @@
     }
   };
 
-  const explained = (error) => {
+  const explainError = (error) => {
     if (error instanceof TypeError && /circular/.test(error.message)) {
       return new TypeError("the value is cyclic, and JSON cannot hold that: pass on the parts that matter");
     }
     return error instanceof RangeError && /call stack/.test(error.message) ? tooDeep() : error;
   };
 
-  // JSON of a value, as docs/values.md says; undefined when there is nothing to say.
+  // Encodes a value as JSON, as described in docs/values.md; undefined if there is nothing to encode.
   realm.encode = (value, isArgument = false) => {
     try {
       return stringify(value, isArgument ? strict : plain);
     } catch (error) {
-      if (isArgument || error instanceof RangeError) throw explained(error);
+      if (isArgument || error instanceof RangeError) throw explainError(error);
     }
     try {
-      return stringify(copyOf({ "": value }, "", []));
+      return stringify(copyForJson({ "": value }, "", []));
     } catch (error) {
-      throw error === TOO_DEEP ? tooDeep() : explained(error);
+      throw error === TOO_DEEP ? tooDeep() : explainError(error);
     }
   };
 
-  // Text that is valid in UTF-8, of bounded length; null for what is no text.
+  // Shortens a text to a bounded length and makes it valid UTF-8; null if the value is no string.
   realm.clip = (value) => {
     if (typeof value !== "string") return null;
     if (value.length <= 3900) return wellFormed(value);

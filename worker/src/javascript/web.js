@@ -1,9 +1,9 @@
-// What code expects from a JavaScript host beyond the language, and the truth about what is not there.
+// Globals that code expects from a JavaScript host, and errors with explanations for those that are not available.
 (native, realm) => {
   const { global, latin1, wellFormed } = realm;
 
   const callbacks = new Map();
-  const later = (repeats) => (callback, delay = 0, ...values) => {
+  const timerFunction = (repeats) => (callback, delay = 0, ...values) => {
     if (typeof callback !== "function") throw new TypeError("a timer needs a function to call");
     const timer = { callback, values, delay: Number(delay), repeats, native: 0 };
     timer.native = native.startTimer(timer.delay);
@@ -26,7 +26,7 @@
     if (!timer) return;
     byNative.delete(id);
     if (timer.repeats) {
-      // At least a millisecond, as in browsers: an interval of none would leave no time for anything else.
+      // At least one millisecond, as in browsers: otherwise an interval of 0 would block everything else.
       timer.native = native.startTimer(timer.delay >= 1 ? timer.delay : 1);
       byNative.set(timer.native, timer);
     } else {
@@ -34,8 +34,8 @@
     }
     timer.callback.apply(undefined, timer.values);
   };
-  global("setTimeout", later(false));
-  global("setInterval", later(true));
+  global("setTimeout", timerFunction(false));
+  global("setInterval", timerFunction(true));
   global("setImmediate", (callback, ...values) => globalThis.setTimeout(callback, 0, ...values));
   for (const name of ["clearTimeout", "clearInterval", "clearImmediate"]) global(name, clear);
   const resolved = Promise.resolve();
@@ -123,7 +123,7 @@
     const copy = keep(Array.isArray(value) ? new Array(value.length) : {});
     for (const key of Object.keys(value)) {
       const item = clone(value[key], seen);
-      // An assignment would make it the prototype.
+      // An assignment would set the prototype instead.
       if (key === "__proto__") defineProperty(copy, key, { value: item, writable: true, enumerable: true, configurable: true });
       else copy[key] = item;
     }
@@ -214,25 +214,25 @@
     },
   });
 
-  // Without Intl the engine ignores locales and options, and says nothing.
+  // Without Intl, the engine would silently ignore locales and options.
   const { warn } = console;
-  let isTold = false;
+  let hasWarned = false;
   const localized = (prototype, name, given) => {
     const original = prototype[name];
-    const telling = {
+    const wrapper = {
       [name](...values) {
         const [locales, options] = values.slice(given);
         if (options?.timeZone !== undefined && !/^(UTC|GMT|Etc\/UTC)$/i.test(options.timeZone)) {
           throw new RangeError(absent(`timeZone ${options.timeZone}`, "there are no time zones", "Python's zoneinfo"));
         }
-        if ((locales !== undefined || options !== undefined) && !isTold) {
-          isTold = true;
+        if ((locales !== undefined || options !== undefined) && !hasWarned) {
+          hasWarned = true;
           warn(absent(`${name} with locales or options`, "Intl is missing", "toFixed, padStart and toISOString"));
         }
         return original.apply(this, values);
       },
     };
-    Object.defineProperty(prototype, name, { value: telling[name], writable: true, configurable: true });
+    Object.defineProperty(prototype, name, { value: wrapper[name], writable: true, configurable: true });
   };
   for (const { prototype } of [Number, BigInt, Array]) localized(prototype, "toLocaleString", 0);
   for (const name of ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"]) localized(Date.prototype, name, 0);

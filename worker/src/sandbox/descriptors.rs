@@ -1,4 +1,4 @@
-//! What the worker may still hold: its channel, and standard streams that lead nowhere.
+//! Closes inherited descriptors: a worker keeps its channel, and standard streams that are not connected to anything.
 #![allow(unsafe_code, reason = "Descriptor numbers are moved by hand, once")]
 
 use std::io::Error;
@@ -6,21 +6,21 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 
 use super::{Layer, Layers, SandboxError};
 
-/// The number of the worker's end of its channel.
+/// Descriptor number of the worker's channel.
 const CHANNEL: i32 = 3;
 
-/// Makes 0 an input at its end, 1 and 2 outputs that nobody reads, and 3 the channel; closes every other descriptor.
+/// Sets up descriptors 0 (at end of file), 1 and 2 (without a reader) and 3 (the channel), and closes all others.
 ///
-/// The streams are this worker's own pipes. A shared `/dev/null` would have flags that any worker can set and every
-/// other one can read.
+/// The streams are pipes of this worker alone. A shared `/dev/null` would have flags that one worker can set and
+/// others can read.
 ///
 /// # Errors
-/// The step that failed, with the channel as soon as it is where it belongs.
+/// The step that failed, with the channel if it is at its final number already.
 pub(super) fn keep_only(
     channel: OwnedFd,
     layers: Layers,
 ) -> Result<OwnedFd, (SandboxError, Option<OwnedFd>)> {
-    let channel = take_places(channel).map_err(|error| (error, None))?;
+    let channel = assign_descriptors(channel).map_err(|error| (error, None))?;
     if layers.has(Layer::Descriptors) {
         // SAFETY: closes descriptors by number; nothing in the worker uses one above 3 from here on.
         let closed = unsafe { libc::syscall(libc::SYS_close_range, CHANNEL + 1, u32::MAX, 0) };
@@ -32,12 +32,13 @@ pub(super) fn keep_only(
     Ok(channel)
 }
 
-fn take_places(channel: OwnedFd) -> Result<OwnedFd, SandboxError> {
+fn assign_descriptors(channel: OwnedFd) -> Result<OwnedFd, SandboxError> {
     let failed = |step: &'static str| move |source: Error| SandboxError::Step { step, source };
-    // The zygote keeps 0, 1 and 2 taken, so every number here is above them and none is overwritten before it is used.
+    // The zygote keeps 0, 1 and 2 open, so all descriptors here are above them, and none is overwritten before it is
+    // used.
     let (input, _) = std::io::pipe().map_err(failed("pipe"))?;
     let (_, output) = std::io::pipe().map_err(failed("pipe"))?;
-    // The far ends are closed by now: reading gives the end, writing gives EPIPE.
+    // The other ends are closed by now: reading returns end of file, writing fails with EPIPE.
     let channel = channel.into_raw_fd();
     let moves =
         [(input.as_raw_fd(), 0), (output.as_raw_fd(), 1), (output.as_raw_fd(), 2), (channel, CHANNEL)];
@@ -47,14 +48,14 @@ fn take_places(channel: OwnedFd) -> Result<OwnedFd, SandboxError> {
             return Err(failed("dup2")(Error::last_os_error()));
         }
     }
-    // Above 3 by now, or one of the places themselves: no destructor may close those.
+    // The originals are above 3 or at their final number: no destructor may close those.
     let _ = (input.into_raw_fd(), output.into_raw_fd());
     // SAFETY: descriptor 3 was made above and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(CHANNEL) })
 }
 
-/// Numbers that are open and should not be. The limit of open files bounds what there can be.
-pub(super) fn surplus() -> Vec<i32> {
+/// Open descriptors above 3, which should not exist. The limit of open files bounds the search.
+pub(super) fn unexpected() -> Vec<i32> {
     // SAFETY: asks about numbers, without memory effects.
     (CHANNEL + 1..4096).filter(|number| unsafe { libc::fcntl(*number, libc::F_GETFD) } >= 0).collect()
 }

@@ -1,4 +1,5 @@
-//! Landlock with every right handled and no rule: no file, no TCP port, no signal or abstract socket outside.
+//! Applies Landlock with all rights handled and no rule: no files, no TCP ports, no signals or abstract sockets
+//! outside the worker.
 #![allow(unsafe_code, reason = "The crate keeps the query for the version to itself")]
 
 use landlock::{
@@ -8,14 +9,14 @@ use landlock::{
 
 use super::SandboxError;
 
-/// The newest version whose rights are asked for; an older kernel gives what it has, from version 1 on.
+/// Newest Landlock ABI that is used. Older kernels apply the rights that they support, from ABI 1 on.
 const NEWEST: ABI = ABI::V9;
-/// From this version on TCP is covered (Linux 6.7).
+/// First Landlock ABI that restricts TCP (Linux 6.7).
 pub(super) const TCP: i64 = 4;
-/// From this version on signals and abstract sockets are covered too (Linux 6.12).
+/// First Landlock ABI that restricts signals and abstract sockets (Linux 6.12).
 pub(super) const SCOPES: i64 = 6;
 
-/// The kernel's version; 0 where there is none.
+/// Landlock ABI of the kernel; 0 if Landlock is not available.
 pub(super) fn version() -> i64 {
     const CREATE_RULESET_VERSION: u32 = 1;
     let nothing = std::ptr::null::<libc::c_void>();
@@ -25,7 +26,7 @@ pub(super) fn version() -> i64 {
     version.max(0)
 }
 
-/// Restricts this process for good.
+/// Restricts this process irrevocably.
 pub(super) fn restrict() -> Result<(), SandboxError> {
     if version() == 0 {
         return Err(SandboxError::Landlock(std::io::Error::last_os_error().to_string()));

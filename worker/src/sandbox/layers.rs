@@ -1,28 +1,28 @@
-//! The layers of the seal by name, so that a test can take one away and see what the others hold.
+//! Named layers of the sandbox. Tests can leave out single layers to see what the others stop.
 
-/// One layer, in the order in which they are put on.
+/// A layer of the sandbox, in the order of application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// Namespaces with an empty root and no network.
+    /// Namespaces with an empty root directory and no network.
     Namespaces,
-    /// An unprivileged user without capabilities.
+    /// An unprivileged user without Linux capabilities.
     Privileges,
-    /// Every descriptor closed but the channel and three pipes to nowhere.
+    /// All descriptors closed except the channel and the standard streams.
     Descriptors,
     /// Resource limits.
     Limits,
-    /// Not dumpable.
+    /// The process is not dumpable.
     Hardening,
-    /// Memory that was writable never becomes executable.
+    /// Memory that was writable can never become executable (`PR_SET_MDWE`).
     Mdwe,
-    /// Landlock.
+    /// The Landlock ruleset.
     Landlock,
-    /// The system-call filter.
+    /// The seccomp filter.
     Seccomp,
 }
 
 impl Layer {
-    /// Every layer.
+    /// All layers, in the order of application.
     pub const ALL: [Self; 8] = [
         Self::Namespaces,
         Self::Privileges,
@@ -34,7 +34,7 @@ impl Layer {
         Self::Seccomp,
     ];
 
-    /// Its name, as tables and tests write it.
+    /// Name of the layer in tables and tests.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -50,30 +50,30 @@ impl Layer {
     }
 }
 
-/// Which layers are put on. The product puts on [`Layers::ALL`] and has no way to say anything else; a worker with fewer is
-/// a program of the tests, and the supervisor refuses it.
+/// A set of layers. The product always applies [`Layers::ALL`]; only test programs apply fewer, and the supervisor
+/// rejects such workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layers(u8);
 
 impl Layers {
-    /// All of them.
+    /// All layers.
     pub const ALL: Self = Self(u8::MAX);
-    /// None of them, for positive controls.
+    /// No layers, for positive controls in tests.
     pub const NONE: Self = Self(0);
 
-    /// Without one of them.
+    /// Removes a layer.
     #[must_use]
     pub const fn without(self, layer: Layer) -> Self {
         Self(self.0 & !(1 << layer as u8))
     }
 
-    /// With one of them.
+    /// Adds a layer.
     #[must_use]
     pub const fn with(self, layer: Layer) -> Self {
         Self(self.0 | 1 << layer as u8)
     }
 
-    /// Whether this one is put on.
+    /// Whether the set contains a layer.
     #[must_use]
     pub const fn has(self, layer: Layer) -> bool {
         self.0 & (1 << layer as u8) != 0

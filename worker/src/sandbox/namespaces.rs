@@ -1,8 +1,9 @@
-//! Namespaces of the zygote, shared by its workers: an empty root, no network but a loopback that is down.
+//! Namespaces of the zygote, inherited by its workers: an empty root directory, and a network with only a loopback
+//! interface that is down.
 //!
-//! Root enters them directly; everyone else needs a user namespace. Where a host
-//! refuses, Landlock and seccomp hold without them, and the result says `reduced`. Some hosts permit `unshare` and refuse
-//! what must follow (Ubuntu's AppArmor restriction does), so a child tries the whole way first: nobody stays halfway.
+//! Root enters them directly; other users need a user namespace. If the host refuses, Landlock and seccomp still
+//! protect, and the result is reported as `reduced`. Some hosts permit `unshare` but refuse the following steps (such
+//! as Ubuntu's AppArmor restriction), so a child process tries all steps first: the zygote never stays halfway.
 #![allow(unsafe_code, reason = "fork, for the rehearsal")]
 
 use std::io::{Read, Write};
@@ -14,53 +15,53 @@ use nix::unistd::{ForkResult, Gid, Uid, chdir, fork, getgid, getuid, pivot_root}
 
 use super::SandboxError;
 
-/// What is new in them, as `/proc/self/ns` names it.
+/// Namespaces that are created, by their names in `/proc/self/ns`.
 const KINDS: [&str; 5] = ["net", "ipc", "uts", "mnt", "cgroup"];
 
-/// Where the zygote stands now.
+/// Result of entering namespaces.
 #[derive(Debug)]
 pub(super) struct Namespaces {
-    /// Whether it has a user namespace of its own.
+    /// Whether the zygote has its own user namespace.
     pub(super) user: bool,
-    /// Why it is still in the host's, if it is.
+    /// Why the zygote stayed in the host's namespaces, if it did.
     pub(super) refused: Option<String>,
 }
 
-/// Enters what the host permits.
+/// Enters all namespaces if the host permits it.
 pub(super) fn enter() -> Result<Namespaces, SandboxError> {
-    let refused = rehearse().map_err(SandboxError::step("try the namespaces in a child"))?;
+    let refused = try_in_child().map_err(SandboxError::step("try the namespaces in a child"))?;
     if refused.is_none() {
         enter_all().map_err(|(step, errno)| SandboxError::errno(step)(errno))?;
     }
     Ok(Namespaces { user: !getuid().is_root() && refused.is_none(), refused })
 }
 
-/// Goes the whole way in a child, and gives what was refused.
-fn rehearse() -> std::io::Result<Option<String>> {
-    let (mut told, mut tell) = std::io::pipe()?;
+/// Tries all steps in a child process. Returns the refused step and its error, if any.
+fn try_in_child() -> std::io::Result<Option<String>> {
+    let (mut reader, mut writer) = std::io::pipe()?;
     // SAFETY: the zygote has one thread, which it has asserted; the child makes system calls, writes, and ends.
     match unsafe { fork() }? {
         ForkResult::Child => {
-            drop(told);
+            drop(reader);
             if let Err((step, errno)) = enter_all() {
-                let _ = write!(tell, "{step}: {}", errno.desc());
+                let _ = write!(writer, "{step}: {}", errno.desc());
             }
             // SAFETY: ends this process without running what belongs to its parent.
             unsafe { libc::_exit(0) }
         }
         ForkResult::Parent { child } => {
-            drop(tell);
+            drop(writer);
             let mut refused = String::new();
-            told.read_to_string(&mut refused)?;
+            reader.read_to_string(&mut refused)?;
             waitpid(child, None)?;
             Ok(Some(refused).filter(|refused| !refused.is_empty()))
         }
     }
 }
 
-type Refused = (&'static str, nix::Error);
+type FailedStep = (&'static str, nix::Error);
 
-fn enter_all() -> Result<(), Refused> {
+fn enter_all() -> Result<(), FailedStep> {
     let mut flags = CloneFlags::CLONE_NEWNET
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWUTS
@@ -72,7 +73,7 @@ fn enter_all() -> Result<(), Refused> {
     }
     let host = links();
     unshare(flags).map_err(|errno| ("unshare", errno))?;
-    // That unshare said yes is not enough: some hosts only pretend.
+    // A successful `unshare` is not sufficient: some hosts return success without creating namespaces.
     if links().iter().zip(&host).any(|(own, host)| own == host) {
         return Err(("unshare left a namespace as it was", nix::Error::ENOSYS));
     }
@@ -90,19 +91,19 @@ fn to_errno(error: &std::io::Error) -> nix::Error {
     nix::Error::from_raw(error.raw_os_error().unwrap_or(libc::EIO))
 }
 
-/// The same ids inside as outside: nothing in the worker looks like root.
+/// Maps user and group to the same ids inside the namespace, so that nothing in a worker looks like root.
 fn map_ids(user: Uid, group: Gid) -> std::io::Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// Makes an empty, read-only tmpfs the root and lets go of everything else.
+/// Makes an empty, read-only tmpfs the root directory and detaches all other mounts.
 fn empty_root() -> nix::Result<()> {
     let none: Option<&str> = None;
     let sealed = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
-    // Any directory that every system has will do: only this namespace sees what is mounted on it.
+    // Any directory that exists on every system will do: the mount is visible in this namespace only.
     mount(Some("tmpfs"), "/tmp", Some("tmpfs"), sealed, Some("size=4k,nr_inodes=2,mode=0555"))?;
     chdir("/tmp")?;
     pivot_root(".", ".")?;

@@ -1,4 +1,4 @@
-//! An ordinary user, and no Linux capability, in any set, ever again.
+//! Switches to an unprivileged user and drops all Linux capabilities permanently.
 #![allow(unsafe_code, reason = "capget and capset have no wrapper in nix")]
 
 use std::io::Error;
@@ -8,7 +8,7 @@ use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 use super::SandboxError;
 
 const VERSION_3: u32 = 0x2008_0522;
-/// Numbers up to here are tried; the kernel says EINVAL from the first that it does not know.
+/// Highest capability number that is tried; the kernel returns EINVAL for unknown ones.
 const LAST_POSSIBLE: libc::c_ulong = 63;
 
 #[repr(C)]
@@ -25,9 +25,9 @@ struct Sets {
     inheritable: u32,
 }
 
-/// Becomes `unprivileged_id`, if any, and empties every set of capabilities.
+/// Switches to `unprivileged_id`, if given, and empties all capability sets.
 pub(super) fn drop_all(unprivileged_id: Option<u32>) -> Result<(), SandboxError> {
-    // Afterwards there is no right to it.
+    // Must come first, since it requires a capability.
     drop_bounding();
     if let Some(id) = unprivileged_id {
         become_user(id).map_err(|errno| SandboxError::Unprivileged { id, source: errno.into() })?;
@@ -46,7 +46,7 @@ pub(super) fn drop_all(unprivileged_id: Option<u32>) -> Result<(), SandboxError>
     Ok(())
 }
 
-/// Whether this process has no capability that it could use, give itself or pass on.
+/// Whether the effective, permitted and inheritable capability sets of this process are empty.
 pub(super) fn has_none() -> Result<bool, Error> {
     let header = Header { version: VERSION_3, pid: 0 };
     let mut sets = [Sets { effective: 1, ..Sets::default() }; 2];
@@ -57,8 +57,8 @@ pub(super) fn has_none() -> Result<bool, Error> {
     }
 }
 
-/// Empties the bounding set, as far as this process may: an unprivileged one may not, and `no_new_privs` keeps the set out
-/// of its reach.
+/// Empties the bounding set. An unprivileged process may not do so, but `no_new_privs` prevents it from using that
+/// set.
 fn drop_bounding() {
     for capability in 0..=LAST_POSSIBLE {
         // SAFETY: changes a set of this process; no pointers.

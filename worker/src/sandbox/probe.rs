@@ -1,5 +1,5 @@
-//! The self-probe: a worker that gets no code seals itself step by step, and after each step tries what that step must
-//! refuse. A layer is believed for what it does, not for what setting it up returned.
+//! Self-test of the sandbox: a worker without code applies each layer and then attempts what that layer must refuse.
+//! A layer counts as effective only if the attempt fails, not because its setup succeeded.
 #![allow(unsafe_code, reason = "fork, and system calls made past their wrappers")]
 
 mod attempts;
@@ -11,28 +11,28 @@ use lockhouse_protocol::{Finding, Protection, SandboxProfile, frame};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 
-use super::{Layer, Prepared, SandboxError, die_with_parent, enter_observed, landlock};
-use attempts::{Attempt, Observed};
+use super::{Layer, PreparedSandbox, SandboxError, die_with_parent, enter_observed, landlock};
+use attempts::{Attempt, LandlockAttempts};
 
-/// Bytes of all findings together.
+/// Maximum size of all findings together, in bytes.
 const REPORT_BYTES_MAX: u32 = 64 * 1024;
 
-/// Seals a worker, and reports how each protection did.
+/// Forks and seals a test worker, and reports whether each protection is effective.
 ///
 /// # Errors
-/// [`SandboxError`] when no worker can be made to try with.
-pub fn probe(prepared: &Prepared, profile: &SandboxProfile) -> Result<Vec<Finding>, SandboxError> {
-    let (mut told, tell) = std::io::pipe().map_err(SandboxError::step("pipe"))?;
+/// [`SandboxError`] if the test worker cannot be created.
+pub fn probe(prepared: &PreparedSandbox, profile: &SandboxProfile) -> Result<Vec<Finding>, SandboxError> {
+    let (mut reader, writer) = std::io::pipe().map_err(SandboxError::step("pipe"))?;
     let zygote = nix::unistd::getpid();
     // SAFETY: the zygote has one thread, which it has asserted; the child reports and ends.
     let child = match unsafe { fork() }.map_err(SandboxError::errno("fork"))? {
-        ForkResult::Child => be_probed(prepared, profile, zygote, tell.into()),
+        ForkResult::Child => run_probe(prepared, profile, zygote, writer.into()),
         ForkResult::Parent { child } => child,
     };
-    drop(tell);
+    drop(writer);
     let pidfd = attempts::pidfd(child);
     let mut report = Vec::new();
-    let mut limited = (&mut told).take(REPORT_BYTES_MAX.into());
+    let mut limited = (&mut reader).take(REPORT_BYTES_MAX.into());
     limited.read_to_end(&mut report).map_err(SandboxError::step("read the probe's report"))?;
     let end = waitpid(child, None).map_err(SandboxError::errno("wait for the probe"))?;
     let mut findings: Vec<Finding> = frame::decode(&report, REPORT_BYTES_MAX).map_err(|_| {
@@ -43,9 +43,9 @@ pub fn probe(prepared: &Prepared, profile: &SandboxProfile) -> Result<Vec<Findin
     Ok(findings)
 }
 
-/// The probe's last call is one that only an attack makes.
+/// Checks that the last system call of the probe, which only an attack makes, killed the process.
 fn attacks_end_it(end: WaitStatus) -> Finding {
-    let protection = Protection::AttacksEndIt;
+    let protection = Protection::KillOnAttack;
     match end {
         WaitStatus::Signaled(_, nix::sys::signal::Signal::SIGSYS, _) => {
             Finding::holds(protection, "ptrace ended the process (SIGSYS)")
@@ -54,12 +54,12 @@ fn attacks_end_it(end: WaitStatus) -> Finding {
     }
 }
 
-fn be_probed(prepared: &Prepared, profile: &SandboxProfile, zygote: Pid, tell: OwnedFd) -> ! {
-    // In a namespace of its own the zygote's number is as it was.
+fn run_probe(prepared: &PreparedSandbox, profile: &SandboxProfile, zygote: Pid, writer: OwnedFd) -> ! {
+    // In a separate PID namespace, the zygote's number is unchanged.
     let _ = die_with_parent(zygote);
     let mut findings = attempts::before_the_seal(prepared, profile);
-    let mut observed = Observed::default();
-    let entered = enter_observed(prepared, profile, tell, &mut |layer| {
+    let mut observed = LandlockAttempts::default();
+    let entered = enter_observed(prepared, profile, writer, &mut |layer| {
         findings.extend(after(layer, profile, &mut observed));
     });
     let channel = match entered {
@@ -79,16 +79,16 @@ fn be_probed(prepared: &Prepared, profile: &SandboxProfile, zygote: Pid, tell: O
     }
 }
 
-/// What can be tried once a layer is on.
-fn after(layer: Layer, profile: &SandboxProfile, observed: &mut Observed) -> Vec<Finding> {
+/// Attempts that become possible to judge once a layer is applied.
+fn after(layer: Layer, profile: &SandboxProfile, observed: &mut LandlockAttempts) -> Vec<Finding> {
     match layer {
         Layer::Namespaces | Layer::Privileges => Vec::new(),
         Layer::Descriptors => vec![attempts::descriptors()],
         Layer::Limits => vec![attempts::limits(profile)],
         Layer::Hardening => vec![attempts::not_dumpable(), attempts::no_new_privileges()],
         Layer::Mdwe => {
-            // Controls: what Landlock must refuse works until it is there.
-            *observed = Observed::now();
+            // Positive controls: these attempts must succeed before Landlock is applied.
+            *observed = LandlockAttempts::now();
             vec![attempts::write_xor_execute()]
         }
         Layer::Landlock => after_landlock(observed),
@@ -96,9 +96,9 @@ fn after(layer: Layer, profile: &SandboxProfile, observed: &mut Observed) -> Vec
     }
 }
 
-fn after_landlock(before: &Observed) -> Vec<Finding> {
-    let (version, now) = (landlock::version(), Observed::now());
-    let judge = |protection, since: i64, linux, attempt: fn(&Observed) -> Attempt, words: &str| {
+fn after_landlock(before: &LandlockAttempts) -> Vec<Finding> {
+    let (version, now) = (landlock::version(), LandlockAttempts::now());
+    let judge = |protection, since: i64, linux, attempt: fn(&LandlockAttempts) -> Attempt, words: &str| {
         if version < since {
             return Finding::absent(
                 protection,

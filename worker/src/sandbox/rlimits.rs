@@ -1,4 +1,4 @@
-//! Resource limits: what a worker may use before the supervisor or the kernel ends it.
+//! Resource limits of a worker.
 
 use lockhouse_protocol::SandboxProfile;
 use rlimit::Resource;
@@ -7,10 +7,10 @@ use super::SandboxError;
 
 const STACK_BYTES: u64 = 8 * 1024 * 1024;
 const DESCRIPTORS: u64 = 64;
-/// Threads of one worker, where processes are counted per user namespace.
+/// Maximum number of threads of a worker. The kernel counts them per user namespace.
 const TASKS: u64 = 256;
 
-/// The address space of this process, bytes.
+/// Size of the address space of this process, in bytes.
 pub(super) fn mapped_bytes() -> Result<u64, SandboxError> {
     let step = "read /proc/self/statm";
     let statm = std::fs::read_to_string("/proc/self/statm").map_err(SandboxError::step(step))?;
@@ -23,7 +23,7 @@ pub(super) fn mapped_bytes() -> Result<u64, SandboxError> {
     bytes.ok_or_else(|| SandboxError::Step { step, source: missing() })
 }
 
-/// Sets every limit. DATA stops private memory; AS stops the rest, and catches what DATA does not count.
+/// Sets all limits. DATA limits private memory; AS limits the rest and whatever DATA does not count.
 pub(super) fn set(
     profile: &SandboxProfile,
     mapped_bytes: u64,
@@ -42,12 +42,12 @@ pub(super) fn set(
         (Resource::DATA, memory, memory),
         (Resource::AS, memory, memory),
     ];
-    // Outside an own user namespace the count is shared with everything else of that user.
+    // Without its own user namespace, the count would include all other processes of the user.
     if in_user_namespace {
         limits.push((Resource::NPROC, TASKS, TASKS));
     }
     for (resource, soft, hard) in limits {
-        // A lower hard limit of the host stays.
+        // A lower hard limit of the host is kept.
         let (_, host) = resource.get().map_err(SandboxError::step("getrlimit"))?;
         let hard = hard.min(host);
         resource.set(soft.min(hard), hard).map_err(SandboxError::step("setrlimit"))?;

@@ -1,4 +1,5 @@
-//! The system-call filter: data in `worker/seccomp/`, compiled when Lockhouse is built, installed last by each worker.
+//! Installs the seccomp filter, which is compiled from `worker/seccomp/` at build time. It is the last layer of each
+//! worker.
 #![allow(unsafe_code, reason = "seccomp(2) has no wrapper in nix")]
 
 use super::SandboxError;
@@ -10,10 +11,10 @@ const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/aarch64.bpf"));
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("no seccomp filter has been written for this architecture yet");
 
-/// Stands for the worker's own pid in the data.
+/// Placeholder for the worker's own process id in the compiled filter.
 const OWN_PID: u32 = 0x7fff_ffff;
 
-/// Installs the filter on this process, for good.
+/// Installs the filter on this process irrevocably.
 pub(super) fn install() -> Result<(), SandboxError> {
     let program = for_pid(std::process::id());
     let header = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
@@ -27,7 +28,7 @@ pub(super) fn install() -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// The program with the worker's own pid in place of the stand-in.
+/// Replaces the placeholder by the worker's process id.
 fn for_pid(pid: u32) -> Vec<libc::sock_filter> {
     let (instructions, _) = PROGRAM.as_chunks::<8>();
     let instruction = |&[c0, c1, jt, jf, k0, k1, k2, k3]: &[u8; 8]| {

@@ -1,4 +1,4 @@
-//! Logs that somebody changed, and what is told of them.
+//! Tests that verification detects tampering and reports its kind.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,24 +6,24 @@ use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
 
-use super::super::line::{Body, Chain};
-use super::super::sign::Secrets;
-use super::super::writer::{Intervals, Writer};
+use super::super::chain_writer::{Intervals, Writer};
+use super::super::hash_chain::{Chain, RecordBody};
+use super::super::signing::SigningKeys;
 use super::*;
 
 const RECORDS: usize = 20;
 const CHECKPOINT: u64 = 6;
 
-/// A log of one process, in a directory of its own.
+/// The audit log of one process, in a temporary directory.
 struct Log {
     directory: tempfile::TempDir,
-    secrets: Arc<Secrets>,
+    secrets: Arc<SigningKeys>,
 }
 
 impl Log {
     fn new() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
-        let secrets = Arc::new(Secrets::of(&directory.path().join("keys")).expect("a key"));
+        let secrets = Arc::new(SigningKeys::load_or_create(&directory.path().join("keys")).expect("a key"));
         Self { directory, secrets }
     }
 
@@ -42,7 +42,7 @@ impl Log {
 
     fn fill(&self, writer: &mut Writer, now: SystemTime) {
         for number in 0..RECORDS {
-            let body = Body::new("call").text("server", "fixture").number("n", number);
+            let body = RecordBody::new("call").text("server", "fixture").number("n", number);
             writer.append(now, &body).expect("written");
         }
     }
@@ -53,18 +53,18 @@ impl Log {
     }
 
     fn faults(&self) -> Vec<Finding> {
-        self.findings(&self.secrets.public_key(), Kind::Fault)
+        self.findings(&self.secrets.public_key(), FindingKind::Fault)
     }
 
-    fn findings(&self, key: &PublicKey, kind: Kind) -> Vec<Finding> {
+    fn findings(&self, key: &PublicKey, kind: FindingKind) -> Vec<Finding> {
         let mut findings = Vec::new();
-        verify(self.directory.path(), Place::Copy, key, &mut |finding| findings.push(finding))
+        verify(self.directory.path(), LogLocation::Copy, key, &mut |finding| findings.push(finding))
             .expect("readable");
         findings.retain(|finding| finding.kind == kind);
         findings
     }
 
-    /// Changes the lines of the one segment.
+    /// Edits the lines of the only segment.
     fn edit(&self, change: impl FnOnce(&mut Vec<String>)) {
         let path = &self.segments()[0];
         let mut lines = lines(path);
@@ -86,17 +86,17 @@ fn shown(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(|found| format!("{:?}:{:?} {}", found.line, found.seq, found.what)).collect()
 }
 
-/// The same records by somebody who has another key, from a line on.
-fn forged_from(lines: &mut Vec<String>, from: usize, secrets: &Secrets) {
+/// Replaces the records from a line on with records that another key signs.
+fn forged_from(lines: &mut Vec<String>, from: usize, secrets: &SigningKeys) {
     let before = lines[from - 1].trim_end();
-    let mut chain = Chain { seq: from as u64, prev: super::super::line::hash(before.as_bytes()) };
+    let mut chain = Chain { seq: from as u64, prev: super::super::hash_chain::hash(before.as_bytes()) };
     let mut made = Vec::new();
     for line in lines.drain(from..) {
-        let body = Body::new("call").number("forged", 1);
+        let body = RecordBody::new("call").number("forged", 1);
         match line.contains("\"signature\"") {
             true => {
                 let event = if line.contains("\"close\"") { "close" } else { "checkpoint" };
-                chain.push_signed(&mut made, noon(), &Body::new(event), secrets);
+                chain.push_signed(&mut made, noon(), &RecordBody::new(event), secrets);
             }
             false => chain.push(&mut made, noon(), &body),
         }
@@ -106,9 +106,9 @@ fn forged_from(lines: &mut Vec<String>, from: usize, secrets: &Secrets) {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn what_was_done_to_a_segment_is_told_with_its_record() {
+fn tampering_with_a_segment_is_reported_with_the_record() {
     type Change = fn(&mut Vec<String>);
-    // The line of a record is its number and one.
+    // The line number of a record is its sequence number plus one.
     let rows: [(&str, Change, &str, Option<u64>); 16] = [
         ("a value changed", |lines| lines[5] = lines[5].replace("fixture", "fixturf"), "changed", Some(5)),
         (
@@ -179,17 +179,17 @@ fn what_was_done_to_a_segment_is_told_with_its_record() {
         let log = Log::written();
         log.edit(change);
         let faults = log.faults();
-        let told = faults
+        let is_reported = faults
             .iter()
             .any(|found| found.what.starts_with(what) && found.seq == seq && found.line.is_some());
-        assert!(told, "{name}: {:?}", shown(&faults));
-        // One thing was done, and the index may have an opinion too.
+        assert!(is_reported, "{name}: {:?}", shown(&faults));
+        // One change causes at most one further finding, from the index.
         assert!(faults.len() <= 2, "{name}: {:?}", shown(&faults));
     }
 }
 
 #[test]
-fn what_was_cut_removed_renamed_or_made_anew_is_told() {
+fn truncated_removed_renamed_and_forged_segments_are_found() {
     let other = Log::new();
     let rows: [(&str, &dyn Fn(&Log), &str); 7] = [
         ("truncated", &|log| log.edit(|lines| lines.truncate(10)), "truncated"),
@@ -244,14 +244,14 @@ fn what_was_cut_removed_renamed_or_made_anew_is_told() {
         let faults = log.faults();
         assert!(faults.iter().any(|found| found.what.starts_with(what)), "{name}: {:?}", shown(&faults));
     }
-    // With a key that was kept elsewhere.
+    // Verification with the key of another log.
     let log = Log::written();
-    let faults = log.findings(&other.secrets.public_key(), Kind::Fault);
+    let faults = log.findings(&other.secrets.public_key(), FindingKind::Fault);
     assert!(faults.iter().any(|found| found.what.contains("another key")), "{:?}", shown(&faults));
 }
 
 #[test]
-fn two_segments_swapped_are_told_and_so_is_a_cut_between_days() {
+fn swapped_segments_and_a_removed_segment_are_found() {
     let log = Log::new();
     let mut writer = log.writer();
     for day in 0..3 {
@@ -276,7 +276,7 @@ fn two_segments_swapped_are_told_and_so_is_a_cut_between_days() {
 }
 
 #[test]
-fn the_index_cannot_be_changed_either() {
+fn changes_to_the_index_are_found() {
     let rows: [(&str, fn(&mut Vec<String>)); 4] = [
         ("changed", |lines| lines[0] = lines[0].replace("\"opened\"", "\"expired\"")),
         ("dropped", |lines| drop(lines.remove(0))),
@@ -295,10 +295,10 @@ fn the_index_cannot_be_changed_either() {
 }
 
 #[test]
-fn what_a_killed_process_leaves_is_no_fault() {
+fn the_log_of_a_killed_process_has_no_faults() {
     let log = Log::new();
     log.fill(&mut log.writer(), noon());
-    let notes = |log: &Log| shown(&log.findings(&log.secrets.public_key(), Kind::Note)).join("\n");
+    let notes = |log: &Log| shown(&log.findings(&log.secrets.public_key(), FindingKind::Note)).join("\n");
     assert!(log.faults().is_empty(), "{:?}", shown(&log.faults()));
     assert!(notes(&log).contains("2 records are after the last signature"), "{}", notes(&log));
     log.edit(|lines| {
@@ -306,8 +306,8 @@ fn what_a_killed_process_leaves_is_no_fault() {
         last.truncate(last.len() / 2);
     });
     assert!(log.faults().is_empty(), "{:?}", shown(&log.faults()));
-    assert!(notes(&log).contains("cut off"), "{}", notes(&log));
-    // Another process goes on beside it.
+    assert!(notes(&log).contains("incomplete"), "{}", notes(&log));
+    // Another process continues in a segment of its own.
     let mut writer = log.writer();
     log.fill(&mut writer, noon());
     writer.close(noon(), "exit");
@@ -317,7 +317,7 @@ fn what_a_killed_process_leaves_is_no_fault() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Any byte of a segment that has ended, made another one.
+    /// Changing any byte of a closed segment is detected.
     #[test]
     fn any_changed_byte_is_found(at in any::<prop::sample::Index>(), mask in 1_u8..=255) {
         let log = Log::written();
@@ -329,7 +329,7 @@ proptest! {
         prop_assert!(!log.faults().is_empty(), "byte {at} ^ {mask}");
     }
 
-    /// Any lines taken away, doubled and moved.
+    /// Removing, repeating or moving any lines is detected.
     #[test]
     fn any_other_order_of_lines_is_found(order in prop::collection::vec(0_usize..RECORDS + 5, 0..RECORDS + 8)) {
         let log = Log::written();
@@ -341,9 +341,9 @@ proptest! {
         prop_assert_eq!(log.faults().is_empty(), is_as_it_was);
     }
 
-    /// Any piece cut out.
+    /// Removing any range of bytes is detected.
     #[test]
-    fn any_cut_is_found(from in any::<prop::sample::Index>(), length in 1_usize..2_000) {
+    fn any_removed_range_is_found(from in any::<prop::sample::Index>(), length in 1_usize..2_000) {
         let log = Log::written();
         let path = &log.segments()[0];
         let mut bytes = std::fs::read(path).expect("a segment");

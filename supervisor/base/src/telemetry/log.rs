@@ -1,7 +1,7 @@
-//! What this process says of what it does, line by line on standard error, or to the journal.
+//! The log of this process: lines on standard error, or fields in the systemd journal.
 //!
-//! Much of it repeats words of servers and clients. None of them can end a line or steer a terminal: what follows on a
-//! further line of one entry is set in, and a control character is shown as what it is.
+//! Many entries quote servers and clients. None of them can forge an entry or control a terminal: the further lines
+//! of an entry are indented, and control characters are escaped.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal;
@@ -16,44 +16,44 @@ use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 use super::traces;
 
-/// What lines are written in.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
-    /// One object in each line.
+    /// One JSON object in each line.
     Json,
-    /// To systemd's journal, in fields.
+    /// Fields in the systemd journal.
     Journald,
 }
 
-/// Begins to log what `LOCKHOUSE_LOG` says, or else `default`.
+/// Starts logging with the filter in `LOCKHOUSE_LOG`, or else with `default`.
 pub fn install(format: Format, default: &str) {
     let filter = EnvFilter::try_from_env("LOCKHOUSE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    // What rmcp says while it authorizes may hold codes and tokens; spans of traces are no lines.
+    // rmcp may log codes and tokens while it authorizes; spans of traces are not log lines.
     let traces = format!("{}=off", traces::TARGET);
     let silent = ["rmcp::transport::auth=off", traces.as_str()].map(|directive| directive.parse().ok());
     let filter = silent.into_iter().flatten().fold(filter, EnvFilter::add_directive);
-    let (layer, trouble) = match format {
+    let (layer, journal_error) = match format {
         Format::Text => (text(), None),
         Format::Json => (json(), None),
         Format::Journald => match tracing_journald::layer() {
-            // Fields by the names that they have everywhere else: EXECUTION_ID would be F_EXECUTION_ID.
+            // No prefix, so that fields have the same names as in the other formats: not F_EXECUTION_ID.
             Ok(layer) => (layer.with_field_prefix(None).boxed(), None),
             Err(error) => (text(), Some(error)),
         },
     };
-    let (sent, not_sent) = match traces::layer() {
+    let (traces_layer, traces_error) = match traces::layer() {
         Ok(layer) => (layer, None),
         Err(reason) => (None, Some(reason)),
     };
-    tracing_subscriber::registry().with(layer.with_filter(filter)).with(sent).init();
-    if let Some(error) = trouble {
+    tracing_subscriber::registry().with(layer.with_filter(filter)).with(traces_layer).init();
+    if let Some(error) = journal_error {
         tracing::warn!("there is no journal to log to, and lines go to standard error: {error}");
     }
-    if let Some(reason) = not_sent {
+    if let Some(reason) = traces_error {
         tracing::warn!(
             "no traces are sent to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names: {reason}"
         );
@@ -64,7 +64,7 @@ fn text() -> Box<dyn Layer<Registry> + Send + Sync> {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let fields = debug_fn(field).delimited(" ");
     let layer = tracing_subscriber::fmt::layer().fmt_fields(fields).with_ansi(colour);
-    // Its own complaint would go to the same place, and panic there.
+    // The layer's own error message would go to standard error as well, and panic there.
     layer.with_writer(std::io::stderr).log_internal_errors(false).boxed()
 }
 
@@ -73,17 +73,18 @@ fn json() -> Box<dyn Layer<Registry> + Send + Sync> {
     layer.with_writer(std::io::stderr).log_internal_errors(false).boxed()
 }
 
-/// One field, as text. What an entry says comes without a name.
+/// Formats one field as text. The message is written without a name.
 fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn std::fmt::Debug) -> std::fmt::Result {
-    let value = harmless(&format!("{value:?}"));
+    let value = escape_control_characters(&format!("{value:?}"));
     match field.name() {
         "message" => write!(writer, "{value}"),
         name => write!(writer, "{name}={value}"),
     }
 }
 
-/// The text with nothing in it that a terminal obeys, or that looks like another entry.
-fn harmless(text: &str) -> String {
+/// Escapes control characters and invisible characters, and indents further lines, so that the text cannot control a
+/// terminal or look like another entry.
+fn escape_control_characters(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -101,10 +102,11 @@ mod tests {
 
     #[test]
     fn nothing_in_a_line_can_end_it_or_steer_a_terminal() {
-        let forged =
-            harmless("done\n2026-01-01T00:00:00Z ERROR lockhouse: \u{1b}[2Jforged\r\u{9b}1m\u{202e}x");
+        let forged = escape_control_characters(
+            "done\n2026-01-01T00:00:00Z ERROR lockhouse: \u{1b}[2Jforged\r\u{9b}1m\u{202e}x",
+        );
         assert!(forged.lines().skip(1).all(|line| line.starts_with("    ")), "{forged:?}");
         assert!(!forged.contains(['\u{1b}', '\r', '\u{9b}', '\u{202e}']), "{forged:?}");
-        assert_eq!(harmless("größer 中 👍 \"x\" = {y}"), "größer 中 👍 \"x\" = {y}");
+        assert_eq!(escape_control_characters("größer 中 👍 \"x\" = {y}"), "größer 中 👍 \"x\" = {y}");
     }
 }

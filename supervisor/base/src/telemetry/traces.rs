@@ -1,13 +1,13 @@
-//! What happens on behalf of one request, as spans of OpenTelemetry. docs/traces.md lists them.
+//! OpenTelemetry spans for the work on behalf of one request. docs/traces.md lists them.
 //!
-//! The rest of the program opens spans and knows of no names, as with figures. They are told only by a program that is built
-//! with the feature `otel`, and only where the environment names a collector; otherwise none of them is ever made. They hold
-//! names, numbers and states: no code, no arguments, no results.
+//! Other modules open spans by calling these functions; they do not use names of attributes. Spans are exported only
+//! in builds with the feature `otel`, and only if the environment names a collector; otherwise no span is created.
+//! Spans hold names, numbers and states: no code, no arguments, no results.
 
 #[cfg(feature = "otel")]
 mod otel;
 
-use lockhouse_policies::Item;
+use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{ExecutionId, ServerName};
 use tracing::field::Empty;
 use tracing::{Span, Subscriber};
@@ -16,23 +16,23 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Identity;
 use tracing_subscriber::registry::LookupSpan;
 
-/// What spans are told apart by from what is logged.
+/// The tracing target of spans, which distinguishes them from log entries.
 pub(super) const TARGET: &str = "lockhouse_traces";
-/// Of a name that a client has made up.
+/// Characters of a tool name that a client sent.
 const NAME_CHARS_MAX: usize = 80;
 
-/// Which trace something is a part of, in the words of W3C Trace Context.
+/// The trace that a request belongs to, as defined by W3C Trace Context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceContext {
-    /// `traceparent`
+    /// The header `traceparent`.
     pub parent: Option<String>,
-    /// `tracestate`
+    /// The header `tracestate`.
     pub state: Option<String>,
 }
 
-/// Why no spans are sent to the collector that the environment names.
+/// Why spans are not exported although the environment names a collector.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoTraces {
+pub(super) enum TracesError {
     #[cfg(not(feature = "otel"))]
     #[error("this program was built without it: build it with --features otel")]
     NotBuilt,
@@ -41,8 +41,12 @@ pub(super) enum NoTraces {
     Exporter(#[from] opentelemetry_otlp::ExporterBuildError),
 }
 
-/// Sends spans to the collector that the environment names. Or why not, where it names one.
-pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<Option<impl Layer<S>>, NoTraces> {
+/// Returns the layer that exports spans to the collector in the environment; `None` if no collector is set.
+///
+/// # Errors
+///
+/// If a collector is set and spans cannot be exported to it.
+pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<Option<impl Layer<S>>, TracesError> {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_disabled =
         std::env::var("OTEL_SDK_DISABLED").is_ok_and(|value| value.eq_ignore_ascii_case("true"));
@@ -53,17 +57,17 @@ pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<Option<i
     #[cfg(feature = "otel")]
     return otel::layer().map(Some);
     #[cfg(not(feature = "otel"))]
-    Err::<Option<Identity>, _>(NoTraces::NotBuilt)
+    Err::<Option<Identity>, _>(TracesError::NotBuilt)
 }
 
-/// Sends what was not sent yet, at the end.
+/// Exports the remaining spans, at the end of the process.
 pub fn flush() {
     #[cfg(feature = "otel")]
     otel::flush();
 }
 
-/// An AI client calls a tool. What it says of its own trace makes this a part of it.
-pub fn asked(tool: &str, context: TraceContext) -> Span {
+/// Opens the span of a tool call by an AI client. It becomes a child of the client's trace, if the client sent one.
+pub fn tool_call(tool: &str, trace_context: TraceContext) -> Span {
     let tool: String = tool.chars().take(NAME_CHARS_MAX).collect();
     let span = tracing::info_span!(
         target: TARGET,
@@ -78,20 +82,20 @@ pub fn asked(tool: &str, context: TraceContext) -> Span {
         error.type = Empty,
     );
     #[cfg(feature = "otel")]
-    otel::adopt(&span, context);
+    otel::set_parent(&span, trace_context);
     #[cfg(not(feature = "otel"))]
-    let _ = context;
+    let _ = trace_context;
     span
 }
 
-/// It got an error of JSON-RPC.
-pub fn answered_with_error(span: &Span, code: i32) {
+/// Records that the request was answered with a JSON-RPC error.
+pub fn record_rpc_error(span: &Span, code: i32) {
     span.record("rpc.response.status_code", code.to_string());
-    fail(span, &code.to_string());
+    record_error(span, &code.to_string());
 }
 
-/// A run of code, under the number that the audit log has for it.
-pub fn run(execution: ExecutionId, language: &'static str) -> Span {
+/// Opens the span of a run, with the execution ID that the audit log uses.
+pub fn code_run(execution: ExecutionId, language: &'static str) -> Span {
     tracing::info_span!(
         target: TARGET,
         "run_code",
@@ -104,27 +108,27 @@ pub fn run(execution: ExecutionId, language: &'static str) -> Span {
     )
 }
 
-/// How a run ended.
-pub fn ended(span: &Span, status: &'static str) {
+/// Records the status of a run that has ended.
+pub fn record_run_status(span: &Span, status: &'static str) {
     span.record("lockhouse.status", status);
     if status != "ok" {
-        fail(span, status);
+        record_error(span, status);
     }
 }
 
-/// A part of a run: waiting for a worker, or the time in it.
-pub fn part(name: &'static str) -> Span {
+/// Opens the span of one stage of a run: waiting for a worker, or running in it.
+pub fn run_stage(name: &'static str) -> Span {
     tracing::info_span!(target: TARGET, "part", otel.name = name, otel.kind = "internal")
 }
 
-/// A request to a server.
-pub fn requested(server: &ServerName, item: &Item) -> Span {
+/// Opens the span of a request to an upstream server.
+pub fn upstream_request(server: &ServerName, item: &CallTarget) -> Span {
     let (method, tool, prompt) = match item {
-        Item::Tool(name) => ("tools/call", Some(name.as_str()), None),
-        Item::Prompt(name) => ("prompts/get", None, Some(name.as_str())),
-        // Addresses may hold secrets.
-        Item::Resource(_) => ("resources/read", None, None),
-        Item::List(_) => ("list", None, None),
+        CallTarget::Tool(name) => ("tools/call", Some(name.as_str()), None),
+        CallTarget::Prompt(name) => ("prompts/get", None, Some(name.as_str())),
+        // URIs may contain secrets, so spans do not hold them.
+        CallTarget::Resource(_) => ("resources/read", None, None),
+        CallTarget::List(_) => ("list", None, None),
     };
     let name = tool.or(prompt).map_or_else(|| method.to_owned(), |name| format!("{method} {name}"));
     tracing::info_span!(
@@ -142,16 +146,16 @@ pub fn requested(server: &ServerName, item: &Item) -> Span {
     )
 }
 
-/// It did not succeed: why, in a word.
-pub fn fail(span: &Span, kind: &str) {
+/// Marks the span as failed. `kind` is a fixed word for the kind of error.
+pub fn record_error(span: &Span, kind: &str) {
     span.record("otel.status_code", "ERROR");
     span.record("error.type", kind);
 }
 
-/// What a server is told of the trace that a request to it is a part of.
-pub fn context(span: &Span) -> TraceContext {
+/// Returns the trace context to send to an upstream server with a request.
+pub fn trace_context(span: &Span) -> TraceContext {
     #[cfg(feature = "otel")]
-    return otel::context(span);
+    return otel::trace_context(span);
     #[cfg(not(feature = "otel"))]
     {
         let _ = span;

@@ -1,20 +1,21 @@
-//! What a search looks through.
+//! The tools that a search covers.
 
 use super::index::Index;
-use super::words::of_name;
+use super::tokenizer::split_name;
 
-/// The tools of one server that may be found.
+/// The permitted tools of one server, and their index.
 pub struct Corpus<'a> {
     pub server: &'a str,
     pub index: &'a Index,
-    /// In order.
+    /// Indexes of the permitted tools, in ascending order.
     pub permitted: &'a [u16],
 }
 
-/// Whether any of them has a word.
-pub(super) fn is_known(word: &str, corpora: &[Corpus<'_>]) -> bool {
+/// Returns whether a word occurs in any tool or server name.
+pub(super) fn is_indexed(word: &str, corpora: &[Corpus<'_>]) -> bool {
     let has = |corpus: &Corpus<'_>| {
-        corpus.index.postings.contains_key(word) || of_name(corpus.server, 8).iter().any(|name| name == word)
+        corpus.index.postings.contains_key(word)
+            || split_name(corpus.server, 8).iter().any(|name| name == word)
     };
     corpora.iter().any(has)
 }

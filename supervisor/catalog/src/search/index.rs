@@ -1,20 +1,21 @@
-//! The words of one server's tools, and where they are. Made once for each catalogue.
+//! Inverted index of the words in one server's tools, built once per catalogue.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
 use super::super::Tool;
-use super::words::{of_name, of_text};
+use super::tokenizer::{split_name, split_text};
 
-/// Where a word can be: name, summary, description, parameters, what is said of them.
+/// Number of indexed fields: name, summary, description, parameter names, and parameter descriptions with enumerated
+/// values.
 pub(super) const FIELDS: usize = 5;
 const NAME: usize = 0;
 const PARAMETERS: usize = 3;
-/// Words of each that are kept: a search costs the same for a server that writes novels.
+/// Largest number of words per field, so that long texts do not make searches slower.
 const WORDS_MAX: [usize; FIELDS] = [24, 40, 160, 64, 160];
 
-/// How often a word is in each text of a tool.
+/// How often a word occurs in each field of a tool.
 #[derive(Debug)]
 pub(super) struct Posting {
     pub(super) tool: u16,
@@ -24,18 +25,18 @@ pub(super) struct Posting {
 #[derive(Debug, Default)]
 pub struct Index {
     pub(super) postings: HashMap<Box<str>, Vec<Posting>>,
-    /// The number of words in each text of each tool.
+    /// Number of words in each field of each tool.
     pub(super) lengths: Vec<[u8; FIELDS]>,
-    /// Names without what joins their words.
+    /// Tools by their normalized name.
     pub(super) names: HashMap<Box<str>, Vec<u16>>,
-    /// The place of each tool in the order of their names.
+    /// Position of each tool in alphabetical order.
     pub(super) order: Vec<u16>,
-    /// Words of names and parameters, for those that were written wrongly.
+    /// Words of tool and parameter names, with which misspelled words are compared.
     pub(super) vocabulary: Vec<Box<str>>,
 }
 
 impl Index {
-    pub fn of<'a>(tools: impl Iterator<Item = &'a Tool>) -> Self {
+    pub fn new<'a>(tools: impl Iterator<Item = &'a Tool>) -> Self {
         let mut index = Self::default();
         let mut names = Vec::new();
         for (number, tool) in tools.take(usize::from(u16::MAX)).enumerate() {
@@ -44,8 +45,8 @@ impl Index {
         }
         names.sort_unstable();
         index.order = vec![0; names.len()];
-        for ((_, number), place) in names.into_iter().zip(0..) {
-            index.order[number] = place;
+        for ((_, number), position) in names.into_iter().zip(0..) {
+            index.order[number] = position;
         }
         let named = |posting: &Posting| posting.counts[NAME] > 0 || posting.counts[PARAMETERS] > 0;
         let words = index.postings.iter().filter(|(_, postings)| postings.iter().any(named));
@@ -57,12 +58,12 @@ impl Index {
     fn add(&mut self, tool: u16, searched: &Tool) {
         let definition: Value = serde_json::from_str(searched.definition()).unwrap_or_default();
         let parameters = searched.parameters.join(" ");
-        let values = values(&definition);
+        let values = parameter_texts(&definition);
         let name = searched.name.as_str();
         let texts = [name, &searched.summary, &searched.description, &parameters, &values];
         let mut lengths = [0; FIELDS];
         for (field, text) in texts.into_iter().enumerate() {
-            let split = if matches!(field, NAME | PARAMETERS) { of_name } else { of_text };
+            let split = if matches!(field, NAME | PARAMETERS) { split_name } else { split_text };
             let words = split(text, WORDS_MAX[field]);
             lengths[field] = words.len() as u8;
             for word in words {
@@ -76,12 +77,12 @@ impl Index {
             }
         }
         self.lengths.push(lengths);
-        self.names.entry(bare(name).into()).or_default().push(tool);
+        self.names.entry(normalize_name(name).into()).or_default().push(tool);
     }
 }
 
-/// What is said of the parameters, and the values that they may have.
-fn values(definition: &Value) -> String {
+/// Returns the descriptions and enumerated values of the parameters as one text.
+fn parameter_texts(definition: &Value) -> String {
     let mut texts: Vec<&str> = Vec::new();
     let properties = definition.pointer("/inputSchema/properties").and_then(Value::as_object);
     for parameter in properties.into_iter().flat_map(|properties| properties.values()) {
@@ -92,7 +93,7 @@ fn values(definition: &Value) -> String {
     texts.join(" ")
 }
 
-/// A name as it is compared whole.
-pub(super) fn bare(name: &str) -> String {
+/// Returns the letters and digits of a name in lower case, for comparison with whole names.
+pub(super) fn normalize_name(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(256).collect()
 }

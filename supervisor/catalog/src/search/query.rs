@@ -1,38 +1,38 @@
-//! What is asked for: words, each with the other ways to say it, and names that are meant exactly.
+//! Parses a query: its words with their synonyms, and the tool names in it.
 
-use super::corpus::{Corpus, is_known};
-use super::index::bare;
-use super::word_lists::{begins_question, is_without_meaning, synonyms_of, wanted_by_question, weight};
-use super::words::{of_name, stem};
+use super::corpus::{Corpus, is_indexed};
+use super::index::normalize_name;
+use super::tokenizer::{split_name, stem};
+use super::word_lists::{begins_question, implied_by_question, is_stop_word, synonyms_for, weight};
 
-/// Of a query no more is read.
+/// Longest query, in characters; the rest is ignored.
 const QUERY_CHARS_MAX: usize = 1_000;
-/// Words of a query that count.
+/// Largest number of words that count.
 const WORDS_MAX: usize = 16;
-/// Words that are looked for as slips of others, and what may be found for each.
-const SLIPS_MAX: usize = 4;
+/// Largest number of unknown words that are treated as misspellings, of guesses per word, and of words compared.
+const MISSPELLINGS_MAX: usize = 4;
 const GUESSES_MAX: usize = 6;
-const LOOKED_AT_MAX: usize = 200;
-const GUESSED: f32 = 0.6;
-const JOINED: f32 = 0.9;
+const GUESSES_COMPARED_MAX: usize = 200;
+const GUESS_WEIGHT: f32 = 0.6;
+const JOINED_WEIGHT: f32 = 0.9;
 
-fn asks(text: &str) -> bool {
+fn is_question(text: &str) -> bool {
     text.split_whitespace().next().is_some_and(|word| begins_question(&word.to_lowercase()))
 }
 
-/// One word, in the order of what the ways to say it are worth.
-pub(super) struct Wanted {
-    pub(super) ways: Vec<(String, f32)>,
+/// A word of the query and its variants, each with its weight; the most important first.
+pub(super) struct QueryTerm {
+    pub(super) variants: Vec<(String, f32)>,
 }
 
 pub(super) struct Query {
-    pub(super) wanted: Vec<Wanted>,
-    /// As they would be compared with names.
+    pub(super) terms: Vec<QueryTerm>,
+    /// Words that may be tool names, normalized.
     pub(super) names: Vec<String>,
 }
 
 impl Query {
-    pub(super) fn of(text: &str, corpora: &[Corpus<'_>]) -> Self {
+    pub(super) fn parse(text: &str, corpora: &[Corpus<'_>]) -> Self {
         let text: String = text.chars().take(QUERY_CHARS_MAX).collect();
         let mut all: Vec<&str> = Vec::new();
         for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
@@ -40,50 +40,50 @@ impl Query {
                 all.push(word);
             }
         }
-        let telling: Vec<&str> = all
-            .iter()
-            .copied()
-            .filter(|word| !is_without_meaning(&word.to_lowercase()))
-            .take(WORDS_MAX)
-            .collect();
-        let telling = if telling.is_empty() { all.into_iter().take(WORDS_MAX).collect() } else { telling };
-        let mut slips = SLIPS_MAX;
-        let mut wanted: Vec<Wanted> = telling.iter().map(|word| Wanted::of(word)).collect();
-        for one in &mut wanted {
-            if slips > 0 && !one.ways.iter().any(|(way, _)| is_known(way, corpora)) {
-                slips -= 1;
-                one.guess(corpora);
+        let significant: Vec<&str> =
+            all.iter().copied().filter(|word| !is_stop_word(&word.to_lowercase())).take(WORDS_MAX).collect();
+        let significant =
+            if significant.is_empty() { all.into_iter().take(WORDS_MAX).collect() } else { significant };
+        let mut misspellings = MISSPELLINGS_MAX;
+        let mut terms: Vec<QueryTerm> = significant.iter().map(|word| QueryTerm::new(word)).collect();
+        for one in &mut terms {
+            if misspellings > 0 && !one.variants.iter().any(|(way, _)| is_indexed(way, corpora)) {
+                misspellings -= 1;
+                one.add_guesses(corpora);
             }
         }
-        wanted.extend(telling.windows(2).filter_map(|pair| {
+        terms.extend(significant.windows(2).filter_map(|pair| {
             let joined = stem(&format!("{}{}", pair[0], pair[1]).to_lowercase());
-            let known = is_known(&joined, corpora);
-            known.then(|| Wanted { ways: vec![(joined, JOINED)] })
+            let known = is_indexed(&joined, corpora);
+            known.then(|| QueryTerm { variants: vec![(joined, JOINED_WEIGHT)] })
         }));
-        if asks(&text) {
-            wanted.push(Wanted { ways: wanted_by_question().to_vec() });
+        if is_question(&text) {
+            terms.push(QueryTerm { variants: implied_by_question().to_vec() });
         }
-        let mut names: Vec<String> = vec![bare(&text)];
-        names.extend(text.split_whitespace().filter(|word| word.contains(['_', '.', '-', '/'])).map(bare));
-        Self { wanted, names }
+        let mut names: Vec<String> = vec![normalize_name(&text)];
+        names.extend(
+            text.split_whitespace().filter(|word| word.contains(['_', '.', '-', '/'])).map(normalize_name),
+        );
+        Self { terms, names }
     }
 }
 
-impl Wanted {
-    fn of(word: &str) -> Self {
-        // The whole is last, and counts most; the parts of a joined word are ways to say it.
+impl QueryTerm {
+    fn new(word: &str) -> Self {
+        // `split_name` returns the whole word last. It weighs most; its parts count as variants.
         let weight = weight(&word.to_lowercase());
-        let mut forms = of_name(word, 8);
+        let mut forms = split_name(word, 8);
         let whole = forms.pop().unwrap_or_default();
-        let mut ways = vec![(whole.clone(), weight)];
-        ways.extend(forms.into_iter().map(|part| (part, 0.7)));
-        ways.extend(synonyms_of(&whole).iter().map(|(other, same)| (other.clone(), same * weight.sqrt())));
-        Self { ways }
+        let mut variants = vec![(whole.clone(), weight)];
+        variants.extend(forms.into_iter().map(|part| (part, 0.7)));
+        variants
+            .extend(synonyms_for(&whole).iter().map(|(other, same)| (other.clone(), same * weight.sqrt())));
+        Self { variants }
     }
 
-    /// A word that nobody has may be a slip, or the beginning of one that is known.
-    fn guess(&mut self, corpora: &[Corpus<'_>]) {
-        let Some((word, _)) = self.ways.first().cloned() else { return };
+    /// Adds indexed words of which an unknown word may be a misspelling or a prefix.
+    fn add_guesses(&mut self, corpora: &[Corpus<'_>]) {
+        let Some((word, _)) = self.variants.first().cloned() else { return };
         let length = word.chars().count();
         let far = match length {
             0..=3 => 0,
@@ -92,7 +92,7 @@ impl Wanted {
         };
         let mut guesses: Vec<(usize, &str)> = Vec::new();
         for known in corpora.iter().flat_map(|corpus| corpus.index.vocabulary.iter()) {
-            if guesses.len() == LOOKED_AT_MAX {
+            if guesses.len() == GUESSES_COMPARED_MAX {
                 break;
             }
             if known.len().abs_diff(word.len()) > far + 6
@@ -112,7 +112,9 @@ impl Wanted {
             }
         }
         guesses.sort_unstable();
-        let ways = guesses.into_iter().take(GUESSES_MAX);
-        self.ways.extend(ways.map(|(distance, known)| (known.to_owned(), GUESSED / distance as f32 * 1.2)));
+        let variants = guesses.into_iter().take(GUESSES_MAX);
+        self.variants.extend(
+            variants.map(|(distance, known)| (known.to_owned(), GUESS_WEIGHT / distance as f32 * 1.2)),
+        );
     }
 }

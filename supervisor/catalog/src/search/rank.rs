@@ -1,103 +1,104 @@
-//! BM25F: how well a tool fits, over all of its texts at once.
+//! BM25F ranking over all fields of a tool.
 
 use std::collections::HashMap;
 
 use super::corpus::Corpus;
 use super::index::FIELDS;
 use super::query::Query;
-use super::words::of_name;
+use super::tokenizer::split_name;
 
-/// What a word is worth in each text of a tool: name, summary, description, parameters, what is said of them.
-const WORTH: [f32; FIELDS] = [5.5, 1.8, 1.0, 0.25, 0.85];
-/// What it is worth when it is in the server's name.
-const SERVER_WORTH: f32 = 30.0;
-/// How much a text's length counts against it.
-const LENGTH: [f32; FIELDS] = [1.0, 0.45, 0.8, 0.4, 0.35];
-/// From how often on a word counts hardly any more.
+/// Weight of each field: name, summary, description, parameter names, parameter descriptions.
+const FIELD_WEIGHTS: [f32; FIELDS] = [5.5, 1.8, 1.0, 0.25, 0.85];
+/// Weight of a word in the server's name.
+const SERVER_NAME_WEIGHT: f32 = 30.0;
+/// How strongly the length of each field lowers the weight of its words, from 0 to 1.
+const LENGTH_NORMALIZATION: [f32; FIELDS] = [1.0, 0.45, 0.8, 0.4, 0.35];
+/// BM25 saturation: the frequency at which a word reaches half of its maximum score.
 const SATURATION: f32 = 2.2;
-/// What a tool is worth at least of its score that has one word of many.
-const COVERED: f32 = 0.33;
+/// Share of its score that a tool keeps if it matches only a small part of the query.
+const COVERAGE_FLOOR: f32 = 0.33;
 
-/// A tool that fits: the place of its server among the corpora, its own, and how well.
+/// A matching tool: the index of its server's corpus, its own index, and its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
     pub corpus: usize,
     pub tool: u16,
-    /// How certainly it was meant by its name.
+    /// How certain it is that the query names this tool; 0 if it does not.
     pub(super) named: u8,
     pub(super) score: f32,
 }
 
 impl Hit {
-    /// How well it fits by its words, beside others of the same search.
+    /// Returns the score of the matched words, comparable within one search.
     pub fn score(&self) -> f32 {
         self.score
     }
 
-    /// Whether it was meant by its name.
+    /// Returns whether the query names this tool.
     pub fn is_named(&self) -> bool {
         self.named > 0
     }
 
-    /// One by its words alone.
-    pub fn of(corpus: usize, tool: u16, score: f32) -> Self {
+    /// Creates a hit by words, not by name.
+    pub fn by_words(corpus: usize, tool: u16, score: f32) -> Self {
         Self { corpus, tool, named: 0, score }
     }
 }
 
-/// A word, and the tools that have it.
-struct Found {
+/// The tools that contain one variant of a query word.
+struct VariantMatches {
     weight: f32,
     tools: Vec<(usize, f32)>,
 }
 
 pub(super) fn score(query: &Query, corpora: &[Corpus<'_>]) -> Vec<Hit> {
-    let places = Places::of(corpora);
-    let mut scores = vec![(0.0_f32, 0.0_f32); places.tools.len()];
-    let total = places.tools.len() as f32;
+    let candidates = CandidateTools::new(corpora);
+    let mut scores = vec![(0.0_f32, 0.0_f32); candidates.tools.len()];
+    let total = candidates.tools.len() as f32;
     let mut all = 0.0;
-    for wanted in &query.wanted {
-        let found: Vec<Found> = wanted.ways.iter().map(|(word, weight)| places.find(word, *weight)).collect();
+    for terms in &query.terms {
+        let found: Vec<VariantMatches> =
+            terms.variants.iter().map(|(word, weight)| candidates.find(word, *weight)).collect();
         let rarity = |count: usize| (1.0 + (total - count as f32 + 0.5) / (count as f32 + 0.5)).ln();
-        // A rare word that was not written is worth no more than the one that was.
+        // A synonym counts at most as much as the word in the query, even if it is rarer.
         let written = found.first().filter(|found| !found.tools.is_empty()).map(|f| rarity(f.tools.len()));
         let mut best: HashMap<usize, f32> = HashMap::new();
         let mut most = 0.0_f32;
         for found in found.iter().filter(|found| !found.tools.is_empty()) {
             let rarity = rarity(found.tools.len()).min(written.unwrap_or(f32::MAX));
             most = most.max(rarity * found.weight);
-            for (place, frequency) in &found.tools {
+            for (position, frequency) in &found.tools {
                 let score = found.weight * rarity * frequency / (SATURATION + frequency);
-                let best = best.entry(*place).or_default();
+                let best = best.entry(*position).or_default();
                 *best = best.max(score);
             }
         }
         all += most;
-        for (place, score) in best {
-            scores[place].0 += score;
-            scores[place].1 += most.min(score * 2.0);
+        for (position, score) in best {
+            scores[position].0 += score;
+            scores[position].1 += most.min(score * 2.0);
         }
     }
-    let hit = |(place, (score, covered)): (usize, (f32, f32))| {
-        let (corpus, tool) = places.tools[place];
-        let score = score * (COVERED + (1.0 - COVERED) * covered / all.max(f32::MIN_POSITIVE));
+    let hit = |(position, (score, covered)): (usize, (f32, f32))| {
+        let (corpus, tool) = candidates.tools[position];
+        let score = score * (COVERAGE_FLOOR + (1.0 - COVERAGE_FLOOR) * covered / all.max(f32::MIN_POSITIVE));
         Hit { corpus, tool, named: 0, score }
     };
     scores.into_iter().enumerate().filter(|(_, (score, _))| *score > 0.0).map(hit).collect()
 }
 
-/// All tools that may be found, one after the other.
-struct Places<'a> {
+/// The permitted tools of all servers as one list.
+struct CandidateTools<'a> {
     corpora: &'a [Corpus<'a>],
     tools: Vec<(usize, u16)>,
-    /// Where each server's begin.
+    /// Index of each server's first tool.
     starts: Vec<usize>,
     servers: Vec<Vec<String>>,
     mean_lengths: [f32; FIELDS],
 }
 
-impl<'a> Places<'a> {
-    fn of(corpora: &'a [Corpus<'a>]) -> Self {
+impl<'a> CandidateTools<'a> {
+    fn new(corpora: &'a [Corpus<'a>]) -> Self {
         let (mut tools, mut starts, mut sums) = (Vec::new(), Vec::new(), [0_u64; FIELDS]);
         for (number, corpus) in corpora.iter().enumerate() {
             starts.push(tools.len());
@@ -111,7 +112,7 @@ impl<'a> Places<'a> {
         }
         let count = tools.len().max(1) as f32;
         Self {
-            servers: corpora.iter().map(|corpus| of_name(corpus.server, 8)).collect(),
+            servers: corpora.iter().map(|corpus| split_name(corpus.server, 8)).collect(),
             mean_lengths: sums.map(|sum| (sum as f32 / count).max(1.0)),
             corpora,
             tools,
@@ -119,12 +120,12 @@ impl<'a> Places<'a> {
         }
     }
 
-    fn find(&self, word: &str, weight: f32) -> Found {
+    fn find(&self, word: &str, weight: f32) -> VariantMatches {
         let mut tools = Vec::new();
         for (number, corpus) in self.corpora.iter().enumerate() {
             let start = self.starts[number];
             let of_server =
-                if self.servers[number].iter().any(|name| name == word) { SERVER_WORTH } else { 0.0 };
+                if self.servers[number].iter().any(|name| name == word) { SERVER_NAME_WEIGHT } else { 0.0 };
             let mut postings = corpus.index.postings.get(word).map_or(&[][..], Vec::as_slice);
             for (offset, tool) in corpus.permitted.iter().enumerate() {
                 if postings.is_empty() && of_server == 0.0 {
@@ -137,8 +138,8 @@ impl<'a> Places<'a> {
                     let lengths = corpus.index.lengths[usize::from(*tool)];
                     for field in 0..FIELDS {
                         let relative = f32::from(lengths[field]) / self.mean_lengths[field];
-                        let norm = 1.0 - LENGTH[field] + LENGTH[field] * relative;
-                        frequency += WORTH[field] * f32::from(posting.counts[field]) / norm;
+                        let norm = 1.0 - LENGTH_NORMALIZATION[field] + LENGTH_NORMALIZATION[field] * relative;
+                        frequency += FIELD_WEIGHTS[field] * f32::from(posting.counts[field]) / norm;
                     }
                 }
                 if frequency > 0.0 {
@@ -146,6 +147,6 @@ impl<'a> Places<'a> {
                 }
             }
         }
-        Found { weight, tools }
+        VariantMatches { weight, tools }
     }
 }

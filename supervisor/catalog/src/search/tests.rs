@@ -6,17 +6,17 @@ use crate::Catalogue;
 fn catalogue(tools: &[(&str, &str)]) -> Catalogue {
     let definitions: Vec<String> =
         tools.iter().map(|(name, text)| json!({"name": name, "description": text}).to_string()).collect();
-    Catalogue::of(definitions.iter().map(String::as_str)).0
+    Catalogue::from_definitions(definitions.iter().map(String::as_str)).0
 }
 
-/// `server.tool` of all that is found.
+/// Returns the found tools as `server.tool`.
 fn found(servers: &[(&str, &Catalogue)], query: &str) -> Vec<String> {
     let all: Vec<Vec<u16>> =
         servers.iter().map(|(_, catalogue)| (0..catalogue.tools.len() as u16).collect()).collect();
-    found_of(servers, &all, query)
+    search_permitted(servers, &all, query)
 }
 
-fn found_of(servers: &[(&str, &Catalogue)], permitted: &[Vec<u16>], query: &str) -> Vec<String> {
+fn search_permitted(servers: &[(&str, &Catalogue)], permitted: &[Vec<u16>], query: &str) -> Vec<String> {
     let corpora: Vec<Corpus<'_>> = servers
         .iter()
         .zip(permitted)
@@ -36,7 +36,7 @@ fn github() -> Catalogue {
 }
 
 #[test]
-fn words_of_the_name_its_meaning_and_slips_find_it() {
+fn tools_are_found_by_words_synonyms_and_misspellings() {
     let (github, files) = (github(), catalogue(&[("delete_file", "Takes a file away"), ("echo", "")]));
     let servers = [("github", &github), ("files", &files)];
     for (query, first) in [
@@ -59,7 +59,7 @@ fn words_of_the_name_its_meaning_and_slips_find_it() {
 }
 
 #[test]
-fn a_name_that_is_meant_goes_first_however_it_is_written() {
+fn a_tool_named_in_the_query_ranks_first_in_any_spelling() {
     let one =
         catalogue(&[("list_issues_of_all_lists_of_issues", "list issues list issues"), ("list_issues", "")]);
     let two = catalogue(&[("list-issues", "list issues")]);
@@ -78,24 +78,24 @@ fn a_name_that_is_meant_goes_first_however_it_is_written() {
 }
 
 #[test]
-fn equals_are_in_the_order_of_their_servers_and_names() {
+fn ties_are_ordered_by_server_and_name() {
     let same = catalogue(&[("b", "the same text"), ("a", "the same text")]);
     let servers = [("x", &same), ("y", &same)];
     assert_eq!(found(&servers, "same text"), ["x.a", "x.b", "y.a", "y.b"]);
 }
 
 #[test]
-fn what_is_not_permitted_is_not_found_by_any_way() {
+fn tools_that_are_not_permitted_are_never_found() {
     let github = github();
     let servers = [("github", &github)];
     for query in ["list_issues", "github.list_issues", "issue", "lisst isssues", ""] {
-        let found = found_of(&servers, &[vec![0, 3]], query);
+        let found = search_permitted(&servers, &[vec![0, 3]], query);
         assert!(!found.contains(&"github.list_issues".to_owned()), "{query}: {found:?}");
     }
 }
 
 #[test]
-fn a_query_of_any_kind_is_answered_soon() {
+fn long_and_hostile_queries_are_answered_quickly() {
     let many: Vec<(String, String)> =
         (0..2_000).map(|n| (format!("tool_{n}"), format!("word{n} shared text of all"))).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();

@@ -1,28 +1,28 @@
-//! The lists of words that a search compares with: `word_lists.toml`.
+//! The stop words, weak words, question words and synonyms in `word_lists.toml`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::words::stem;
+use super::tokenizer::stem;
 
-/// What a word counts that says little of what is wanted.
-const WEAK: f32 = 0.35;
+/// Weight of a word that says little about what is wanted.
+const WEAK_WEIGHT: f32 = 0.35;
 const FILE: &str = include_str!("word_lists.toml");
 
-/// The lists as they are in the file.
+/// The contents of `word_lists.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    without_meaning: String,
-    weak: String,
-    question: String,
-    wanted_by_question: Vec<(String, f32)>,
+    stop_words: String,
+    weak_words: String,
+    question_words: String,
+    implied_by_question: Vec<(String, f32)>,
     synonyms: Vec<Synonyms>,
 }
 
-/// Lines of words that count the same for one another.
+/// Lines of synonyms, all with the same weight.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Synonyms {
@@ -32,15 +32,15 @@ struct Synonyms {
 
 #[derive(Debug, Default)]
 struct WordLists {
-    without_meaning: HashSet<String>,
-    weak: HashSet<String>,
-    question: HashSet<String>,
-    wanted_by_question: Vec<(String, f32)>,
-    /// By stem.
+    stop_words: HashSet<String>,
+    weak_words: HashSet<String>,
+    question_words: HashSet<String>,
+    implied_by_question: Vec<(String, f32)>,
+    /// Synonyms and their weights, by stem.
     synonyms: HashMap<String, Vec<(String, f32)>>,
 }
 
-/// Empty if the file cannot be read, which a test rules out.
+/// The parsed lists; empty if the file is invalid, which a test excludes.
 static WORD_LISTS: LazyLock<WordLists> = LazyLock::new(|| WordLists::parse(FILE).unwrap_or_default());
 
 impl WordLists {
@@ -48,10 +48,10 @@ impl WordLists {
         let document: Document = toml::from_str(file)?;
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         Ok(Self {
-            without_meaning: words(&document.without_meaning),
-            weak: words(&document.weak),
-            question: words(&document.question),
-            wanted_by_question: document.wanted_by_question,
+            stop_words: words(&document.stop_words),
+            weak_words: words(&document.weak_words),
+            question_words: words(&document.question_words),
+            implied_by_question: document.implied_by_question,
             synonyms: synonyms(&document.synonyms),
         })
     }
@@ -75,28 +75,28 @@ fn synonyms(tables: &[Synonyms]) -> HashMap<String, Vec<(String, f32)>> {
     synonyms
 }
 
-/// Whether a word in lower case says nothing of what is wanted.
-pub(super) fn is_without_meaning(word: &str) -> bool {
-    WORD_LISTS.without_meaning.contains(word)
+/// Returns whether a word in lower case is a stop word.
+pub(super) fn is_stop_word(word: &str) -> bool {
+    WORD_LISTS.stop_words.contains(word)
 }
 
-/// What a word of a query in lower case counts.
+/// Returns the weight of a query word in lower case.
 pub(super) fn weight(word: &str) -> f32 {
-    if WORD_LISTS.weak.contains(word) { WEAK } else { 1.0 }
+    if WORD_LISTS.weak_words.contains(word) { WEAK_WEIGHT } else { 1.0 }
 }
 
-/// Whether a text that begins with this word in lower case is a question.
+/// Returns whether a query that begins with this word in lower case is a question.
 pub(super) fn begins_question(word: &str) -> bool {
-    WORD_LISTS.question.contains(word)
+    WORD_LISTS.question_words.contains(word)
 }
 
-/// What a question wants done, and how much it counts.
-pub(super) fn wanted_by_question() -> &'static [(String, f32)] {
-    &WORD_LISTS.wanted_by_question
+/// Returns the words that a question implies, with their weights.
+pub(super) fn implied_by_question() -> &'static [(String, f32)] {
+    &WORD_LISTS.implied_by_question
 }
 
-/// What else a stem may mean, and how much it counts.
-pub(super) fn synonyms_of(stem: &str) -> &'static [(String, f32)] {
+/// Returns the synonyms of a stem, with their weights.
+pub(super) fn synonyms_for(stem: &str) -> &'static [(String, f32)] {
     WORD_LISTS.synonyms.get(stem).map_or(&[], Vec::as_slice)
 }
 
@@ -105,24 +105,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_has_every_list() {
+    fn the_word_lists_are_valid() {
         let lists = WordLists::parse(FILE).expect("the file");
-        let counts = [lists.without_meaning.len(), lists.weak.len(), lists.question.len()];
+        let counts = [lists.stop_words.len(), lists.weak_words.len(), lists.question_words.len()];
         assert!(counts.iter().all(|count| *count > 10), "{counts:?}");
-        let every = lists.without_meaning.iter().chain(&lists.weak).chain(&lists.question);
+        let every = lists.stop_words.iter().chain(&lists.weak_words).chain(&lists.question_words);
         for word in every {
             assert_eq!(*word, word.to_lowercase(), "compared in lower case");
         }
-        assert!(!lists.wanted_by_question.is_empty() && lists.synonyms.len() > 300, "{lists:?}");
+        assert!(!lists.implied_by_question.is_empty() && lists.synonyms.len() > 300, "{lists:?}");
     }
 
     #[test]
-    fn a_meaning_goes_both_ways_and_never_to_itself() {
+    fn synonyms_are_symmetric_and_not_reflexive() {
         for (word, others) in &WORD_LISTS.synonyms {
             assert!(others.len() < 24, "{word}: {others:?}");
             for (other, weight) in others {
                 assert_ne!(word, other);
-                let back = synonyms_of(other).iter().find(|(back, _)| back == word);
+                let back = synonyms_for(other).iter().find(|(back, _)| back == word);
                 assert_eq!(back.map(|(_, weight)| weight), Some(weight), "{word} {other}");
             }
         }

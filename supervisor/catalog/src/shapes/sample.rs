@@ -1,4 +1,4 @@
-//! As much of a result as is looked at: the first of each list, and so many values in all. The rest is read over.
+//! Samples a JSON result: the first elements of each list and a limited number of values. The rest is skipped.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -6,15 +6,16 @@ use std::fmt;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Elements of each list that are looked at, keys of each object, and values in all.
+/// Largest number of elements per list, of keys per object, and of values in total.
 const ELEMENTS_MAX: usize = 24;
 const KEYS_MAX: usize = 64;
 const VALUES_MAX: usize = 8_000;
-/// Characters of a string that are compared with names; no name is longer.
+/// Longest string, in bytes, that is compared with keys. No field name is longer.
 const TEXT_BYTES_MAX: usize = 64;
 const DEPTH_MAX: usize = 12;
 
-/// What is looked at of a value. Strings are kept while they are compared with the names of fields, and never longer.
+/// A sample of a JSON value. Short strings are kept to compare them with field names; other values keep their type
+/// only.
 #[derive(Debug, PartialEq)]
 pub(super) enum Sample {
     Null,
@@ -23,22 +24,22 @@ pub(super) enum Sample {
     Number,
     Text(Option<Box<str>>),
     List(Vec<Sample>),
-    /// With whether there were more keys.
+    /// The sampled members, and whether the object has more.
     Object(Vec<(Box<str>, Sample)>, bool),
-    /// Something that was not looked at.
+    /// A value beyond the limits.
     Unknown,
 }
 
 impl Sample {
-    /// Of JSON; `None` if it is none.
-    pub(super) fn of(json: &[u8]) -> Option<Self> {
+    /// Samples JSON text. Returns `None` if it is invalid.
+    pub(super) fn parse(json: &[u8]) -> Option<Self> {
         let mut left = VALUES_MAX;
         let mut deserializer = serde_json::Deserializer::from_slice(json);
-        Taken { left: &mut left, depth: 0 }.deserialize(&mut deserializer).ok()
+        SampleVisitor { left: &mut left, depth: 0 }.deserialize(&mut deserializer).ok()
     }
 }
 
-/// The strings in a sample, in lower case.
+/// Adds the strings in a sample to `found`, in lower case.
 pub(super) fn strings(sample: &Sample, found: &mut HashSet<String>) {
     match sample {
         Sample::Text(Some(text)) => {
@@ -50,18 +51,18 @@ pub(super) fn strings(sample: &Sample, found: &mut HashSet<String>) {
     }
 }
 
-struct Taken<'a> {
+struct SampleVisitor<'a> {
     left: &'a mut usize,
     depth: usize,
 }
 
-impl Taken<'_> {
-    fn below(&mut self) -> Taken<'_> {
-        Taken { left: self.left, depth: self.depth + 1 }
+impl SampleVisitor<'_> {
+    fn below(&mut self) -> SampleVisitor<'_> {
+        SampleVisitor { left: self.left, depth: self.depth + 1 }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Taken<'_> {
+impl<'de> DeserializeSeed<'de> for SampleVisitor<'_> {
     type Value = Sample;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Sample, D::Error> {
@@ -84,7 +85,7 @@ impl Ignored for IgnoredAny {
     }
 }
 
-impl<'de> Visitor<'de> for Taken<'_> {
+impl<'de> Visitor<'de> for SampleVisitor<'_> {
     type Value = Sample;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -146,18 +147,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_of_any_size_gives_a_small_sample() {
+    fn samples_are_bounded_for_any_result() {
         let long = format!("[{}1]", "{\"a\": [1, 2.5, null, true]},".repeat(100_000));
-        let Some(Sample::List(elements)) = Sample::of(long.as_bytes()) else { panic!("a list") };
+        let Some(Sample::List(elements)) = Sample::parse(long.as_bytes()) else { panic!("a list") };
         assert_eq!(elements.len(), ELEMENTS_MAX);
         let wide =
             format!("{{{}\"z\": 1}}", (0..10_000).map(|n| format!("\"k{n}\": 1,")).collect::<String>());
         assert!(
-            matches!(Sample::of(wide.as_bytes()), Some(Sample::Object(members, true)) if members.len() == KEYS_MAX)
+            matches!(Sample::parse(wide.as_bytes()), Some(Sample::Object(members, true)) if members.len() == KEYS_MAX)
         );
         let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
-        assert!(Sample::of(deep.as_bytes()).is_some());
-        assert_eq!(Sample::of("[".repeat(100_000).as_bytes()), None);
-        assert_eq!(Sample::of(b"{\"a\": "), None);
+        assert!(Sample::parse(deep.as_bytes()).is_some());
+        assert_eq!(Sample::parse("[".repeat(100_000).as_bytes()), None);
+        assert_eq!(Sample::parse(b"{\"a\": "), None);
     }
 }

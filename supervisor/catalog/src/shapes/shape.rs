@@ -1,35 +1,35 @@
-//! A type that grows with what is seen.
+//! A result type that grows with each observed sample.
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::names::is_field_name;
+use super::field_names::is_field_name;
 use super::sample::Sample;
 
-/// Fields of one object; one with more is a map.
+/// Largest number of fields of an object; one with more is a map.
 const FIELDS_MAX: usize = 48;
-/// Objects in which a name must have been seen before it is kept.
-const WITNESSES: u32 = 2;
-/// Fields and types of one shape.
+/// Number of objects that must have a field before it is kept.
+const CONFIRMATIONS_MIN: u32 = 2;
+/// Largest number of types in one shape.
 const NODES_MAX: usize = 600;
-/// Objects whose values are all numbers are maps from so many keys on.
+/// Number of keys from which an object with only numbers is a map.
 const NUMBERS_MIN: usize = 3;
 
-/// What was seen at one place.
+/// The types observed at one place of a result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Shape {
-    #[serde(skip_serializing_if = "not")]
+    #[serde(skip_serializing_if = "is_false")]
     null: bool,
-    #[serde(skip_serializing_if = "not")]
+    #[serde(skip_serializing_if = "is_false")]
     boolean: bool,
-    #[serde(skip_serializing_if = "not")]
+    #[serde(skip_serializing_if = "is_false")]
     integer: bool,
-    #[serde(skip_serializing_if = "not")]
+    #[serde(skip_serializing_if = "is_false")]
     number: bool,
-    #[serde(skip_serializing_if = "not")]
+    #[serde(skip_serializing_if = "is_false")]
     text: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     list: Option<Box<Shape>>,
@@ -40,9 +40,9 @@ pub(super) struct Shape {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum Object {
-    /// What its values are; there is nothing of its keys.
+    /// A map: the shape of its values; its keys are not kept.
     Map(Box<Shape>),
-    /// In how many objects, and its fields in the order in which they were first seen.
+    /// A record: the number of observed objects, and their fields in the order of first observation.
     Record { seen: u32, fields: Vec<Field> },
 }
 
@@ -50,19 +50,19 @@ enum Object {
 #[serde(deny_unknown_fields)]
 struct Field {
     name: Box<str>,
-    /// In how many of the objects.
+    /// Number of objects that had the field.
     seen: u32,
     shape: Shape,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref)] // As serde calls it.
-fn not(flag: &bool) -> bool {
+fn is_false(flag: &bool) -> bool {
     !flag
 }
 
 impl Shape {
-    /// What a sample looks like. `values` are strings that were written somewhere as values, in lower case.
-    pub(super) fn of(sample: &Sample, values: &HashSet<String>) -> Self {
+    /// Converts a sample to a shape. Keys that equal one of `values` (strings in lower case) make an object a map.
+    pub(super) fn from_sample(sample: &Sample, values: &HashSet<String>) -> Self {
         let mut shape = Self::default();
         match sample {
             Sample::Null => shape.null = true,
@@ -72,21 +72,23 @@ impl Shape {
             Sample::Text(_) => shape.text = true,
             Sample::List(elements) => {
                 let mut items = Self::default();
-                elements.iter().for_each(|element| items.merge(Self::of(element, values)));
+                elements.iter().for_each(|element| items.merge(Self::from_sample(element, values)));
                 shape.list = Some(Box::new(items));
             }
-            Sample::Object(members, more) => shape.object = Some(Object::of(members, *more, values)),
+            Sample::Object(members, more) => {
+                shape.object = Some(Object::from_members(members, *more, values))
+            }
             Sample::Unknown => {}
         }
         shape
     }
 
-    /// A text, whatever is in it.
+    /// Returns the shape of a text.
     pub(super) fn text() -> Self {
         Self { text: true, ..Self::default() }
     }
 
-    /// What was seen here or there.
+    /// Merges the observations of another shape into this one.
     pub(super) fn merge(&mut self, other: Self) {
         self.null |= other.null;
         self.boolean |= other.boolean;
@@ -99,30 +101,30 @@ impl Shape {
             (Some(_), None) => {}
         }
         self.object = match (self.object.take(), other.object) {
-            (Some(one), Some(other)) => Some(one.merged(other)),
+            (Some(one), Some(other)) => Some(one.merge(other)),
             (one, other) => one.or(other),
         };
         if self.nodes() > NODES_MAX {
-            self.flatten();
+            self.truncate();
         }
     }
 
-    /// Only what enough objects have shown: this is what is written down and told.
-    pub(super) fn witnessed(&self) -> Self {
+    /// Returns the shape without fields that too few objects had. Only this is written to disk and shown.
+    pub(super) fn confirmed(&self) -> Self {
         let mut shape = self.clone();
-        shape.list = self.list.as_ref().map(|items| Box::new(items.witnessed()));
+        shape.list = self.list.as_ref().map(|items| Box::new(items.confirmed()));
         shape.object = self.object.as_ref().map(|object| match object {
-            Object::Map(values) => Object::Map(Box::new(values.witnessed())),
+            Object::Map(values) => Object::Map(Box::new(values.confirmed())),
             Object::Record { seen, fields } => {
-                let known = fields.iter().filter(|field| field.seen >= WITNESSES);
-                let witnessed = |field: &Field| Field { shape: field.shape.witnessed(), ..field.clone() };
-                Object::Record { seen: *seen, fields: known.map(witnessed).collect() }
+                let state = fields.iter().filter(|field| field.seen >= CONFIRMATIONS_MIN);
+                let confirmed = |field: &Field| Field { shape: field.shape.confirmed(), ..field.clone() };
+                Object::Record { seen: *seen, fields: state.map(confirmed).collect() }
             }
         });
         shape
     }
 
-    /// As a JSON Schema, for those who print types.
+    /// Converts the shape to a JSON Schema.
     pub(super) fn schema(&self) -> Value {
         let mut kinds: Vec<Value> = Vec::new();
         let simple = [
@@ -149,22 +151,22 @@ impl Shape {
         }
     }
 
-    /// Whether nothing was seen.
+    /// Returns whether nothing was observed.
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether every name in it looks like a field's: a file may have been written by somebody else.
-    pub(super) fn is_sound(&self) -> bool {
+    /// Checks a shape that was read from a file: every key must look like a field name, and the limits must hold.
+    pub(super) fn is_valid(&self) -> bool {
         let object = match &self.object {
             None => true,
-            Some(Object::Map(values)) => values.is_sound(),
+            Some(Object::Map(values)) => values.is_valid(),
             Some(Object::Record { fields, .. }) => {
                 fields.len() <= FIELDS_MAX
-                    && fields.iter().all(|field| is_field_name(&field.name) && field.shape.is_sound())
+                    && fields.iter().all(|field| is_field_name(&field.name) && field.shape.is_valid())
             }
         };
-        object && self.list.as_ref().is_none_or(|items| items.is_sound()) && self.nodes() <= NODES_MAX
+        object && self.list.as_ref().is_none_or(|items| items.is_valid()) && self.nodes() <= NODES_MAX
     }
 
     fn nodes(&self) -> usize {
@@ -176,8 +178,8 @@ impl Shape {
         1 + object + self.list.as_ref().map_or(0, |items| items.nodes())
     }
 
-    /// One that has become too large keeps its outermost fields.
-    fn flatten(&mut self) {
+    /// Reduces a shape that exceeds the size limit to its outermost fields.
+    fn truncate(&mut self) {
         let mut outer = self.list.as_deref_mut().into_iter().collect::<Vec<_>>();
         match &mut self.object {
             Some(Object::Map(values)) => outer.push(values),
@@ -202,24 +204,32 @@ impl Shape {
 }
 
 impl Object {
-    fn of(members: &[(Box<str>, Sample)], more: bool, values: &HashSet<String>) -> Self {
+    fn from_members(members: &[(Box<str>, Sample)], more: bool, values: &HashSet<String>) -> Self {
         let is_value = |key: &str| !is_field_name(key) || values.contains(&key.to_ascii_lowercase());
         let fields: Vec<Field> = members
             .iter()
-            .map(|(name, member)| Field { name: name.clone(), seen: 1, shape: Shape::of(member, values) })
+            .map(|(name, member)| Field {
+                name: name.clone(),
+                seen: 1,
+                shape: Shape::from_sample(member, values),
+            })
             .collect();
         let is_map = more || fields.len() > FIELDS_MAX || members.iter().any(|(key, _)| is_value(key));
-        if is_map || are_alike(&fields) { Self::map_of(fields) } else { Self::Record { seen: 1, fields } }
+        if is_map || are_map_values(&fields) {
+            Self::into_map(fields)
+        } else {
+            Self::Record { seen: 1, fields }
+        }
     }
 
-    /// The names are gone from here on.
-    fn map_of(fields: Vec<Field>) -> Self {
+    /// Converts fields to a map, which drops their names.
+    fn into_map(fields: Vec<Field>) -> Self {
         let mut values = Shape::default();
         fields.into_iter().for_each(|field| values.merge(field.shape));
         Self::Map(Box::new(values))
     }
 
-    fn merged(self, other: Self) -> Self {
+    fn merge(self, other: Self) -> Self {
         match (self, other) {
             (Self::Record { seen, mut fields }, Self::Record { seen: more, fields: others }) => {
                 let shared = others.iter().any(|other| fields.iter().any(|field| field.name == other.name));
@@ -234,7 +244,7 @@ impl Object {
                     }
                 }
                 match is_map || fields.len() > FIELDS_MAX {
-                    true => Self::map_of(fields),
+                    true => Self::into_map(fields),
                     false => Self::Record { seen: seen.saturating_add(more), fields },
                 }
             }
@@ -249,7 +259,7 @@ impl Object {
     fn into_values(self) -> Shape {
         match self {
             Self::Map(values) => *values,
-            Self::Record { fields, .. } => match Self::map_of(fields) {
+            Self::Record { fields, .. } => match Self::into_map(fields) {
                 Self::Map(values) => *values,
                 Self::Record { .. } => Shape::default(),
             },
@@ -271,8 +281,8 @@ impl Object {
     }
 }
 
-/// Whether the values are of one kind, as those of a map are: objects of the same fields, or numbers.
-fn are_alike(fields: &[Field]) -> bool {
+/// Returns whether the fields look like the values of a map: objects with the same fields, or numbers.
+fn are_map_values(fields: &[Field]) -> bool {
     let [first, rest @ ..] = fields else { return false };
     if fields.len() >= NUMBERS_MIN && fields.iter().all(|field| field.shape.is_number()) {
         return true;

@@ -1,4 +1,4 @@
-//! The shapes of one server's results: in memory, and in a file that may be deleted at any time.
+//! Stores the observed result shapes of one server, in memory and in a file that may be deleted at any time.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashSet};
@@ -15,24 +15,24 @@ use super::super::Tool;
 use super::sample::{Sample, strings};
 use super::shape::Shape;
 
-/// The format of the file. One of another version is not read.
+/// Version of the file format. Files of other versions are ignored.
 const VERSION: u32 = 1;
 const FILE_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Tools of one server that have a shape.
+/// Largest number of tools of one server whose results are observed.
 const TOOLS_MAX: usize = 500;
-/// A larger result is not learned from, nor are larger arguments.
+/// Largest result, and largest arguments, in bytes, that are observed.
 const RESULT_BYTES_MAX: usize = 1024 * 1024;
 const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
-/// Results of a tool that are all looked at; of later ones those whose number is a power of two.
-const ALL_UP_TO: u32 = 16;
+/// Number of results of a tool that are all observed. After that, those whose number is a power of two are.
+const OBSERVE_ALL_MAX: u32 = 16;
 
-/// What is known of one tool's results.
+/// The observed result shape of one tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Learned {
-    /// The fingerprint of the definition that it had: another one may answer otherwise.
+pub(super) struct ToolShape {
+    /// Fingerprint of the tool's definition. The shape is not valid for another definition.
     definition: String,
-    /// How many were looked at.
+    /// Number of observed results.
     pub results: u32,
     shape: Shape,
 }
@@ -41,54 +41,55 @@ pub(super) struct Learned {
 #[serde(deny_unknown_fields)]
 struct Record {
     version: u32,
-    tools: BTreeMap<ToolName, Learned>,
+    tools: BTreeMap<ToolName, ToolShape>,
 }
 
-/// What one server's results look like.
+/// The observed result shapes of one server's tools.
 #[derive(Debug, Default)]
-pub struct Shapes {
+pub struct ResultShapes {
     path: Option<PathBuf>,
-    learns: bool,
-    known: Mutex<Known>,
-    /// Whether a result is being looked at: one at a time is enough, and bounds what that takes.
+    is_enabled: bool,
+    state: Mutex<StoreState>,
+    /// Whether a result is being parsed. Others are skipped meanwhile, which bounds the cost.
     busy: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct StoreState {
     is_loaded: bool,
-    tools: BTreeMap<ToolName, Learned>,
-    /// Results that there were, of this process.
+    tools: BTreeMap<ToolName, ToolShape>,
+    /// Number of results of each tool in this process.
     counts: BTreeMap<ToolName, u32>,
 }
 
-/// A call whose result is to be learned from.
+/// An observation of one call, whose result is still to come.
 #[derive(Debug)]
-pub struct Lesson {
-    shapes: Arc<Shapes>,
+pub struct ShapeObservation {
+    shapes: Arc<ResultShapes>,
     tool: ToolName,
     definition: String,
     arguments: Vec<u8>,
 }
 
-impl Shapes {
-    /// Without a path they are of this process alone.
-    pub fn at(path: Option<PathBuf>, learns: bool) -> Self {
-        Self { path, learns, ..Self::default() }
+impl ResultShapes {
+    /// Opens the store at `path`. Without a path, shapes are kept in memory only.
+    pub fn new(path: Option<PathBuf>, is_enabled: bool) -> Self {
+        Self { path, is_enabled, ..Self::default() }
     }
 
-    /// A lesson, if the result of this call is wanted: of tools that say themselves what they answer none is.
-    pub fn lesson(self: &Arc<Self>, tool: &Tool, arguments: &[u8]) -> Option<Lesson> {
-        if !self.learns || tool.declares_output || arguments.len() > ARGUMENTS_BYTES_MAX {
+    /// Starts to observe a call. Returns `None` if its result is not needed, for example because the tool has an output
+    /// schema.
+    pub fn observe(self: &Arc<Self>, tool: &Tool, arguments: &[u8]) -> Option<ShapeObservation> {
+        if !self.is_enabled || tool.declares_output || arguments.len() > ARGUMENTS_BYTES_MAX {
             return None;
         }
-        let mut known = self.lock();
-        if !known.counts.contains_key(&tool.name) && known.counts.len() >= TOOLS_MAX {
+        let mut state = self.lock();
+        if !state.counts.contains_key(&tool.name) && state.counts.len() >= TOOLS_MAX {
             return None;
         }
-        let count = known.counts.entry(tool.name.clone()).or_default();
+        let count = state.counts.entry(tool.name.clone()).or_default();
         *count = count.saturating_add(1);
-        (*count <= ALL_UP_TO || count.is_power_of_two()).then(|| Lesson {
+        (*count <= OBSERVE_ALL_MAX || count.is_power_of_two()).then(|| ShapeObservation {
             shapes: self.clone(),
             tool: tool.name.clone(),
             definition: tool.fingerprint.clone(),
@@ -96,136 +97,138 @@ impl Shapes {
         })
     }
 
-    /// The type of the tool's results, as a JSON Schema, if it was seen and is still the same tool.
-    pub fn observed(&self, tool: &Tool) -> Option<Value> {
-        if !self.learns || tool.declares_output {
+    /// Returns the observed result type of a tool as a JSON Schema, unless its definition has changed.
+    pub fn observed_schema(&self, tool: &Tool) -> Option<Value> {
+        if !self.is_enabled || tool.declares_output {
             return None;
         }
-        let known = self.loaded();
-        let learned = known.tools.get(&tool.name).filter(|learned| learned.definition == tool.fingerprint)?;
-        let shape = learned.shape.witnessed();
+        let state = self.lock_loaded();
+        let tool_shape =
+            state.tools.get(&tool.name).filter(|tool_shape| tool_shape.definition == tool.fingerprint)?;
+        let shape = tool_shape.shape.confirmed();
         (!shape.is_empty()).then(|| shape.schema())
     }
 
-    /// How many results that rests on.
-    pub fn results(&self, tool: &Tool) -> u32 {
-        self.loaded().tools.get(&tool.name).map_or(0, |learned| learned.results)
+    /// Returns the number of results that the observed type is based on.
+    pub fn result_count(&self, tool: &Tool) -> u32 {
+        self.lock_loaded().tools.get(&tool.name).map_or(0, |tool_shape| tool_shape.results)
     }
 
-    /// Forgets one tool, or all: how many.
+    /// Deletes the shape of one tool, or of all. Returns how many were deleted.
     pub fn forget(&self, only: Option<&ToolName>) -> std::io::Result<usize> {
-        let mut known = self.loaded();
-        let before = known.tools.len();
-        known.tools.retain(|name, _| only.is_some_and(|only| only != name));
-        let forgotten = before - known.tools.len();
+        let mut state = self.lock_loaded();
+        let before = state.tools.len();
+        state.tools.retain(|name, _| only.is_some_and(|only| only != name));
+        let forgotten = before - state.tools.len();
         if let (true, Some(path)) = (forgotten > 0, &self.path) {
-            files::replace(path, &record(&known.tools)?)?;
+            files::replace(path, &encode(&state.tools)?)?;
         }
         Ok(forgotten)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock()
+    fn lock(&self) -> MutexGuard<'_, StoreState> {
+        self.state.lock()
     }
 
-    fn loaded(&self) -> MutexGuard<'_, Known> {
-        let mut known = self.lock();
-        if !known.is_loaded {
-            known.is_loaded = true;
-            known.tools = self.saved();
+    fn lock_loaded(&self) -> MutexGuard<'_, StoreState> {
+        let mut state = self.lock();
+        if !state.is_loaded {
+            state.is_loaded = true;
+            state.tools = self.read_file();
         }
-        known
+        state
     }
 
-    /// What the file says, as far as it can be one of ours.
-    fn saved(&self) -> BTreeMap<ToolName, Learned> {
+    /// Reads the file. Ignores one that is invalid.
+    fn read_file(&self) -> BTreeMap<ToolName, ToolShape> {
         let Some(path) = &self.path else { return BTreeMap::new() };
         let text = files::read_bounded(path, FILE_BYTES_MAX as u64).ok().flatten().unwrap_or_default();
         let record: Option<Record> = serde_json::from_str(&text).ok();
         let mut tools =
             record.filter(|record| record.version == VERSION).map(|record| record.tools).unwrap_or_default();
-        tools.retain(|_, learned| learned.shape.is_sound());
+        tools.retain(|_, tool_shape| tool_shape.shape.is_valid());
         tools
     }
 
-    /// Several processes may do so: each takes in the tools that others have written, and of one tool the last one wins.
-    fn save(&self, known: &mut Known) {
+    /// Writes the file. Keeps tools that other processes have added; for the same tool, the last writer wins.
+    fn save(&self, state: &mut StoreState) {
         let Some(path) = &self.path else { return };
-        for (tool, learned) in self.saved() {
-            if known.tools.len() < TOOLS_MAX {
-                known.tools.entry(tool).or_insert(learned);
+        for (tool, tool_shape) in self.read_file() {
+            if state.tools.len() < TOOLS_MAX {
+                state.tools.entry(tool).or_insert(tool_shape);
             }
         }
-        let written = record(&known.tools).and_then(|record| match record.len() <= FILE_BYTES_MAX {
+        let written = encode(&state.tools).and_then(|record| match record.len() <= FILE_BYTES_MAX {
             true => files::replace(path, &record),
             false => Err(std::io::ErrorKind::FileTooLarge.into()),
         });
         if let Err(error) = written {
-            tracing::debug!("what results look like cannot be kept in {}: {error}", path.display());
+            tracing::debug!("cannot save the observed result types in {}: {error}", path.display());
         }
     }
 }
 
-impl Lesson {
-    /// Learns from what the engine got, away from the calls. The result was handed over before.
-    pub fn learn(self, reply: &[u8]) {
+impl ShapeObservation {
+    /// Parses the result on a blocking thread, so that the call is not delayed.
+    pub fn record(self, reply: &[u8]) {
         if reply.len() > RESULT_BYTES_MAX || self.shapes.busy.swap(true, Ordering::AcqRel) {
             return;
         }
         let reply = reply.to_vec();
         tokio::task::spawn_blocking(move || {
             let shapes = self.shapes.clone();
-            self.learn_now(&reply);
+            self.record_now(&reply);
             shapes.busy.store(false, Ordering::Release);
         });
     }
 
-    pub(super) fn learn_now(self, reply: &[u8]) {
-        let Some(shape) = shape_of(reply, &self.arguments) else { return };
-        let mut known = self.shapes.loaded();
-        let told = |known: &Known| {
-            let learned = known.tools.get(&self.tool)?;
-            Some((learned.definition.clone(), learned.shape.witnessed()))
+    pub(super) fn record_now(self, reply: &[u8]) {
+        let Some(shape) = parse_shape(reply, &self.arguments) else { return };
+        let mut state = self.shapes.lock_loaded();
+        let confirmed_shape = |state: &StoreState| {
+            let tool_shape = state.tools.get(&self.tool)?;
+            Some((tool_shape.definition.clone(), tool_shape.shape.confirmed()))
         };
-        let before = told(&known);
-        let is_full = known.tools.len() >= TOOLS_MAX;
-        match known.tools.get_mut(&self.tool) {
-            Some(learned) if learned.definition == self.definition => {
-                learned.results = learned.results.saturating_add(1);
-                learned.shape.merge(shape);
+        let before = confirmed_shape(&state);
+        let is_full = state.tools.len() >= TOOLS_MAX;
+        match state.tools.get_mut(&self.tool) {
+            Some(tool_shape) if tool_shape.definition == self.definition => {
+                tool_shape.results = tool_shape.results.saturating_add(1);
+                tool_shape.shape.merge(shape);
             }
             None if is_full => return,
             _ => {
-                let learned = Learned { definition: self.definition.clone(), results: 1, shape };
-                known.tools.insert(self.tool.clone(), learned);
+                let tool_shape = ToolShape { definition: self.definition.clone(), results: 1, shape };
+                state.tools.insert(self.tool.clone(), tool_shape);
             }
         }
-        if before != told(&known) {
-            self.shapes.save(&mut known);
+        if before != confirmed_shape(&state) {
+            self.shapes.save(&mut state);
         }
     }
 }
 
-/// What an envelope has in it, if that can be told: structured content, or a text.
-pub(super) fn shape_of(reply: &[u8], arguments: &[u8]) -> Option<Shape> {
-    let Sample::Object(mut members, _) = Sample::of(reply)? else { return None };
+/// Returns the shape of a reply that is structured content or text; `None` for other replies.
+pub(super) fn parse_shape(reply: &[u8], arguments: &[u8]) -> Option<Shape> {
+    let Sample::Object(mut members, _) = Sample::parse(reply)? else { return None };
     match members.pop()? {
         (kind, Sample::Text(_)) if &*kind == "text" => Some(Shape::text()),
         (kind, structured) if &*kind == "structured" => {
             let mut values = HashSet::new();
             strings(&structured, &mut values);
-            if let Some(arguments) = Sample::of(arguments) {
+            if let Some(arguments) = Sample::parse(arguments) {
                 strings(&arguments, &mut values);
             }
-            Some(Shape::of(&structured, &values))
+            Some(Shape::from_sample(&structured, &values))
         }
         _ => None,
     }
 }
 
-/// Only what enough results have shown is written down.
-fn record(tools: &BTreeMap<ToolName, Learned>) -> std::io::Result<Vec<u8>> {
-    let witnessed = |learned: &Learned| Learned { shape: learned.shape.witnessed(), ..learned.clone() };
-    let tools = tools.iter().map(|(name, learned)| (name.clone(), witnessed(learned))).collect();
+/// Encodes the file. Contains only fields that enough results have confirmed.
+fn encode(tools: &BTreeMap<ToolName, ToolShape>) -> std::io::Result<Vec<u8>> {
+    let confirmed =
+        |tool_shape: &ToolShape| ToolShape { shape: tool_shape.shape.confirmed(), ..tool_shape.clone() };
+    let tools = tools.iter().map(|(name, tool_shape)| (name.clone(), confirmed(tool_shape))).collect();
     Ok(serde_json::to_vec(&Record { version: VERSION, tools })?)
 }

@@ -4,29 +4,29 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::Shapes;
+use super::ResultShapes;
 use super::shape::Shape;
-use super::store::shape_of;
+use super::store::parse_shape;
 use crate::Tool;
 
-/// What is told after results of a tool that is called without arguments.
-fn told(results: &[Value]) -> Value {
+/// Returns the schema that is observed after these results of a tool without arguments.
+fn observed(results: &[Value]) -> Value {
     let mut shape = Shape::default();
     for result in results {
         let envelope = json!({"structured": result}).to_string();
-        shape.merge(shape_of(envelope.as_bytes(), b"{}").expect("a shape"));
+        shape.merge(parse_shape(envelope.as_bytes(), b"{}").expect("a shape"));
     }
-    shape.witnessed().schema()
+    shape.confirmed().schema()
 }
 
 #[test]
-fn fields_and_types_are_told_and_what_is_not_always_there_is_optional() {
+fn fields_are_typed_and_optional_if_sometimes_absent() {
     let issues = json!({"total": 2, "issues": [
         {"number": 1, "title": "One", "labels": ["bug"], "closed_at": null, "score": 1},
         {"number": 2, "title": "Two", "labels": [], "closed_at": "2026", "score": 1.5, "draft": true},
     ]});
     assert_eq!(
-        told(&[issues.clone(), issues]),
+        observed(&[issues.clone(), issues]),
         json!({"type": "object", "required": ["total", "issues"], "properties": {
             "total": {"type": "integer"},
             "issues": {"type": "array", "items": {
@@ -42,14 +42,14 @@ fn fields_and_types_are_told_and_what_is_not_always_there_is_optional() {
 }
 
 #[test]
-fn a_name_that_was_seen_once_is_not_told() {
-    assert_eq!(told(&[json!({"anna": "here", "total": 1})]), json!({"type": "object"}));
-    let twice = told(&[json!({"anna": "here", "total": true}), json!({"bert": "there", "total": false})]);
+fn a_field_seen_once_is_not_shown() {
+    assert_eq!(observed(&[json!({"anna": "here", "total": 1})]), json!({"type": "object"}));
+    let twice = observed(&[json!({"anna": "here", "total": true}), json!({"bert": "there", "total": false})]);
     assert_eq!(twice["properties"], json!({"total": {"type": "boolean"}}));
 }
 
 #[test]
-fn keys_that_are_values_are_never_told() {
+fn keys_that_are_data_are_never_shown() {
     let map = |values: Value| json!({"type": "object", "additionalProperties": values});
     for (why, result, values) in [
         ("addresses", json!({"anna@example.com": 1, "total": 2}), json!({"type": "integer"})),
@@ -59,30 +59,30 @@ fn keys_that_are_values_are_never_told() {
         ("a record for each", json!({"anna": {}, "bert": {}}), json!({"type": "object"})),
         ("one that is a value elsewhere", json!({"anna": "x", "owner": "Anna"}), json!({"type": "string"})),
     ] {
-        assert_eq!(told(&[result.clone(), result]), map(values), "{why}");
+        assert_eq!(observed(&[result.clone(), result]), map(values), "{why}");
     }
     let different = [json!({"anna": "x"}), json!({"bert": "y"}), json!({"anna": "x"})];
-    assert_eq!(told(&different), map(json!({"type": "string"})), "no name in common");
+    assert_eq!(observed(&different), map(json!({"type": "string"})), "no name in common");
     let letters = || ('a'..='z').chain('A'..='Z').chain('a'..='z');
     let many: serde_json::Map<String, Value> =
         letters().zip(letters().skip(7)).map(|(one, other)| (format!("k{one}{other}"), json!("x"))).collect();
-    assert_eq!(told(&[many.clone().into(), many.into()]), map(json!({"type": "string"})), "many names");
+    assert_eq!(observed(&[many.clone().into(), many.into()]), map(json!({"type": "string"})), "many names");
 }
 
 #[test]
-fn what_was_asked_for_by_name_is_a_value() {
+fn keys_that_equal_an_argument_make_a_map() {
     let envelope = br#"{"structured": {"anna": "x", "state": "y"}}"#;
-    let mut shape = shape_of(envelope, br#"{"users": ["Anna"]}"#).expect("a shape");
-    shape.merge(shape_of(envelope, br#"{"users": ["Anna"]}"#).expect("a shape"));
+    let mut shape = parse_shape(envelope, br#"{"users": ["Anna"]}"#).expect("a shape");
+    shape.merge(parse_shape(envelope, br#"{"users": ["Anna"]}"#).expect("a shape"));
     assert_eq!(
-        shape.witnessed().schema(),
+        shape.confirmed().schema(),
         json!({"type": "object", "additionalProperties": {"type": "string"}})
     );
 }
 
 #[test]
-fn a_text_is_a_text_whatever_is_in_it_and_other_content_is_not_looked_at() {
-    let of = |envelope: &str| shape_of(envelope.as_bytes(), b"{}").map(|shape| shape.schema());
+fn text_results_are_strings_and_other_content_is_ignored() {
+    let of = |envelope: &str| parse_shape(envelope.as_bytes(), b"{}").map(|shape| shape.schema());
     assert_eq!(of(r#"{"text": "{\"a\": 1}"}"#), Some(json!({"type": "string"})));
     assert_eq!(of(r#"{"content": [{"type": "image"}]}"#), None);
     assert_eq!(of("nothing"), None);
@@ -92,32 +92,32 @@ fn tool(description: &str) -> Tool {
     Tool::from_json(&json!({"name": "look", "description": description}).to_string()).expect("a tool")
 }
 
-fn teach(shapes: &Arc<Shapes>, tool: &Tool, result: &Value) {
-    let lesson = shapes.lesson(tool, b"{}").expect("a lesson");
-    lesson.learn_now(json!({"structured": result}).to_string().as_bytes());
+fn record_result(shapes: &Arc<ResultShapes>, tool: &Tool, result: &Value) {
+    let observation = shapes.observe(tool, b"{}").expect("an observation");
+    observation.record_now(json!({"structured": result}).to_string().as_bytes());
 }
 
 #[test]
-fn what_is_learned_is_kept_until_the_definition_changes_or_it_is_forgotten() {
+fn shapes_are_kept_until_the_definition_changes_or_they_are_deleted() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("shapes.json");
-    let open = |learns| Arc::new(Shapes::at(Some(path.clone()), learns));
+    let open = |is_enabled| Arc::new(ResultShapes::new(Some(path.clone()), is_enabled));
     let (one, result) = (tool("one"), json!({"id": 1, "owner": "anna-secret"}));
     let shapes = open(true);
-    assert_eq!(shapes.observed(&one), None);
-    teach(&shapes, &one, &result);
+    assert_eq!(shapes.observed_schema(&one), None);
+    record_result(&shapes, &one, &result);
     assert!(!path.exists() || !std::fs::read_to_string(&path).expect("text").contains("owner"));
-    teach(&shapes, &one, &result);
+    record_result(&shapes, &one, &result);
     let again = open(true);
-    let observed = again.observed(&one).expect("a shape");
+    let observed = again.observed_schema(&one).expect("a shape");
     assert_eq!(observed["properties"]["owner"], json!({"type": "string"}));
-    assert_eq!(again.results(&one), 2);
+    assert_eq!(again.result_count(&one), 2);
     assert!(!std::fs::read_to_string(&path).expect("text").contains("secret"));
-    assert_eq!(again.observed(&tool("another")), None, "another definition");
-    assert_eq!(open(false).observed(&one), None, "switched off");
-    assert!(open(false).lesson(&one, b"{}").is_none());
+    assert_eq!(again.observed_schema(&tool("another")), None, "another definition");
+    assert_eq!(open(false).observed_schema(&one), None, "switched off");
+    assert!(open(false).observe(&one, b"{}").is_none());
     assert_eq!(again.forget(None).expect("a file"), 1);
-    assert_eq!(open(true).observed(&one), None);
+    assert_eq!(open(true).observed_schema(&one), None);
     for broken in [
         "",
         "[",
@@ -125,25 +125,25 @@ fn what_is_learned_is_kept_until_the_definition_changes_or_it_is_forgotten() {
         r#"{"version":1,"tools":{"look":{"definition":"x","results":1,"shape":{"object":{"record":{"seen":2,"fields":[{"name":"anna@x.org","seen":2,"shape":{}}]}}}}}}"#,
     ] {
         std::fs::write(&path, broken).expect("a file");
-        assert_eq!(open(true).results(&one), 0, "{broken}");
+        assert_eq!(open(true).result_count(&one), 0, "{broken}");
     }
 }
 
 #[test]
-fn a_tool_that_says_itself_what_it_answers_is_not_learned() {
+fn tools_with_an_output_schema_are_not_observed() {
     let definition = json!({"name": "look", "outputSchema": {"type": "object"}}).to_string();
     let declared = Tool::from_json(&definition).expect("a tool");
-    assert!(Arc::new(Shapes::at(None, true)).lesson(&declared, b"{}").is_none());
+    assert!(Arc::new(ResultShapes::new(None, true)).observe(&declared, b"{}").is_none());
 }
 
 #[test]
-fn few_results_of_many_are_looked_at() {
-    let (shapes, tool) = (Arc::new(Shapes::at(None, true)), tool(""));
-    let count = (0..10_000).filter(|_| shapes.lesson(&tool, b"{}").is_some()).count();
+fn few_of_many_results_are_observed() {
+    let (shapes, tool) = (Arc::new(ResultShapes::new(None, true)), tool(""));
+    let count = (0..10_000).filter(|_| shapes.observe(&tool, b"{}").is_some()).count();
     assert!((16..40).contains(&count), "{count}");
 }
 
-/// A person's data, as it stands in keys and values.
+/// Generates personal data, as it occurs in keys and values.
 fn datum() -> impl Strategy<Value = String> {
     prop_oneof![
         "[A-Z][a-z]{2,8}",
@@ -173,7 +173,7 @@ fn result(depth: u32) -> impl Strategy<Value = Value> {
     })
 }
 
-/// Names that a schema tells.
+/// Collects the property names of a schema.
 fn names(schema: &Value, found: &mut HashSet<String>) {
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         found.extend(properties.keys().cloned());
@@ -196,13 +196,13 @@ fn values(value: &Value, found: &mut HashSet<String>) {
 
 proptest! {
     #[test]
-    fn no_value_and_no_key_that_is_one_is_ever_told(result in result(4), times in 1..4_usize) {
-        let shape = told(&vec![result.clone(); times]);
-        let (mut names_told, mut written) = (HashSet::new(), HashSet::new());
-        names(&shape, &mut names_told);
+    fn no_value_and_no_key_that_is_data_is_ever_shown(result in result(4), times in 1..4_usize) {
+        let shape = observed(&vec![result.clone(); times]);
+        let (mut shown_names, mut written) = (HashSet::new(), HashSet::new());
+        names(&shape, &mut shown_names);
         values(&result, &mut written);
-        for name in names_told {
-            prop_assert!(super::names::is_field_name(&name), "{name}: {shape}");
+        for name in shown_names {
+            prop_assert!(super::field_names::is_field_name(&name), "{name}: {shape}");
             prop_assert!(!written.contains(&name.to_ascii_lowercase()), "{name}: {shape}");
         }
         let text = shape.to_string();
@@ -212,17 +212,17 @@ proptest! {
     }
 
     #[test]
-    fn merging_in_any_order_ends_and_stays_small(results in prop::collection::vec(result(4), 0..12)) {
-        let told = told(&results);
-        prop_assert!(told.to_string().len() < 100_000);
+    fn merged_shapes_stay_small_in_any_order(results in prop::collection::vec(result(4), 0..12)) {
+        let schema = observed(&results);
+        prop_assert!(schema.to_string().len() < 100_000);
     }
 }
 
-/// `make bench-shapes`
+/// Run by `make bench-shapes`.
 #[test]
 #[ignore = "a measure, of a release build"]
-fn cost_of_learning_from_fifty_kilobytes() {
-    let (shapes, tool) = (Arc::new(Shapes::at(None, true)), tool(""));
+fn cost_of_observing_fifty_kilobytes() {
+    let (shapes, tool) = (Arc::new(ResultShapes::new(None, true)), tool(""));
     let row = json!({"id": 1, "title": "A title of some length", "state": "open", "labels": ["a", "b"], "user": {"login": "x"}});
     let rows: Vec<Value> = (0..400).map(|_| row.clone()).collect();
     let reply = json!({"structured": {"total": 400, "items": rows}}).to_string().into_bytes();
@@ -231,11 +231,11 @@ fn cost_of_learning_from_fifty_kilobytes() {
         (0..times).for_each(|_| work());
         started.elapsed().as_secs_f64() * 1e6 / f64::from(times)
     };
-    let asked = each(100_000, Box::new(|| drop(shapes.lesson(&tool, b"{}"))));
+    let observed = each(100_000, Box::new(|| drop(shapes.observe(&tool, b"{}"))));
     let copied = each(10_000, Box::new(|| drop(std::hint::black_box(reply.clone()))));
-    let learned = each(200, Box::new(|| drop(shape_of(&reply, b"{}"))));
+    let recorded = each(200, Box::new(|| drop(parse_shape(&reply, b"{}"))));
     println!(
-        "{} bytes: asked {asked:.2} us, copied {copied:.2} us, looked at elsewhere {learned:.0} us",
+        "{} bytes: observed {observed:.2} us, copied {copied:.2} us, looked at elsewhere {recorded:.0} us",
         reply.len()
     );
 }

@@ -2,16 +2,16 @@ declare module "mcp_tools" {
   type Row = Record<string, any>;
   type Named = string | object;
 
-  /** A tool call, or a question about tools, that failed. */
+  /** The error of a failed tool call, search or other request. */
   export class ToolError extends Error {
     constructor(message: string, details?: { code?: string; server?: string; tool?: string; retryable?: boolean });
-    /** Such as "denied", "invalid_arguments", "unknown_tool", "rate_limited", "timeout" or "tool_failed". */
+    /** The kind of failure, such as "denied", "invalid_arguments", "unknown_tool", "rate_limited", "timeout" or "tool_failed". */
     code: string;
     server?: string;
     tool?: string;
     retryable: boolean;
   }
-  /** Bytes as a tool answered them: an image, a sound, a file. */
+  /** Binary content of a tool result: an image, audio or a file. */
   export interface Blob {
     data: Uint8Array;
     mimeType?: string;
@@ -19,7 +19,7 @@ declare module "mcp_tools" {
     type?: string;
   }
   export interface CallOptions {
-    /** Seconds to wait, in place of the server's configured time. */
+    /** The time limit in seconds, in place of the server's configured timeout. */
     timeout?: number;
   }
   export interface SearchOptions {
@@ -30,28 +30,28 @@ declare module "mcp_tools" {
     detail?: "names" | "signatures" | "full";
   }
 
-  /** The MCP servers this code may use, with their state and number of tools. */
+  /** Returns the MCP servers that this code may use, with their state and number of tools. */
   export function listServers(): Promise<Row[]>;
-  /** Permitted tools that match, best first, each with its signature. */
+  /** Returns permitted tools that match the query, best first, each with its signature. */
   export function searchTools(query?: string | SearchOptions, options?: number | SearchOptions): Promise<Row[]>;
-  /** The same, with the names that `callMCPTool` takes: `discoverMCPTools({ search: ["issues"] })`. */
+  /** Like `searchTools`, with tool names for `callMCPTool`: `discoverMCPTools({ search: ["issues"] })`. */
   export function discoverMCPTools(query?: string | SearchOptions, options?: number | SearchOptions): Promise<Row[]>;
-  /** One tool in full: `describe("github", "list_issues")` or `describe("github.list_issues")`. */
+  /** Returns the full definition of a tool: `describe("github", "list_issues")` or `describe("github.list_issues")`. */
   export function describe(server: string, tool?: string): Promise<Row>;
   /** Calls a tool by name: `callTool("github", "list_issues", {...})` or `callTool("github.list_issues", {...})`. */
   export function callTool(name: string, args?: Row, options?: CallOptions): Promise<any>;
   export function callTool(server: string, tool: string, args?: Row, options?: CallOptions): Promise<any>;
-  /** Name, description and JSON schema of a tool: `getToolSchema("mcp__github__list_issues")`. */
+  /** Returns the name, description and JSON Schema of a tool: `getToolSchema("mcp__github__list_issues")`. */
   export function getToolSchema(name: string): Promise<Row>;
-  /** A result that was too long to be shown, whole: the value, or the text that was printed. */
+  /** Returns a truncated result in full: the value, or the printed text. */
   export function loadResult(handle: string): Promise<any>;
-  /** The permitted resources of a server. */
+  /** Returns the permitted resources of a server. */
   export function listResources(server: Named): Promise<Row[]>;
-  /** A resource by its URI: a string for text, an object with `data` for bytes; an array for several. */
+  /** Reads a resource by its URI: a string for text, an object with `data` for bytes; an array for several. */
   export function readResource(server: Named, uri: string): Promise<any>;
-  /** The permitted prompts of a server. */
+  /** Returns the permitted prompts of a server. */
   export function listPrompts(server: Named): Promise<Row[]>;
-  /** A prompt: an object with `messages`, each with `role` and `content`. */
+  /** Returns a prompt: an object with `messages`, each with `role` and `content`. */
   export function getPrompt(server: Named, name: string, args?: Record<string, string>): Promise<Row>;
 
   export {
@@ -98,6 +98,6 @@ declare const getPrompt: typeof import("mcp_tools").getPrompt;
 declare const get_prompt: typeof import("mcp_tools").getPrompt;
 
 interface String {
-  /** The value that this text is the JSON of. */
+  /** Parses the text as JSON. */
   json(): any;
 }

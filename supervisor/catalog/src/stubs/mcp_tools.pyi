@@ -1,13 +1,13 @@
-"""The MCP servers' tools, as Python: a module per server, a function per permitted tool."""
+"""The tools of MCP servers in Python: one module per server, one function per permitted tool."""
 
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any, Literal
 
 class ToolError(Exception):
-    """A tool call, or a question about tools, that failed."""
+    """The error of a failed tool call, search or other request."""
 
-    #: Such as "denied", "invalid_arguments", "unknown_tool", "rate_limited", "timeout" or "tool_failed".
+    #: The kind of failure, such as "denied", "invalid_arguments", "unknown_tool", "rate_limited", "timeout" or "tool_failed".
     code: str
     message: str
     server: str | None
@@ -18,13 +18,13 @@ class ToolError(Exception):
     ) -> None: ...
 
 class Text(str):
-    """Text as a tool answered it; never guessed to be JSON."""
+    """Text content of a tool result. It is never parsed as JSON automatically."""
 
     def json(self) -> Any:
-        """The value that this text is the JSON of."""
+        """Parses the text as JSON."""
 
 class Blob:
-    """Bytes as a tool answered them: an image, a sound, a file."""
+    """Binary content of a tool result: an image, audio or a file."""
 
     data: bytes
     mime_type: str | None
@@ -34,15 +34,15 @@ class Blob:
     def __len__(self) -> int: ...
 
 class Server(str):
-    """The name of an MCP server."""
+    """The name of an MCP server, with its state."""
 
-    #: Such as "connected", "connecting", "idle" or "failed".
+    #: The state of the connection, such as "connected", "connecting", "idle" or "failed".
     state: str
-    #: How many of its tools are permitted.
+    #: The number of permitted tools.
     tools: int
 
 def list_servers() -> list[Server]:
-    """The MCP servers this code may use: names, each with its `state` and the number of its `tools`."""
+    """Returns the MCP servers that this code may use, each with its `state` and the number of its `tools`."""
 
 def search_tools(
     query: str,
@@ -50,35 +50,35 @@ def search_tools(
     detail: Literal["names", "signatures", "full"] = "signatures",
     server: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Permitted tools that match, best first. `server` restricts it to one."""
+    """Returns permitted tools that match the query, best first. `server` restricts the search to one server."""
 
 def describe(server: object, tool: str | None = None) -> dict[str, Any]:
-    """One tool in full: describe("github", "list_issues"), describe("github.list_issues") or describe(list_issues)."""
+    """Returns the full definition of a tool: describe("github", "list_issues"), describe("github.list_issues") or describe(list_issues)."""
 
 def call_tool(
     server: object, tool: str | dict[str, Any] | None = ..., arguments: Any = ..., /, **named: Any
 ) -> Any:
     """Calls a tool by name: call_tool("github", "list_issues", {...}) or call_tool("github.list_issues", owner="a").
 
-    `timeout=` is how many seconds to wait.
+    `timeout=` is the time limit in seconds.
     """
 
 def load_result(handle: str) -> Any:
-    """A result that was too long to be shown, whole: the value, or the text that was printed."""
+    """Returns a truncated result in full: the value, or the printed text."""
 
 def list_resources(server: str | ModuleType) -> list[dict[str, Any]]:
-    """The permitted resources of a server, as dicts with `uri` and `name`; templates have `uriTemplate` instead."""
+    """Returns the permitted resources of a server, as dicts with `uri` and `name`; templates have `uriTemplate` instead."""
 
 def read_resource(server: str | ModuleType, uri: str) -> Any:
-    """A resource by its URI: a str for text, a Blob for bytes; a list for several."""
+    """Reads a resource by its URI: a str for text, a Blob for bytes; a list for several."""
 
 def list_prompts(server: str | ModuleType) -> list[dict[str, Any]]:
-    """The permitted prompts of a server, as dicts with `name` and `arguments`."""
+    """Returns the permitted prompts of a server, as dicts with `name` and `arguments`."""
 
 def get_prompt(
     server: str | ModuleType, name: str, arguments: dict[str, str] | None = ..., /, **named: str
 ) -> dict[str, Any]:
-    """A prompt: a dict with `messages`, each with `role` and `content`."""
+    """Returns a prompt: a dict with `messages`, each with `role` and `content`."""
 
 def call_mcp_tool(name: str, arguments: dict[str, Any] | None = ..., /, **named: Any) -> Any:
     """Calls a tool by name: call_mcp_tool("mcp__github__list_issues", {...})."""
@@ -86,10 +86,10 @@ def call_mcp_tool(name: str, arguments: dict[str, Any] | None = ..., /, **named:
 def discover_mcp_tools(
     options: dict[str, Any] | Iterable[str] | None = ..., *, search: Iterable[str] | None = ...
 ) -> list[dict[str, Any]]:
-    """Permitted tools that match any of the words: discover_mcp_tools(search=["issues"]). Without words: all."""
+    """Returns permitted tools that match any of the words: discover_mcp_tools(search=["issues"]). Without words: all."""
 
 def get_tool_schema(name: str) -> dict[str, Any]:
-    """Name, description and JSON schema of a tool: get_tool_schema("mcp__github__list_issues")."""
+    """Returns the name, description and JSON Schema of a tool: get_tool_schema("mcp__github__list_issues")."""
 
 callMCPTool = call_mcp_tool
 discoverMCPTools = discover_mcp_tools

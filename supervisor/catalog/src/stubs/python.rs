@@ -1,20 +1,20 @@
-//! A server as a module of Python stubs, and the same with `async` functions.
+//! Generates the Python stubs of a server: one module with synchronous and one with `async` functions.
 
 use std::collections::HashMap;
 
 use lockhouse_base::language::Language;
 
-use super::names::{Names, type_name};
+use super::type_names::{UniqueNames, type_name};
 use super::{
     DEFAULT_CHARS_MAX, DESCRIPTION_CHARS_MAX, FIELD_CHARS_MAX, Function, Server, aliases, is_python_name,
 };
-use crate::types::{Field, Object, Shape, Type, comment_lines, inline, quoted};
+use crate::types::{Field, Object, ParsedSchema, Type, comment_lines, one_line_format, quoted};
 
-/// What the stubs take from Python. A tool may have any of these names.
+/// Python names that stubs use. A tool may have the same name.
 const BUILTINS: [&str; 6] = ["bool", "dict", "float", "int", "list", "str"];
 const TYPING: [&str; 7] = ["Any", "Literal", "NoReturn", "NotRequired", "TypeAlias", "TypedDict", "overload"];
-/// Functions that each module has besides tools, where no tool has the name.
-const BESIDES: [(&str, &str, &str); 5] = [
+/// Functions that each module has besides its tools, unless a tool has the same name.
+const BUILTIN_FUNCTIONS: [(&str, &str, &str); 5] = [
     ("def", "list_tools() -> {list}[{dict}[{str}, {Any}]]", "The permitted tools of this server."),
     ("async", "list_resources() -> {list}[{dict}[{str}, {Any}]]", "The permitted resources of this server."),
     ("async", "read_resource(uri: {str}) -> {Any}", "A resource by its URI."),
@@ -27,26 +27,26 @@ const BESIDES: [(&str, &str, &str); 5] = [
 ];
 const COLUMNS: usize = 100;
 
-/// The module of a server, and the one below `aio`.
+/// Generates the module of a server and its `aio` variant.
 pub fn modules(server: &Server, identifier: &str) -> (String, String) {
     let aliases = aliases(&server.tools, is_python_name);
-    let besides: Vec<_> = BESIDES
+    let builtin_functions: Vec<_> = BUILTIN_FUNCTIONS
         .iter()
         .filter(|(_, text, _)| !has_tool(server, text.split('(').next().unwrap_or_default()))
         .collect();
     let functions = server.tools.iter().map(|(tool, _)| tool.identifier.as_str());
     let taken = functions.clone().chain(aliases.iter().map(|(alias, _)| alias.as_str()));
-    let mut module = Module::of(Names::of(taken));
+    let mut module = Module::new(UniqueNames::new(taken));
     let mut bodies = String::new();
-    for (tool, asks) in &server.tools {
-        module.function(&Function::of(tool, *asks), &mut bodies);
+    for (tool, requires_approval) in &server.tools {
+        module.function(&Function::new(tool, *requires_approval), &mut bodies);
     }
-    let mut besides_text = [String::new(), String::new()];
-    for (way, text, doc) in besides {
-        let text = module.filled(text);
-        besides_text[0].push_str(&format!("def {text}:\n    \"\"\"{doc}\"\"\"\n\n"));
+    let mut builtin_text = [String::new(), String::new()];
+    for (way, text, doc) in builtin_functions {
+        let text = module.fill_placeholders(text);
+        builtin_text[0].push_str(&format!("def {text}:\n    \"\"\"{doc}\"\"\"\n\n"));
         let is_async = if *way == "async" { "async " } else { "" };
-        besides_text[1].push_str(&format!("{is_async}def {text}:\n    \"\"\"{doc}\"\"\"\n\n"));
+        builtin_text[1].push_str(&format!("{is_async}def {text}:\n    \"\"\"{doc}\"\"\"\n\n"));
     }
     let also: String =
         aliases.iter().map(|(alias, identifier)| format!("{alias} = {identifier}\n")).collect();
@@ -62,10 +62,10 @@ pub fn modules(server: &Server, identifier: &str) -> (String, String) {
         .split_inclusive('\n')
         .map(|line| if line.starts_with("def ") { format!("async {line}") } else { line.to_owned() })
         .collect();
-    let [sync_besides, async_besides] = besides_text;
+    let [sync_builtins, async_builtins] = builtin_text;
     (
-        format!("{head}{all}{types}{bodies}{sync_besides}{also}"),
-        format!("{head}{imported}{all}{later}{async_besides}{also}"),
+        format!("{head}{all}{types}{bodies}{sync_builtins}{also}"),
+        format!("{head}{imported}{all}{later}{async_builtins}{also}"),
     )
 }
 
@@ -74,25 +74,25 @@ fn has_tool(server: &Server, name: &str) -> bool {
 }
 
 struct Module {
-    names: Names,
-    /// Under which the modules of Python are known here.
+    names: UniqueNames,
+    /// Names under which the stubs import `builtins` and `typing_extensions`.
     builtins: String,
     typing: String,
     types: String,
     type_names: Vec<String>,
 }
 
-/// The types of one tool, some of which are definitions that have their names already.
+/// The types of one tool, and the definitions that already have names.
 struct Scope<'a> {
-    shape: &'a Shape,
-    /// How names of its types begin.
+    parsed: &'a ParsedSchema,
+    /// Prefix of the names of its types.
     prefix: String,
-    named: HashMap<usize, String>,
+    definition_names: HashMap<usize, String>,
 }
 
 impl Module {
-    fn of(mut names: Names) -> Self {
-        let (builtins, typing) = (names.fresh("_builtins"), names.fresh("_typing"));
+    fn new(mut names: UniqueNames) -> Self {
+        let (builtins, typing) = (names.reserve("_builtins"), names.reserve("_typing"));
         Self { names, builtins, typing, types: String::new(), type_names: Vec::new() }
     }
 
@@ -110,8 +110,8 @@ impl Module {
         head
     }
 
-    /// A name of Python's, whatever the tools are called.
-    fn word(&self, name: &str) -> String {
+    /// Returns a Python name, qualified if a tool has the same one.
+    fn python_word(&self, name: &str) -> String {
         match name {
             name if !self.names.has(name) => name.to_owned(),
             name if BUILTINS.contains(&name) => format!("{}.{name}", self.builtins),
@@ -119,45 +119,49 @@ impl Module {
         }
     }
 
-    fn filled(&self, text: &str) -> String {
+    fn fill_placeholders(&self, text: &str) -> String {
         ["str", "dict", "list", "Any"]
             .iter()
-            .fold(text.to_owned(), |text, name| text.replace(&format!("{{{name}}}"), &self.word(name)))
+            .fold(text.to_owned(), |text, name| text.replace(&format!("{{{name}}}"), &self.python_word(name)))
     }
 
     fn function(&mut self, function: &Function, out: &mut String) {
         let identifier = &function.tool.identifier;
-        let mut scope = Scope { shape: &function.input, prefix: identifier.clone(), named: HashMap::new() };
+        let mut scope =
+            Scope { parsed: &function.input, prefix: identifier.clone(), definition_names: HashMap::new() };
         let mut kinds: Vec<String> = Vec::new();
         for field in &function.arguments.fields {
-            kinds.push(self.kind(&field.kind, &mut scope, &type_name(identifier, &field.name)));
+            kinds.push(self.type_text(&field.kind, &mut scope, &type_name(identifier, &field.name)));
         }
         let returns = match &function.output {
-            Some(shape) => {
+            Some(parsed) => {
                 let prefix = format!("{identifier}_result");
                 let name = type_name(&prefix, "");
-                let mut scope = Scope { shape, prefix, named: HashMap::new() };
-                self.kind(&shape.kind, &mut scope, &name)
+                let mut scope = Scope { parsed, prefix, definition_names: HashMap::new() };
+                self.type_text(&parsed.kind, &mut scope, &name)
             }
-            None => self.word("Any"),
+            None => self.python_word("Any"),
         };
         let mut parameters: Vec<String> = Vec::new();
         for ((field, kind), keyword) in function.arguments.fields.iter().zip(&kinds).zip(&function.keywords) {
             parameters.push(match field.required {
                 true => format!("{keyword}: {kind}"),
                 false => {
-                    format!("{keyword}: {kind} = {}", default_of(field, function).as_deref().unwrap_or("..."))
+                    format!(
+                        "{keyword}: {kind} = {}",
+                        default_text(field, function).as_deref().unwrap_or("...")
+                    )
                 }
             });
         }
         if function.arguments.rest.is_some() {
-            let mut known = Names::of(function.keywords.iter().map(String::as_str));
-            parameters.push(format!("**{}: {}", known.fresh("more"), self.word("Any")));
+            let mut known = UniqueNames::new(function.keywords.iter().map(String::as_str));
+            parameters.push(format!("**{}: {}", known.reserve("more"), self.python_word("Any")));
         }
-        let doc = docstring(&self.about(function), "    ");
+        let doc = docstring(&self.function_doc(function), "    ");
         let body = if doc.is_empty() { " ...\n\n".to_owned() } else { format!("\n{doc}\n") };
-        let first = format!("def {identifier}({}) -> {returns}:", laid_out(&parameters, identifier));
-        // An object alone, as TypeScript has it.
+        let first = format!("def {identifier}({}) -> {returns}:", layout_parameters(&parameters, identifier));
+        // The function also takes one object with all arguments, as in TypeScript.
         let also = !function.takes_object_first() && !(parameters.is_empty());
         if !also {
             out.push_str(&format!("{first}{body}"));
@@ -165,20 +169,25 @@ impl Module {
         }
         let fields = function.arguments.fields.iter().zip(kinds);
         let arguments = match function.arguments.rest {
-            Some(_) => format!("{}[{}, {}]", self.word("dict"), self.word("str"), self.word("Any")),
+            Some(_) => format!(
+                "{}[{}, {}]",
+                self.python_word("dict"),
+                self.python_word("str"),
+                self.python_word("Any")
+            ),
             None => self.typed_dict(&type_name(identifier, "arguments"), fields, &[]),
         };
-        let overload = self.word("overload");
+        let overload = self.python_word("overload");
         out.push_str(&format!("@{overload}\n{first}{body}"));
         out.push_str(&format!(
             "@{overload}\ndef {identifier}(arguments: {arguments}, /) -> {returns}: ...\n\n"
         ));
     }
 
-    /// What is told of a tool: its description, and that of each parameter.
-    fn about(&self, function: &Function) -> Vec<String> {
+    /// Returns the docstring lines of a tool: its description and parameters.
+    fn function_doc(&self, function: &Function) -> Vec<String> {
         let mut lines = comment_lines(&function.tool.description, DESCRIPTION_CHARS_MAX);
-        if function.asks {
+        if function.requires_approval {
             if !lines.is_empty() {
                 lines.push(String::new());
             }
@@ -186,7 +195,7 @@ impl Module {
         }
         let mut parameters: Vec<String> = Vec::new();
         for (field, keyword) in function.arguments.fields.iter().zip(&function.keywords) {
-            let mut about = about_field(field);
+            let mut about = field_doc(field);
             let Some(first) = about.first_mut() else { continue };
             let name = if field.name == *keyword {
                 keyword.clone()
@@ -208,20 +217,20 @@ impl Module {
         lines
     }
 
-    /// A type as an annotation; objects become classes that are written before.
-    fn kind(&mut self, kind: &Type, scope: &mut Scope, name: &str) -> String {
+    /// Returns the annotation for a type. Object types become classes that are written before.
+    fn type_text(&mut self, kind: &Type, scope: &mut Scope, name: &str) -> String {
         match kind {
-            Type::Any => self.word("Any"),
-            Type::Never => self.word("NoReturn"),
+            Type::Any => self.python_word("Any"),
+            Type::Never => self.python_word("NoReturn"),
             Type::Null => "None".into(),
-            Type::Bool => self.word("bool"),
-            Type::Int => self.word("int"),
-            Type::Float => self.word("float"),
-            Type::Str => self.word("str"),
+            Type::Bool => self.python_word("bool"),
+            Type::Int => self.python_word("int"),
+            Type::Float => self.python_word("float"),
+            Type::Str => self.python_word("str"),
             Type::Literal(values) => self.literal(values),
             Type::List(items) => {
-                let items = self.kind(items, scope, &type_name(name, "item"));
-                format!("{}[{items}]", self.word("list"))
+                let items = self.type_text(items, scope, &type_name(name, "item"));
+                format!("{}[{items}]", self.python_word("list"))
             }
             Type::Tuple { items, rest, .. } => {
                 let options: Vec<Type> = items
@@ -231,14 +240,14 @@ impl Module {
                     .cloned()
                     .collect();
                 let items = self.union(&options, scope, &type_name(name, "item"));
-                format!("{}[{items}]", self.word("list"))
+                format!("{}[{items}]", self.python_word("list"))
             }
             Type::Object(object) if object.fields.is_empty() => {
                 let values = match &object.rest {
-                    Some(rest) => self.kind(rest, scope, &type_name(name, "value")),
-                    None => self.word("Any"),
+                    Some(rest) => self.type_text(rest, scope, &type_name(name, "value")),
+                    None => self.python_word("Any"),
                 };
-                format!("{}[{}, {values}]", self.word("dict"), self.word("str"))
+                format!("{}[{}, {values}]", self.python_word("dict"), self.python_word("str"))
             }
             Type::Object(object) => self.object(object, scope, name, &[]),
             Type::Union(options) => self.union(options, scope, name),
@@ -249,72 +258,74 @@ impl Module {
     fn union(&mut self, options: &[Type], scope: &mut Scope, name: &str) -> String {
         let mut texts: Vec<String> = Vec::new();
         for option in options {
-            let text = self.kind(option, scope, name);
+            let text = self.type_text(option, scope, name);
             if !texts.contains(&text) {
                 texts.push(text);
             }
         }
-        let any = self.word("Any");
+        let any = self.python_word("Any");
         if texts.is_empty() || texts.contains(&any) { any } else { texts.join(" | ") }
     }
 
     fn literal(&self, values: &[serde_json::Value]) -> String {
-        // Numbers with a fraction are no literals of Python's types.
+        // Python's `Literal` does not permit floats.
         let (fractions, values): (Vec<_>, Vec<_>) = values.iter().partition(|value| value.is_f64());
-        let values: Vec<String> = values.iter().map(|value| inline::value(value, Language::Python)).collect();
+        let values: Vec<String> =
+            values.iter().map(|value| one_line_format::value(value, Language::Python)).collect();
         let mut texts: Vec<String> = Vec::new();
         if !values.is_empty() {
-            texts.push(format!("{}[{}]", self.word("Literal"), values.join(", ")));
+            texts.push(format!("{}[{}]", self.python_word("Literal"), values.join(", ")));
         }
         if !fractions.is_empty() {
-            texts.push(self.word("float"));
+            texts.push(self.python_word("float"));
         }
         texts.join(" | ")
     }
 
     fn definition(&mut self, index: usize, scope: &mut Scope) -> String {
-        if let Some(name) = scope.named.get(&index) {
+        if let Some(name) = scope.definition_names.get(&index) {
             return name.clone();
         }
-        let definition = &scope.shape.definitions[index];
-        let wished = type_name(&scope.prefix, &definition.name);
+        let definition = &scope.parsed.definitions[index];
+        let wanted = type_name(&scope.prefix, &definition.name);
         if let Type::Object(object) = &definition.kind
             && !object.fields.is_empty()
         {
-            let name = self.names.fresh(&wished);
-            scope.named.insert(index, name.clone());
+            let name = self.names.reserve(&wanted);
+            scope.definition_names.insert(index, name.clone());
             let about = comment_lines(&definition.description, FIELD_CHARS_MAX);
             let fields = self.fields(object, scope, &name);
             self.write_class(&name, &fields, &about, object.rest.is_some());
             return name;
         }
-        let name = self.names.fresh(&wished);
-        scope.named.insert(index, name.clone());
-        let text = self.kind(&definition.kind, scope, &name);
-        self.types.push_str(&format!("{name}: {} = {text}\n\n", self.word("TypeAlias")));
+        let name = self.names.reserve(&wanted);
+        scope.definition_names.insert(index, name.clone());
+        let text = self.type_text(&definition.kind, scope, &name);
+        self.types.push_str(&format!("{name}: {} = {text}\n\n", self.python_word("TypeAlias")));
         self.type_names.push(name.clone());
         name
     }
 
-    fn object(&mut self, object: &Object, scope: &mut Scope, wished: &str, about: &[String]) -> String {
-        let name = self.names.fresh(wished);
+    fn object(&mut self, object: &Object, scope: &mut Scope, wanted: &str, about: &[String]) -> String {
+        let name = self.names.reserve(wanted);
         let fields = self.fields(object, scope, &name);
         self.write_class(&name, &fields, about, object.rest.is_some());
         name
     }
 
     fn fields<'f>(&mut self, object: &'f Object, scope: &mut Scope, name: &str) -> Vec<(&'f Field, String)> {
-        let kind = |field: &'f Field| (field, self.kind(&field.kind, scope, &type_name(name, &field.name)));
+        let kind =
+            |field: &'f Field| (field, self.type_text(&field.kind, scope, &type_name(name, &field.name)));
         object.fields.iter().map(kind).collect()
     }
 
     fn typed_dict<'f>(
         &mut self,
-        wished: &str,
+        wanted: &str,
         fields: impl Iterator<Item = (&'f Field, String)>,
         about: &[String],
     ) -> String {
-        let name = self.names.fresh(wished);
+        let name = self.names.reserve(wanted);
         self.write_class(&name, &fields.collect::<Vec<_>>(), about, false);
         name
     }
@@ -324,13 +335,13 @@ impl Module {
         if is_open {
             about.push("It may have other keys as well.".into());
         }
-        let typed_dict = self.word("TypedDict");
-        let not_required = self.word("NotRequired");
-        // A name that a class would mangle, or that would hide what a later annotation means.
+        let typed_dict = self.python_word("TypedDict");
+        let not_required = self.python_word("NotRequired");
+        // Not a name that a class would mangle or that would shadow a name in later annotations.
         let is_plain = |name: &str| {
             is_python_name(name)
                 && !name.starts_with("__")
-                && !is_used(name)
+                && !is_reserved(name)
                 && !self.type_names.iter().any(|other| other == name)
         };
         let as_class = fields.iter().all(|(field, _)| is_plain(&field.name));
@@ -343,7 +354,7 @@ impl Module {
             text.push('\n');
         }
         for (field, kind) in fields {
-            for line in about_field(field) {
+            for line in field_doc(field) {
                 text.push_str(&format!("    #: {line}\n"));
             }
             let kind = if field.required { kind.clone() } else { format!("{not_required}[{kind}]") };
@@ -358,23 +369,23 @@ impl Module {
     }
 }
 
-fn is_used(name: &str) -> bool {
+fn is_reserved(name: &str) -> bool {
     BUILTINS.contains(&name) || TYPING.contains(&name) || name == "_builtins" || name == "_typing"
 }
 
-/// The default as Python writes it, where the type permits it and it fits a signature.
-fn default_of(field: &Field, function: &Function) -> Option<String> {
+/// Returns the default as a Python literal, if the type permits it and it is short enough.
+fn default_text(field: &Field, function: &Function) -> Option<String> {
     let value = field.default.as_ref()?;
     let is_scalar = !value.is_array() && !value.is_object();
-    let text = inline::value(value, Language::Python);
+    let text = one_line_format::value(value, Language::Python);
     (is_scalar && text.len() <= DEFAULT_CHARS_MAX && function.input.admits(&field.kind, value))
         .then_some(text)
 }
 
-fn about_field(field: &Field) -> Vec<String> {
+fn field_doc(field: &Field) -> Vec<String> {
     let mut lines = comment_lines(&field.description, FIELD_CHARS_MAX);
     if let Some(default) = &field.default {
-        let text = inline::value(default, Language::Python);
+        let text = one_line_format::value(default, Language::Python);
         if text.len() <= DEFAULT_CHARS_MAX {
             lines.push(format!("Default: {text}"));
         }
@@ -382,7 +393,7 @@ fn about_field(field: &Field) -> Vec<String> {
     lines
 }
 
-fn laid_out(parameters: &[String], identifier: &str) -> String {
+fn layout_parameters(parameters: &[String], identifier: &str) -> String {
     let on_one_line = parameters.join(", ");
     if identifier.len() + on_one_line.len() + 10 <= COLUMNS {
         return on_one_line;

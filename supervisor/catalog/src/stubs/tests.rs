@@ -1,4 +1,4 @@
-//! What the stubs of a small server look like, and that those of any server are bounded and can be read.
+//! Tests the stubs of a small server, and that the stubs of any server are bounded and syntactically valid.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -12,17 +12,17 @@ use crate::types::schemas;
 
 fn catalogue(tools: &[Value]) -> Catalogue {
     let texts: Vec<String> = tools.iter().map(Value::to_string).collect();
-    Catalogue::of(texts.iter().map(String::as_str)).0
+    Catalogue::from_definitions(texts.iter().map(String::as_str)).0
 }
 
-fn written(catalogue: &Catalogue) -> [String; 3] {
+fn generate(catalogue: &Catalogue) -> [String; 3] {
     let tools = catalogue.tools.iter().map(|tool| (tool, tool.name.as_str() == "close_issue")).collect();
     let server = Server { name: "my-hub", tools };
     let (module, later) = python(&server, "my_hub");
     [module, later, typescript(&server, &["my-hub"])]
 }
 
-/// Whether Python can read all the texts.
+/// Checks with Python that all texts are valid Python.
 fn parse(texts: &[String]) -> Result<(), String> {
     let program = "import ast, json, sys\nfor text in json.load(sys.stdin): ast.parse(text)";
     let mut child = Command::new("python3")
@@ -38,7 +38,7 @@ fn parse(texts: &[String]) -> Result<(), String> {
 }
 
 #[test]
-fn a_server_reads_like_a_library() {
+fn stubs_of_a_small_server_match_the_snapshots() {
     let tools = [
         json!({
             "name": "list-issues",
@@ -63,7 +63,7 @@ fn a_server_reads_like_a_library() {
         json!({"name": "close_issue", "inputSchema": {"properties": {"number": {"type": "integer"}}, "required": ["number"]}}),
         json!({"name": "delete", "inputSchema": {"type": "object", "additionalProperties": {"type": "string"}}}),
     ];
-    let [module, later, declarations] = written(&catalogue(&tools));
+    let [module, later, declarations] = generate(&catalogue(&tools));
     parse(&[module.clone(), later.clone()]).expect("Python");
     insta::assert_snapshot!("python", module);
     insta::assert_snapshot!("python_async", later);
@@ -71,12 +71,12 @@ fn a_server_reads_like_a_library() {
 }
 
 #[test]
-fn text_of_a_server_stays_in_its_comment() {
+fn hostile_text_cannot_leave_its_comment() {
     let hostile =
         "a\"\"\"\nimport os #\\\r\n*/ export const x = 1; /*\n@ts-nocheck\n# type: ignore\u{2028}\u{202e}x\"";
     let tool = json!({"name": "t", "description": hostile, "inputSchema": {"properties": {
         "x": {"type": "string", "description": hostile, "default": hostile}}}});
-    let [module, later, declarations] = written(&catalogue(&[tool]));
+    let [module, later, declarations] = generate(&catalogue(&[tool]));
     parse(&[module.clone(), later]).expect("Python");
     assert!(!module.lines().any(|line| line.starts_with("import os")), "{module}");
     assert!(!declarations.lines().any(|line| line.trim_start().starts_with("@ts-")), "{declarations}");
@@ -94,13 +94,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn stubs_of_any_schemas_can_be_read_and_are_bounded(inputs in prop::collection::vec((schemas(), schemas()), 1..8)) {
+    fn stubs_of_any_schema_are_valid_and_bounded(inputs in prop::collection::vec((schemas(), schemas()), 1..8)) {
         let tool = |(index, (input, output)): (usize, (Value, Value))| {
             json!({"name": format!("tool-{}", index / 2), "description": "d", "inputSchema": input, "outputSchema": output})
         };
         let tools: Vec<Value> = inputs.into_iter().enumerate().map(tool).collect();
         let bytes: usize = tools.iter().map(|tool| tool.to_string().len()).sum();
-        let texts = written(&catalogue(&tools));
+        let texts = generate(&catalogue(&tools));
         for text in &texts {
             prop_assert!(text.len() < 4_000 + 60 * bytes, "{} of {bytes}", text.len());
         }

@@ -1,18 +1,18 @@
-//! A server as a module that TypeScript knows by its declarations.
+//! Generates the TypeScript declarations of a server.
 
 use std::collections::HashMap;
 
 use lockhouse_base::language::Language;
 
-use super::names::{Names, type_name};
+use super::type_names::{UniqueNames, type_name};
 use super::{
     DEFAULT_CHARS_MAX, DESCRIPTION_CHARS_MAX, FIELD_CHARS_MAX, Function, Server, TYPESCRIPT_GLOBALS,
     TYPESCRIPT_PACKAGE, aliases,
 };
-use crate::names::{camel, is_identifier, is_javascript_keyword};
-use crate::types::{Field, Object, Shape, Type, comment_lines, inline, quoted};
+use crate::identifiers::{camel_case, is_identifier, is_javascript_keyword};
+use crate::types::{Field, Object, ParsedSchema, Type, comment_lines, one_line_format, quoted};
 
-const BESIDES: [(&str, &str, &str); 5] = [
+const BUILTIN_FUNCTIONS: [(&str, &str, &str); 5] = [
     ("list_tools", "(): Promise<Record<string, any>[]>", "The permitted tools of this server."),
     ("list_resources", "(): Promise<Record<string, any>[]>", "The permitted resources of this server."),
     ("read_resource", "(uri: string): Promise<any>", "A resource by its URI."),
@@ -23,26 +23,26 @@ const BESIDES: [(&str, &str, &str); 5] = [
         "A prompt, with its messages.",
     ),
 ];
-/// A type that is longer is referred to where it was written first.
+/// Longest type, in characters, that is repeated; a longer one is referenced by its property.
 const REPEATED_CHARS_MAX: usize = 60;
-/// Globals of the language and of other programs' types: no server is declared as a global under their names.
+/// Global names of JavaScript and common type libraries. No server is declared as a global under these names.
 const GLOBALS: &str = "Object Function Error Iterator Array Infinity NaN undefined globalThis Number Boolean String Math \
     Reflect Symbol BigInt Date RegExp JSON Proxy Map Set Atomics Promise Temporal Intl escape unescape fetch module \
     exports process global Record Partial";
 
-/// The declarations of a server: its module, and the names under which it is found without an import.
+/// Generates the declarations of a server: its module, and the globals under which code can use it without an import.
 ///
-/// `others` are the names of all servers: one under its own name goes before another form of a name.
+/// `others` are the names of all servers: a server's own name takes precedence over another server's alternative name.
 pub fn declarations(server: &Server, others: &[&str]) -> String {
     let aliases = aliases(&server.tools, is_identifier);
     let functions = server.tools.iter().map(|(tool, _)| tool.identifier.as_str());
     let taken = functions.clone().chain(aliases.iter().map(|(alias, _)| alias.as_str()));
-    let mut module = Module { names: Names::of(taken), out: String::new() };
-    for (tool, asks) in &server.tools {
-        module.function(&Function::of(tool, *asks));
+    let mut module = Module { names: UniqueNames::new(taken), out: String::new() };
+    for (tool, requires_approval) in &server.tools {
+        module.function(&Function::new(tool, *requires_approval));
     }
-    for (name, text, doc) in BESIDES {
-        for form in [name.to_owned(), camel(name)] {
+    for (name, text, doc) in BUILTIN_FUNCTIONS {
+        for form in [name.to_owned(), camel_case(name)] {
             if !module.names.has(&form) {
                 module.out.push_str(&format!("  /** {doc} */\n  export function {form}{text};\n"));
             }
@@ -53,8 +53,8 @@ pub fn declarations(server: &Server, others: &[&str]) -> String {
         module.out.push_str(&format!("  export {{\n{list}  }};\n"));
     }
     let name = server.name;
-    let itself = module.names.fresh("server");
-    let forms = forms(name, others);
+    let itself = module.names.reserve("server");
+    let forms = identifier_forms(name, others);
     let out = &module.out;
     let mut text = format!(
         "declare module \"mcp_tools/{name}\" {{\n{out}  const {itself}: typeof import(\"mcp_tools/{name}\");\n  \
@@ -75,11 +75,11 @@ pub fn declarations(server: &Server, others: &[&str]) -> String {
     text
 }
 
-/// The names of a server that are identifiers.
-fn forms(name: &str, others: &[&str]) -> Vec<String> {
+/// Returns the forms of a server's name that are identifiers.
+fn identifier_forms(name: &str, others: &[&str]) -> Vec<String> {
     let mut forms: Vec<String> = Vec::new();
     let plain = name.replace('-', "_");
-    for form in [name.to_owned(), camel(&plain), plain] {
+    for form in [name.to_owned(), camel_case(&plain), plain] {
         let is_free = form == name || !others.contains(&form.as_str());
         if is_free && is_identifier(&form) && !is_javascript_keyword(&form) && !forms.contains(&form) {
             forms.push(form);
@@ -88,7 +88,7 @@ fn forms(name: &str, others: &[&str]) -> Vec<String> {
     forms
 }
 
-/// Whether something else is global under the name.
+/// Returns whether another global has this name.
 fn is_declared(name: &str) -> bool {
     let package = [TYPESCRIPT_PACKAGE, TYPESCRIPT_GLOBALS];
     let declared = [format!(" const {name}:"), format!(" function {name}("), format!(" class {name} ")];
@@ -97,29 +97,33 @@ fn is_declared(name: &str) -> bool {
 }
 
 struct Module {
-    names: Names,
+    names: UniqueNames,
     out: String,
 }
 
-/// The types of one tool, some of which are definitions that have their names already.
+/// The types of one tool, and the definitions that already have names.
 struct Scope<'a> {
-    shape: &'a Shape,
+    parsed: &'a ParsedSchema,
     prefix: String,
-    named: HashMap<usize, String>,
+    definition_names: HashMap<usize, String>,
 }
 
 impl Module {
     fn function(&mut self, function: &Function) {
         let identifier = &function.tool.identifier;
-        let mut scope = Scope { shape: &function.input, prefix: identifier.clone(), named: HashMap::new() };
-        let interface = self.names.fresh(&type_name(identifier, "arguments"));
+        let mut scope =
+            Scope { parsed: &function.input, prefix: identifier.clone(), definition_names: HashMap::new() };
+        let interface = self.names.reserve(&type_name(identifier, "arguments"));
         let body = self.object(&function.arguments, &mut scope, "  ");
         let returns = match &function.output {
-            Some(shape) => {
-                let mut scope =
-                    Scope { shape, prefix: format!("{identifier}_result"), named: HashMap::new() };
-                let name = self.names.fresh(&type_name(identifier, "result"));
-                let text = self.kind(&shape.kind, &mut scope, "  ");
+            Some(parsed) => {
+                let mut scope = Scope {
+                    parsed,
+                    prefix: format!("{identifier}_result"),
+                    definition_names: HashMap::new(),
+                };
+                let name = self.names.reserve(&type_name(identifier, "result"));
+                let text = self.type_text(&parsed.kind, &mut scope, "  ");
                 self.out.push_str(&format!("  export type {name} = {text};\n"));
                 name
             }
@@ -127,30 +131,30 @@ impl Module {
         };
         self.out.push_str(&format!("  export interface {interface} {body}\n"));
         let mut about = comment_lines(&function.tool.description, DESCRIPTION_CHARS_MAX);
-        if function.asks {
+        if function.requires_approval {
             about.push("A person is asked before each call.".into());
         }
         let optional = if function.is_optional() { "?" } else { "" };
-        self.out.push_str(&documented(&about, "  "));
+        self.out.push_str(&doc_comment(&about, "  "));
         self.out.push_str(&format!(
             "  export function {identifier}(args{optional}: {interface}): Promise<{returns}>;\n"
         ));
-        let is_object = |field: &Field| matches!(function.input.resolved(&field.kind), Type::Object(_));
+        let is_object = |field: &Field| matches!(function.input.resolve(&field.kind), Type::Object(_));
         if function.arguments.fields.first().is_none_or(is_object) {
             return;
         }
-        let positions = self.positions(function, &interface, &mut scope);
-        self.out.push_str(&format!("  export function {identifier}({positions}): Promise<{returns}>;\n"));
+        let positional = self.positional_parameters(function, &interface, &mut scope);
+        self.out.push_str(&format!("  export function {identifier}({positional}): Promise<{returns}>;\n"));
     }
 
-    /// The parameters one after the other.
-    fn positions(&mut self, function: &Function, interface: &str, scope: &mut Scope) -> String {
-        let mut names = Names::default();
+    /// Returns the parameter list for positional arguments.
+    fn positional_parameters(&mut self, function: &Function, interface: &str, scope: &mut Scope) -> String {
+        let mut names = UniqueNames::default();
         let mut parameters: Vec<String> = Vec::new();
         for (field, keyword) in function.arguments.fields.iter().zip(&function.keywords) {
             let is_taken = is_javascript_keyword(keyword);
-            let name = names.fresh(&if is_taken { format!("{keyword}_") } else { keyword.clone() });
-            let text = self.kind(&field.kind, scope, "  ");
+            let name = names.reserve(&if is_taken { format!("{keyword}_") } else { keyword.clone() });
+            let text = self.type_text(&field.kind, scope, "  ");
             let kind = match text.contains('\n') || text.len() > REPEATED_CHARS_MAX {
                 true => format!("{interface}[{}]", quoted(&field.name, Language::Typescript)),
                 false => text,
@@ -160,7 +164,7 @@ impl Module {
         parameters.join(", ")
     }
 
-    fn kind(&mut self, kind: &Type, scope: &mut Scope, indent: &str) -> String {
+    fn type_text(&mut self, kind: &Type, scope: &mut Scope, indent: &str) -> String {
         let text = match kind {
             Type::Any => "any",
             Type::Never => "never",
@@ -169,10 +173,10 @@ impl Module {
             Type::Int | Type::Float => "number",
             Type::Str => "string",
             Type::Literal(values) => {
-                let texts = values.iter().map(|value| inline::value(value, Language::Typescript));
+                let texts = values.iter().map(|value| one_line_format::value(value, Language::Typescript));
                 return texts.collect::<Vec<_>>().join(" | ");
             }
-            Type::List(items) => return inline::array_of(&self.kind(items, scope, indent)),
+            Type::List(items) => return one_line_format::array_of(&self.type_text(items, scope, indent)),
             Type::Tuple { items, required, rest } => {
                 return self.tuple(items, *required, rest, scope, indent);
             }
@@ -180,7 +184,7 @@ impl Module {
             Type::Union(options) => {
                 let mut texts: Vec<String> = Vec::new();
                 for option in options {
-                    let text = self.kind(option, scope, indent);
+                    let text = self.type_text(option, scope, indent);
                     if !texts.contains(&text) {
                         texts.push(text);
                     }
@@ -202,24 +206,24 @@ impl Module {
     ) -> String {
         let mut texts: Vec<String> = Vec::new();
         for (index, item) in items.iter().enumerate() {
-            let text = self.kind(item, scope, indent);
+            let text = self.type_text(item, scope, indent);
             texts.push(if index < required { text } else { format!("({text})?") });
         }
         if *rest != Type::Never {
-            texts.push(format!("...Array<{}>", self.kind(rest, scope, indent)));
+            texts.push(format!("...Array<{}>", self.type_text(rest, scope, indent)));
         }
         format!("[{}]", texts.join(", "))
     }
 
     fn definition(&mut self, index: usize, scope: &mut Scope) -> String {
-        if let Some(name) = scope.named.get(&index) {
+        if let Some(name) = scope.definition_names.get(&index) {
             return name.clone();
         }
-        let definition = &scope.shape.definitions[index];
-        let name = self.names.fresh(&type_name(&scope.prefix, &definition.name));
-        scope.named.insert(index, name.clone());
-        let about = documented(&comment_lines(&definition.description, FIELD_CHARS_MAX), "  ");
-        let text = self.kind(&definition.kind, scope, "  ");
+        let definition = &scope.parsed.definitions[index];
+        let name = self.names.reserve(&type_name(&scope.prefix, &definition.name));
+        scope.definition_names.insert(index, name.clone());
+        let about = doc_comment(&comment_lines(&definition.description, FIELD_CHARS_MAX), "  ");
+        let text = self.type_text(&definition.kind, scope, "  ");
         let declared = match &definition.kind {
             Type::Object(_) => format!("{about}  export interface {name} {text}\n"),
             _ => format!("{about}  export type {name} = {text};\n"),
@@ -232,21 +236,21 @@ impl Module {
         let inner = format!("{indent}  ");
         let mut text = String::from("{\n");
         for field in &object.fields {
-            let kind = self.kind(&field.kind, scope, &inner);
+            let kind = self.type_text(&field.kind, scope, &inner);
             let mut about = comment_lines(&field.description, FIELD_CHARS_MAX);
             if let Some(default) = &field.default {
-                let value = inline::value(default, Language::Typescript);
+                let value = one_line_format::value(default, Language::Typescript);
                 if value.len() <= DEFAULT_CHARS_MAX {
                     about.push(format!("Default: {value}"));
                 }
             }
-            text.push_str(&documented(&about, &inner));
+            text.push_str(&doc_comment(&about, &inner));
             let optional = if field.required { "" } else { "?" };
-            text.push_str(&format!("{inner}{}{optional}: {kind};\n", key(&field.name)));
+            text.push_str(&format!("{inner}{}{optional}: {kind};\n", property_key(&field.name)));
         }
         let rest = match &object.rest {
-            Some(rest) if object.fields.is_empty() => Some(self.kind(rest, scope, &inner)),
-            // What has a type of its own need not be of the type of the rest.
+            Some(rest) if object.fields.is_empty() => Some(self.type_text(rest, scope, &inner)),
+            // An index signature must also permit the declared fields, which may have other types.
             Some(_) => Some("any".into()),
             None if object.fields.is_empty() => Some("never".into()),
             None => None,
@@ -261,8 +265,8 @@ impl Module {
     }
 }
 
-/// A property, quoted where a declaration could mean something else by it.
-fn key(name: &str) -> String {
+/// Returns a property name, quoted if a declaration would give it another meaning.
+fn property_key(name: &str) -> String {
     let means_more = matches!(
         name,
         "get" | "set" | "readonly" | "async" | "declare" | "abstract" | "accessor" | "constructor"
@@ -274,8 +278,8 @@ fn key(name: &str) -> String {
     }
 }
 
-/// A comment for the declaration that follows. It cannot end early, and has no tags and directives of others.
-fn documented(lines: &[String], indent: &str) -> String {
+/// Returns a doc comment for the next declaration. Escapes the end of comments and tags.
+fn doc_comment(lines: &[String], indent: &str) -> String {
     let safe = |line: &String| {
         let line = line.replace("*/", "*\\/");
         let words = line.trim_start();

@@ -1,23 +1,23 @@
-//! What schemas become, case by case, and that none of them is too much.
+//! Tests which types schemas become, and that hostile schemas cost little.
 
 use lockhouse_base::language::Language;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Inline, read};
+use super::{OneLineFormat, parse_schema};
 
 fn typescript(schema: Value) -> String {
-    let shape = read(&schema);
-    Inline { language: Language::Typescript, shape: &shape }.text(&shape.kind, 400)
+    let parsed = parse_schema(&schema);
+    OneLineFormat { language: Language::Typescript, parsed: &parsed }.format(&parsed.kind, 400)
 }
 
 fn python(schema: Value) -> String {
-    let shape = read(&schema);
-    Inline { language: Language::Python, shape: &shape }.text(&shape.kind, 400)
+    let parsed = parse_schema(&schema);
+    OneLineFormat { language: Language::Python, parsed: &parsed }.format(&parsed.kind, 400)
 }
 
 #[test]
-fn every_keyword_says_what_it_means() {
+fn every_schema_keyword_is_parsed() {
     let rows = [
         (json!(true), "any"),
         (json!(false), "never"),
@@ -70,7 +70,7 @@ fn every_keyword_says_what_it_means() {
 }
 
 #[test]
-fn python_has_its_own_words() {
+fn python_types_use_python_syntax() {
     assert_eq!(python(json!({"enum": ["a", true, null]})), r#"Literal["a", True, None]"#);
     assert_eq!(python(json!({"prefixItems": [{"type": "string"}, {"type": "integer"}]})), "list[str | int]");
     assert_eq!(python(json!({"additionalProperties": {"type": "boolean"}})), "dict[str, bool]");
@@ -78,7 +78,7 @@ fn python_has_its_own_words() {
 }
 
 #[test]
-fn schemas_that_multiply_cost_no_more_than_they_weigh() {
+fn exponential_schemas_are_bounded() {
     let doubling: serde_json::Map<String, Value> = (0..60)
         .map(|n| {
             let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
@@ -98,7 +98,7 @@ fn schemas_that_multiply_cost_no_more_than_they_weigh() {
     }
 }
 
-/// JSON that looks like schemas more often than not.
+/// Generates JSON that often looks like a schema.
 pub(crate) fn schemas() -> impl Strategy<Value = Value> {
     let name = prop::sample::select(vec![
         "a",
@@ -151,10 +151,10 @@ pub(crate) fn schemas() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_json_is_a_schema_of_something_short(schema in schemas()) {
-        let shape = read(&schema);
+    fn any_json_formats_as_a_short_type(schema in schemas()) {
+        let parsed = parse_schema(&schema);
         for language in [Language::Python, Language::Typescript] {
-            let text = Inline { language, shape: &shape }.text(&shape.kind, 240);
+            let text = OneLineFormat { language, parsed: &parsed }.format(&parsed.kind, 240);
             prop_assert!(text.chars().count() <= 240);
             prop_assert!(!text.contains(char::is_control), "{text:?}");
         }

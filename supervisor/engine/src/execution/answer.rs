@@ -1,103 +1,104 @@
-//! The answer to one execution: the same object on the wire, with `--json` and in tests.
+//! The answer to one execution. Its JSON is the same for AI clients and for `--json`.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
-use lockhouse_base::json::{self, cut_text};
+use lockhouse_base::json::{self, truncate_text};
 use lockhouse_gate::CallRecord;
 use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::error_report::{describe_changes, report};
 use super::status::Status;
-use super::told::{changed, told};
-use super::{Cancellation, Ended};
+use super::{Cancellation, RunResult};
 
-/// How well the worker was sealed.
+/// Protection of the worker in which the code ran.
 #[derive(Clone, Debug, Default)]
 pub struct Sandbox {
-    /// What this host does not give; empty means full protection.
+    /// Protections that this host does not provide. Empty for full protection.
     pub reduced: Vec<String>,
 }
 
-/// The one final answer.
+/// The one final answer to an execution.
 #[derive(Debug)]
 pub struct Answer {
     pub execution: ExecutionId,
     pub status: Status,
-    /// As text: parsed in full, a hostile value would take a hundred times its size.
+    /// The value of the program, as JSON text. Parsed into a tree, a hostile value would take about a hundred times
+    /// the memory.
     pub value: Option<Box<RawValue>>,
     pub stdout: String,
     pub stderr: String,
     pub error: Option<CodeError>,
-    /// Beside an error: what may have been changed before it, in a sentence.
+    /// For a failed program: one sentence about the calls that may already have changed something.
     pub changed: Option<String>,
     pub calls: Vec<CallRecord>,
-    /// None when no worker was involved.
+    /// `None` if the run had no worker.
     pub sandbox: Option<Sandbox>,
-    /// Of a run in a session.
-    pub session: Option<InSession>,
-    /// Set by us alone, whatever the code says of itself.
+    /// The session, for a run in a session.
+    pub session: Option<SessionReport>,
+    /// Set only by Lockhouse. The submitted code cannot set it.
     pub refusal: Option<Refusal>,
-    /// When to try again what was refused.
+    /// When a refused request may be retried.
     pub retry_after: Option<Duration>,
     pub(super) stats: Map<String, Value>,
 }
 
-/// Why an execution never got to a worker.
+/// Why a request to run code was refused before it had a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The request cannot be meant so.
+    /// The request is invalid.
     InvalidRequest,
-    /// This host has no worker for it.
+    /// This host cannot run the language, or Lockhouse is shutting down.
     Unavailable,
-    /// The session that it was for is gone.
+    /// The session of the request has ended.
     SessionEnded,
-    /// There are too many sessions, or too many runs wait for one.
+    /// Too many sessions are open, or too many runs wait for the session.
     SessionsBusy,
-    /// Its client has used what it may.
+    /// The AI client exceeded its quota.
     RateLimited,
-    /// Every worker is taken, and too many runs wait for one.
+    /// All workers are in use, and the queue for them is full.
     Busy,
 }
 
-/// The session that a run was in.
+/// The session of a run, as reported in its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InSession {
+pub struct SessionReport {
     pub name: String,
-    /// Its runs so far, with this one.
+    /// Number of runs of the session so far, including this one.
     pub runs: u32,
-    /// Why it ended with this run, if it did.
+    /// Why the session ended with this run. `None` if it is still open.
     pub ended: Option<String>,
 }
 
-impl InSession {
+impl SessionReport {
     pub(super) fn to_json(&self) -> Value {
         let mut json = json!({"name": self.name, "runs": self.runs});
         if self.runs == 1 {
             json["new"] = true.into();
         }
         if let Some(why) = &self.ended {
-            json["ended"] = format!("{why}; its variables are gone").into();
+            json["ended"] = format!("{why}; its variables are lost").into();
         }
         json
     }
 }
 
-/// Bytes of an error's parts. The worker made them, so the limits are kept here.
+/// Maximum sizes of the texts of an error, in bytes. The worker made these texts, so the supervisor truncates them.
 const NAME_BYTES_MAX: usize = 200;
 const TEXT_BYTES_MAX: usize = 4_000;
 
 impl Answer {
-    /// An execution that never got to a worker.
+    /// Creates the answer to a request that was refused before it had a worker.
     pub fn refused(execution: ExecutionId, refusal: Refusal, message: String, hint: &str) -> Self {
         let kind = format!("{refusal:?}");
         let error = CodeError { kind, message, hint: Some(hint.into()), ..CodeError::default() };
-        let nothing = Self::without_worker(execution, Status::Error);
-        Self { error: Some(error), refusal: Some(refusal), ..nothing }
+        let answer = Self::without_worker(execution, Status::Error);
+        Self { error: Some(error), refusal: Some(refusal), ..answer }
     }
 
-    /// An execution that was ended before it had a worker.
+    /// Creates the answer to a run that was cancelled before it had a worker.
     pub fn cancelled(execution: ExecutionId, why: Cancellation) -> Self {
         let message = format!("{}, before it had a worker: nothing was run", why.message());
         let error = CodeError { kind: "Cancelled".into(), message, ..CodeError::default() };
@@ -122,14 +123,14 @@ impl Answer {
         }
     }
 
-    pub fn new(execution: ExecutionId, ended: Ended, wall_limit: f32, sandbox: Sandbox) -> Self {
+    pub fn new(execution: ExecutionId, ended: RunResult, wall_limit: f32, sandbox: Sandbox) -> Self {
         let stats = stats(&ended);
-        let Ended { ending, stdout, stderr, calls, waiting, .. } = ended;
-        let (over, waiting) = calls.split_at(calls.len().saturating_sub(waiting));
-        let (status, value, error) = told(ending, wall_limit, over, waiting);
-        let value = value.map(exact);
-        let error = error.map(bounded);
-        let changed = error.as_ref().and_then(|_| changed(&calls));
+        let RunResult { end_reason, stdout, stderr, calls, calls_in_flight, .. } = ended;
+        let (finished_calls, calls_in_flight) = calls.split_at(calls.len().saturating_sub(calls_in_flight));
+        let (status, value, error) = report(end_reason, wall_limit, finished_calls, calls_in_flight);
+        let value = value.map(normalise_integers);
+        let error = error.map(truncate_error);
+        let changed = error.as_ref().and_then(|_| describe_changes(&calls));
         Self {
             execution,
             status,
@@ -157,16 +158,16 @@ impl Sandbox {
     }
 }
 
-/// Integers are exact for every reader, in each language.
-fn exact(value: Box<RawValue>) -> Box<RawValue> {
-    match json::exact(value.get()) {
+/// Writes integers in the JSON of a value so that readers in every language parse them exactly.
+fn normalise_integers(value: Box<RawValue>) -> Box<RawValue> {
+    match json::quote_large_integers(value.get()) {
         Cow::Borrowed(_) => value,
-        Cow::Owned(exact) => RawValue::from_string(exact).unwrap_or(value),
+        Cow::Owned(normalise_integers) => RawValue::from_string(normalise_integers).unwrap_or(value),
     }
 }
 
-fn bounded(error: CodeError) -> CodeError {
-    let cut = |text: String, max: usize| cut_text(&text, max).unwrap_or(text);
+fn truncate_error(error: CodeError) -> CodeError {
+    let cut = |text: String, max: usize| truncate_text(&text, max).unwrap_or(text);
     CodeError {
         kind: cut(error.kind, NAME_BYTES_MAX),
         code: error.code.map(|code| cut(code, NAME_BYTES_MAX)),
@@ -177,7 +178,7 @@ fn bounded(error: CodeError) -> CodeError {
     }
 }
 
-fn stats(ended: &Ended) -> Map<String, Value> {
+fn stats(ended: &RunResult) -> Map<String, Value> {
     let millis = |duration: std::time::Duration| Value::from(duration.as_micros() as f64 / 1000.0);
     let mut stats = Map::new();
     stats.insert("wall_ms".into(), millis(ended.wall));

@@ -1,159 +1,180 @@
-//! Carries out what [`State`] decides: reads and writes the channel of the worker, waits for clocks and replies, sends signals.
+//! Carries out the effects that [`StateMachine`] decides: reads and writes the worker's channel, waits for timers and
+//! replies, and sends signals to the worker.
 
 use std::io;
 use std::pin::{Pin, pin};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use lockhouse_pool::{Death, Worker, WorkerProcess};
+use lockhouse_pool::{Worker, WorkerExitReport, WorkerProcess};
 use lockhouse_protocol::{FrameDecoder, FromWorker, Job, ToWorker, frame};
-use lockhouse_upstream::ai_client::{Clock, Looks};
+use lockhouse_upstream::ai_client::{PausableTimer, ProgressRequests};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Sleep;
 
-use super::cpu::{self, CpuBudget};
-use super::ending::Ending;
-use super::output::Output;
-use super::requests::Requests;
-use super::state::{Effect, Event, Exited, State};
-use super::stop::Cancellation;
+use super::cancellation::Cancellation;
+use super::captured_output::CapturedOutput;
+use super::cpu_budget::{self, CpuBudget};
+use super::end_reason::EndReason;
+use super::state_machine::{Effect, Event, StateMachine, WorkerExit};
+use super::worker_requests::WorkerRequests;
 
 const READ_BYTES: usize = 64 * 1024;
-/// Replies that wait to be written to a worker, bytes, before it is no longer heard.
-const OUT_BYTES_MAX: usize = 1024 * 1024;
+/// Backpressure: with this many unwritten bytes for a worker, no more messages of that worker are read.
+const PENDING_OUT_BYTES_MAX: usize = 1024 * 1024;
 
-/// What a run may take.
-pub(super) struct Clocks {
+/// The clocks of a run.
+pub(super) struct RunClocks {
     pub(super) started: Instant,
-    pub(super) wall: Clock,
+    pub(super) wall: PausableTimer,
     pub(super) cpu: Option<CpuBudget>,
     pub(super) cpu_credit: Option<Duration>,
 }
 
-/// Why nothing more is heard of a worker.
-pub(super) enum Over {
-    Ended(Ending),
-    /// Its process has ended. None: its zygote has, too.
-    Exited(Option<Death>),
+/// How the conversation with a worker ended.
+pub(super) enum RunOutcome {
+    Ended(EndReason),
+    /// The worker process exited. `None` if its zygote exited too, so that the exit status is unknown.
+    Exited(Option<WorkerExitReport>),
 }
 
-/// A run and all that it holds besides its worker.
-pub(super) struct Run<'a> {
-    pub(super) state: State,
-    pub(super) requests: Requests<'a>,
-    pub(super) output: Output,
-    /// Encoded messages to the worker that are not written yet. Bounded: a worker has only so many requests under way.
+/// A run with its state, requests and output, but without its worker.
+pub(super) struct RunDriver<'a> {
+    pub(super) state: StateMachine,
+    pub(super) requests: WorkerRequests<'a>,
+    pub(super) output: CapturedOutput,
+    /// Encoded messages that are not yet written to the worker. Bounded, since a worker has a limited number of
+    /// requests in flight.
     pub(super) out: Vec<u8>,
-    /// Bytes of an encoded message.
+    /// Maximum bytes of an encoded message.
     pub(super) frame_bytes: u32,
     timer: Pin<Box<Sleep>>,
     timer_is_set: bool,
 }
 
-impl<'a> Run<'a> {
-    /// `out` are encoded messages that the worker has not read yet.
-    pub(super) fn new(state: State, requests: Requests<'a>, out: Vec<u8>, frame_bytes: u32) -> Self {
+impl<'a> RunDriver<'a> {
+    /// Creates the driver of a run. `out` holds encoded messages of an earlier run that the worker has not read yet.
+    pub(super) fn new(
+        state: StateMachine,
+        requests: WorkerRequests<'a>,
+        out: Vec<u8>,
+        frame_bytes: u32,
+    ) -> Self {
         let timer = Box::pin(tokio::time::sleep(Duration::ZERO));
-        Self { state, requests, output: Output::default(), out, frame_bytes, timer, timer_is_set: false }
+        Self {
+            state,
+            requests,
+            output: CapturedOutput::default(),
+            out,
+            frame_bytes,
+            timer,
+            timer_is_set: false,
+        }
     }
 
-    /// Wakes a session's worker. What its threads printed and asked meanwhile is the first that this run hears, and it has
-    /// said nothing else. An ending, when it did.
-    pub(super) fn wake(&mut self, worker: &mut Worker) -> Option<Ending> {
+    /// Resumes the worker of a session. Output and requests that its threads sent since the last run are processed
+    /// first. Any other message ends the run; the reason is returned.
+    pub(super) fn resume(&mut self, worker: &mut Worker) -> Option<EndReason> {
         let descriptor = worker.descriptor();
         let Worker { process, decoder, .. } = worker;
         let mut buffer = vec![0; READ_BYTES];
-        let mut heard = self.hear(&[], decoder, process);
-        // It is stopped, so that there is only so much.
-        while heard.is_none() {
-            heard = match recv(descriptor, &mut buffer, MsgFlags::MSG_DONTWAIT) {
-                Ok(count @ 1..) => self.hear(&buffer[..count], decoder, process),
+        let mut end_reason = self.receive(&[], decoder, process);
+        // The worker is still stopped, so the amount of buffered data is bounded.
+        while end_reason.is_none() {
+            end_reason = match recv(descriptor, &mut buffer, MsgFlags::MSG_DONTWAIT) {
+                Ok(count @ 1..) => self.receive(&buffer[..count], decoder, process),
                 Err(Errno::EINTR) => None,
-                // Of one that has closed its end, or died, the run hears soon enough.
+                // A closed channel or an exited worker is handled by `drive`.
                 _ => {
                     process.signal(Signal::SIGCONT);
                     return None;
                 }
             }
         }
-        heard
+        end_reason
     }
 
-    /// Sends the worker its code. Gives the ending, when that cannot be.
-    pub(super) fn begin(&mut self, job: Job, process: &WorkerProcess) -> Option<Ending> {
+    /// Sends the code to the worker. Returns a reason if the run cannot start.
+    pub(super) fn begin(&mut self, job: Job, process: &WorkerProcess) -> Option<EndReason> {
         self.on(Event::Begin(job), process)
     }
 
-    /// Goes on until the run is over, or its worker is gone.
+    /// Processes events until the run ends or its worker exits.
     pub(super) async fn drive(
         &mut self,
         worker: &mut Worker,
-        clocks: Clocks,
+        clocks: RunClocks,
         stop: impl Future<Output = Cancellation>,
-        mut looks: Looks,
-    ) -> Over {
+        mut progress_requests: ProgressRequests,
+    ) -> RunOutcome {
         let Worker { process, stream, decoder, exit, .. } = worker;
         let (process, mut from, mut to) = (&*process, &*stream, &*stream);
-        let Clocks { started, mut wall, cpu, cpu_credit } = clocks;
+        let RunClocks { started, mut wall, cpu, cpu_credit } = clocks;
         let mut buffer = vec![0; READ_BYTES];
-        // These wait for the whole run, and are made once: nobody waits anew for them because a message came.
+        // Each future is created once and polled during the whole run. Messages do not restart them.
         let mut stop = pin!(stop.fuse());
-        let mut wall = pin!(wall.ends().fuse());
-        let mut cpu_used_up = pin!(CpuBudget::used_up(cpu, process).fuse());
-        let mut cpu_grace_used_up = pin!(CpuBudget::grace_used_up(cpu, process).fuse());
-        let mut credit_used_up = pin!(cpu::credit_used_up(cpu_credit, process).fuse());
+        let mut wall = pin!(wall.expired().fuse());
+        let mut cpu_limit_reached = pin!(CpuBudget::wait_for_limit(cpu, process).fuse());
+        let mut cpu_grace_expired = pin!(CpuBudget::wait_for_grace_end(cpu, process).fuse());
+        let mut credit_exhausted = pin!(cpu_budget::wait_for_credit(cpu_credit, process).fuse());
         loop {
-            let is_conversing = self.state.is_conversing();
-            // A worker that does not read what it asked for is not heard, and nothing more is made for it.
-            let converses = is_conversing && self.out.len() < OUT_BYTES_MAX;
-            let ended = tokio::select! {
-                // In this order: a clock that has run out wins over whatever else is ready, and replies that are there
-                // leave together before more is heard.
+            let answers_requests = self.state.answers_requests();
+            // Backpressure: while the worker does not read its replies, no more messages are read and no more replies
+            // are made.
+            let accepts_messages = answers_requests && self.out.len() < PENDING_OUT_BYTES_MAX;
+            let end_reason = tokio::select! {
+                // The order matters: an expired clock comes before everything else, and all available replies are sent
+                // before more messages are read.
                 biased;
-                why = &mut stop => self.on(Event::StopWanted(why), process),
-                _ = &mut wall => self.on(Event::WallClockEnded, process),
+                why = &mut stop => self.on(Event::StopRequested(why), process),
+                _ = &mut wall => self.on(Event::DeadlineReached, process),
                 () = &mut self.timer, if self.timer_is_set => {
                     self.timer_is_set = false;
-                    self.on(Event::TimerEnded, process)
+                    self.on(Event::TimerExpired, process)
                 }
-                () = &mut cpu_used_up => self.on(Event::CpuUsedUp, process),
-                () = &mut cpu_grace_used_up => self.on(Event::CpuGraceUsedUp, process),
-                () = &mut credit_used_up => {
-                    process.yield_to_others();
+                () = &mut cpu_limit_reached => self.on(Event::CpuLimitReached, process),
+                () = &mut cpu_grace_expired => self.on(Event::CpuGraceExpired, process),
+                () = &mut credit_exhausted => {
+                    process.lower_priority();
                     None
                 }
-                Some(asked) = looks.next() => {
-                    drop(asked.send(self.requests.course(started.elapsed(), &self.output)));
+                Some(reply_to) = progress_requests.next() => {
+                    drop(reply_to.send(self.requests.progress(started.elapsed(), &self.output)));
                     None
                 }
-                Some((call, reply)) = self.requests.next(), if converses => {
-                    self.on(Event::Replied(call, reply), process)
+                Some((call, reply)) = self.requests.next(), if accepts_messages => {
+                    self.on(Event::ReplyReady(call, reply), process)
                 }
-                written = to.write(&self.out), if is_conversing && !self.out.is_empty() => {
-                    self.wrote(written, process)
+                written = to.write(&self.out), if answers_requests && !self.out.is_empty() => {
+                    self.on_written(written, process)
                 }
-                read = from.read(&mut buffer), if converses || self.state.is_stopping() => {
-                    let ended = self.hear_read(read, &buffer, decoder, process);
-                    if ended.is_none() {
-                        // A worker that never pauses would be heard again before any clock or any other execution.
+                read = from.read(&mut buffer), if accepts_messages || self.state.is_stopping() => {
+                    let end_reason = self.on_read(read, &buffer, decoder, process);
+                    if end_reason.is_none() {
+                        // A worker that sends without pause must not keep clocks and other runs waiting.
                         tokio::task::yield_now().await;
                     }
-                    ended
+                    end_reason
                 }
-                death = &mut *exit, if self.state.is_leaving() => return Over::Exited(death.ok()),
+                death = &mut *exit, if self.state.is_exiting() => return RunOutcome::Exited(death.ok()),
             };
-            if let Some(ending) = ended {
-                return Over::Ended(ending);
+            if let Some(reason) = end_reason {
+                return RunOutcome::Ended(reason);
             }
         }
     }
 
-    /// What the end of its process means for a run that used so much CPU time.
-    pub(super) fn exited(&mut self, worker: &Worker, death: Option<Death>, cpu: Option<CpuBudget>) -> Ending {
-        self.state.exited(death.map(|death| Exited {
+    /// Returns the end reason for a worker process that exited, from its exit status and resource use.
+    pub(super) fn exited(
+        &mut self,
+        worker: &Worker,
+        death: Option<WorkerExitReport>,
+        cpu: Option<CpuBudget>,
+    ) -> EndReason {
+        self.state.exited(death.map(|death| WorkerExit {
             exit: death.exit,
             cpu: cpu.map_or(death.cpu, |budget| budget.used(death.cpu)),
             was_out_of_memory: worker.was_out_of_memory(),
@@ -161,27 +182,33 @@ impl<'a> Run<'a> {
         }))
     }
 
-    fn wrote(&mut self, written: io::Result<usize>, process: &WorkerProcess) -> Option<Ending> {
+    fn on_written(&mut self, written: io::Result<usize>, process: &WorkerProcess) -> Option<EndReason> {
         let Ok(count) = written else { return self.on(Event::ChannelClosed, process) };
         self.out.drain(..count);
         None
     }
 
-    fn hear_read(
+    fn on_read(
         &mut self,
         read: io::Result<usize>,
         buffer: &[u8],
         decoder: &mut FrameDecoder,
         process: &WorkerProcess,
-    ) -> Option<Ending> {
+    ) -> Option<EndReason> {
         match read {
-            Ok(count @ 1..) => self.hear(&buffer[..count], decoder, process),
+            Ok(count @ 1..) => self.receive(&buffer[..count], decoder, process),
             _ => self.on(Event::ChannelClosed, process),
         }
     }
 
-    /// Takes in what was read. An ending, when there is one: what comes after it is the next run's.
-    fn hear(&mut self, bytes: &[u8], decoder: &mut FrameDecoder, process: &WorkerProcess) -> Option<Ending> {
+    /// Decodes and processes received bytes. Returns the reason if the run ended. Bytes after that stay in the decoder
+    /// for the next run.
+    fn receive(
+        &mut self,
+        bytes: &[u8],
+        decoder: &mut FrameDecoder,
+        process: &WorkerProcess,
+    ) -> Option<EndReason> {
         decoder.push(bytes);
         loop {
             let event = match decoder.next::<FromWorker>() {
@@ -189,18 +216,18 @@ impl<'a> Run<'a> {
                 Ok(None) => return None,
                 Err(error) => Event::InvalidFrame(error.to_string()),
             };
-            if let Some(ending) = self.on(event, process) {
-                return Some(ending);
+            if let Some(end_reason) = self.on(event, process) {
+                return Some(end_reason);
             }
         }
     }
 
-    /// Carries out what an event leads to. An ending, when that is one.
-    fn on(&mut self, event: Event, process: &WorkerProcess) -> Option<Ending> {
+    /// Processes one event and carries out its effect. Returns the reason if the run ended.
+    fn on(&mut self, event: Event, process: &WorkerProcess) -> Option<EndReason> {
         match self.state.on(event) {
             Effect::Nothing => {}
             Effect::Append(stream, text) => self.output.append(stream, &text),
-            Effect::Ask(call, request) => self.requests.ask(call, request),
+            Effect::AskGate(call, request) => self.requests.submit(call, request),
             Effect::Send(message) => return self.send(&message),
             Effect::Signal(signal) => process.signal(signal),
             Effect::Wait(time) => self.set_timer(time),
@@ -208,17 +235,19 @@ impl<'a> Run<'a> {
                 process.signal(signal);
                 self.set_timer(time);
             }
-            Effect::End(ending) => return Some(ending),
+            Effect::End(end_reason) => return Some(end_reason),
         }
         None
     }
 
-    fn send(&mut self, message: &ToWorker) -> Option<Ending> {
+    fn send(&mut self, message: &ToWorker) -> Option<EndReason> {
         match (frame::encode(message, self.frame_bytes), message) {
             (Ok(frame), _) => self.out.extend_from_slice(&frame),
-            (Err(error), ToWorker::Run(_)) => return Some(Ending::Broken(error.to_string())),
-            // The gate bounds each reply below the limit of a frame, so this always encodes.
-            (Err(error), ToWorker::Reply { .. }) => tracing::error!("a reply was lost: {error}"),
+            (Err(error), ToWorker::Run(_)) => return Some(EndReason::ProtocolViolation(error.to_string())),
+            // Unreachable: the gate limits the size of each reply to less than a frame.
+            (Err(error), ToWorker::Reply { .. }) => {
+                tracing::error!("a reply to a worker cannot be encoded: {error}")
+            }
         }
         None
     }

@@ -1,44 +1,44 @@
-//! The clocks and limits of one execution.
+//! Time and resource limits of one execution.
 
 use std::time::Duration;
 
 use lockhouse_protocol::{ConversationLimits, ExceededLimit, LOOKUPS_MAX};
 
-use super::ending::Limit;
+use super::end_reason::ReachedLimit;
 
-/// Each of them.
+/// Time and resource limits of one execution.
 #[derive(Clone, Copy, Debug)]
 pub struct ExecutionLimits {
     pub wall: Duration,
-    /// One question of a server to a person, during which no other clock runs.
+    /// Time for a user to answer a question of an upstream server. The deadline of the run is paused meanwhile.
     pub question: Duration,
-    /// From the soft interrupt to SIGKILL.
+    /// Time from SIGINT to SIGKILL.
     pub grace: Duration,
     pub cpu: Duration,
-    /// CPU time before it gives way to all other work. None: it never does.
+    /// CPU time until the run is scheduled as idle work. `None` for a run that is never deprioritised.
     pub cpu_credit: Option<Duration>,
     pub memory_bytes: u64,
     pub conversation: ConversationLimits,
 }
 
 impl ExecutionLimits {
-    /// The limit of calls, questions or output, once it is reached.
-    pub(super) fn exceeded(&self, limit: ExceededLimit) -> Limit {
+    /// The limit on calls, lookups or output, as an error of the run that reached it.
+    pub(super) fn exceeded(&self, limit: ExceededLimit) -> ReachedLimit {
         let ConversationLimits { calls, output_bytes, .. } = self.conversation;
-        Limit::amount(match limit {
+        ReachedLimit::amount(match limit {
             ExceededLimit::Calls => format!("tool call limit of {calls} reached"),
             ExceededLimit::Lookups => format!("limit of {LOOKUPS_MAX} questions about tools reached"),
             ExceededLimit::Output => format!("output limit of {} KiB reached", output_bytes / 1024),
         })
     }
 
-    /// The limit of CPU time, once it is reached.
-    pub(super) fn cpu_reached(&self) -> Limit {
-        Limit::time(format!("CPU time limit of {} s reached", self.cpu.as_secs()))
+    /// The CPU limit, as an error of the run that reached it.
+    pub(super) fn cpu_reached(&self) -> ReachedLimit {
+        ReachedLimit::time(format!("CPU time limit of {} s reached", self.cpu.as_secs()))
     }
 
-    /// The limit of memory, once it is reached.
-    pub(super) fn memory_reached(&self) -> Limit {
-        Limit::memory(format!("memory limit of {} MiB reached", self.memory_bytes / (1024 * 1024)))
+    /// The memory limit, as an error of the run that reached it.
+    pub(super) fn memory_reached(&self) -> ReachedLimit {
+        ReachedLimit::memory(format!("memory limit of {} MiB reached", self.memory_bytes / (1024 * 1024)))
     }
 }

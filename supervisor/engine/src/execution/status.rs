@@ -1,6 +1,6 @@
-//! How an execution ended, in a word.
+//! The status of an execution.
 
-/// How an execution ended, for programs.
+/// How an execution ended, as a machine-readable status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     Ok,
@@ -23,7 +23,7 @@ impl Status {
         }
     }
 
-    /// The exit status of `lockhouse run`.
+    /// The exit code of `lockhouse run`.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Ok => 0,

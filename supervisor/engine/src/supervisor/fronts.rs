@@ -1,20 +1,20 @@
-//! What fronts are told of the engine, and what they read of it.
+//! Settings that the engine sends to fronts, and small requests of fronts: stored results, health and metrics.
 
 use std::sync::Weak;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
 use lockhouse_gate::results;
-use lockhouse_messages::{FrontEnd, FrontSettings, Response, ToFront};
+use lockhouse_messages::{FrontEndpoint, FrontSettings, Response, ToFront};
 use lockhouse_protocol::ResultHandle;
 use serde_json::Value;
 
 use super::{Supervisor, set_gauges};
-use crate::direct::Client;
+use crate::direct::RequestingClient;
 
 impl Supervisor {
-    /// Tells a front the settings now, and whenever they change.
-    pub(crate) fn add_front(&self, front: Weak<dyn FrontEnd>) {
+    /// Registers a front. The front gets its settings now and after every reload.
+    pub(crate) fn add_front(&self, front: Weak<dyn FrontEndpoint>) {
         if let Some(front) = front.upgrade() {
             front.send(ToFront::Settings(self.front_settings()));
         }
@@ -23,7 +23,7 @@ impl Supervisor {
         fronts.push(front);
     }
 
-    pub(super) fn tell_fronts(&self) {
+    pub(super) fn send_settings_to_fronts(&self) {
         let fronts = self.fronts.lock().clone();
         for front in fronts.iter().filter_map(Weak::upgrade) {
             front.send(ToFront::Settings(self.front_settings()));
@@ -32,37 +32,43 @@ impl Supervisor {
 
     fn front_settings(&self) -> FrontSettings {
         FrontSettings {
-            has_direct: self.gate().direct().next().is_some(),
+            has_direct: self.gate().direct_servers().next().is_some(),
             health_tool: self.settings.health_tool,
             wait: self.settings.runs.wait,
-            // From its beginning: as long as it may run, and its answer is kept after that.
+            // Counted from the start of the run: the longest run, and then the time for which its answer is stored.
             task_lifetime: self.settings.limits.wall + self.results.lifetime(),
         }
     }
 
-    /// A part of a result that was too long to be shown.
-    pub(crate) fn read_result(&self, client: &Client, handle: &ResultHandle, offset: usize) -> Response {
+    /// Returns one part of a stored result, from a byte offset on.
+    pub(crate) fn read_result(
+        &self,
+        client: &RequestingClient,
+        handle: &ResultHandle,
+        offset: usize,
+    ) -> Response {
         let json = match self.results.get(client.principal.owner(), handle) {
             Ok(json) => json,
             Err(not_kept) => return Response::Invalid(not_kept.to_string()),
         };
-        match results::part(&json, offset, self.settings.display.part_bytes) {
+        match results::page(&json, offset, self.settings.display.part_bytes) {
             Ok(part) => Response::Json(part),
             Err(beyond) => Response::Invalid(beyond.to_string()),
         }
     }
 
-    /// Of the service alone for a client that is granted a part of the servers, as `/health` refuses it.
+    /// Health of this process for an AI client. A client that is restricted to some upstream servers gets the health
+    /// of the service without upstream servers.
     pub(crate) fn health_for(&self, principal: &Principal) -> Value {
         let health = self.health();
         match principal.only() {
-            Some(_) => health.of_the_service_alone(),
+            Some(_) => health.service_only(),
             None => serde_json::to_value(health).unwrap_or_default(),
         }
     }
 
-    /// The figures, as Prometheus reads them; none if they are not gathered.
-    pub(crate) fn metrics(&self) -> Option<String> {
+    /// Renders all metrics in the Prometheus text format. Returns `None` if metrics are disabled.
+    pub(crate) fn render_metrics(&self) -> Option<String> {
         telemetry::render(|| set_gauges(self))
     }
 }

@@ -1,14 +1,14 @@
-//! Figures that are looked up when somebody asks for them.
+//! Prometheus gauges that are computed when the metrics are requested.
 
 use metrics::{counter, gauge};
 
 use super::{Health, Supervisor};
 
-/// States of a server, in its own words.
+/// Label values of the connection state of an upstream server.
 const STATES: [&str; 4] = ["idle", "connecting", "connected", "failed"];
 
-/// Sets each to what is now.
-pub fn set(supervisor: &Supervisor) {
+/// Sets every gauge to its current value.
+pub fn set_gauges(supervisor: &Supervisor) {
     let health = supervisor.health();
     gauge!("lockhouse_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     gauge!("lockhouse_uptime_seconds").set(health.uptime_s);
@@ -54,7 +54,7 @@ fn flag(is: bool) -> f64 {
     f64::from(u8::from(is))
 }
 
-/// The second number of the process's `statm` is pages.
+/// Resident memory of this process, from the second field of `/proc/self/statm`, which counts pages.
 fn resident_bytes() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;

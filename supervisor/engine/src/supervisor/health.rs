@@ -1,96 +1,97 @@
-//! How this process is, in words and numbers without a secret: what `/health` answers, and `lockhouse status` shows.
+//! Health of this process, for `/health` and `lockhouse status`. It contains no secrets.
 
 use std::collections::BTreeMap;
 
 use lockhouse_base::language::Language;
-use lockhouse_pool::{Figures, Prepared};
-use lockhouse_upstream::{Connection, State};
+use lockhouse_pool::{PoolStats, ZygoteInfo};
+use lockhouse_upstream::{Connection, ConnectionState};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Supervisor;
 
-/// All of it.
+/// Health of the process and of each of its parts.
 #[derive(Clone, Debug, Serialize)]
 pub struct Health {
     pub version: &'static str,
     pub pid: u32,
     pub uptime_s: f64,
     pub ready: bool,
-    /// Why it is not.
+    /// Reasons why the process is not ready.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
     pub draining: bool,
-    /// Whether clients reach it: `lockhouse run` has none.
+    /// Whether AI clients can connect. False for `lockhouse run`.
     pub serving: bool,
-    /// Runs that are under way.
+    /// Active runs, including those that wait for a worker.
     pub running: usize,
-    /// Of them, those that wait for a worker.
+    /// Runs that wait for a worker.
     pub queue: usize,
-    pub engines: BTreeMap<&'static str, Engine>,
-    pub upstreams: BTreeMap<String, Upstream>,
+    pub engines: BTreeMap<&'static str, EngineHealth>,
+    pub upstreams: BTreeMap<String, UpstreamHealth>,
     pub sessions: usize,
-    pub results: Kept,
-    pub audit: Audit,
-    pub configuration: Configuration,
+    pub results: ResultsHealth,
+    pub audit: AuditHealth,
+    pub configuration: ConfigurationHealth,
 }
 
-/// One language.
+/// Health of one language engine.
 #[derive(Clone, Debug, Serialize)]
-pub struct Engine {
+pub struct EngineHealth {
     /// `starting`, `ready` or `missing`.
     pub state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
-    /// `full` or `reduced`.
+    /// Protection of the workers: `full` or `reduced`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reduced: Vec<String>,
-    /// Why it is missing.
+    /// Why the engine is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pool: Option<Figures>,
+    pub pool: Option<PoolStats>,
 }
 
-/// One server.
+/// Health of the connection to one upstream server.
 #[derive(Clone, Debug, Serialize)]
-pub struct Upstream {
+pub struct UpstreamHealth {
     /// `idle`, `connecting`, `connected` or `failed`.
     pub state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
-    /// Calls that it has answered.
+    /// Number of calls that the upstream server has answered.
     pub answered: u64,
     pub reconnects: u64,
 }
 
-/// Results that are kept.
+/// Number and size of the stored results.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Kept {
+pub struct ResultsHealth {
     pub kept: usize,
     pub bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Audit {
+pub struct AuditHealth {
     pub writable: bool,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Configuration {
-    /// 1 at the start, and one more with every reload.
+pub struct ConfigurationHealth {
+    /// Generation of the configuration: 1 at the start, plus one with every reload.
     pub generation: u64,
 }
 
 impl Health {
-    /// For a client that is granted a part of the servers: nothing of the servers, and nothing that other clients can change.
-    pub fn of_the_service_alone(&self) -> Value {
-        let without_pool = |engine: &Engine| Engine { pool: None, ..engine.clone() };
-        let engines: BTreeMap<&str, Engine> =
+    /// Health as JSON for an AI client that is restricted to some upstream servers: no upstream servers, and no
+    /// counters that other AI clients influence.
+    pub fn service_only(&self) -> Value {
+        let without_pool = |engine: &EngineHealth| EngineHealth { pool: None, ..engine.clone() };
+        let engines: BTreeMap<&str, EngineHealth> =
             self.engines.iter().map(|(language, engine)| (*language, without_pool(engine))).collect();
         json!({
             "version": self.version, "ready": self.ready, "reasons": self.reasons, "draining": self.draining,
@@ -101,44 +102,45 @@ impl Health {
 
 impl Supervisor {
     pub fn health(&self) -> Health {
-        let engine = |language: Language| (language.as_str(), self.engine(language));
+        let engine = |language: Language| (language.as_str(), self.engine_health(language));
         let engines = BTreeMap::from([Language::Python, Language::Typescript].map(engine));
         let pools = || engines.values().filter_map(|engine| engine.pool.as_ref());
         let queue = pools().map(|pool| pool.waiting).sum();
         let gate = self.gate();
         let upstreams = gate.upstreams().iter();
-        let upstreams = upstreams.map(|(name, connection)| (name.to_string(), Upstream::of(connection)));
-        let reasons = self.not_ready();
-        let (kept, bytes) = self.results.count();
+        let upstreams = upstreams
+            .map(|(name, connection)| (name.to_string(), UpstreamHealth::from_connection(connection)));
+        let reasons = self.unready_reasons();
+        let (kept, bytes) = self.results.usage();
         Health {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
-            uptime_s: self.life.age().as_millis() as f64 / 1000.0,
+            uptime_s: self.lifecycle.age().as_millis() as f64 / 1000.0,
             ready: reasons.is_empty(),
-            draining: self.life.draining().is_cancelled(),
-            serving: self.life.is_listening(),
-            running: self.life.runs(),
+            draining: self.lifecycle.draining().is_cancelled(),
+            serving: self.lifecycle.is_listening(),
+            running: self.lifecycle.runs_in_flight(),
             queue,
             upstreams: upstreams.collect(),
             sessions: self.sessions.list().len(),
-            results: Kept { kept, bytes },
-            audit: Audit { writable: gate.audit().is_writable() },
-            configuration: Configuration { generation: self.life.generation() },
+            results: ResultsHealth { kept, bytes },
+            audit: AuditHealth { writable: gate.audit().is_writable() },
+            configuration: ConfigurationHealth { generation: self.lifecycle.config_generation() },
             engines,
             reasons,
         }
     }
 
-    /// Why no run is taken now; nothing where one is.
-    pub fn not_ready(&self) -> Vec<String> {
+    /// Reasons why the process cannot run code now. Empty if it is ready.
+    pub fn unready_reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();
-        if self.life.draining().is_cancelled() {
-            reasons.push("it drains before it ends: no run begins any more".to_owned());
+        if self.lifecycle.draining().is_cancelled() {
+            reasons.push("Lockhouse is draining before it shuts down: no new run is started".to_owned());
         }
-        if !self.life.is_settled() {
-            reasons.push("its engines are still being prepared".to_owned());
-        } else if !self.has_engine() {
-            reasons.push("no engine is available; `lockhouse doctor` says why".to_owned());
+        if !self.lifecycle.is_initialized() {
+            reasons.push("the engines are still starting".to_owned());
+        } else if !self.has_ready_engine() {
+            reasons.push("no engine is available; run `lockhouse doctor` for the reason".to_owned());
         }
         if !self.gate().audit().is_writable() {
             reasons
@@ -147,26 +149,26 @@ impl Supervisor {
         reasons
     }
 
-    /// In a line: what runs, what waits, and which servers are there.
-    pub fn in_a_line(&self) -> String {
-        let waiting: usize = self.pools().map(|pool| pool.figures().waiting).sum();
+    /// A one-line status: active runs, waiting runs and connected upstream servers.
+    pub fn status_line(&self) -> String {
+        let waiting: usize = self.pools().map(|pool| pool.stats().waiting).sum();
         let gate = self.gate();
         let (mut connected, mut servers) = (0, 0);
         for (_, connection) in gate.upstreams().iter() {
             servers += 1;
-            connected += usize::from(matches!(connection.state(), State::Connected(_)));
+            connected += usize::from(matches!(connection.state(), ConnectionState::Connected(_)));
         }
-        let running = self.life.runs().saturating_sub(waiting);
-        let begins = if self.life.draining().is_cancelled() { "draining: " } else { "" };
-        format!("{begins}{running} running, {waiting} waiting, {connected} of {servers} servers connected")
+        let running = self.lifecycle.runs_in_flight().saturating_sub(waiting);
+        let prefix = if self.lifecycle.draining().is_cancelled() { "draining: " } else { "" };
+        format!("{prefix}{running} running, {waiting} waiting, {connected} of {servers} servers connected")
     }
 
-    fn has_engine(&self) -> bool {
-        self.pools().any(|pool| matches!(pool.found(), Some(Ok(_))))
+    fn has_ready_engine(&self) -> bool {
+        self.pools().any(|pool| matches!(pool.zygote_info_if_known(), Some(Ok(_))))
     }
 
-    fn engine(&self, language: Language) -> Engine {
-        let missing = |reason: String| Engine {
+    fn engine_health(&self, language: Language) -> EngineHealth {
+        let missing = |reason: String| EngineHealth {
             state: "missing",
             runtime: None,
             sandbox: None,
@@ -178,11 +180,11 @@ impl Supervisor {
             Ok(pool) => pool,
             Err(error) => return missing(error.to_string()),
         };
-        let figures = Some(pool.figures());
-        match pool.found() {
-            None => Engine { state: "starting", reason: None, pool: figures, ..missing(String::new()) },
+        let figures = Some(pool.stats());
+        match pool.zygote_info_if_known() {
+            None => EngineHealth { state: "starting", reason: None, pool: figures, ..missing(String::new()) },
             Some(Err(error)) => missing(error.to_string()),
-            Some(Ok(Prepared { runtime, reduced, .. })) => Engine {
+            Some(Ok(ZygoteInfo { runtime, reduced, .. })) => EngineHealth {
                 state: "ready",
                 runtime: Some(runtime),
                 sandbox: Some(if reduced.is_empty() { "full" } else { "reduced" }),
@@ -194,16 +196,16 @@ impl Supervisor {
     }
 }
 
-impl Upstream {
-    fn of(connection: &Connection) -> Self {
+impl UpstreamHealth {
+    fn from_connection(connection: &Connection) -> Self {
         let status = connection.status();
         let (state, reason) = match connection.state() {
-            State::Idle => ("idle", None),
-            State::Connecting => ("connecting", None),
-            State::Connected(_) => ("connected", None),
-            State::Failed(reason) => ("failed", Some(reason)),
+            ConnectionState::Idle => ("idle", None),
+            ConnectionState::Connecting => ("connecting", None),
+            ConnectionState::Connected(_) => ("connected", None),
+            ConnectionState::Failed(reason) => ("failed", Some(reason)),
         };
-        let tools = connection.known().map(|catalogue| catalogue.tools.len());
-        Self { state, reason, tools, answered: status.answered, reconnects: status.reconnects }
+        let tools = connection.known_catalogue().map(|catalogue| catalogue.tools.len());
+        Self { state, reason, tools, answered: status.answered_calls, reconnects: status.reconnects }
     }
 }

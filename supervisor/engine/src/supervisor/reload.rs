@@ -1,47 +1,49 @@
-//! A new configuration while we run: it takes the place of the old one whole.
+//! Replaces the configuration while the process runs.
 //!
-//! What is running keeps the policy and the servers with which it began. A server that is configured as it was keeps its
-//! connection; one that is not is closed once nothing that began before is left that could call it.
+//! Active runs keep the policy and the upstream servers with which they started. An upstream server whose
+//! configuration is unchanged keeps its connection. A connection of the old configuration is closed once no active run
+//! can call it.
 
 use parking_lot::MutexGuard;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_audit::{InForceDigests, Reload, ReloadCause};
+use lockhouse_audit::{ActiveDigests, Reload, ReloadCause};
 use lockhouse_gate::Gate;
 use lockhouse_policies::Policy;
-use lockhouse_upstream::{Notice, Upstreams};
+use lockhouse_upstream::{ChangeNotice, Upstreams};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Settings, Supervisor, note};
+use super::{Settings, Supervisor, log_audit_error};
 
-/// What an execution may take to end after its clock has run out.
+/// Extra time that a run may take to end after its deadline and grace time.
 const END_MARGIN: Duration = Duration::from_secs(5);
 
-/// Policy and servers, as long as they are in force or something that began under them runs.
+/// A policy with its upstream servers. It lives as long as it is the active configuration or a run that started under
+/// it is active.
 #[derive(Debug)]
-pub struct InForce {
+pub struct ActiveConfiguration {
     gate: Gate,
-    /// The hash of the configuration and the servers files.
+    /// Digest of the configuration file and the servers files.
     configuration: Option<String>,
-    /// Cancelled when this goes.
-    over: CancellationToken,
+    /// Cancelled when the last reference to this configuration is dropped.
+    unused: CancellationToken,
     _guard: DropGuard,
 }
 
-impl InForce {
+impl ActiveConfiguration {
     pub(super) fn new(gate: Gate, configuration: Option<String>) -> Arc<Self> {
-        let over = CancellationToken::new();
-        Arc::new(Self { gate, configuration, over: over.clone(), _guard: over.drop_guard() })
+        let unused = CancellationToken::new();
+        Arc::new(Self { gate, configuration, unused: unused.clone(), _guard: unused.drop_guard() })
     }
 
-    fn digests(&self) -> InForceDigests<'_> {
-        InForceDigests { policy: self.gate.policy_digest(), configuration: self.configuration.as_deref() }
+    fn digests(&self) -> ActiveDigests<'_> {
+        ActiveDigests { policy: self.gate.policy_digest(), configuration: self.configuration.as_deref() }
     }
 }
 
-impl Deref for InForce {
+impl Deref for ActiveConfiguration {
     type Target = Gate;
 
     fn deref(&self) -> &Gate {
@@ -50,68 +52,80 @@ impl Deref for InForce {
 }
 
 impl Supervisor {
-    /// What is in force now. Whoever keeps it keeps the servers that it has.
-    pub fn gate(&self) -> Arc<InForce> {
+    /// Returns the active configuration. While a reference exists, the upstream servers of the configuration stay connected.
+    pub fn gate(&self) -> Arc<ActiveConfiguration> {
         self.in_force.lock().clone()
     }
 
-    /// Another configuration was to be loaded, and cannot be: what was in force stays.
+    /// Records that a new configuration could not be loaded. The active configuration stays.
     pub fn reload_refused(&self, cause: ReloadCause, reason: &str) {
         let in_force = self.gate();
         let (now, before) = (in_force.digests(), in_force.digests());
-        note(in_force.audit().reload(Reload { cause, refused: Some(reason), now, before }));
+        log_audit_error(in_force.audit().reload(Reload { cause, refused: Some(reason), now, before }));
     }
 
-    /// Puts another configuration in force. That takes effect even where it cannot be recorded: it may take something away, and
-    /// no call is made without a record anyway.
+    /// Activates a new configuration. It takes effect even if the audit record cannot be written, because it may
+    /// revoke permissions; no call is made without a record anyway.
     pub fn reload(&self, cause: ReloadCause, settings: Settings, policy: Policy) {
         for refusal in &settings.refused {
             tracing::warn!("{refusal}");
         }
-        let (upstreams, left_over) =
-            self.gate().upstreams().succeeded_by(settings.servers.clone(), &settings.places);
-        // Those of the servers before are still in use for a while, and are as secret.
-        self.gate().audit().keep_out(upstreams.secrets().and(&self.gate().upstreams().secrets()));
+        let (upstreams, unused_upstreams) =
+            self.gate().upstreams().replace_servers(settings.servers.clone(), &settings.places);
+        // Runs of the old configuration still use its upstream servers, so the log keeps redacting their secrets too.
+        self.gate()
+            .audit()
+            .redact_secrets(upstreams.secrets().merged_with(&self.gate().upstreams().secrets()));
         let before = {
             let mut in_force = self.in_force.lock();
-            let next = InForce::new(in_force.succeeded_by(policy, upstreams), settings.digest.clone());
+            let next = ActiveConfiguration::new(
+                in_force.with_policy_and_servers(policy, upstreams),
+                settings.digest.clone(),
+            );
             std::mem::replace(&mut *in_force, next)
         };
-        self.tell_fronts();
+        self.send_settings_to_fronts();
         let in_force = self.gate();
         let digests = (in_force.digests(), before.digests());
-        note(in_force.audit().reload(Reload { cause, refused: None, now: digests.0, before: digests.1 }));
-        self.life.reloaded();
-        self.gate().upstreams().notices().tell(Notice::Everything);
+        log_audit_error(in_force.audit().reload(Reload {
+            cause,
+            refused: None,
+            now: digests.0,
+            before: digests.1,
+        }));
+        self.lifecycle.record_reload();
+        self.gate().upstreams().notices().send(ChangeNotice::Everything);
         tracing::info!(
-            "the configuration is in force; {} connections of the one before are closed",
-            left_over.count()
+            "the configuration is in force; {} connections of the previous configuration are being closed",
+            unused_upstreams.count()
         );
         self.warn_about_policy(&settings);
-        self.retired().push(left_over.clone());
+        self.retired_upstreams().push(unused_upstreams.clone());
         let patience = self.settings.limits.wall + self.settings.limits.grace + END_MARGIN;
-        let over = before.over.clone();
+        let unused = before.unused.clone();
         drop(before);
         tokio::spawn(async move {
-            let _ = tokio::time::timeout(patience, over.cancelled()).await;
-            left_over.close().await;
+            let _ = tokio::time::timeout(patience, unused.cancelled()).await;
+            unused_upstreams.close().await;
         });
     }
 
-    /// Ends every upstream server. Workers end with the process.
+    /// Ends all sessions and closes every upstream server and the audit log. Workers end with the process.
     pub async fn close(&self) {
         self.sessions.close();
-        let retired = std::mem::take(&mut *self.retired());
+        let retired_upstreams = std::mem::take(&mut *self.retired_upstreams());
         let in_force = self.gate();
-        futures_util::future::join_all(retired.iter().chain([in_force.upstreams()]).map(Upstreams::close))
-            .await;
+        futures_util::future::join_all(
+            retired_upstreams.iter().chain([in_force.upstreams()]).map(Upstreams::close),
+        )
+        .await;
         in_force.audit().close();
     }
 
-    /// Servers of configurations that were in force before, as far as they are not closed.
-    fn retired(&self) -> MutexGuard<'_, Vec<Upstreams>> {
-        let mut retired = self.retired.lock();
-        retired.retain(|upstreams| !upstreams.is_closed());
-        retired
+    /// Upstream servers of earlier configurations that are not closed yet.
+    fn retired_upstreams(&self) -> MutexGuard<'_, Vec<Upstreams>> {
+        let mut retired_upstreams = self.retired_upstreams.lock();
+        retired_upstreams.retain(|upstreams| !upstreams.is_closed());
+        retired_upstreams
     }
 }

@@ -1,4 +1,4 @@
-//! What the engine is started with. The configuration makes it; nothing here knows of files and keys.
+//! Settings of the engine. The configuration crate creates them; the engine knows no files and no configuration keys.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,58 +9,58 @@ use lockhouse_gate::skills::SkillSettings;
 use lockhouse_gate::{ApprovalSettings, PolicyFile, results};
 use lockhouse_pool::PoolSettings;
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{Places, ServerDefinition};
+use lockhouse_upstream::{ServerDefinition, StoragePaths};
 
-use super::unavailable::MissingProgram;
+use super::unavailable_engine::MissingProgram;
+use crate::client_quotas::ClientLimits;
 use crate::execution::{DisplayLimits, ExecutionLimits};
-use crate::quotas::ClientLimits;
 use crate::sessions::SessionSettings;
 
-/// The settings of all parts.
+/// The settings of all parts of the engine.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub limits: ExecutionLimits,
-    /// Bytes of submitted code.
+    /// Maximum size of submitted code, in bytes.
     pub code_bytes_max: usize,
-    /// What an AI client is shown of an answer.
+    /// Limits for the answer that an AI client gets.
     pub display: DisplayLimits,
-    /// What is kept of what is not shown.
-    pub results: results::Bounds,
+    /// Limits for stored results.
+    pub results: results::ResultLimits,
     pub audit: AuditSettings,
     pub servers: BTreeMap<ServerName, ServerDefinition>,
-    /// Servers that were configured and that a requirement does not admit, each with why.
+    /// One message for each configured upstream server that a required setting excludes.
     pub refused: Vec<String>,
-    pub places: Places,
+    pub places: StoragePaths,
     pub sessions: SessionSettings,
-    pub runs: RunSettings,
+    pub runs: BackgroundRunSettings,
     pub approvals: ApprovalSettings,
     pub skills: SkillSettings,
-    /// The policy, if it is the user's own and an answer of theirs may change it.
+    /// The policy file, if it belongs to the user and an approval with the scope `always` may change it.
     pub own_policy: Option<PolicyFile>,
     pub clients: ClientLimits,
-    /// How long runs may take that are under way when it is to end.
+    /// How long active runs may continue after a shutdown was requested.
     pub drain: Duration,
-    /// Whether models have the tool `health`.
+    /// Whether AI clients get the tool `health`.
     pub health_tool: bool,
-    /// The hash of the configuration and the servers files as they were read; none where there is no file.
+    /// Digest of the configuration file and the servers files. `None` if there is no file.
     pub digest: Option<String>,
-    /// The pool of each language, or why it cannot be started.
+    /// The worker pool of each language, or the program that is missing.
     pub python: Result<PoolSettings, MissingProgram>,
     pub typescript: Result<PoolSettings, MissingProgram>,
 }
 
-/// `[runs]`
+/// Settings of the table `[runs]`.
 #[derive(Clone, Copy, Debug)]
-pub struct RunSettings {
-    /// How long a request waits for the answer of its run.
+pub struct BackgroundRunSettings {
+    /// How long a request waits for the answer of its run before the run continues in the background.
     pub wait: Duration,
-    /// Runs that go on without a request, at one time; and those of one client.
+    /// Maximum number of background runs: of all clients, and of each client.
     pub background: usize,
-    pub background_of_one: usize,
+    pub background_per_client: usize,
 }
 
 impl Settings {
-    /// The pool of a language, or why it cannot be started.
+    /// The pool settings of a language, or the program that is missing.
     pub(super) fn pool(&self, language: Language) -> Result<&PoolSettings, &MissingProgram> {
         match language {
             Language::Python => self.python.as_ref(),

@@ -1,8 +1,8 @@
-//! Tokens of an authorization server: JSON Web Tokens (RFC 9068) that it signed for this server and no other.
+//! Verifies OAuth access tokens: JSON Web Tokens (RFC 9068) that an authorization server signed for this server.
 
 mod claims;
-mod fetch;
-mod keys;
+mod jwks_cache;
+mod jwks_fetch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,76 +12,77 @@ use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL};
 use axum::routing::get;
 use axum::{Json, Router};
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
-use lockhouse_base::principal::{Principal, Standing};
+use lockhouse_base::principal::{Principal, Validity};
 use serde_json::json;
 use thiserror::Error;
 use tokio::time::Instant;
 use url::Url;
 
-use super::refused::Why;
-use claims::{Claims, in_words};
-use keys::Keys;
+use super::auth_error::AuthError;
+use claims::{Claims, describe_error};
+use jwks_cache::JwksCache;
 
-/// Where clients look for what is said of this server (RFC 9728).
-const METADATA: &str = "/.well-known/oauth-protected-resource";
+/// Path of the protected resource metadata (RFC 9728).
+const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
-/// Characters of a subject: one that is cut in the log might stand for somebody else.
+/// Longest subject of a token, in characters. Longer ones would be cut in the log, where two users could look alike.
 const SUBJECT_CHARS_MAX: usize = 56;
-/// In `scopes`: everything that the policy permits.
-const EVERYTHING: &str = "*";
+/// In `scopes`: grants everything that the policy permits.
+const ALL_SERVERS: &str = "*";
 
-/// `[http.oauth]`
+/// The settings of `[http.oauth]`.
 #[derive(Clone, Debug)]
 pub struct OauthSettings {
-    /// As tokens say it, letter by letter.
+    /// The issuer. `issuer_text` is its spelling, which the `iss` claim of tokens must equal byte for byte.
     pub issuer: Url,
     pub issuer_text: String,
     pub audience: String,
-    /// Under which URL clients know this server.
+    /// The URL under which clients know this server.
     pub resource: Url,
     pub keys: KeySource,
-    /// What each scope grants of what the policy permits.
+    /// For each scope, the upstream servers and tools that it grants, as far as the policy permits them.
     pub scopes: BTreeMap<String, Vec<String>>,
     pub algorithms: Vec<Algorithm>,
-    /// How far clocks may be apart.
+    /// Accepted clock difference between this host and the authorization server.
     pub leeway: Duration,
-    /// Between two looks for keys.
+    /// Minimum time between two attempts to fetch the keys.
     pub refetch: Duration,
 }
 
-/// Where the keys of the authorization server are.
+/// The location of the authorization server's JSON Web Key Set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
     File(PathBuf),
     Url(Url),
-    /// Where the issuer says.
+    /// The `jwks_uri` in the metadata that the issuer publishes.
     Issuer(Url),
 }
 
-/// An algorithm by its name, of those that need a key pair: with a shared secret whoever checks tokens could make them.
+/// Parses the name of an asymmetric signature algorithm. Rejects shared-secret algorithms (HMAC), because any server
+/// that can verify such a token can also forge one.
 pub fn algorithm(name: &str) -> Option<Algorithm> {
     let algorithm: Algorithm = name.parse().ok()?;
     let secret = [Algorithm::HS256, Algorithm::HS384, Algorithm::HS512].contains(&algorithm);
     (!secret).then_some(algorithm)
 }
 
-/// Whether `typ` of a header is that of an access token (RFC 9068), or of a token that does not say more. Other kinds (of DPoP,
-/// of a logout, of an introspection) are signed with the same keys, and say something else.
+/// Returns whether the `typ` header is that of an access token (RFC 9068) or of a plain JWT. Authorization servers sign
+/// other kinds of token (DPoP proofs, logout tokens) with the same keys.
 fn is_access_token(typ: &str) -> bool {
     let kind = typ.to_ascii_lowercase();
     ["jwt", "at+jwt"].contains(&kind.strip_prefix("application/").unwrap_or(&kind))
 }
 
-/// A URL whose answers somebody between could change, or none at all.
+/// Why a URL is not accepted as a source of keys or metadata.
 #[derive(Debug, Error)]
 pub enum UntrustedUrl {
-    #[error("{text:?} is no URL: {source}")]
+    #[error("{text:?} is not a URL: {source}")]
     Form { text: String, source: url::ParseError },
-    #[error("{0:?} must begin with https://; http:// is for this machine alone")]
+    #[error("{0:?} must begin with https://; http:// is allowed for loopback addresses only")]
     Plain(String),
 }
 
-/// A URL whose answers nobody between can change; on this machine there is nobody between.
+/// Parses a URL that must use `https`, or `http` to a loopback address, so that no third party can change its answers.
 pub fn trusted_url(text: &str) -> Result<Url, UntrustedUrl> {
     let url = Url::parse(text).map_err(|source| UntrustedUrl::Form { text: text.to_owned(), source })?;
     let loopback = match url.host() {
@@ -97,16 +98,16 @@ pub fn trusted_url(text: &str) -> Result<Url, UntrustedUrl> {
     }
 }
 
-/// This server, as OAuth sees it.
+/// The OAuth resource server: verifies access tokens and publishes the protected resource metadata.
 #[derive(Debug)]
 pub(super) struct ResourceServer {
     settings: OauthSettings,
-    keys: Keys,
+    keys: JwksCache,
 }
 
 impl ResourceServer {
     pub(super) fn new(settings: OauthSettings) -> Result<Self, reqwest::Error> {
-        let keys = Keys::new(settings.keys.clone(), settings.issuer_text.clone(), settings.refetch)?;
+        let keys = JwksCache::new(settings.keys.clone(), settings.issuer_text.clone(), settings.refetch)?;
         Ok(Self { settings, keys })
     }
 
@@ -114,23 +115,23 @@ impl ResourceServer {
         &self.settings.issuer
     }
 
-    /// Those that grant something.
+    /// Returns the configured scopes, separated by spaces.
     pub(super) fn scopes(&self) -> String {
         self.settings.scopes.keys().cloned().collect::<Vec<_>>().join(" ")
     }
 
-    /// Between the host and the path of the resource, as RFC 9728 has it.
+    /// Returns the URL of the protected resource metadata: the well-known path goes between host and path (RFC 9728).
     pub(super) fn metadata_url(&self) -> String {
         let mut url = self.settings.resource.clone();
         let path = url.path().trim_end_matches('/').to_owned();
-        url.set_path(&format!("{METADATA}{path}"));
+        url.set_path(&format!("{METADATA_PATH}{path}"));
         url.set_query(None);
         url.set_fragment(None);
         url.into()
     }
 
     pub(super) fn metadata(&self) -> Router {
-        let told = json!({
+        let document = json!({
             "resource": self.settings.resource.as_str(),
             "authorization_servers": [self.settings.issuer_text],
             "scopes_supported": self.settings.scopes.keys().collect::<Vec<_>>(),
@@ -138,52 +139,58 @@ impl ResourceServer {
             "resource_name": "Lockhouse",
         });
         let answer = move || {
-            let told = told.clone();
-            // There is nothing in it that is not for everybody, web pages included.
-            async move { ([(ACCESS_CONTROL_ALLOW_ORIGIN, "*"), (CACHE_CONTROL, "max-age=300")], Json(told)) }
+            let document = document.clone();
+            // The document is public; web pages may read it too.
+            async move { ([(ACCESS_CONTROL_ALLOW_ORIGIN, "*"), (CACHE_CONTROL, "max-age=300")], Json(document)) }
         };
-        Router::new().route(METADATA, get(answer.clone())).route(&format!("{METADATA}/mcp"), get(answer))
+        Router::new()
+            .route(METADATA_PATH, get(answer.clone()))
+            .route(&format!("{METADATA_PATH}/mcp"), get(answer))
     }
 
-    /// Whom a token is about, if it is for us and counts now.
-    pub(super) async fn principal(&self, token: &str) -> Result<Principal, Why> {
+    /// Verifies an access token and returns its principal: the subject, limited to what its scopes grant.
+    pub(super) async fn principal(&self, token: &str) -> Result<Principal, AuthError> {
         let claims = self.claims(token).await?;
         let subject = claims.sub.as_str();
-        // As OpenID Connect has it, a subject is ASCII: of any other text the policy and people could take two for one.
-        let is_shown = subject.bytes().all(|byte| byte.is_ascii_graphic());
-        if subject.is_empty() || subject.len() > SUBJECT_CHARS_MAX || !is_shown {
-            return Err(Why::Foreign(
-                "the subject of the token cannot be shown as it is: it must have 1 to 56 characters of ASCII, without spaces",
+        // A subject is ASCII (OpenID Connect). In other scripts, two subjects could look the same in a policy or a log.
+        let is_printable = subject.bytes().all(|byte| byte.is_ascii_graphic());
+        if subject.is_empty() || subject.len() > SUBJECT_CHARS_MAX || !is_printable {
+            return Err(AuthError::InvalidJwt(
+                "the subject of the token must have 1 to 56 printable ASCII characters, without spaces",
             ));
         }
-        let only = self.granted(&claims)?;
+        let only = self.granted_servers(&claims)?;
         let name = format!("{subject}@{}", self.settings.issuer_text);
         let left = Duration::from_secs(claims.exp.saturating_sub(jsonwebtoken::get_current_timestamp()));
-        // Nobody's connection outlives a day by one token.
+        // A connection lasts at most 24 hours with one token.
         let left = (left + self.settings.leeway).min(Duration::from_hours(24));
-        Ok(Principal::proven(
+        Ok(Principal::authenticated(
             &name,
             &format!("oauth:{subject}"),
             only,
-            Standing::Until(Instant::now() + left),
+            Validity::Until(Instant::now() + left),
         ))
     }
 
-    async fn claims(&self, token: &str) -> Result<Claims, Why> {
+    async fn claims(&self, token: &str) -> Result<Claims, AuthError> {
         if token.len() > TOKEN_BYTES_MAX {
-            return Err(Why::Foreign("the token is too long"));
+            return Err(AuthError::InvalidJwt("the token is too long"));
         }
-        // An algorithm that is none, or is not known, has no header here.
-        let header =
-            decode_header(token).map_err(|_| Why::Foreign("the token is no signed JSON Web Token"))?;
+        // `decode_header` fails for `alg: none` and for unknown algorithms.
+        let header = decode_header(token)
+            .map_err(|_| AuthError::InvalidJwt("the token is not a signed JSON Web Token"))?;
         if !self.settings.algorithms.contains(&header.alg) {
-            return Err(Why::Foreign("the token is signed with an algorithm that is not accepted here"));
+            return Err(AuthError::InvalidJwt(
+                "the token is signed with an algorithm that is not accepted here",
+            ));
         }
         if !header.typ.as_deref().is_none_or(is_access_token) {
-            return Err(Why::Foreign("the token is of another kind than an access token, as its typ says"));
+            return Err(AuthError::InvalidJwt("the token is not an access token, according to its typ"));
         }
         if header.crit.is_some() {
-            return Err(Why::Foreign("the token asks for an extension that is not known here"));
+            return Err(AuthError::InvalidJwt(
+                "the token requires an extension that this server does not know",
+            ));
         }
         let key = self.keys.key(header.kid.as_deref(), header.alg).await?;
         let mut validation = Validation::new(header.alg);
@@ -193,27 +200,28 @@ impl ResourceServer {
         validation.set_audience(&[&self.settings.audience]);
         validation.set_issuer(&[&self.settings.issuer_text]);
         let decoded = decode::<Claims>(token, &key, &validation)
-            .map_err(|error| Why::Foreign(in_words(error.kind())))?;
+            .map_err(|error| AuthError::InvalidJwt(describe_error(error.kind())))?;
         let claims = decoded.claims;
-        // A list of issuers is no issuer.
+        // `Validation` also accepts a list of issuers; Lockhouse does not.
         if claims.iss != self.settings.issuer_text {
-            return Err(Why::Foreign("the token is of another issuer"));
+            return Err(AuthError::InvalidJwt("the token has another issuer"));
         }
         let now = jsonwebtoken::get_current_timestamp();
         if claims.iat.is_some_and(|issued| issued > now.saturating_add(self.settings.leeway.as_secs())) {
-            return Err(Why::Foreign("the token was issued in the future: compare the clocks"));
+            return Err(AuthError::InvalidJwt("the token was issued in the future: compare the clocks"));
         }
         Ok(claims)
     }
 
-    /// What all scopes of the token grant together; None for everything.
-    fn granted(&self, claims: &Claims) -> Result<Option<Vec<String>>, Why> {
+    /// Returns the servers and tools that the token's scopes grant together, or `None` for everything that the policy
+    /// permits.
+    fn granted_servers(&self, claims: &Claims) -> Result<Option<Vec<String>>, AuthError> {
         let granting: Vec<&Vec<String>> =
             claims.scopes().filter_map(|scope| self.settings.scopes.get(scope)).collect();
         if granting.is_empty() {
-            return Err(Why::Scope);
+            return Err(AuthError::Scope);
         }
-        let granted: Vec<String> = granting.into_iter().flatten().cloned().collect();
-        Ok((!granted.iter().any(|name| name == EVERYTHING)).then_some(granted))
+        let granted_servers: Vec<String> = granting.into_iter().flatten().cloned().collect();
+        Ok((!granted_servers.iter().any(|name| name == ALL_SERVERS)).then_some(granted_servers))
     }
 }

@@ -1,20 +1,20 @@
-//! Why a call of an AI client itself failed, as it is told.
+//! Converts failures of direct calls to JSON-RPC errors and texts.
 
 use lockhouse_protocol::{Failure, FailureCode};
 use rmcp::model::ErrorData;
 use serde_json::json;
 
-/// Of parameters that cannot be meant.
-pub(super) fn invalid(told: &str) -> ErrorData {
-    ErrorData::invalid_params(told.to_owned(), None)
+/// Returns a JSON-RPC error for invalid parameters.
+pub(super) fn invalid_params(message: &str) -> ErrorData {
+    ErrorData::invalid_params(message.to_owned(), None)
 }
 
-/// For the model to read.
-pub(super) fn told(failure: &Failure) -> String {
+/// Formats a failure as the text of a tool result, for the model.
+pub(super) fn failure_text(failure: &Failure) -> String {
     format!("{}: {}", failure.code.as_str(), failure.message)
 }
 
-/// For the program that asked.
+/// Converts a failure to a JSON-RPC error with code and `retryable`, for the AI client.
 pub(super) fn protocol_error(failure: &Failure) -> ErrorData {
     let data = Some(json!({"code": failure.code.as_str(), "retryable": failure.retryable}));
     let message = failure.message.clone();

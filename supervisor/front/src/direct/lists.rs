@@ -1,41 +1,41 @@
-//! What an AI client is shown of servers that it has directly: lists, page by page.
+//! Lists of tools, resources and prompts of directly exposed servers, in pages.
 
-use lockhouse_messages::{List, Request, Response};
+use lockhouse_messages::{ListKind, Request, Response};
 use rmcp::model::{ErrorData, JsonObject, MetaObject, PaginatedRequestParams};
 use rmcp::service::{RequestContext, RoleServer};
 
-use super::raw;
-use crate::{Front, calls_again};
+use super::raw_results;
+use crate::{McpHandler, supports_input_required};
 
-/// How long an AI client may take a list for what it is. It is told when one changes, if it wants to be.
+/// How long an AI client may cache a list, in milliseconds. It can also subscribe to changes.
 const TTL_MS: u64 = 60_000;
-/// Entries of one page, and their bytes.
+/// Largest number of entries in a page, and their total size in bytes.
 const PAGE_ENTRIES: usize = 1_000;
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
-impl Front {
-    /// The metadata of a result that is one page of a list.
+impl McpHandler {
+    /// Returns one page of a list, packed into the metadata of a result.
     pub(crate) async fn list(
         &self,
-        list: List,
+        list: ListKind,
         request: Option<PaginatedRequestParams>,
         context: &RequestContext<RoleServer>,
     ) -> Result<MetaObject, ErrorData> {
         let principal = self.principal(context)?;
         let exchange = self.open_direct(&principal, context, Request::List(list));
-        let Response::Entries(listed) = exchange.response().await else {
-            return Err(ErrorData::internal_error("the list broke", None));
+        let Response::Entries(upstream_entries) = exchange.response().await else {
+            return Err(ErrorData::internal_error("the list failed inside Lockhouse", None));
         };
         let entries: Vec<String> = match list {
-            List::Tools => self.own_tools_json().chain(listed).collect(),
-            _ => listed,
+            ListKind::Tools => self.builtin_tools_json().chain(upstream_entries).collect(),
+            _ => upstream_entries,
         };
         let start = match request.and_then(|request| request.cursor) {
             None => 0,
             Some(cursor) => {
                 let start = cursor.parse().ok().filter(|start| *start < entries.len());
                 start.ok_or_else(|| {
-                    ErrorData::invalid_params("there is no such page; list from the start", None)
+                    ErrorData::invalid_params("the cursor is not valid; list from the start", None)
                 })?
             }
         };
@@ -46,36 +46,36 @@ impl Front {
         };
         let page: Vec<&str> =
             entries[start..].iter().take(PAGE_ENTRIES).take_while(fits).map(String::as_str).collect();
-        // A server's entry is never that large.
+        // At least one entry per page. No entry of an upstream server exceeds `PAGE_BYTES`.
         let end = start + page.len().max(1);
         let cursor = if end < entries.len() { format!(r#","nextCursor":"{end}""#) } else { String::new() };
-        let kind = if calls_again(context) { r#""resultType":"complete","# } else { "" };
-        let hints = match calls_again(context) {
+        let kind = if supports_input_required(context) { r#""resultType":"complete","# } else { "" };
+        let hints = match supports_input_required(context) {
             true => format!(r#","ttlMs":{TTL_MS},"cacheScope":"private""#),
             false => String::new(),
         };
-        let (field, page) = (field(list), page.join(","));
-        Ok(raw::packed(&format!(r#"{{{kind}"{field}":[{page}]{cursor}{hints}}}"#)))
+        let (field, page) = (result_field(list), page.join(","));
+        Ok(raw_results::pack(&format!(r#"{{{kind}"{field}":[{page}]{cursor}{hints}}}"#)))
     }
 
-    /// Our own tools, before those of servers.
-    fn own_tools_json(&self) -> impl Iterator<Item = String> {
-        self.own_tools().into_iter().filter_map(|tool| serde_json::to_string(&tool).ok())
+    /// Returns Lockhouse's own tools as JSON; they come first in the list.
+    fn builtin_tools_json(&self) -> impl Iterator<Item = String> {
+        self.builtin_tools().into_iter().filter_map(|tool| serde_json::to_string(&tool).ok())
     }
 }
 
-/// As MCP names it in results.
-fn field(list: List) -> &'static str {
+/// Returns the name of the list's field in MCP results.
+fn result_field(list: ListKind) -> &'static str {
     match list {
-        List::Tools => "tools",
-        List::Resources => "resources",
-        List::ResourceTemplates => "resourceTemplates",
-        List::Prompts => "prompts",
+        ListKind::Tools => "tools",
+        ListKind::Resources => "resources",
+        ListKind::ResourceTemplates => "resourceTemplates",
+        ListKind::Prompts => "prompts",
     }
 }
 
-/// An object with members of ours before its own.
-pub(super) fn with_members(object: &str, members: &JsonObject) -> String {
+/// Inserts members at the start of a JSON object in text form.
+pub(super) fn prepend_members(object: &str, members: &JsonObject) -> String {
     let Some(rest) = object.trim_start().strip_prefix('{') else { return object.to_owned() };
     let members = serde_json::to_string(members).unwrap_or_default();
     let members = members.strip_prefix('{').and_then(|members| members.strip_suffix('}')).unwrap_or_default();
@@ -88,10 +88,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_put_before_others() {
+    fn members_are_inserted_at_the_start() {
         let members = JsonObject::from_iter([("resultType".to_owned(), "complete".into())]);
-        assert_eq!(with_members(r#" {"a":1}"#, &members), r#"{"resultType":"complete","a":1}"#);
-        assert_eq!(with_members("{ }", &members), r#"{"resultType":"complete" }"#);
-        assert_eq!(with_members(r#"{"a":1}"#, &JsonObject::new()), r#"{"a":1}"#);
+        assert_eq!(prepend_members(r#" {"a":1}"#, &members), r#"{"resultType":"complete","a":1}"#);
+        assert_eq!(prepend_members("{ }", &members), r#"{"resultType":"complete" }"#);
+        assert_eq!(prepend_members(r#"{"a":1}"#, &JsonObject::new()), r#"{"a":1}"#);
     }
 }

@@ -1,4 +1,4 @@
-//! Takes connections in, as many as there may be.
+//! Accepts connections within the configured limits, and performs TLS handshakes.
 
 use std::io;
 use std::sync::Arc;
@@ -14,190 +14,195 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Via;
-use super::connection::Serving;
-use super::limiter::ConnectionLimiter;
-use super::listening::{Listening, Socket};
-use super::origin::Origin;
-use super::rate::Rate;
+use super::ConnectionInfo;
+use super::connection::ConnectionServer;
+use super::connection_limiter::ConnectionLimiter;
+use super::connection_timeouts::{ConnectionTracker, Stream};
+use super::limit_key::LimitKey;
+use super::listener::{Listener, Socket};
+use super::rate_limiter::RateLimiter;
 use super::tls::Tls;
-use super::watched::{Stream, Watch};
 use crate::access::Peer;
 
-/// After an error that may pass, such as too many open files.
-const PAUSE: Duration = Duration::from_millis(200);
-/// Strangers that are told in [`TURNED_AWAY_WITHIN`] that there is no place; further ones are just closed, which costs least.
-const TURNED_AWAY_MAX: usize = 64;
-/// To be told.
-const TURNED_AWAY_WITHIN: Duration = Duration::from_secs(1);
-/// Of what one that is turned away sends.
-const TURNED_AWAY_BYTES: u64 = 64 * 1024;
-/// After which a peer that acknowledges nothing is gone.
-const SILENT_MS: u32 = 60_000;
-const SILENT_SECONDS: u32 = SILENT_MS / 1_000;
+/// Pause after an error that may pass, such as too many open files.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
+/// Largest number of connections that are being refused with a 503 response; further ones are closed without a
+/// response.
+const REFUSALS_MAX: usize = 64;
+/// Timeout for sending a 503 response and reading what the peer has sent.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Largest number of bytes that are read from a refused connection.
+const REFUSAL_DRAIN_BYTES: u64 = 64 * 1024;
+/// Time after which a peer that acknowledges no data is disconnected.
+const TCP_TIMEOUT_MS: u32 = 60_000;
+const TCP_TIMEOUT_S: u32 = TCP_TIMEOUT_MS / 1_000;
 
-const NO_PLACE: &str = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n\
-    Content-Type: text/plain; charset=utf-8\r\nContent-Length: 47\r\n\r\ntoo many connections: close some, or come later";
-const NO_TLS: &str = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\
+const TOO_MANY_CONNECTIONS: &str = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n\
+    Content-Type: text/plain; charset=utf-8\r\nContent-Length: 48\r\n\r\ntoo many connections: close some, or retry later";
+const TLS_REQUIRED: &str = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\
     Content-Type: text/plain; charset=utf-8\r\nContent-Length: 38\r\n\r\nthis port speaks TLS: use an https URL";
 
-/// The first byte of a connection that speaks TLS: a record of a handshake.
+/// First byte of a TLS connection: the record type "handshake".
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// A connection that was accepted.
-enum Accepted {
+/// A socket that was just accepted.
+enum AcceptedSocket {
     Tcp(TcpStream),
     Unix(tokio::net::UnixStream),
 }
 
-/// Who is let in from the sockets, and how.
+/// Accepts connections from the listeners and serves each in a task.
 #[derive(Clone)]
-pub(super) struct Entrance {
-    serving: Serving,
+pub(super) struct Acceptor {
+    server: ConnectionServer,
     limiter: ConnectionLimiter,
-    handshakes: Rate,
+    handshakes: RateLimiter,
     tls: Option<Arc<Tls>>,
-    turned_away: Arc<Semaphore>,
-    told_full: Arc<LogThrottle>,
-    told_evicted: Arc<LogThrottle>,
-    told_fast: Arc<LogThrottle>,
-    told_failed: Arc<LogThrottle>,
+    refusals: Arc<Semaphore>,
+    full_log: Arc<LogThrottle>,
+    evicted_log: Arc<LogThrottle>,
+    handshake_rate_log: Arc<LogThrottle>,
+    accept_error_log: Arc<LogThrottle>,
 }
 
-impl Entrance {
-    pub(super) fn new(serving: Serving, tls: Option<Arc<Tls>>) -> Self {
-        let limiter = ConnectionLimiter::new(&serving.limits);
-        let handshakes = Rate::per_second(serving.limits.tls_handshakes_per_peer_per_second);
-        let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
+impl Acceptor {
+    pub(super) fn new(server: ConnectionServer, tls: Option<Arc<Tls>>) -> Self {
+        let limiter = ConnectionLimiter::new(&server.limits);
+        let handshakes = RateLimiter::per_second(server.limits.tls_handshakes_per_peer_per_second);
+        let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
         Self {
-            serving,
+            server,
             limiter,
             handshakes,
             tls,
-            turned_away,
-            told_full: Arc::default(),
-            told_evicted: Arc::default(),
-            told_fast: Arc::default(),
-            told_failed: Arc::default(),
+            refusals,
+            full_log: Arc::default(),
+            evicted_log: Arc::default(),
+            handshake_rate_log: Arc::default(),
+            accept_error_log: Arc::default(),
         }
     }
 
-    /// Takes connections in until `closing`, and comes back when the last of them has ended.
-    pub(super) async fn accept(self, listening: Listening, closing: CancellationToken) {
+    /// Accepts connections until `closing` is cancelled, and returns when the last of them has ended.
+    pub(super) async fn accept(self, listener: Listener, closing: CancellationToken) {
         let mut connections = JoinSet::new();
         loop {
             let accepted = tokio::select! {
                 biased;
                 () = closing.cancelled() => break,
                 Some(_) = connections.join_next() => continue,
-                accepted = accept(&listening.socket) => accepted,
+                accepted = accept(&listener.socket) => accepted,
             };
             match accepted {
-                Ok((accepted, peer)) => drop(connections.spawn(self.clone().enter(accepted, peer))),
-                Err(error) if is_of_one(&error) => {}
+                Ok((accepted, peer)) => {
+                    drop(connections.spawn(self.clone().handle_connection(accepted, peer)))
+                }
+                Err(error) if is_connection_error(&error) => {}
                 Err(error) => {
-                    self.told_failed
-                        .write(|times| tracing::warn!("no connection can be accepted: {error}{times}"));
-                    tokio::time::sleep(PAUSE).await;
+                    self.accept_error_log
+                        .write(|times| tracing::warn!("cannot accept connections: {error}{times}"));
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
             }
         }
-        drop(listening);
+        drop(listener);
         while connections.join_next().await.is_some() {}
     }
 
-    async fn enter(self, accepted: Accepted, peer: Peer) {
-        let (watch, is_proxy) = (Watch::new(), self.serving.proxies.trust(&peer));
+    async fn handle_connection(self, accepted: AcceptedSocket, peer: Peer) {
+        let (tracker, is_proxy) = (ConnectionTracker::new(), self.server.proxies.is_trusted(&peer));
         if is_proxy {
-            watch.admitted();
+            tracker.set_authenticated();
         }
-        let Some(open) = self.limiter.open((!is_proxy).then(|| Origin::of(&peer)), &watch) else {
+        let Some(open) = self.limiter.open((!is_proxy).then(|| LimitKey::for_peer(&peer)), &tracker) else {
             return self.refuse(accepted).await;
         };
-        let _connected = telemetry::connection();
+        let _connected = telemetry::open_connection();
         tokio::select! {
             biased;
             () = open.evicted() => {
-                self.told_evicted.write(|times| {
+                self.evicted_log.write(|times| {
                     tracing::warn!(
-                        "a connection that had proven nothing, or was idle, was closed for another one: connections, \
+                        "an unauthenticated or idle connection was closed to make room for another one: the limit connections, \
                          connections_per_peer or unauthenticated_percent of [http.limits] is reached{times}"
                     );
                 });
-                telemetry::refused("evicted");
+                telemetry::count_http_refusal("evicted");
             }
-            () = self.serve(accepted, peer, is_proxy, watch) => {}
+            () = self.serve(accepted, peer, is_proxy, tracker) => {}
         }
     }
 
-    async fn refuse(self, accepted: Accepted) {
-        self.told_full.write(|times| {
+    async fn refuse(self, accepted: AcceptedSocket) {
+        self.full_log.write(|times| {
             tracing::warn!(
-                "a connection was refused, since all that there may be are in use: connections or connections_per_peer of [http.limits]{times}"
+                "a connection was refused: the limit connections or connections_per_peer of [http.limits] is reached{times}"
             );
         });
-        telemetry::refused("connections");
-        let Ok(_place) = self.turned_away.try_acquire() else { return };
-        let until = Instant::now() + TURNED_AWAY_WITHIN;
+        telemetry::count_http_refusal("connections");
+        let Ok(_permit) = self.refusals.try_acquire() else { return };
+        let until = Instant::now() + REFUSAL_TIMEOUT;
         match accepted {
-            // One that speaks TLS could not read it.
-            Accepted::Tcp(_) if self.tls.is_some() => {}
-            Accepted::Tcp(stream) => turn_away(stream, NO_PLACE).await,
-            Accepted::Unix(stream) => turn_away(stream, NO_PLACE).await,
+            // A client that speaks TLS could not read a plain-text response.
+            AcceptedSocket::Tcp(_) if self.tls.is_some() => {}
+            AcceptedSocket::Tcp(stream) => send_refusal(stream, TOO_MANY_CONNECTIONS).await,
+            AcceptedSocket::Unix(stream) => send_refusal(stream, TOO_MANY_CONNECTIONS).await,
         }
         self.pause(until).await;
     }
 
-    async fn serve(&self, accepted: Accepted, peer: Peer, is_proxy: bool, watch: Watch) {
+    async fn serve(&self, accepted: AcceptedSocket, peer: Peer, is_proxy: bool, tracker: ConnectionTracker) {
         match accepted {
-            Accepted::Unix(stream) => {
-                self.serving.serve(Box::new(stream), peer, Via { local: None, is_tls: false }, watch).await;
+            AcceptedSocket::Unix(stream) => {
+                self.server
+                    .serve(Box::new(stream), peer, ConnectionInfo { local: None, is_tls: false }, tracker)
+                    .await;
             }
-            Accepted::Tcp(stream) => {
-                prepare(&stream);
+            AcceptedSocket::Tcp(stream) => {
+                set_tcp_options(&stream);
                 let Ok(local) = stream.local_addr() else { return };
-                let via = Via { local: Some(local), is_tls: self.tls.is_some() };
+                let connection_info = ConnectionInfo { local: Some(local), is_tls: self.tls.is_some() };
                 let Some(tls) = &self.tls else {
-                    return self.serving.serve(Box::new(stream), peer, via, watch).await;
+                    return self.server.serve(Box::new(stream), peer, connection_info, tracker).await;
                 };
                 let handshake = async {
                     let first = first_byte(&stream).await?;
                     if first != TLS_HANDSHAKE {
-                        turn_away(stream, NO_TLS).await;
+                        send_refusal(stream, TLS_REQUIRED).await;
                         return None;
                     }
-                    // A handshake costs a signature: that is what a turn is for.
+                    // A handshake costs a signature, so its rate is limited.
                     if !is_proxy {
-                        self.take_turn(&peer, &watch).await?;
+                        self.wait_for_handshake_permit(&peer, &tracker).await?;
                     }
-                    secured(tls, stream).await
+                    tls_handshake(tls, stream).await
                 };
-                let handshake = tokio::time::timeout(self.serving.limits.tls, handshake);
+                let handshake = tokio::time::timeout(self.server.limits.tls, handshake);
                 if let Ok(Some(stream)) = handshake.await {
-                    self.serving.serve(stream, peer, via, watch).await;
+                    self.server.serve(stream, peer, connection_info, tracker).await;
                 }
             }
         }
     }
 
-    /// Waits for a turn of the peer's to shake hands; none where it has too many.
-    async fn take_turn(&self, peer: &Peer, watch: &Watch) -> Option<()> {
-        let turn = self.handshakes.turn(Origin::of(peer));
-        if !matches!(turn, Ok((_, wait)) if wait.is_zero()) {
-            self.told_fast.write(|times| {
+    /// Waits until the peer's rate limit permits a TLS handshake. Returns `None` if the wait would be too long.
+    async fn wait_for_handshake_permit(&self, peer: &Peer, tracker: &ConnectionTracker) -> Option<()> {
+        let permit = self.handshakes.reserve(LimitKey::for_peer(peer));
+        if !matches!(permit, Ok((_, wait)) if wait.is_zero()) {
+            self.handshake_rate_log.write(|times| {
                 tracing::warn!(
-                    "a connection waits or is closed, since its peer begins too many: tls_handshakes_per_peer_per_second of [http.limits]{times}"
+                    "a connection is delayed or closed, since its peer exceeds tls_handshakes_per_peer_per_second of [http.limits]{times}"
                 );
             });
         }
-        match turn {
-            Ok((turn, wait)) => {
-                watch.has_shaken_hands(turn);
+        match permit {
+            Ok((permit, wait)) => {
+                tracker.set_handshake_permit(permit);
                 self.pause(Instant::now() + wait).await;
                 Some(())
             }
-            Err(_too_fast) => {
-                telemetry::refused("connections");
+            Err(_exceeded) => {
+                telemetry::count_http_refusal("connections");
                 None
             }
         }
@@ -206,48 +211,48 @@ impl Entrance {
     async fn pause(&self, until: Instant) {
         tokio::select! {
             () = tokio::time::sleep_until(until) => {}
-            () = self.serving.closing.cancelled() => {}
+            () = self.server.closing.cancelled() => {}
         }
     }
 }
 
-async fn accept(socket: &Socket) -> io::Result<(Accepted, Peer)> {
+async fn accept(socket: &Socket) -> io::Result<(AcceptedSocket, Peer)> {
     match socket {
         Socket::Tcp(listener) => {
             let (stream, address) = listener.accept().await?;
-            Ok((Accepted::Tcp(stream), Peer::Tcp(address)))
+            Ok((AcceptedSocket::Tcp(stream), Peer::Tcp(address)))
         }
         Socket::Unix(listener) => {
             let (stream, _) = listener.accept().await?;
             let who = stream.peer_cred()?;
-            Ok((Accepted::Unix(stream), Peer::Unix { uid: who.uid(), gid: who.gid(), pid: who.pid() }))
+            Ok((AcceptedSocket::Unix(stream), Peer::Unix { uid: who.uid(), gid: who.gid(), pid: who.pid() }))
         }
     }
 }
 
-/// Whether an error is of the connection that was to be accepted, and not of the socket or this process.
-fn is_of_one(error: &io::Error) -> bool {
+/// Returns whether an error concerns only the connection to accept, rather than the listener or this process.
+fn is_connection_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
-/// Small answers go out at once, and a peer whose host is gone is noticed. Where an option cannot be set, the connection works
-/// without it.
-fn prepare(stream: &TcpStream) {
+/// Disables Nagle's algorithm and enables TCP keep-alive. Errors are ignored: the connection works without these
+/// options.
+fn set_tcp_options(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
     let _ = setsockopt(stream, sockopt::KeepAlive, &true);
-    let _ = setsockopt(stream, sockopt::TcpKeepIdle, &SILENT_SECONDS);
-    let _ = setsockopt(stream, sockopt::TcpUserTimeout, &SILENT_MS);
+    let _ = setsockopt(stream, sockopt::TcpKeepIdle, &TCP_TIMEOUT_S);
+    let _ = setsockopt(stream, sockopt::TcpUserTimeout, &TCP_TIMEOUT_MS);
 }
 
-/// The first byte that comes; it is not taken.
+/// Peeks at the first byte of a connection, without consuming it.
 async fn first_byte(stream: &TcpStream) -> Option<u8> {
     let mut first = [0];
     (stream.peek(&mut first).await.ok()? == 1).then_some(first[0])
 }
 
-/// The stream once it is secured; none for one that does not do it.
-async fn secured(tls: &Tls, stream: TcpStream) -> Option<Box<dyn Stream>> {
+/// Performs the TLS handshake. Returns `None` if it fails.
+async fn tls_handshake(tls: &Tls, stream: TcpStream) -> Option<Box<dyn Stream>> {
     match tls.acceptor().accept(stream).await {
         Ok(stream) => Some(Box::new(stream)),
         Err(error) => {
@@ -257,15 +262,15 @@ async fn secured(tls: &Tls, stream: TcpStream) -> Option<Box<dyn Stream>> {
     }
 }
 
-/// Tells one that it is not let in, and closes.
-async fn turn_away(mut stream: impl Stream, answer: &str) {
+/// Sends a fixed HTTP response and closes the connection.
+async fn send_refusal(mut stream: impl Stream, answer: &str) {
     let telling = async {
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await?;
-        // What it has sent is read, for what is unread at the end would take the answer back.
-        tokio::io::copy(&mut stream.take(TURNED_AWAY_BYTES), &mut tokio::io::sink()).await
+        // Unread input would make the kernel send RST, which can discard the response at the peer.
+        tokio::io::copy(&mut stream.take(REFUSAL_DRAIN_BYTES), &mut tokio::io::sink()).await
     };
-    let _ = tokio::time::timeout(TURNED_AWAY_WITHIN, telling).await;
+    let _ = tokio::time::timeout(REFUSAL_TIMEOUT, telling).await;
 }
 
 #[cfg(test)]
@@ -273,8 +278,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_answers_are_as_long_as_they_say() {
-        for answer in [NO_PLACE, NO_TLS] {
+    fn fixed_responses_have_the_right_content_length() {
+        for answer in [TOO_MANY_CONNECTIONS, TLS_REQUIRED] {
             let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
             assert!(head.ends_with(&format!("Content-Length: {}", body.len())), "{answer}");
         }

@@ -1,8 +1,8 @@
-//! The body of a request: read whole, in time, and no more of it than there is room for, before anything else looks at it.
+//! Receives request bodies within the limits on time, size and memory, and charges their clients.
 //!
-//! Its client pays for it: for what was received, whatever becomes of it, and for the values that were counted. A client that
-//! owes something is refused before its next body is parsed. Large bodies are parsed on another thread, one after another, so
-//! that nobody else waits for them.
+//! A client is charged for received bytes, whatever becomes of the request, and for JSON values. A client in debt is
+//! refused before its next body is parsed. Large bodies are parsed on another thread, one at a time, so that they do
+//! not delay other clients.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -20,115 +20,118 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::body_permits::{BodyPermit, BodyPermits};
+use super::connection_timeouts::ConnectionTracker;
+use super::jsonrpc_message::{self, INVALID_REQUEST, JsonRpcMessage, MessageFault, cost_of_bytes};
 use super::limits::HttpLimits;
-use super::message::{self, INVALID_REQUEST, Message, MessageFault, cost_of_bytes};
-use super::places::{Place, Places};
-use super::refuse;
-use super::watched::Watch;
-use crate::access::{Access, Refused};
+use super::reject;
+use crate::access::{Authenticator, Rejection};
 
-/// What every request has room for without asking for it, and what is parsed in place.
-const SMALL_BYTES: usize = 64 * 1024;
-/// Large bodies that are parsed at one time, each on a thread of its own.
-const PARSED_AT_ONCE: usize = 1;
-/// Of the body of a request that is refused: what is read on of it, in bodies of the full size, and for how long.
-const DISCARDED_TIMES: usize = 4;
-const DISCARDED_WITHIN: Duration = Duration::from_secs(2);
-/// As much of one whose request is refused by its head alone: nobody pays for it.
-const DISCARDED_UNPAID_BYTES: usize = 256 * 1024;
-/// One is read on at a time: many that come together would keep all other clients waiting.
-static DISCARDING: Semaphore = Semaphore::const_new(1);
-/// Seconds.
-const BUSY_RETRY_AFTER: &str = "2";
+/// Largest body, in bytes, that needs no permit and is parsed on the event loop.
+const SMALL_BODY_BYTES: usize = 64 * 1024;
+/// Largest number of large bodies that are parsed at the same time, each on a thread of its own.
+const PARALLEL_PARSES_MAX: usize = 1;
+/// How much of a refused request's body is read and discarded: at most this many times `body_bytes`, for at most 2 s.
+const DISCARD_BODIES_MAX: usize = 4;
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
+/// How many bytes of an unauthenticated request's body are discarded; no client is charged for them.
+const UNAUTHENTICATED_DISCARD_BYTES_MAX: usize = 256 * 1024;
+/// Allows one body to be discarded at a time, so that many of them cannot delay other clients.
+static DISCARD_LOCK: Semaphore = Semaphore::const_new(1);
+/// `Retry-After` of a 503 response, in seconds.
+const BUSY_RETRY_AFTER_S: &str = "2";
 
-/// Reads bodies of clients, and keeps account of them.
+/// Receives request bodies and charges clients for them.
 #[derive(Debug)]
-pub(super) struct Bodies {
+pub(super) struct BodyReader {
     limits: HttpLimits,
-    access: Arc<Access>,
-    /// Of bodies of the full size.
-    places: Places,
+    authenticator: Arc<Authenticator>,
+    /// Permits for large bodies.
+    permits: BodyPermits,
     parsing: Arc<Semaphore>,
 }
 
-/// A body that was received, at the cost of its client.
-struct Received {
+/// A body that was received completely.
+struct ReceivedBody {
     body: Vec<u8>,
-    /// Of a large one.
-    place: Option<Place>,
+    /// The permit of a large body.
+    permit: Option<BodyPermit>,
 }
 
-/// Charges a client for what was received, also if the rest never comes.
-struct Meter<'a> {
-    access: &'a Access,
+/// Counts received bytes and charges the client for them when dropped, also if the body never completes.
+struct ByteCharge<'a> {
+    authenticator: &'a Authenticator,
     owner: Owner,
     bytes: usize,
 }
 
-impl Drop for Meter<'_> {
+impl Drop for ByteCharge<'_> {
     fn drop(&mut self) {
-        self.access.charge(self.owner, cost_of_bytes(self.bytes));
+        self.authenticator.charge(self.owner, cost_of_bytes(self.bytes));
     }
 }
 
-impl Bodies {
-    pub(super) fn new(limits: HttpLimits, access: Arc<Access>) -> Self {
-        let places = Places::new(limits.bodies_bytes / limits.body_bytes);
-        Self { limits, access, places, parsing: Arc::new(Semaphore::new(PARSED_AT_ONCE)) }
+impl BodyReader {
+    pub(super) fn new(limits: HttpLimits, authenticator: Arc<Authenticator>) -> Self {
+        let permits = BodyPermits::new(limits.bodies_bytes / limits.body_bytes);
+        Self { limits, authenticator, permits, parsing: Arc::new(Semaphore::new(PARALLEL_PARSES_MAX)) }
     }
 
     async fn receive(
         &self,
         owner: Owner,
-        watch: Option<&Watch>,
+        tracker: Option<&ConnectionTracker>,
         headers: &HeaderMap,
         parts: &mut BodyDataStream,
-    ) -> Result<Received, Refusal> {
-        let mut until = Instant::now() + self.limits.body;
-        let announced =
+    ) -> Result<ReceivedBody, Refusal> {
+        let mut deadline = Instant::now() + self.limits.body;
+        let content_length =
             headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        if announced.is_some_and(|length: u64| length > self.limits.body_bytes as u64) {
-            self.access.check_debt(owner)?;
+        if content_length.is_some_and(|length: u64| length > self.limits.body_bytes as u64) {
+            self.authenticator.check_debt(owner)?;
             return Err(Refusal::TooLarge(self.limits.body_bytes));
         }
-        let (mut body, mut place) = (Vec::new(), None);
-        let mut meter = Meter { access: &self.access, owner, bytes: 0 };
-        while let Some(part) = timeout_at(until, parts.next()).await.map_err(|_| Refusal::Late)? {
+        let (mut body, mut permit) = (Vec::new(), None);
+        let mut charge = ByteCharge { authenticator: &self.authenticator, owner, bytes: 0 };
+        while let Some(part) = timeout_at(deadline, parts.next()).await.map_err(|_| Refusal::Timeout)? {
             let part: Bytes = part.map_err(|_| Refusal::Broken)?;
-            meter.bytes += part.len();
+            charge.bytes += part.len();
             if part.len() > self.limits.body_bytes - body.len() {
                 return Err(Refusal::TooLarge(self.limits.body_bytes));
             }
-            if place.is_none() && body.len() + part.len() > SMALL_BYTES {
-                // The body has all of its time besides: others decide how long it waits.
-                let waits_since = Instant::now();
-                place = Some(self.place(owner, watch).await?);
-                until += waits_since.elapsed();
-                self.access.check_debt(owner)?;
+            if permit.is_none() && body.len() + part.len() > SMALL_BODY_BYTES {
+                // The time spent waiting for a permit does not count: other clients determine it.
+                let wait_started = Instant::now();
+                permit = Some(self.acquire_permit(owner, tracker).await?);
+                deadline += wait_started.elapsed();
+                self.authenticator.check_debt(owner)?;
             }
             body.extend_from_slice(&part);
         }
-        // Before this body is charged for: it may cost more than there is.
-        self.access.check_debt(owner)?;
-        Ok(Received { body, place })
+        // Checked before the charge for this body, which may put the client in debt.
+        self.authenticator.check_debt(owner)?;
+        Ok(ReceivedBody { body, permit })
     }
 
-    /// Waits for a place, as long as a body may take to be received.
-    async fn place(&self, owner: Owner, watch: Option<&Watch>) -> Result<Place, Refusal> {
-        let taking = self.places.take(owner);
-        let mut taking = pin!(taking);
-        if let Some(place) = taking.as_mut().now_or_never() {
-            return place.ok_or(Refusal::Broken);
+    /// Waits for a permit, at most as long as a body may take to arrive.
+    async fn acquire_permit(
+        &self,
+        owner: Owner,
+        tracker: Option<&ConnectionTracker>,
+    ) -> Result<BodyPermit, Refusal> {
+        let acquiring = self.permits.acquire(owner);
+        let mut acquiring = pin!(acquiring);
+        if let Some(permit) = acquiring.as_mut().now_or_never() {
+            return permit.ok_or(Refusal::Broken);
         }
-        let _waiting = match watch.map(Watch::wait_for_place) {
+        let _waiting = match tracker.map(ConnectionTracker::begin_permit_wait) {
             Some(None) => return Err(Refusal::Busy),
             waiting => waiting,
         };
-        timeout(self.limits.body, taking).await.map_err(|_| Refusal::Busy)?.ok_or(Refusal::Broken)
+        timeout(self.limits.body, acquiring).await.map_err(|_| Refusal::Busy)?.ok_or(Refusal::Broken)
     }
 
-    /// Answers a request that is refused, once what is left of its body is read or as much of it as may be, at the cost of its
-    /// client.
+    /// Refuses a request: discards the rest of its body at the client's cost, then returns the response.
     async fn refuse(
         &self,
         owner: Owner,
@@ -136,29 +139,29 @@ impl Bodies {
         mut parts: BodyDataStream,
         version: Version,
     ) -> Response {
-        if refusal.leaves_body_unread() {
-            let mut meter = Meter { access: &self.access, owner, bytes: 0 };
-            let bytes_max = DISCARDED_TIMES * self.limits.body_bytes;
-            discard(&mut parts, version, bytes_max, |bytes| meter.bytes += bytes).await;
+        if refusal.has_unread_body() {
+            let mut charge = ByteCharge { authenticator: &self.authenticator, owner, bytes: 0 };
+            let bytes_max = DISCARD_BODIES_MAX * self.limits.body_bytes;
+            discard(&mut parts, version, bytes_max, |bytes| charge.bytes += bytes).await;
         }
-        refusal.answer(version).await
+        refusal.into_response(version).await
     }
 
-    async fn parse(&self, owner: Owner, received: Received) -> Result<Message, Refusal> {
-        let Received { body, place } = received;
-        let (access, values_max) = (self.access.clone(), self.limits.body_values);
+    async fn parse(&self, owner: Owner, received: ReceivedBody) -> Result<JsonRpcMessage, Refusal> {
+        let ReceivedBody { body, permit } = received;
+        let (authenticator, values_max) = (self.authenticator.clone(), self.limits.body_values);
         let parse = move || {
-            let (cost, message) = message::parse(body, values_max);
-            access.charge(owner, cost);
+            let (cost, message) = jsonrpc_message::parse(body, values_max);
+            authenticator.charge(owner, cost);
             message
         };
-        let message = match place {
+        let message = match permit {
             None => parse(),
-            Some(place) => {
-                let turn = self.parsing.clone().acquire_owned().await.map_err(|_| Refusal::Broken)?;
-                // The turn and the place end with the work, also if the client has left.
+            Some(permit) => {
+                let parse_permit = self.parsing.clone().acquire_owned().await.map_err(|_| Refusal::Broken)?;
+                // Both permits are held until parsing ends, even if the client disconnects.
                 let work = move || {
-                    let _held = (turn, place);
+                    let _permits = (parse_permit, permit);
                     parse()
                 };
                 tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::Broken)?
@@ -168,61 +171,61 @@ impl Bodies {
     }
 }
 
-/// Why a request is not passed on.
+/// Why a request's body is refused.
 #[derive(Debug)]
 enum Refusal {
     TooLarge(usize),
-    Late,
-    /// Others have all places, for longer than a body may take, or too many requests of the connection wait for one.
+    Timeout,
+    /// No permit became free in time, or too many requests of the connection already wait for one.
     Busy,
     Broken,
     Message(MessageFault),
-    /// Its client has used up what it may.
-    Client(Refused),
+    /// The client has exceeded its rate limit.
+    Client(Rejection),
 }
 
-impl From<Refused> for Refusal {
-    fn from(refused: Refused) -> Self {
-        Self::Client(refused)
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Self {
+        Self::Client(rejection)
     }
 }
 
 impl Refusal {
-    /// Whether its client may still be writing, and has the time for it.
-    fn leaves_body_unread(&self) -> bool {
+    /// Returns whether the client may still be sending the body.
+    fn has_unread_body(&self) -> bool {
         matches!(self, Self::TooLarge(_) | Self::Busy | Self::Client(_))
     }
 
-    async fn answer(self, version: Version) -> Response {
+    async fn into_response(self, version: Version) -> Response {
         let is_read = matches!(self, Self::Message(_));
         let mut response = match self {
-            Self::Client(refused) => refuse(refused).await,
+            Self::Client(rejection) => reject(rejection).await,
             Self::TooLarge(max) => {
-                let told =
+                let message =
                     format!("the body is too large: at most {} KiB, body_kib of [http.limits]", max / 1024);
-                refused_body(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST, &told)
+                refuse_body(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST, &message)
             }
-            Self::Late => {
-                telemetry::refused("timeout");
-                (StatusCode::REQUEST_TIMEOUT, "the body did not come in time").into_response()
+            Self::Timeout => {
+                telemetry::count_http_refusal("timeout");
+                (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time").into_response()
             }
             Self::Busy => {
-                telemetry::refused("body");
+                telemetry::count_http_refusal("body");
                 let words = "too many large bodies are being received: send this one again later";
-                (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, BUSY_RETRY_AFTER)], words)
+                (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, BUSY_RETRY_AFTER_S)], words)
                     .into_response()
             }
             Self::Broken => {
-                telemetry::refused("body");
+                telemetry::count_http_refusal("body");
                 (StatusCode::BAD_REQUEST, "the body cannot be read").into_response()
             }
             Self::Message(fault) => {
                 let status =
                     if fault.is_size() { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
-                refused_body(status, fault.code(), &fault.to_string())
+                refuse_body(status, fault.code(), &fault.to_string())
             }
         };
-        // What is left of the body would be taken for the next request; HTTP/2 has a stream for each.
+        // On HTTP/1.1, the unread rest would be taken for the next request. HTTP/2 has a stream per request.
         if !is_read && version != Version::HTTP_2 {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -230,27 +233,27 @@ impl Refusal {
     }
 }
 
-fn refused_body(status: StatusCode, code: i32, message: &str) -> Response {
-    telemetry::refused("body");
-    error(status, code, message, Value::Null)
+fn refuse_body(status: StatusCode, code: i32, message: &str) -> Response {
+    telemetry::count_http_refusal("body");
+    jsonrpc_error(status, code, message, Value::Null)
 }
 
-/// An error of JSON-RPC.
-pub(super) fn error(status: StatusCode, code: i32, message: &str, id: Value) -> Response {
+/// Returns an HTTP response with a JSON-RPC error.
+pub(super) fn jsonrpc_error(status: StatusCode, code: i32, message: &str, id: Value) -> Response {
     let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
     (status, axum::Json(error)).into_response()
 }
 
-/// Whether rmcp parses the body of such a request.
-fn is_message(method: &Method, headers: &HeaderMap) -> bool {
+/// Returns whether rmcp would parse the body of this request.
+fn is_jsonrpc(method: &Method, headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default();
     method == Method::POST && essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
-/// Reads on in a body that nobody wants, up to a bound and for a while, and keeps nothing: whether nothing is left of it. A client
-/// of HTTP/1.1 that writes its whole body before it reads would otherwise find a closed connection in place of the reason. HTTP/2
-/// ends the stream alone, and the answer arrives.
+/// Reads and discards the rest of a body, within a limit on bytes and time. Returns whether the end was reached.
+/// Without this, an HTTP/1.1 client that sends its whole body before it reads would see a reset instead of the
+/// response. Over HTTP/2, nothing needs to be read.
 async fn discard(
     parts: &mut BodyDataStream,
     version: Version,
@@ -262,13 +265,13 @@ async fn discard(
     }
     let mut bytes = 0;
     let reading = async {
-        let _turn = DISCARDING.acquire().await;
+        let _lock = DISCARD_LOCK.acquire().await;
         while bytes <= bytes_max {
             match parts.next().await {
                 Some(Ok(part)) => {
                     count(part.len());
                     bytes += part.len();
-                    // What lies there already would be read in one go.
+                    // Otherwise a body that is already buffered would be read without letting other tasks run.
                     tokio::task::yield_now().await;
                 }
                 Some(Err(_)) => return false,
@@ -277,35 +280,39 @@ async fn discard(
         }
         false
     };
-    timeout(DISCARDED_WITHIN, reading).await.unwrap_or(false)
+    timeout(DISCARD_TIMEOUT, reading).await.unwrap_or(false)
 }
 
-/// Reads the body of a request that was refused before anything was read of it. What is left of it then would be taken for the next
-/// request, so the connection ends.
-pub(super) async fn read_on(body: Body, version: Version, mut response: Response) -> Response {
-    if !discard(&mut body.into_data_stream(), version, DISCARDED_UNPAID_BYTES, |_| {}).await {
+/// Discards the body of a request that was rejected by its head. Closes the connection if part of the body is left,
+/// which would be taken for the next request.
+pub(super) async fn discard_body(body: Body, version: Version, mut response: Response) -> Response {
+    if !discard(&mut body.into_data_stream(), version, UNAUTHENTICATED_DISCARD_BYTES_MAX, |_| {}).await {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }
 
-/// Reads the body of a request before it is passed on.
-pub(super) async fn read(State(bodies): State<Arc<Bodies>>, request: Request, next: Next) -> Response {
+/// Middleware that receives a request's body, and replaces a JSON-RPC message by its outline.
+pub(super) async fn read_body(
+    State(body_reader): State<Arc<BodyReader>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (mut parts, body) = request.into_parts();
     let version = parts.version;
     let Some(owner) = parts.extensions.get::<Principal>().map(Principal::owner) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    let watch = parts.extensions.get::<Watch>();
+    let tracker = parts.extensions.get::<ConnectionTracker>();
     let mut body = body.into_data_stream();
-    let received = match bodies.receive(owner, watch, &parts.headers, &mut body).await {
+    let received = match body_reader.receive(owner, tracker, &parts.headers, &mut body).await {
         Ok(received) => received,
-        Err(refusal) => return bodies.refuse(owner, refusal, body, version).await,
+        Err(refusal) => return body_reader.refuse(owner, refusal, body, version).await,
     };
-    if !is_message(&parts.method, &parts.headers) {
+    if !is_jsonrpc(&parts.method, &parts.headers) {
         return next.run(Request::from_parts(parts, received.body.into())).await;
     }
-    match bodies.parse(owner, received).await {
+    match body_reader.parse(owner, received).await {
         Ok(message) => {
             parts.headers.remove(header::CONTENT_LENGTH);
             if let Some(arguments) = message.arguments {
@@ -313,6 +320,6 @@ pub(super) async fn read(State(bodies): State<Arc<Bodies>>, request: Request, ne
             }
             next.run(Request::from_parts(parts, message.outline.into())).await
         }
-        Err(refusal) => refusal.answer(version).await,
+        Err(refusal) => refusal.into_response(version).await,
     }
 }

@@ -1,4 +1,4 @@
-//! One connection: HTTP/1.1 or HTTP/2, as its first bytes say, for as long as it keeps to its times.
+//! Serves one connection with HTTP/1.1 or HTTP/2, and closes it when a timeout passes.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -20,54 +20,57 @@ use lockhouse_base::telemetry;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::Via;
+use super::ConnectionInfo;
+use super::connection_timeouts::{
+    ConnectionTracker, Stream, TimedStream, TimeoutKind, TrackedBody, WAITING_REQUESTS_MAX,
+};
+use super::limit_key::LimitKey;
 use super::limits::HttpLimits;
-use super::origin::Origin;
-use super::proxies::TrustedProxies;
-use super::rate::Rate;
-use super::request_heads::RequestHeads;
-use super::watched::{Answer, Late, Stream, WAITING_MAX, Watch, Watched};
+use super::rate_limiter::RateLimiter;
+use super::request_head_validator::HeadValidator;
+use super::trusted_proxies::TrustedProxies;
 use crate::access::Peer;
 
-/// What a connection that was told to end has for it.
-const FAREWELL: Duration = Duration::from_secs(5);
-/// Between signs of life that an HTTP/2 client is asked for while it waits for an answer, and until it must give one.
-const PING_EVERY: Duration = Duration::from_secs(30);
-const PING_ANSWERED_WITHIN: Duration = Duration::from_secs(20);
-/// Bytes of bodies that an HTTP/2 client may send before they are read, on one stream and on one connection. They wait in
-/// this process, also while a request waits for a place for its body: at most 1,024 `connections` x 128 KiB = 128 MiB by
-/// default. Requests that wait leave a part of the connection's window to the others on it: see [`WAITING_MAX`].
+/// Time for a connection to finish after a graceful shutdown has begun.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+/// Interval of HTTP/2 keep-alive pings, and the time within which the client must answer one.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// HTTP/2 flow-control windows, in bytes, of a stream and of a connection. Unread bytes occupy memory, also while a
+/// request waits for a body permit: at most 1,024 `connections` x 128 KiB = 128 MiB by default. Waiting requests leave
+/// part of the connection's window to the others; see [`WAITING_REQUESTS_MAX`].
 const STREAM_WINDOW: u32 = 32 * 1024;
 const CONNECTION_WINDOW: u32 = 128 * 1024;
-/// What a client may send on a stream before it knows of [`STREAM_WINDOW`] (RFC 9113).
-const STREAM_WINDOW_AT_FIRST: u32 = 65_535;
-const _: () = assert!(STREAM_WINDOW_AT_FIRST + (WAITING_MAX as u32 - 1) * STREAM_WINDOW < CONNECTION_WINDOW);
+/// The window that a client assumes before it receives [`STREAM_WINDOW`] (RFC 9113).
+const INITIAL_STREAM_WINDOW: u32 = 65_535;
+const _: () =
+    assert!(INITIAL_STREAM_WINDOW + (WAITING_REQUESTS_MAX as u32 - 1) * STREAM_WINDOW < CONNECTION_WINDOW);
 
-/// How connections are served: the same for all.
+/// Settings and services that all connections share.
 #[derive(Clone)]
-pub(super) struct Serving {
+pub(super) struct ConnectionServer {
     builder: Arc<Builder<TokioExecutor>>,
     router: Router,
     pub(super) limits: HttpLimits,
     pub(super) proxies: TrustedProxies,
-    /// Of requests that were not admitted.
-    unauthenticated: Rate,
+    /// Rate limit for requests that fail authentication.
+    unauthenticated: RateLimiter,
     pub(super) closing: CancellationToken,
 }
 
-/// In the extensions of an answer to a request that was admitted.
+/// Marks the response to an authenticated request, in its extensions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Admitted;
+pub(super) struct Authenticated;
 
-/// The answer where a trusted proxy does not say as it must whose request it is.
-fn unreadable(why: &str) -> Response<Body> {
-    telemetry::refused("head");
-    telemetry::http_answered(StatusCode::BAD_REQUEST.as_u16());
-    let words = format!("whose request this is cannot be read from Forwarded or X-Forwarded-For: {why}");
+/// Returns the response to a request whose client cannot be read from the trusted proxy's headers.
+fn unreadable_proxy_header(why: &str) -> Response<Body> {
+    telemetry::count_http_refusal("head");
+    telemetry::count_http_response(StatusCode::BAD_REQUEST.as_u16());
+    let words = format!("the client of this request cannot be read from Forwarded or X-Forwarded-For: {why}");
     (StatusCode::BAD_REQUEST, words).into_response()
 }
 
-impl Serving {
+impl ConnectionServer {
     pub(super) fn new(
         router: Router,
         limits: HttpLimits,
@@ -75,73 +78,79 @@ impl Serving {
         closing: CancellationToken,
     ) -> Self {
         let mut builder = Builder::new(TokioExecutor::new());
-        // The time for a head is ours to keep: hyper's would count the time before it, too.
+        // `connection_timeouts` limits the time for a head; hyper's timer would include idle time.
         builder.http1().header_read_timeout(None).max_headers(limits.headers).max_buf_size(limits.head_bytes);
         builder
             .http2()
             .timer(TokioTimer::new())
-            .keep_alive_interval(PING_EVERY)
-            .keep_alive_timeout(PING_ANSWERED_WITHIN)
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_TIMEOUT)
             .max_concurrent_streams(limits.streams)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX));
-        let unauthenticated = Rate::per_second(limits.unauthenticated_requests_per_peer_per_second);
+        let unauthenticated = RateLimiter::per_second(limits.unauthenticated_requests_per_peer_per_second);
         Self { builder: Arc::new(builder), router, limits, proxies, unauthenticated, closing }
     }
 
-    /// Waits before a request is answered that was not admitted, where its sender has too many of them.
-    async fn put_off(&self, sender: &Peer, watch: &Watch) {
-        let turn = self.unauthenticated.turn(Origin::of(sender));
-        if matches!(turn, Ok((_, wait)) if wait.is_zero()) {
+    /// Delays the response to an unauthenticated request whose sender exceeds the rate limit.
+    async fn delay_response(&self, sender: &Peer, tracker: &ConnectionTracker) {
+        let permit = self.unauthenticated.reserve(LimitKey::for_peer(sender));
+        if matches!(permit, Ok((_, wait)) if wait.is_zero()) {
             return;
         }
         tokio::select! {
-            () = sleep_until(watch.next_put_off()) => {}
+            () = sleep_until(tracker.next_delayed_response()) => {}
             () = self.closing.cancelled() => {}
         }
     }
 
-    /// Serves a connection to its end.
+    /// Serves a connection until it ends.
     #[expect(
         clippy::too_many_lines,
-        reason = "what one request passes, in its order, beside the clocks of its connection"
+        reason = "serves one request from start to end, next to the timeouts of its connection"
     )]
-    pub(super) async fn serve(&self, stream: Box<dyn Stream>, peer: Peer, via: Via, watch: Watch) {
-        let heads = RequestHeads::new(self.limits.head_bytes);
-        let stream = TokioIo::new(Watched { stream, watch: watch.clone(), heads });
+    pub(super) async fn serve(
+        &self,
+        stream: Box<dyn Stream>,
+        peer: Peer,
+        connection_info: ConnectionInfo,
+        tracker: ConnectionTracker,
+    ) {
+        let heads = HeadValidator::new(self.limits.head_bytes);
+        let stream = TokioIo::new(TimedStream { stream, tracker: tracker.clone(), heads });
         let router = TowerToHyperService::new(self.router.clone());
-        let seen = watch.clone();
-        let serving = self.clone();
-        let is_proxy = self.proxies.trust(&peer);
+        let request_tracker = tracker.clone();
+        let server = self.clone();
+        let is_proxy = self.proxies.is_trusted(&peer);
         let service = service_fn(move |mut request: Request<Incoming>| {
-            let active = seen.begin(request.version());
-            let answering = serving.proxies.sender(peer, request.headers()).map(|sender| {
+            let active = request_tracker.begin_request(request.version());
+            let answering = server.proxies.sender(peer, request.headers()).map(|sender| {
                 request.extensions_mut().insert(sender);
-                request.extensions_mut().insert(via);
-                request.extensions_mut().insert(seen.clone());
+                request.extensions_mut().insert(connection_info);
+                request.extensions_mut().insert(request_tracker.clone());
                 (sender, router.call(request))
             });
-            let (serving, watch) = (serving.clone(), seen.clone());
+            let (server, tracker) = (server.clone(), request_tracker.clone());
             async move {
                 let response: Response<Body> = match answering {
                     Ok((sender, answering)) => {
                         let response = answering.await?;
-                        // A proxy's connections are few for many clients: one that waits would keep it from them all.
-                        if !is_proxy && response.extensions().get::<Admitted>().is_none() {
-                            serving.put_off(&sender, &watch).await;
+                        // Not for a proxy: its few connections carry the requests of many clients.
+                        if !is_proxy && response.extensions().get::<Authenticated>().is_none() {
+                            server.delay_response(&sender, &tracker).await;
                         }
                         response
                     }
-                    Err(why) => unreadable(why),
+                    Err(why) => unreadable_proxy_header(why),
                 };
-                Ok::<_, Infallible>(response.map(|body| Answer { body, _active: active }))
+                Ok::<_, Infallible>(response.map(|body| TrackedBody { body, _active: active }))
             }
         });
         let mut connection = pin!(self.builder.serve_connection(stream, service));
         let mut closing = pin!(self.closing.cancelled());
         let mut timer = pin!(sleep_until(Instant::now() + self.limits.head));
-        let (mut farewell, mut is_closing): (Option<Instant>, bool) = (None, false);
+        let (mut shutdown_deadline, mut is_closing): (Option<Instant>, bool) = (None, false);
         poll_fn(|context| {
             loop {
                 if connection.as_mut().poll(context).is_ready() {
@@ -149,31 +158,31 @@ impl Serving {
                 }
                 if !is_closing && closing.as_mut().poll(context).is_ready() {
                     is_closing = true;
-                    farewell = Some(Instant::now() + FAREWELL);
+                    shutdown_deadline = Some(Instant::now() + SHUTDOWN_GRACE);
                     connection.as_mut().graceful_shutdown();
                     continue;
                 }
-                // Reading and writing happen in the poll above, and move the deadline.
-                let deadline = match farewell {
-                    // One that was idle may have begun with another request before it heard of its end.
-                    Some(until) if is_closing || !watch.is_active() => Some((until, Late::Stalled)),
-                    _ => watch.deadline(&self.limits),
+                // The poll above reads and writes, which moves the deadline.
+                let deadline = match shutdown_deadline {
+                    // An idle connection may have begun another request before it received the shutdown.
+                    Some(until) if is_closing || !tracker.is_active() => Some((until, TimeoutKind::Stalled)),
+                    _ => tracker.deadline(&self.limits),
                 };
-                let Some((until, late)) = deadline else { return Poll::Pending };
+                let Some((until, kind)) = deadline else { return Poll::Pending };
                 if timer.deadline() != until {
                     timer.as_mut().reset(until);
                 }
                 if timer.as_mut().poll(context).is_pending() {
                     return Poll::Pending;
                 }
-                match late {
-                    Late::Idle => {
-                        farewell = Some(Instant::now() + FAREWELL);
+                match kind {
+                    TimeoutKind::Idle => {
+                        shutdown_deadline = Some(Instant::now() + SHUTDOWN_GRACE);
                         connection.as_mut().graceful_shutdown();
                     }
-                    Late::Head | Late::Stalled => {
-                        telemetry::refused("timeout");
-                        tracing::debug!("a connection was closed: {late:?}");
+                    TimeoutKind::Head | TimeoutKind::Stalled => {
+                        telemetry::count_http_refusal("timeout");
+                        tracing::debug!("a connection was closed: {kind:?}");
                         return Poll::Ready(());
                     }
                 }

@@ -1,45 +1,47 @@
-//! What strangers and clients may use of the door.
+//! Limits of the HTTP server.
 
 use std::time::Duration;
 
-/// `[http.limits]`
+/// The settings of `[http.limits]`, and the timeouts of connections and requests.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
-    /// At one time, of everybody.
+    /// Maximum number of open connections of all clients together.
     pub connections: usize,
-    /// At one time, of one address, or of one user over a Unix domain socket.
+    /// Maximum number of open connections of one address, or of one user over a Unix domain socket.
     pub connections_per_peer: usize,
-    /// At one time, of everybody, on which no request was admitted yet.
+    /// Maximum number of open connections, of all clients together, on which no request has been authenticated yet.
     pub unauthenticated_connections: usize,
-    /// Requests of one address, or of one user, in a second, that are answered without having been admitted: the answers to
-    /// further ones are put off.
+    /// Requests per second of one address or user that may fail authentication before responses are delayed.
     pub unauthenticated_requests_per_peer_per_second: u32,
-    /// Handshakes of TLS of one address in a second after which no request was admitted: further ones wait, or are closed.
+    /// TLS handshakes per second of one address that are not followed by an authenticated request. Further ones wait or
+    /// are refused.
     pub tls_handshakes_per_peer_per_second: u32,
-    /// From the first byte of a connection until the handshake of TLS is done.
+    /// Timeout from the first byte of a connection until the TLS handshake is complete.
     pub tls: Duration,
-    /// From when a connection is there, or from the first byte of a further request, until the head of a request is whole.
+    /// Timeout for a request head, from the connection's start or from the head's first byte.
     pub head: Duration,
-    /// For the rest of a request.
+    /// Timeout for a request body.
     pub body: Duration,
-    /// Without a request.
+    /// Timeout of an idle connection.
     pub keep_alive: Duration,
-    /// Without a byte of an answer being taken.
+    /// Timeout for a client that stops reading a response.
     pub stall: Duration,
-    /// Header lines of a request.
+    /// Maximum number of header lines in a request.
     pub headers: usize,
-    /// Of the head of a request.
+    /// Maximum size of a request head, in bytes.
     pub head_bytes: usize,
-    /// Requests at one time on a connection of HTTP/2.
+    /// Maximum number of concurrent requests (streams) on an HTTP/2 connection.
     pub streams: u32,
+    /// Maximum size of a request body, in bytes.
     pub body_bytes: usize,
-    /// JSON values of a body.
+    /// Maximum number of JSON values in a request body.
     pub body_values: usize,
-    /// Of all bodies that are being read at one time, besides a little of each.
+    /// Memory in bytes for large request bodies that are being received at the same time.
     pub bodies_bytes: usize,
-    /// MCP sessions of the versions that have them.
+    /// Maximum number of open MCP sessions of all clients together.
     pub sessions: usize,
+    /// Maximum number of open MCP sessions of one client.
     pub sessions_per_client: usize,
-    /// Without a request or a stream.
+    /// Time after which an MCP session without requests and streams is closed.
     pub session_idle: Duration,
 }

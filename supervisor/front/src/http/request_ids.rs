@@ -1,8 +1,8 @@
-//! Ids of the requests that an MCP session has under way.
+//! Ids of the requests in flight in an MCP session.
 //!
-//! rmcp finds the stream of an answer by the id of its request. Of two requests with one id, one would never be answered, and its
-//! stream would stay open. So an id that is under way is refused until its answer has been sent or the request was cancelled;
-//! whether its client still listens is not looked at, since the request goes on without it.
+//! rmcp finds the stream for an answer by its request id. If two requests had the same id, one would never be answered
+//! and its stream would stay open. An id in flight is therefore refused until its answer has been sent or the request
+//! is cancelled, even if the client has disconnected, since the request continues.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
@@ -15,26 +15,26 @@ use rmcp::model::{
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 
-/// Those of one session. Copies are the same.
+/// The ids in flight in one session. Clones share the set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestIds(Arc<Mutex<HashSet<RequestId>>>);
 
-/// An id that was taken for a request that is not passed on yet. It is free again if this is dropped before.
+/// An id that is reserved for a request. Dropping it releases the id, unless [`confirm`](Self::confirm) was called.
 #[derive(Debug)]
-pub(super) struct TakenId {
+pub(super) struct ReservedId {
     ids: RequestIds,
     id: Option<RequestId>,
 }
 
 impl RequestIds {
-    /// Takes the id of a request; none if it is under way.
-    pub(super) fn take(&self, id: &RequestId) -> Option<TakenId> {
+    /// Reserves an id. Returns `None` if a request with this id is in flight.
+    pub(super) fn reserve(&self, id: &RequestId) -> Option<ReservedId> {
         let is_free = self.locked().insert(id.clone());
-        is_free.then(|| TakenId { ids: self.clone(), id: Some(id.clone()) })
+        is_free.then(|| ReservedId { ids: self.clone(), id: Some(id.clone()) })
     }
 
-    /// The id can be used again.
-    pub(super) fn free(&self, id: &RequestId) {
+    /// Releases an id.
+    pub(super) fn release(&self, id: &RequestId) {
         self.locked().remove(id);
     }
 
@@ -43,23 +43,23 @@ impl RequestIds {
     }
 }
 
-impl TakenId {
-    /// The request was passed on: its answer frees the id.
-    pub(super) fn pass_on(mut self) {
+impl ReservedId {
+    /// Keeps the id reserved until the request is answered or cancelled.
+    pub(super) fn confirm(mut self) {
         self.id = None;
     }
 }
 
-impl Drop for TakenId {
+impl Drop for ReservedId {
     fn drop(&mut self) {
         if let Some(id) = &self.id {
-            self.ids.free(id);
+            self.ids.release(id);
         }
     }
 }
 
-/// The id of the request that a message cancels.
-pub(super) fn cancelled(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+/// Returns the id of the request that a message cancels.
+pub(super) fn cancelled_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     let JsonRpcMessage::Notification(notification) = message else { return None };
     match &notification.notification {
         ClientNotification::CancelledNotification(cancelled) => cancelled.params.request_id.clone(),
@@ -67,8 +67,8 @@ pub(super) fn cancelled(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     }
 }
 
-/// The id of the request that a message answers.
-fn answered(message: &ServerJsonRpcMessage) -> Option<RequestId> {
+/// Returns the id of the request that a message answers.
+fn answered_id(message: &ServerJsonRpcMessage) -> Option<RequestId> {
     match message {
         JsonRpcMessage::Response(response) => Some(response.id.clone()),
         JsonRpcMessage::Error(error) => error.id.clone(),
@@ -76,33 +76,33 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<RequestId> {
     }
 }
 
-/// The transport of a session, which frees the ids of requests as their answers are sent.
+/// A session's transport that releases request ids when their answers are sent.
 #[derive(Debug)]
-pub(super) struct FreeingTransport<T> {
+pub(super) struct IdTrackingTransport<T> {
     inner: T,
     ids: RequestIds,
 }
 
-impl<T> FreeingTransport<T> {
+impl<T> IdTrackingTransport<T> {
     pub(super) fn new(inner: T, ids: RequestIds) -> Self {
         Self { inner, ids }
     }
 }
 
-impl<T: Transport<RoleServer>> Transport<RoleServer> for FreeingTransport<T> {
+impl<T: Transport<RoleServer>> Transport<RoleServer> for IdTrackingTransport<T> {
     type Error = T::Error;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        let (ids, id) = (self.ids.clone(), answered(&message));
+        let (ids, id) = (self.ids.clone(), answered_id(&message));
         let sending = self.inner.send(message);
         async move {
-            // Not before: another request with this id would get the answer.
+            // Released after sending: otherwise a new request with this id could get this answer.
             let sent = sending.await;
             if let Some(id) = &id {
-                ids.free(id);
+                ids.release(id);
             }
             sent
         }
@@ -122,13 +122,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_taken_once_until_it_is_free() {
+    fn a_request_id_is_reserved_once_until_released() {
         let (ids, id) = (RequestIds::default(), RequestId::Number(1));
-        ids.take(&id).expect("free").pass_on();
-        assert!(ids.take(&id).is_none());
-        drop(ids.take(&RequestId::String("1".into())).expect("another id"));
-        ids.free(&id);
-        drop(ids.take(&id).expect("it was answered"));
-        assert!(ids.take(&id).is_some(), "it was never passed on");
+        ids.reserve(&id).expect("free").confirm();
+        assert!(ids.reserve(&id).is_none());
+        drop(ids.reserve(&RequestId::String("1".into())).expect("another id"));
+        ids.release(&id);
+        drop(ids.reserve(&id).expect("it was answered"));
+        assert!(ids.reserve(&id).is_some(), "it was never passed on");
     }
 }

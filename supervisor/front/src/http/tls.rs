@@ -1,4 +1,4 @@
-//! TLS, of files that may be renewed while Lockhouse runs.
+//! TLS certificates, which can be reloaded while Lockhouse runs.
 
 use parking_lot::RwLock;
 use std::fs::Metadata;
@@ -17,43 +17,41 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{self, Error, RootCertStore, ServerConfig};
 
-/// Bytes of a certificate with its chain, or of a key.
+/// Largest certificate or key file, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// How long before a certificate expires the log says so, whenever it is read.
-const EXPIRES_SOON: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+/// Remaining validity below which the log warns whenever the certificate is read.
+const EXPIRY_WARNING: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
-/// `[http.tls]`: PEM.
+/// The files of `[http.tls]`, in PEM format.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
-    /// The server's own first, then those between it and the authority.
+    /// The server's certificate, followed by intermediate certificates.
     pub certificate: PathBuf,
     pub key: PathBuf,
 }
 
-/// Why the files cannot be used, and what to do.
+/// Why the TLS files cannot be used, and what to change.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("cannot read {path}, which [http.tls] names: {source}")]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{path}, which [http.tls] names, is no file of at most 1 MiB")]
+    #[error("{path}, which [http.tls] names, is not a file of at most 1 MiB")]
     NoFile { path: PathBuf },
-    #[error("{path} is no valid PEM file: it was cut off or changed, so write it again")]
+    #[error("{path} is not a valid PEM file: it was truncated or changed, so write it again")]
     NotPem { path: PathBuf },
     #[error(
-        "{path} holds no certificate: certificate in [http.tls] names a PEM file that has -----BEGIN CERTIFICATE-----"
+        "{path} contains no certificate: certificate in [http.tls] names a PEM file that has -----BEGIN CERTIFICATE-----"
     )]
     NoCertificate { path: PathBuf },
     #[error("every user of this host can use the key in {path}: chmod o= {path}")]
     ExposedKey { path: PathBuf },
     #[error(
-        "{path} holds no private key that can be used: key in [http.tls] names a PEM file that has -----BEGIN PRIVATE KEY-----, without a password"
+        "{path} contains no usable private key: key in [http.tls] names a PEM file that has -----BEGIN PRIVATE KEY-----, without a password"
     )]
     NoKey { path: PathBuf },
     #[error("{certificate}: {source}")]
-    Certificate { certificate: PathBuf, source: CertificateFault },
-    #[error(
-        "the key in {key} does not belong to the certificate in {certificate}: name the two that were made together"
-    )]
+    CertificateReloader { certificate: PathBuf, source: CertificateFault },
+    #[error("the key in {key} does not belong to the certificate in {certificate}: name a matching pair")]
     Mismatch { certificate: PathBuf, key: PathBuf },
     #[error("{certificate} and {key}: {source}")]
     Unusable { certificate: PathBuf, key: PathBuf, source: Error },
@@ -61,20 +59,20 @@ pub enum TlsError {
     Protocol(#[source] Error),
 }
 
-/// Why no client would take a certificate.
+/// Why clients would reject the certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateFault {
     #[error("the certificate has expired: renew it")]
     Expired,
-    #[error("the certificate is not valid yet: look at the clock of this host")]
+    #[error("the certificate is not valid yet: check the clock of this host")]
     NotValidYet,
-    #[error("the certificate cannot be understood")]
+    #[error("the certificate cannot be parsed")]
     Unknown,
     #[error(transparent)]
     Verifier(#[from] VerifierBuilderError),
 }
 
-/// What is in force.
+/// The current TLS configuration.
 #[derive(Debug)]
 pub(super) struct Tls {
     files: TlsFiles,
@@ -82,15 +80,15 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Reads the files.
+    /// Reads the certificate and key files.
     pub(super) fn load(files: TlsFiles) -> Result<Self, TlsError> {
-        let config = RwLock::new(Arc::new(read(&files)?));
+        let config = RwLock::new(Arc::new(load_config(&files)?));
         Ok(Self { files, config })
     }
 
-    /// Reads the files again: connections from now on get what is in them, or what was in force stays.
+    /// Reads the files again for new connections. On an error, the current configuration stays.
     pub(super) fn reload(&self) -> Result<(), TlsError> {
-        let config = Arc::new(read(&self.files)?);
+        let config = Arc::new(load_config(&self.files)?);
         *self.config.write() = config;
         Ok(())
     }
@@ -100,12 +98,12 @@ impl Tls {
     }
 }
 
-fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
+fn load_config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     let TlsFiles { certificate, key } = files;
-    let chain = chain(certificate)?;
-    let private = private_key(key)?;
-    check_time(&chain)
-        .map_err(|source| TlsError::Certificate { certificate: certificate.clone(), source })?;
+    let chain = read_chain(certificate)?;
+    let private = read_private_key(key)?;
+    check_validity(&chain)
+        .map_err(|source| TlsError::CertificateReloader { certificate: certificate.clone(), source })?;
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -120,8 +118,8 @@ fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     Ok(config)
 }
 
-fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let (text, _) = file(path)?;
+fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let (text, _) = read_file(path)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let chain = chain.map_err(|_| TlsError::NotPem { path: path.to_owned() })?;
     match chain.is_empty() {
@@ -130,16 +128,16 @@ fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     }
 }
 
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    let (text, found) = file(path)?;
+fn read_private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let (text, found) = read_file(path)?;
     if found.mode() & 0o007 != 0 {
         return Err(TlsError::ExposedKey { path: path.to_owned() });
     }
-    // What is wrong with it may have what is in it.
+    // The parser's message could quote the key, so it is dropped.
     PrivateKeyDer::from_pem_slice(&text).map_err(|_| TlsError::NoKey { path: path.to_owned() })
 }
 
-fn file(path: &Path) -> Result<(Vec<u8>, Metadata), TlsError> {
+fn read_file(path: &Path) -> Result<(Vec<u8>, Metadata), TlsError> {
     let unreadable = |source| TlsError::Unreadable { path: path.to_owned(), source };
     let found = std::fs::metadata(path).map_err(unreadable)?;
     if !found.is_file() || found.len() > FILE_BYTES_MAX {
@@ -148,25 +146,25 @@ fn file(path: &Path) -> Result<(Vec<u8>, Metadata), TlsError> {
     Ok((std::fs::read(path).map_err(unreadable)?, found))
 }
 
-/// Refuses a certificate that no client would take because of its time. Who issued it is the clients' business.
-fn check_time(chain: &[CertificateDer<'static>]) -> Result<(), CertificateFault> {
+/// Rejects a certificate that is expired or not yet valid. Its issuer is not checked: that is up to the clients.
+fn check_validity(chain: &[CertificateDer<'static>]) -> Result<(), CertificateFault> {
     let now = UnixTime::now();
-    let soon = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + EXPIRES_SOON);
-    check_time_at(chain, now)?;
-    if check_time_at(chain, soon).is_err() {
+    let soon = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + EXPIRY_WARNING);
+    check_validity_at(chain, now)?;
+    if check_validity_at(chain, soon).is_err() {
         tracing::warn!("the certificate of [http.tls] expires within 14 days");
     }
     Ok(())
 }
 
-fn check_time_at(chain: &[CertificateDer<'static>], at: UnixTime) -> Result<(), CertificateFault> {
+fn check_validity_at(chain: &[CertificateDer<'static>], at: UnixTime) -> Result<(), CertificateFault> {
     use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
     let Some((own, between)) = chain.split_first() else { return Ok(()) };
     let mut roots = RootCertStore::empty();
     roots.add(chain.last().unwrap_or(own).clone()).map_err(|_| CertificateFault::Unknown)?;
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()?;
-    // Times are checked before names: any name will do.
+    // rustls checks the validity period before the name, so any name works.
     let name = ServerName::from(Ipv4Addr::LOCALHOST);
     match verifier.verify_server_cert(own, between, &name, &[], at) {
         Err(Error::InvalidCertificate(Expired | ExpiredContext { .. })) => Err(CertificateFault::Expired),

@@ -1,8 +1,8 @@
-//! The same runs as tasks of MCP's extension, for clients that declare it: a task's id is the handle of its run.
+//! Runs as MCP tasks, for AI clients that declare the tasks extension. The task id is the run's handle.
 
 use lockhouse_base::principal::Principal;
 use lockhouse_messages::{
-    Abilities, EndedRun, Event, Exchange, Input, Request, Response, RunName, RunView, Step,
+    Event, Exchange, ExchangeStep, FinishedRun, Input, InputSupport, Request, Response, RunReference, RunView,
 };
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{
@@ -11,128 +11,137 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::super::display::{in_words, rfc3339_now};
-use super::super::{Front, ask};
-use super::ended_result;
-use super::suspended::requests;
+use super::super::progress_notifications::{progress_text, rfc3339_now};
+use super::super::{McpHandler, elicitation};
+use super::ended_run_result;
+use super::suspended_requests::input_requests;
 
-/// How often a client may ask.
-const POLL_EVERY_MS: u64 = 1_000;
+/// Recommended poll interval for clients.
+const POLL_INTERVAL_MS: u64 = 1_000;
 
-/// What a task's id stands for.
-enum Found {
+/// The run that a task id names: running or ended.
+enum TaskTarget {
     Run(Exchange),
-    Ended(Box<EndedRun>),
+    Ended(Box<FinishedRun>),
 }
 
-impl Front {
-    /// What a client is told whose run goes on as a task.
-    pub(super) fn task(&self, view: &RunView, handle: &ResultHandle) -> CreateTaskResult {
-        CreateTaskResult::new(self.described(view, handle))
+impl McpHandler {
+    /// Returns the result of `run_code` for a run that continues as a task.
+    pub(super) fn new_task(&self, view: &RunView, handle: &ResultHandle) -> CreateTaskResult {
+        CreateTaskResult::new(self.running_task(view, handle))
     }
 
-    /// `tasks/get`
-    pub(crate) async fn task_state(
+    /// Serves `tasks/get`.
+    pub(crate) async fn get_task_state(
         &self,
         principal: &Principal,
         id: &str,
     ) -> Result<GetTaskResult, ErrorData> {
-        let (handle, found) = self.task_of(principal, id).await?;
-        let ended = match found {
-            Found::Ended(ended) => ended,
-            Found::Run(mut exchange) => match looked_at(&mut exchange).await {
+        let (handle, target) = self.find_task(principal, id).await?;
+        let ended = match target {
+            TaskTarget::Ended(ended) => ended,
+            TaskTarget::Run(mut exchange) => match questions_and_view(&mut exchange).await {
                 Ok((questions, view)) => {
-                    let (input_requests, patience) = requests(&exchange, questions);
+                    let (input_requests, patience) = input_requests(&exchange, questions);
                     let payload = match patience {
                         Some(_) => TaskPayload::InputRequired { input_requests },
                         None => TaskPayload::Working,
                     };
                     return Ok(GetTaskResult::new(DetailedTask::new(
-                        self.described(&view, &handle),
+                        self.running_task(&view, &handle),
                         payload,
                     )));
                 }
                 Err(Response::Run(ended)) => ended,
-                Err(_) => return Err(unknown()),
+                Err(_) => return Err(unknown_task()),
             },
         };
-        let task = self.about(&handle, &ended.begun, &ended.ended);
+        let task = self.task_object(&handle, &ended.begun, &ended.ended);
         Ok(GetTaskResult::new(DetailedTask::new(task, payload(*ended))))
     }
 
-    /// `tasks/update`: what the person said.
-    pub(crate) async fn answer_task(
+    /// Serves `tasks/update`: hands the user's answers to the engine.
+    pub(crate) async fn send_task_input(
         &self,
         principal: &Principal,
         id: &str,
         responses: InputResponses,
     ) -> Result<(), ErrorData> {
-        if let (_, Found::Run(exchange)) = self.task_of(principal, id).await? {
-            for (key, said) in responses {
-                exchange.send(Input::Answer(key, Ok(ask::meaning(said))));
+        if let (_, TaskTarget::Run(exchange)) = self.find_task(principal, id).await? {
+            for (key, response) in responses {
+                exchange.send(Input::Answer(key, Ok(elicitation::parse_answer(response))));
             }
         }
         Ok(())
     }
 
-    /// `tasks/cancel`. One that is over stays as it is.
-    pub(crate) async fn end_task(&self, principal: &Principal, id: &str) -> Result<(), ErrorData> {
-        if let (_, Found::Run(exchange)) = self.task_of(principal, id).await? {
+    /// Serves `tasks/cancel`. Has no effect on a task that has ended.
+    pub(crate) async fn cancel_run(&self, principal: &Principal, id: &str) -> Result<(), ErrorData> {
+        if let (_, TaskTarget::Run(exchange)) = self.find_task(principal, id).await? {
             exchange.send(Input::Cancel);
         }
         Ok(())
     }
 
-    async fn task_of(&self, principal: &Principal, id: &str) -> Result<(ResultHandle, Found), ErrorData> {
-        let handle = ResultHandle::new(id).map_err(|_| unknown())?;
-        let request = Request::FollowRun(RunName::Handle(handle.clone()));
-        let mut exchange = self.engine.open(principal, None, Abilities::default(), request);
+    async fn find_task(
+        &self,
+        principal: &Principal,
+        id: &str,
+    ) -> Result<(ResultHandle, TaskTarget), ErrorData> {
+        let handle = ResultHandle::new(id).map_err(|_| unknown_task())?;
+        let request = Request::FollowRun(RunReference::Handle(handle.clone()));
+        let mut exchange = self.engine.open(principal, None, InputSupport::default(), request);
         loop {
             match exchange.next().await {
-                Step::Event(Event::Following(_)) => return Ok((handle, Found::Run(exchange))),
-                Step::Event(_) => {}
-                Step::Over(Response::Run(ended)) => return Ok((handle, Found::Ended(ended))),
-                Step::Over(_) => return Err(unknown()),
+                ExchangeStep::Event(Event::Following(_)) => return Ok((handle, TaskTarget::Run(exchange))),
+                ExchangeStep::Event(_) => {}
+                ExchangeStep::Finished(Response::Run(ended)) => {
+                    return Ok((handle, TaskTarget::Ended(ended)));
+                }
+                ExchangeStep::Finished(_) => return Err(unknown_task()),
             }
         }
     }
 
-    fn described(&self, view: &RunView, handle: &ResultHandle) -> Task {
-        self.about(handle, &view.begun, &rfc3339_now()).with_status_message(in_words(view.course(), view.age))
+    fn running_task(&self, view: &RunView, handle: &ResultHandle) -> Task {
+        self.task_object(handle, &view.begun, &rfc3339_now())
+            .with_status_message(progress_text(view.progress(), view.age))
     }
 
-    fn about(&self, handle: &ResultHandle, begun: &str, updated: &str) -> Task {
+    fn task_object(&self, handle: &ResultHandle, begun: &str, updated: &str) -> Task {
         let lifetime = self.engine.settings().task_lifetime;
         Task::new(handle.as_str(), TaskStatus::Working, begun, updated)
             .with_ttl_ms(lifetime.as_millis() as u64)
-            .with_poll_interval_ms(POLL_EVERY_MS)
+            .with_poll_interval_ms(POLL_INTERVAL_MS)
     }
 }
 
-/// The questions of a run and what it does, or its response if it ended meanwhile.
-async fn looked_at(
+/// Returns a run's open questions and its state, or its response if it has ended meanwhile.
+async fn questions_and_view(
     exchange: &mut Exchange,
 ) -> Result<(Vec<lockhouse_messages::OpenQuestion>, RunView), Response> {
     exchange.send(Input::Questions);
     loop {
         match exchange.next().await {
-            Step::Event(Event::Questions(questions)) => return Ok((questions, super::view(exchange).await?)),
-            Step::Event(_) => {}
-            Step::Over(response) => return Err(response),
+            ExchangeStep::Event(Event::Questions(questions)) => {
+                return Ok((questions, super::run_view(exchange).await?));
+            }
+            ExchangeStep::Event(_) => {}
+            ExchangeStep::Finished(response) => return Err(response),
         }
     }
 }
 
-fn unknown() -> ErrorData {
-    let words = "there is no such task: each is kept for a while after its end, and for its own client alone";
+fn unknown_task() -> ErrorData {
+    let words = "there is no such task: a task is kept for a limited time after its end, and only for the client that started it";
     ErrorData::invalid_params(words, None)
 }
 
-fn payload(ended: EndedRun) -> TaskPayload {
+fn payload(ended: FinishedRun) -> TaskPayload {
     if ended.cancelled {
         return TaskPayload::Cancelled;
     }
-    match serde_json::to_value(ended_result(ended)) {
+    match serde_json::to_value(ended_run_result(ended)) {
         Ok(Value::Object(result)) => TaskPayload::Completed { result },
         _ => TaskPayload::Failed { error: JsonObject::new() },
     }

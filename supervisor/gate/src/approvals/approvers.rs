@@ -1,4 +1,4 @@
-//! Whom this process can ask, for all of its executions.
+//! The approvers that this supervisor can ask, shared by all executions.
 
 use std::time::Duration;
 
@@ -6,39 +6,39 @@ use serde::Deserialize;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::Approval;
-use super::always::Change;
-use super::desk::Desk;
+use super::approval_queue::ApprovalQueue;
+use super::policy_change::PolicyChange;
 use super::policy_file::PolicyFile;
-use super::refusals::Refusals;
+use super::refusal_backoff::RefusalTracker;
 
-/// How long a change of the policy may take to be in force.
+/// How long to wait until a changed policy is loaded.
 const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Who may answer.
+/// Who may answer approval questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Through {
-    /// The person behind the AI client, where it can show a form, else one at this machine.
+pub enum ApproverKind {
+    /// The user of the AI client if it supports forms (elicitation), otherwise a user of this machine.
     #[default]
     Any,
-    /// One at this machine alone: for AI clients that answer in a person's name.
+    /// Only a user of this machine: for AI clients that answer elicitations by themselves.
     Local,
 }
 
-/// What is configured.
+/// The `[approvals]` settings of the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct ApprovalSettings {
-    pub through: Through,
+    pub through: ApproverKind,
     pub wait: Duration,
 }
 
-/// Everybody who can be asked, and the policy that they may change.
+/// The approval queue, the refusal counters, and the policy file that answers may change.
 #[derive(Debug)]
 pub struct Approvers {
     settings: ApprovalSettings,
-    desk: Desk,
-    refusals: Refusals,
-    /// The user's own, if it is the one in force.
+    queue: ApprovalQueue,
+    refusals: RefusalTracker,
+    /// The user's own policy file; `None` if another policy is in force.
     policy: Option<PolicyFile>,
     changed: mpsc::Sender<oneshot::Sender<()>>,
     changes: Mutex<mpsc::Receiver<oneshot::Sender<()>>>,
@@ -47,45 +47,45 @@ pub struct Approvers {
 impl Approvers {
     pub fn new(settings: ApprovalSettings, policy: Option<PolicyFile>) -> Self {
         let (changed, changes) = mpsc::channel(1);
-        let (desk, refusals) = (Desk::default(), Refusals::default());
-        Self { settings, desk, refusals, policy, changed, changes: Mutex::new(changes) }
+        let (queue, refusals) = (ApprovalQueue::default(), RefusalTracker::default());
+        Self { settings, queue, refusals, policy, changed, changes: Mutex::new(changes) }
     }
 
-    pub(super) fn through(&self) -> Through {
+    pub(super) fn approver_kind(&self) -> ApproverKind {
         self.settings.through
     }
 
-    /// How long a person may take.
-    pub(super) fn wait(&self) -> Duration {
+    /// How long a question waits for an answer.
+    pub(super) fn answer_timeout(&self) -> Duration {
         self.settings.wait
     }
 
-    pub fn desk(&self) -> &Desk {
-        &self.desk
+    pub fn queue(&self) -> &ApprovalQueue {
+        &self.queue
     }
 
-    pub(super) fn refusals(&self) -> &Refusals {
+    pub(super) fn refusal_tracker(&self) -> &RefusalTracker {
         &self.refusals
     }
 
-    pub(super) fn policy(&self) -> Option<&PolicyFile> {
+    pub(super) fn policy_file(&self) -> Option<&PolicyFile> {
         self.policy.as_ref()
     }
 
-    /// The next change of the policy file by an answer, which is to be put in force. Whoever gave it waits until what comes
-    /// back is used or dropped.
-    pub async fn policy_changed(&self) -> Option<oneshot::Sender<()>> {
+    /// Waits until an answer changes the policy file. The caller reloads the policy; the answer's call continues when
+    /// the returned sender is used or dropped.
+    pub async fn next_policy_change(&self) -> Option<oneshot::Sender<()>> {
         self.changes.lock().await.recv().await
     }
 
-    /// Writes a change that a person has seen and approved, and has it put in force. If it cannot be written, the answer
-    /// still counts for what was shown.
-    pub(super) async fn make(&self, change: &Change) -> Approval {
-        if let Err(error) = change.write() {
+    /// Writes an approved change to the policy file and waits until it is loaded. If writing fails, returns
+    /// [`Approval::Once`]: the answer still approves the calls that were shown.
+    pub(super) async fn apply_policy_change(&self, change: &PolicyChange) -> Approval {
+        if let Err(error) = change.apply() {
             tracing::warn!("the call was approved once, and the policy stays as it was: {error}");
             return Approval::Once;
         }
-        tracing::info!("a person changed the policy by an answer:\n{}", change.diff);
+        tracing::info!("an approver changed the policy:\n{}", change.diff);
         let (done, is_done) = oneshot::channel();
         if self.changed.try_send(done).is_ok() {
             let _ = tokio::time::timeout(RELOAD_PATIENCE, is_done).await;

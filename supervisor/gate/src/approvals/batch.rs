@@ -1,254 +1,275 @@
-//! Calls that wait for a person: gathered, put to them one prompt at a time, and answered one by one.
+//! Groups the waiting calls of an execution into prompts and puts one prompt at a time to an approver.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use lockhouse_audit::Subject;
+use lockhouse_audit::CallSubject;
 use lockhouse_policies::{PendingCall, PermittedCall};
-use lockhouse_upstream::ai_client::Mode;
+use lockhouse_upstream::ai_client::QuestionKind;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use super::candidate::{Candidate, Tool};
-use super::desk::Means;
-use super::messages::Ask;
-use super::outcome::{Outcome, PROMPTS_MAX, Refusal};
+use super::approval_queue::AnswerChannel;
+use super::approval_request::{ApprovalRequest, RefusalKey};
+use super::approver_protocol::ApprovalQuestion;
+use super::outcome::{PROMPTS_MAX, PromptOutcome, Refusal};
 use super::prompt::Prompt;
-use super::refusals::IN_A_ROW_MAX;
-use super::room::{ROOM, ROOM_MIN};
-use super::{Approval, Execution, Through, always, form};
+use super::prompt_limits::{ARGUMENT_CHARS_MAX, ARGUMENT_CHARS_MIN};
+use super::refusal_backoff::IN_A_ROW_MAX;
+use super::{Approval, ApproverKind, ExecutionContext, elicitation_form, policy_change};
 
-/// Calls of one prompt; those beyond it are in the next.
+/// Calls in one prompt; further calls go into the next prompt.
 const CALLS_MAX: usize = 50;
-/// A prompt is made when nothing more has come for so long,
-const QUIET: Duration = Duration::from_millis(40);
-/// and at the latest after this.
+/// A prompt is sent when no further call has arrived for this long.
+const QUIET_PERIOD: Duration = Duration::from_millis(40);
+/// A prompt is sent at the latest this long after its first call arrived.
 const GATHER_MAX: Duration = Duration::from_millis(250);
 
 type Verdict = Result<(PermittedCall, Approval), Refusal>;
 
-/// A call and whoever waits for it.
+/// A call that waits for approval, and the channel for the decision.
 #[derive(Debug)]
-pub(super) struct Waiting {
-    pub(super) candidate: Candidate,
+pub(super) struct QueuedRequest {
+    pub(super) request: ApprovalRequest,
     pub(super) verdict: oneshot::Sender<Verdict>,
 }
 
-/// The task that asks on behalf of one execution. It ends with it.
-pub(super) struct Batches {
-    of: Arc<Execution>,
+/// The task that asks for approvals on behalf of one execution. It ends when the execution does.
+pub(super) struct ApprovalBatcher {
+    context: Arc<ExecutionContext>,
     prompts: u32,
-    /// Of each tool, questions that were refused in a row.
-    refused: HashMap<Tool, u32>,
+    /// Consecutive refusals for each tool.
+    refusal_counts: HashMap<RefusalKey, u32>,
 }
 
-impl Batches {
-    pub(super) fn new(of: Arc<Execution>) -> Self {
-        Self { of, prompts: 0, refused: HashMap::new() }
+impl ApprovalBatcher {
+    pub(super) fn new(context: Arc<ExecutionContext>) -> Self {
+        Self { context, prompts: 0, refusal_counts: HashMap::new() }
     }
 
-    pub(super) async fn run(mut self, mut asked: mpsc::Receiver<Waiting>) {
-        let approvers = self.of.approvers.clone();
+    pub(super) async fn run(mut self, mut incoming: mpsc::Receiver<QueuedRequest>) {
+        let approvers = self.context.approvers.clone();
         let mut waiting = VecDeque::new();
         loop {
             if waiting.is_empty() {
-                let Some(first) = asked.recv().await else { return };
+                let Some(first) = incoming.recv().await else { return };
                 waiting.push_back(first);
-                // What nobody is asked about waits for no other call.
-                self.let_go(&mut waiting);
+                // Calls that are settled without a question do not wait for other calls.
+                self.settle_without_asking(&mut waiting);
                 if waiting.is_empty() {
                     continue;
                 }
             }
-            gather(&mut asked, &mut waiting).await;
-            // Until it is this execution's turn, other questions of the client may be refused, and a pause begin.
-            let _turn = approvers.refusals().turn(self.of.owner).await;
-            self.let_go(&mut waiting);
-            // In the order in which the code made them.
-            waiting.make_contiguous().sort_by_key(|waiting| waiting.candidate.call);
-            let together = together(&waiting);
-            let batch: Vec<Waiting> = waiting.drain(..together).collect();
+            gather(&mut incoming, &mut waiting).await;
+            // While this execution waits for its permit, other questions of the same AI client may be refused and
+            // start a pause.
+            let _permit = approvers.refusal_tracker().acquire_question_permit(self.context.owner).await;
+            self.settle_without_asking(&mut waiting);
+            // In the order in which the program made the calls.
+            waiting.make_contiguous().sort_by_key(|waiting| waiting.request.call);
+            let size = batch_size(&waiting);
+            let batch: Vec<QueuedRequest> = waiting.drain(..size).collect();
             if !batch.is_empty() {
-                self.ask(batch).await;
+                self.ask_person(batch).await;
             }
         }
     }
 
-    /// Lets those go that the answer to the prompt before was for as well, those that nobody is asked about, and those that
-    /// nobody waits for.
-    fn let_go(&self, waiting: &mut VecDeque<Waiting>) {
-        for Waiting { candidate, verdict } in std::mem::take(waiting) {
+    /// Settles calls that need no question: those covered by an earlier answer, those refused without asking, and
+    /// those whose caller has gone.
+    fn settle_without_asking(&self, waiting: &mut VecDeque<QueuedRequest>) {
+        for QueuedRequest { request, verdict } in std::mem::take(waiting) {
             if verdict.is_closed() {
                 continue;
             }
-            let granted = self.of.grants().find(&candidate.pending);
+            let granted = self.context.grants().approval_for(&request.pending);
             if let Some(how) = granted {
-                drop(verdict.send(candidate.approved().map(|permitted| (permitted, how))));
-            } else if let Some(refusal) = self.unasked(&candidate) {
-                // Without its record it is refused as well.
-                let _ = self.record(&candidate, Outcome::Refused(refusal.clone()).as_str(), None);
+                drop(verdict.send(request.into_permitted().map(|permitted| (permitted, how))));
+            } else if let Some(refusal) = self.refusal_without_asking(&request) {
+                // The call is refused even if the audit record cannot be written.
+                let _ = self.record(&request, PromptOutcome::Refused(refusal.clone()).as_str(), None);
                 drop(verdict.send(Err(refusal)));
             } else {
-                waiting.push_back(Waiting { candidate, verdict });
+                waiting.push_back(QueuedRequest { request, verdict });
             }
         }
     }
 
-    /// Why nobody is asked about a call, if nobody is.
-    fn unasked(&self, call: &Candidate) -> Option<Refusal> {
+    /// Returns the reason to refuse a call without asking anyone, if there is one.
+    fn refusal_without_asking(&self, call: &ApprovalRequest) -> Option<Refusal> {
         if let Some(hidden) = &call.hidden {
             return Some(Refusal::Hidden(hidden.clone()));
         }
-        if self.refused.get(&call.tool()).is_some_and(|count| *count >= IN_A_ROW_MAX) {
+        if self.refusal_counts.get(&call.refusal_key()).is_some_and(|count| *count >= IN_A_ROW_MAX) {
             return Some(Refusal::Final);
         }
-        self.of.approvers.refusals().pause(self.of.owner).map(Refusal::Paused)
+        self.context.approvers.refusal_tracker().current_pause(self.context.owner).map(Refusal::Paused)
     }
 
-    /// Counts what a person said to these calls, which were put to somebody or not.
-    fn count(&mut self, calls: &[Candidate], outcome: &Outcome, was_put: bool) {
-        let (refusals, owner) = (self.of.approvers.refusals(), self.of.owner);
-        let tools: BTreeSet<Tool> = calls.iter().map(Candidate::tool).collect();
+    /// Updates the refusal counters with the outcome of a prompt. `was_put` tells whether the prompt reached an
+    /// approver.
+    fn count_outcome(&mut self, calls: &[ApprovalRequest], outcome: &PromptOutcome, was_put: bool) {
+        let (refusals, owner) = (self.context.approvers.refusal_tracker(), self.context.owner);
+        let tools: BTreeSet<RefusalKey> = calls.iter().map(ApprovalRequest::refusal_key).collect();
         match outcome {
-            Outcome::Approved(_) => {
-                refusals.approved(owner);
-                self.refused.retain(|tool, _| !tools.contains(tool));
+            PromptOutcome::Approved(_) => {
+                refusals.record_approval(owner);
+                self.refusal_counts.retain(|tool, _| !tools.contains(tool));
             }
-            Outcome::Refused(refusal) if refusal.is_a_persons() || was_put && self.is_left(refusal) => {
-                refusals.refused(owner);
-                tools.into_iter().for_each(|tool| *self.refused.entry(tool).or_default() += 1);
+            PromptOutcome::Refused(refusal)
+                if refusal.is_persons_refusal() || was_put && self.was_abandoned_by_program(refusal) =>
+            {
+                refusals.record_refusal(owner);
+                tools.into_iter().for_each(|tool| *self.refusal_counts.entry(tool).or_default() += 1);
             }
-            Outcome::Refused(_) => {}
+            PromptOutcome::Refused(_) => {}
         }
     }
 
-    /// Whether the program or its client left the question: it could be run to ask again and again.
-    fn is_left(&self, refusal: &Refusal) -> bool {
-        *refusal == Refusal::Abandoned && !self.of.is_cancelled.load(Ordering::Acquire)
+    /// Whether the program or its AI client abandoned the question. That counts as a refusal: otherwise a program
+    /// could be restarted to ask again and again.
+    fn was_abandoned_by_program(&self, refusal: &Refusal) -> bool {
+        *refusal == Refusal::Abandoned && !self.context.is_cancelled.load(Ordering::Acquire)
     }
 
-    /// Puts one prompt to a person, and does with each of its calls what they say.
-    async fn ask(&mut self, batch: Vec<Waiting>) {
+    /// Asks a person about one batch of calls and sends each caller the decision.
+    async fn ask_person(&mut self, batch: Vec<QueuedRequest>) {
         let (calls, mut verdicts): (Vec<_>, Vec<_>) =
-            batch.into_iter().map(|waiting| (waiting.candidate, waiting.verdict)).unzip();
-        let mut through = None;
+            batch.into_iter().map(|waiting| (waiting.request, waiting.verdict)).unzip();
+        let mut channel = None;
         let outcome = if self.prompts < PROMPTS_MAX {
             self.prompts += 1;
             let pending: Vec<&PendingCall> = calls.iter().map(|call| &call.pending).collect();
-            // The policy is everybody's: who comes through a door with others neither changes nor sees it.
-            let policy = self.of.approvers.policy().filter(|_| !self.of.owner.is_limited());
-            let change = policy.and_then(|file| always::propose(file, &pending));
-            let prompt = Prompt::new(&calls, &self.of.code, change);
+            // The policy applies to all AI clients, so clients with limited rights can neither see nor change it.
+            let policy = self.context.approvers.policy_file().filter(|_| !self.context.owner.is_limited());
+            let change = policy.and_then(|file| policy_change::propose(file, &pending));
+            let prompt = Prompt::new(&calls, &self.context.code, change);
             let outcome = tokio::select! {
-                outcome = self.answered(&calls, &prompt, &mut through) => outcome,
-                () = all_over(&mut verdicts) => Outcome::Refused(Refusal::Abandoned),
+                outcome = self.await_answer(&calls, &prompt, &mut channel) => outcome,
+                () = all_receivers_closed(&mut verdicts) => PromptOutcome::Refused(Refusal::Abandoned),
             };
             match (outcome, &prompt.change) {
-                (Outcome::Approved(Approval::Always), Some(change)) => {
-                    Outcome::Approved(self.of.approvers.make(change).await)
+                (PromptOutcome::Approved(Approval::Always), Some(change)) => {
+                    PromptOutcome::Approved(self.context.approvers.apply_policy_change(change).await)
                 }
                 (outcome, _) => outcome,
             }
         } else {
-            Outcome::Refused(Refusal::TooMany)
+            PromptOutcome::Refused(Refusal::TooMany)
         };
-        self.count(&calls, &outcome, through.is_some());
-        if let Outcome::Approved(scope) = outcome {
-            calls.iter().for_each(|call| self.of.grants().add(scope, &call.pending));
+        self.count_outcome(&calls, &outcome, channel.is_some());
+        if let PromptOutcome::Approved(scope) = outcome {
+            calls.iter().for_each(|call| self.context.grants().add(scope, &call.pending));
         }
         for (call, verdict) in calls.into_iter().zip(verdicts) {
-            // Before the call goes out, and without it there is none.
-            let recorded = self.record(&call, outcome.as_str(), through);
-            let said = match (&outcome, recorded) {
-                (Outcome::Refused(refusal), _) => Err(refusal.clone()),
-                (Outcome::Approved(_), Err(refusal)) => Err(refusal),
-                (Outcome::Approved(scope), Ok(())) => call.approved().map(|permitted| (permitted, *scope)),
+            // The approval is recorded before the call is sent. If the record fails, the call is not made.
+            let recorded = self.record(&call, outcome.as_str(), channel);
+            let decision = match (&outcome, recorded) {
+                (PromptOutcome::Refused(refusal), _) => Err(refusal.clone()),
+                (PromptOutcome::Approved(_), Err(refusal)) => Err(refusal),
+                (PromptOutcome::Approved(scope), Ok(())) => {
+                    call.into_permitted().map(|permitted| (permitted, *scope))
+                }
             };
-            let _ = verdict.send(said);
+            let _ = verdict.send(decision);
         }
     }
 
-    /// What a person says: the one behind the AI client, else whoever watches.
-    async fn answered(&self, calls: &[Candidate], prompt: &Prompt, through: &mut Option<Means>) -> Outcome {
-        let (caller, approvers) = (&self.of.caller, &self.of.approvers);
-        let asks = |means: Means| {
+    /// Waits for the answer of the AI client's user, or of a watcher if the AI client cannot be asked.
+    async fn await_answer(
+        &self,
+        calls: &[ApprovalRequest],
+        prompt: &Prompt,
+        channel: &mut Option<AnswerChannel>,
+    ) -> PromptOutcome {
+        let (caller, approvers) = (&self.context.caller, &self.context.approvers);
+        let asks = |used_channel: AnswerChannel| {
             calls
                 .iter()
-                .try_for_each(|call| self.record(call, "asked", Some(means)))
-                .map_err(Outcome::Refused)
+                .try_for_each(|call| self.record(call, "asked", Some(used_channel)))
+                .map_err(PromptOutcome::Refused)
         };
         let mut unable = None;
-        let client = caller.ai_client.as_ref().filter(|_| approvers.through() == Through::Any);
-        if let Some(client) = client.filter(|client| client.can(Mode::Form)) {
-            *through = Some(Means::Client);
-            if let Err(unrecorded) = asks(Means::Client) {
+        let client = caller.ai_client.as_ref().filter(|_| approvers.approver_kind() == ApproverKind::Any);
+        if let Some(client) = client.filter(|client| client.supports(QuestionKind::Form)) {
+            *channel = Some(AnswerChannel::Client);
+            if let Err(unrecorded) = asks(AnswerChannel::Client) {
                 return unrecorded;
             }
-            match client.put(form::question(prompt), approvers.wait()).await {
-                Ok(answer) => return form::read(answer, &prompt.scopes()),
+            match client
+                .ask_unrecorded(elicitation_form::build_question(prompt), approvers.answer_timeout())
+                .await
+            {
+                Ok(answer) => return elicitation_form::parse_answer(answer, &prompt.scopes()),
                 Err(why) => unable = Some(why),
             }
         }
-        if !approvers.desk().is_watched() {
-            *through = None;
-            return Outcome::Refused(Refusal::Nobody(unable));
+        if !approvers.queue().has_watchers() {
+            *channel = None;
+            return PromptOutcome::Refused(Refusal::NoApprover(unable));
         }
-        *through = Some(Means::Local(None));
-        if let Err(unrecorded) = asks(Means::Local(None)) {
+        *channel = Some(AnswerChannel::Local(None));
+        if let Err(unrecorded) = asks(AnswerChannel::Local(None)) {
             return unrecorded;
         }
-        let ask = Ask::new(prompt, caller, approvers.wait());
-        match approvers.desk().put(ask, approvers.wait()).await {
-            Some((outcome, means)) => {
-                *through = Some(means);
+        let ask = ApprovalQuestion::new(prompt, caller, approvers.answer_timeout());
+        match approvers.queue().ask(ask, approvers.answer_timeout()).await {
+            Some((outcome, used_channel)) => {
+                *channel = Some(used_channel);
                 outcome
             }
-            None => Outcome::Refused(Refusal::TimedOut),
+            None => PromptOutcome::Refused(Refusal::TimedOut),
         }
     }
 
-    fn record(&self, call: &Candidate, outcome: &str, through: Option<Means>) -> Result<(), Refusal> {
+    fn record(
+        &self,
+        call: &ApprovalRequest,
+        outcome: &str,
+        channel: Option<AnswerChannel>,
+    ) -> Result<(), Refusal> {
         let (server, item) = (call.pending.server(), call.pending.item());
-        let (client, id) = (self.of.caller.client.as_ref(), call.id);
+        let (client, id) = (self.context.caller.client.as_ref(), call.id);
         let line = call.line;
-        let subject = Subject { execution: self.of.id(), call: call.call, id, client, server, item, line };
-        let by = (through.map(Means::as_str), through.and_then(Means::person));
-        self.of.audit.approval(subject, &call.digest.to_hex(), by, outcome).map_err(|error| {
+        let subject =
+            CallSubject { execution: self.context.id(), call: call.call, id, client, server, item, line };
+        let by = (channel.map(AnswerChannel::as_str), channel.and_then(AnswerChannel::answered_by));
+        self.context.audit.approval(subject, &call.digest.to_hex(), by, outcome).map_err(|error| {
             tracing::error!("{error}");
             Refusal::Unrecorded(error.to_string())
         })
     }
 }
 
-/// How many of the first calls are one table: as many as leave each the room that it needs, and one if that is none.
-fn together(waiting: &VecDeque<Waiting>) -> usize {
+/// Returns how many of the first calls fit into one table with the space that each needs; at least one.
+fn batch_size(waiting: &VecDeque<QueuedRequest>) -> usize {
     let mut needed = 0;
-    let fits = |(index, waiting): &(usize, &Waiting)| {
-        needed = needed.max(waiting.candidate.room_needed);
-        let alone = waiting.candidate.stands_alone();
-        *index == 0 || !alone && needed <= (ROOM / (index + 1)).max(ROOM_MIN)
+    let fits = |(index, waiting): &(usize, &QueuedRequest)| {
+        needed = needed.max(waiting.request.chars_needed);
+        let alone = waiting.request.needs_own_prompt();
+        *index == 0 || !alone && needed <= (ARGUMENT_CHARS_MAX / (index + 1)).max(ARGUMENT_CHARS_MIN)
     };
-    let first_alone = waiting.front().is_some_and(|first| first.candidate.stands_alone());
+    let first_alone = waiting.front().is_some_and(|first| first.request.needs_own_prompt());
     let most = if first_alone { 1 } else { CALLS_MAX };
     waiting.iter().take(most).enumerate().take_while(fits).count()
 }
 
-/// Waits for what comes together with what is there.
-async fn gather(asked: &mut mpsc::Receiver<Waiting>, waiting: &mut VecDeque<Waiting>) {
+/// Collects further calls that arrive shortly after the first one.
+async fn gather(incoming: &mut mpsc::Receiver<QueuedRequest>, waiting: &mut VecDeque<QueuedRequest>) {
     let end = Instant::now() + GATHER_MAX;
     while waiting.len() < CALLS_MAX {
-        let quiet = (Instant::now() + QUIET).min(end);
-        match timeout_at(quiet, asked.recv()).await {
+        let quiet = (Instant::now() + QUIET_PERIOD).min(end);
+        match timeout_at(quiet, incoming.recv()).await {
             Ok(Some(next)) => waiting.push_back(next),
             _ => return,
         }
     }
 }
 
-/// When nobody waits for any of these.
-async fn all_over(verdicts: &mut [oneshot::Sender<Verdict>]) {
+/// Completes when no caller waits for any of these decisions any more.
+async fn all_receivers_closed(verdicts: &mut [oneshot::Sender<Verdict>]) {
     for verdict in verdicts {
         verdict.closed().await;
     }

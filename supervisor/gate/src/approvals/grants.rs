@@ -1,25 +1,25 @@
-//! What a person has approved for the rest of an execution.
+//! Approvals that cover later calls of the same execution.
 
-use lockhouse_policies::{Item, PendingCall, Place};
+use lockhouse_policies::{CallTarget, PendingCall, SourceLocation};
 use lockhouse_protocol::ServerName;
 
 use super::Approval;
 
-/// Answers of a wider scope than one prompt.
+/// Approvals with a scope wider than one prompt.
 #[derive(Debug, Default)]
 pub(super) struct Grants(Vec<Grant>);
 
 #[derive(Debug, PartialEq)]
 struct Grant {
     server: ServerName,
-    item: Item,
-    /// The line of the policy that was changed. The execution keeps the policy with which it began, so this stands for
-    /// the change; calls that another line leaves to a person are not meant by it.
-    changed: Option<Place>,
+    item: CallTarget,
+    /// The policy rule that an `always` answer changed. The execution keeps its initial policy, so this grant takes the
+    /// place of the change; calls that another rule marks `ask` are not covered.
+    changed: Option<SourceLocation>,
 }
 
 impl Grants {
-    /// Remembers what an answer of this scope means for calls like this one.
+    /// Records what an approval of this scope grants for calls like this one.
     pub(super) fn add(&mut self, scope: Approval, call: &PendingCall) {
         let changed = match scope {
             Approval::Once => return,
@@ -32,8 +32,8 @@ impl Grants {
         }
     }
 
-    /// Which answer from before counts for this call.
-    pub(super) fn find(&self, call: &PendingCall) -> Option<Approval> {
+    /// Returns the earlier approval that covers this call, if any.
+    pub(super) fn approval_for(&self, call: &PendingCall) -> Option<Approval> {
         let mut alike =
             self.0.iter().filter(|grant| grant.server == *call.server() && grant.item == *call.item());
         alike.find_map(|grant| match &grant.changed {

@@ -1,18 +1,18 @@
-//! What became of a prompt.
+//! The outcomes of an approval prompt, and the error texts for refused calls.
 
-use lockhouse_policies::Item;
+use lockhouse_policies::CallTarget;
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::ai_client::Unasked;
+use lockhouse_upstream::ai_client::AskError;
 
 use super::Approval;
-use super::refusals::{IN_A_ROW_MAX, Pause};
+use super::refusal_backoff::{IN_A_ROW_MAX, Pause};
 
-/// Prompts that one execution may put to a person.
+/// Upper bound of prompts that one execution may send.
 pub(super) const PROMPTS_MAX: u32 = 100;
 
-/// What a person said to a prompt, or that they said nothing.
+/// The outcome of a prompt: approved with a scope, or refused with a reason.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Outcome {
+pub(super) enum PromptOutcome {
     Approved(Approval),
     Refused(Refusal),
 }
@@ -22,28 +22,28 @@ pub(super) enum Outcome {
 pub(super) enum Refusal {
     Declined,
     Cancelled,
-    /// What came back is none of the answers that were offered.
+    /// The answer is not one of those that were offered.
     NoAnswer,
     TimedOut,
-    /// Nobody could be asked; why the AI client could not, if there is one and it was tried.
-    Nobody(Option<Unasked>),
+    /// No approver was available; carries why the AI client's user could not be asked, if that was tried.
+    NoApprover(Option<AskError>),
     TooMany,
-    /// This much of what is required would be hidden, in words.
+    /// Required arguments would not be visible in the prompt; carries the description.
     Hidden(String),
-    /// So many questions in a row of this client were refused, and nobody is asked until this time is over.
+    /// Too many consecutive questions of this AI client were refused; no one is asked until the pause is over.
     Paused(Pause),
-    /// Questions about this tool were refused in this execution, again and again.
+    /// Questions about this tool were refused too often in this execution; it is not asked about again.
     Final,
-    /// That the person was asked, or answered, could not be recorded.
+    /// The audit record of the question or the answer could not be written.
     Unrecorded(String),
-    /// The execution ended meanwhile.
+    /// The execution ended before an answer arrived.
     Abandoned,
-    /// What asks people has ended.
+    /// The [`ApprovalBatcher`](super::batch::ApprovalBatcher) task ended unexpectedly.
     Broken,
 }
 
-impl Outcome {
-    /// For the record.
+impl PromptOutcome {
+    /// Returns the outcome as the audit log records it.
     pub(super) fn as_str(&self) -> &'static str {
         match self {
             Self::Approved(scope) => scope.as_str(),
@@ -52,7 +52,7 @@ impl Outcome {
                 Refusal::Cancelled => "cancelled",
                 Refusal::NoAnswer => "no valid answer",
                 Refusal::TimedOut => "timeout",
-                Refusal::Nobody(_) => "nobody to ask",
+                Refusal::NoApprover(_) => "nobody to ask",
                 Refusal::TooMany => "too many prompts",
                 Refusal::Hidden(..) => "cannot be shown",
                 Refusal::Paused(_) | Refusal::Final => "too many refusals",
@@ -65,30 +65,30 @@ impl Outcome {
 }
 
 impl Refusal {
-    /// Whether somebody was asked, and said or did something else than to approve.
-    pub(super) fn is_a_persons(&self) -> bool {
+    /// Whether a person was asked and did not approve.
+    pub(super) fn is_persons_refusal(&self) -> bool {
         matches!(self, Self::Declined | Self::Cancelled | Self::NoAnswer | Self::TimedOut)
     }
 
-    /// For the code that made the call, and whoever reads its error.
-    pub(super) fn in_words(&self, server: &ServerName, item: &Item) -> String {
+    /// Returns the error message for the code that made the call.
+    pub(super) fn message(&self, server: &ServerName, item: &CallTarget) -> String {
         let call = format!("{server}.{item}");
         match self {
             Self::Declined => format!("the person who was asked about {call} declined it"),
             Self::Cancelled => {
                 format!(
-                    "the person who was asked about {call} closed the question without an answer, which declines it"
+                    "the person who was asked about {call} closed the question without an answer, which declines the call"
                 )
             }
             Self::NoAnswer => {
                 format!(
-                    "what came back when a person was asked about {call} is no answer to the question, which declines it"
+                    "the answer to the approval question about {call} is not valid, which declines the call"
                 )
             }
             Self::TimedOut => {
                 format!("nobody answered in time whether {call} is approved, which declines it")
             }
-            Self::Nobody(why) => {
+            Self::NoApprover(why) => {
                 let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
                 format!(
                     "a person must approve {call}, and there is nobody to ask{why}: a person can run `lockhouse approvals` \
@@ -116,7 +116,7 @@ impl Refusal {
             Self::Unrecorded(error) => format!("{call} was not made: {error}"),
             Self::Abandoned => format!("the execution ended while a person was asked about {call}"),
             Self::Broken => {
-                format!("a person could not be asked about {call}; the log of Lockhouse says why")
+                format!("the approval of {call} failed with an internal error; see the log of Lockhouse")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The user's own policy, as far as an answer of theirs may change it.
+//! The user's policy file, which an approval with scope `always` changes.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use lockhouse_policies::Source;
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::{AccessFlags, access};
 
-/// Why it is not changed.
+/// Why the policy file was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyFileError {
     #[error(transparent)]
@@ -18,7 +18,7 @@ pub enum PolicyFileError {
     Changed { path: PathBuf },
 }
 
-/// Where it is.
+/// The path of the user's policy file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyFile(PathBuf);
 
@@ -27,18 +27,19 @@ impl PolicyFile {
         Self(path)
     }
 
-    /// As it is written now.
+    /// Reads the current text of the policy.
     pub fn read(&self) -> Result<Source, ReadError> {
         read_source(&self.0)
     }
 
-    /// Whether this process may change it, as far as that can be said before.
+    /// Whether the file and its directory are writable for this process.
     pub fn is_writable(&self) -> bool {
         let (path, directory) = self.target();
         access(&path, AccessFlags::W_OK).is_ok() && access(&directory, AccessFlags::W_OK).is_ok()
     }
 
-    /// Puts a text in its place, if it is still what it was. Who changes it at the same time through us waits.
+    /// Replaces the text, if the file still contains `before`. A lock on the directory serializes concurrent
+    /// replacements by Lockhouse processes.
     pub fn replace(&self, before: &str, after: &str) -> Result<(), PolicyFileError> {
         let (path, directory) = self.target();
         let unwritable = |source| PolicyFileError::Unwritable { path: path.clone(), source };
@@ -51,7 +52,8 @@ impl PolicyFile {
         text_files::replace(&path, after).map_err(unwritable)
     }
 
-    /// A link stays one: what it points at is changed. With the directory that is locked.
+    /// Returns the file that a symbolic link leads to, and its directory, which is locked during a replacement. The
+    /// link itself is kept.
     fn target(&self) -> (PathBuf, PathBuf) {
         let path = std::fs::canonicalize(&self.0).unwrap_or_else(|_| self.0.clone());
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -65,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_seen_is_replaced_and_no_change_is_lost() {
+    fn a_policy_is_replaced_only_if_it_is_unchanged() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("policy.toml");
         let link = directory.path().join("link.toml");

@@ -1,4 +1,5 @@
-//! The words that a person reads before they decide. What is not ours in them stands behind a bar, whoever wrote it.
+//! Renders the text of approval prompts. Text that is not Lockhouse's own is set off by a bar at the start of each
+//! line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -7,29 +8,29 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use super::Approval;
-use super::always::Change;
-use super::candidate::Candidate;
-use super::facts::Facts;
-use super::visible::barred;
+use super::approval_request::ApprovalRequest;
+use super::call_summary::CallSummary;
+use super::policy_change::PolicyChange;
+use super::untrusted_text::prefix_lines;
 
 /// Hexadecimal digits of the digest that are shown.
 const SHORT_DIGEST: usize = 12;
-/// Lines of code and of the policy that a table of calls is followed by.
+/// Lines of code, and policy rules, that are listed below a table of calls.
 const LINES_MAX: usize = 5;
 
-/// What is put to a person: the calls of one table, or one call.
+/// An approval prompt for one call or a table of calls.
 #[derive(Debug)]
 pub(super) struct Prompt {
-    pub(super) calls: Vec<Facts>,
-    /// What binds an answer to exactly these calls.
+    pub(super) calls: Vec<CallSummary>,
+    /// The digest that binds an answer to exactly these calls.
     pub(super) digest: String,
-    /// What `always` would do to the policy, if it can be done.
-    pub(super) change: Option<Change>,
+    /// The policy change that scope `always` makes; `None` if that scope cannot be offered.
+    pub(super) change: Option<PolicyChange>,
 }
 
 impl Prompt {
-    pub(super) fn new(waiting: &[Candidate], code: &str, change: Option<Change>) -> Self {
-        let facts = |call: &Candidate| Facts::of(call, code, waiting.len());
+    pub(super) fn new(waiting: &[ApprovalRequest], code: &str, change: Option<PolicyChange>) -> Self {
+        let facts = |call: &ApprovalRequest| CallSummary::new(call, code, waiting.len());
         let digest = match waiting {
             [one] => one.digest.to_hex(),
             several => {
@@ -41,18 +42,18 @@ impl Prompt {
         Self { calls: waiting.iter().map(facts).collect(), digest, change }
     }
 
-    /// The scopes that an answer may have, the narrowest first.
+    /// The scopes offered, the narrowest first.
     pub(super) fn scopes(&self) -> Vec<Approval> {
         let mut scopes = vec![Approval::Once, Approval::Execution];
         scopes.extend(self.change.is_some().then_some(Approval::Always));
         scopes
     }
 
-    /// What is known of the calls.
+    /// Renders the description of the calls.
     pub(super) fn text(&self) -> String {
         let mut text = match self.calls.as_slice() {
-            [call] => one(call),
-            calls => table(calls),
+            [call] => single_call_text(call),
+            calls => table_text(calls),
         };
         let short = self.digest.get(..SHORT_DIGEST).unwrap_or(&self.digest);
         let _ = writeln!(
@@ -63,39 +64,39 @@ impl Prompt {
         text
     }
 
-    /// What each scope means, and the change of the policy.
-    pub(super) fn scopes_in_words(&self) -> String {
-        let tools: BTreeSet<String> = self.calls.iter().map(what).collect();
+    /// Explains the scopes, and shows the policy change.
+    pub(super) fn scopes_text(&self) -> String {
+        let tools: BTreeSet<String> = self.calls.iter().map(call_title).collect();
         let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
         let these = if self.calls.len() == 1 { "this call" } else { "the calls above" };
         let mut text = format!(
-            "Scopes:\n  once: {these} alone\n  execution: also every further call of the same in this run, whatever the \
+            "Scopes:\n  once: {these} alone\n  execution: also every further call of these tools in this run, with any \
              arguments:\n{}",
-            barred(&tools.join("\n"))
+            prefix_lines(&tools.join("\n"))
         );
         if let Some(change) = &self.change {
             let _ = write!(
                 text,
                 "  always: the policy is changed so that nobody is asked again:\n{}",
-                barred(&change.diff)
+                prefix_lines(&change.diff)
             );
         }
         text
     }
 }
 
-fn what(call: &Facts) -> String {
+fn call_title(call: &CallSummary) -> String {
     match call.kind.as_str() {
         "tool" => format!("{}.{}", call.server, call.name),
         kind => format!("{}: {kind} {}", call.server, call.name),
     }
 }
 
-/// At the end of the first line, of which some AI clients show little more.
+/// Appended to the first line, since some AI clients show little more of a message.
 const INCOMPLETE: &str = " INCOMPLETE: not everything fits below.";
 
-fn one(call: &Facts) -> String {
-    let Facts { server, kind, argument_names_left_out: hidden, .. } = call;
+fn single_call_text(call: &CallSummary) -> String {
+    let CallSummary { server, kind, argument_names_left_out: hidden, .. } = call;
     let who = if call.directly { "The AI client" } else { "Running code" };
     let incomplete = if call.is_complete() { "" } else { INCOMPLETE };
     let with = match call.argument_names.len() + hidden {
@@ -104,9 +105,12 @@ fn one(call: &Facts) -> String {
         count => format!("with {count} arguments"),
     };
     let mut text = match kind.as_str() {
-        "tool" => format!("{who} asks to call {} {with}.{incomplete}\n", what(call)),
+        "tool" => format!("{who} asks to call {} {with}.{incomplete}\n", call_title(call)),
         _ => {
-            format!("{who} asks server {server} for this {kind} {with}.{incomplete}\n{}", barred(&call.name))
+            format!(
+                "{who} asks server {server} for this {kind} {with}.{incomplete}\n{}",
+                prefix_lines(&call.name)
+            )
         }
     };
     if call.name_left_out > 0 {
@@ -117,7 +121,7 @@ fn one(call: &Facts) -> String {
         );
     }
     if !call.argument_names.is_empty() {
-        text.push_str(&barred(&call.argument_names.join(", ")));
+        text.push_str(&prefix_lines(&call.argument_names.join(", ")));
     }
     if *hidden > 0 {
         let _ = writeln!(text, "WARNING: {hidden} more arguments, all of them optional, are not shown.");
@@ -126,7 +130,7 @@ fn one(call: &Facts) -> String {
         let _ = writeln!(text, "The server says: {}.", call.claims);
     }
     if !call.argument_names.is_empty() {
-        let _ = write!(text, "Arguments:\n{}", barred(&call.arguments));
+        let _ = write!(text, "Arguments:\n{}", prefix_lines(&call.arguments));
     }
     if call.arguments_left_out > 0 {
         let _ = writeln!(
@@ -135,35 +139,38 @@ fn one(call: &Facts) -> String {
             call.arguments_left_out
         );
     }
-    text.push_str(&line(call));
-    let _ = write!(text, "The policy asks by this line:\n{}", barred(&call.rule));
+    text.push_str(&source_line_text(call));
+    let _ = write!(text, "The policy asks by this line:\n{}", prefix_lines(&call.rule));
     text
 }
 
-fn line(call: &Facts) -> String {
+fn source_line_text(call: &CallSummary) -> String {
     match (call.line, &call.source) {
         (None, _) if call.directly => String::new(),
         (None, _) => "The program does not say from which line of its code.\n".to_owned(),
         (Some(line), Some(source)) => {
-            format!("The program says: line {line}. There its code reads:\n{}", barred(source))
+            format!("The program says: line {line}. There its code reads:\n{}", prefix_lines(source))
         }
         (Some(line), None) => format!("The program says: line {line}. Its code has no such line.\n"),
     }
 }
 
-/// Columns of arguments beside the name of their tool.
+/// Columns of arguments that are shown on the same line as the tool's name.
 const BESIDE_MAX: usize = 100;
 
-fn table(calls: &[Facts]) -> String {
-    let is_complete = calls.iter().all(Facts::is_complete);
+fn table_text(calls: &[CallSummary]) -> String {
+    let is_complete = calls.iter().all(CallSummary::is_complete);
     let incomplete = if is_complete { "" } else { INCOMPLETE };
-    let mut text =
-        format!("Running code asks to make {} calls: {}.{incomplete}\n", calls.len(), tools(calls));
-    let width = calls.iter().map(|call| what(call).chars().count()).max().unwrap_or(0);
+    let mut text = format!(
+        "Running code asks to make {} calls: {}.{incomplete}\n",
+        calls.len(),
+        tool_counts_text(calls)
+    );
+    let width = calls.iter().map(|call| call_title(call).chars().count()).max().unwrap_or(0);
     let mut rows = String::new();
     for (index, call) in calls.iter().enumerate() {
         let line = call.line.map(|line| format!("line {line}")).unwrap_or_default();
-        let _ = write!(rows, "{:>3}  {:width$}  {line:>9}", index + 1, what(call));
+        let _ = write!(rows, "{:>3}  {:width$}  {line:>9}", index + 1, call_title(call));
         if call.arguments.starts_with('{') && call.arguments.chars().count() <= BESIDE_MAX {
             let _ = writeln!(rows, "  {}", call.arguments);
         } else {
@@ -171,32 +178,32 @@ fn table(calls: &[Facts]) -> String {
             call.arguments.lines().for_each(|line| rows.push_str(&format!("       {line}\n")));
         }
     }
-    text.push_str(&barred(&rows));
+    text.push_str(&prefix_lines(&rows));
     if !is_complete {
         text.push_str(
             "WARNING: not all of the arguments are shown where a number of characters is named. An answer counts for all of \
              them.\n",
         );
     }
-    let claims = calls.iter().map(|call| format!("{}: {}", what(call), call.claims));
-    text.push_str(&few("The servers say:", claims));
+    let claims = calls.iter().map(|call| format!("{}: {}", call_title(call), call.claims));
+    text.push_str(&sample_text("The servers say:", claims));
     let sources =
         calls.iter().filter_map(|call| Some(format!("{:>5}  {}", call.line?, call.source.as_ref()?)));
-    text.push_str(&few("The program says that the calls are at these lines of its code:", sources));
-    text.push_str(&few("The policy asks by:", calls.iter().map(|call| call.rule.clone())));
+    text.push_str(&sample_text("The program says that the calls are at these lines of its code:", sources));
+    text.push_str(&sample_text("The policy asks by:", calls.iter().map(|call| call.rule.clone())));
     text
 }
 
 /// Tools that are named in the first line of a table.
 const TOOLS_MAX: usize = 3;
 
-/// What is called, and how often. Names of tools and servers have no characters but letters, digits and `_-./`; what else
-/// is asked for is named below.
-fn tools(calls: &[Facts]) -> String {
+/// Lists what is called and how often. Names of tools and servers contain only letters, digits and `_-./`; other
+/// items are named in the lines below.
+fn tool_counts_text(calls: &[CallSummary]) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for call in calls {
         let name = match call.kind.as_str() {
-            "tool" => what(call),
+            "tool" => call_title(call),
             kind => format!("{kind} of {}", call.server),
         };
         *counts.entry(name).or_default() += 1;
@@ -210,8 +217,8 @@ fn tools(calls: &[Facts]) -> String {
     named.join(", ")
 }
 
-/// The first few that differ, under a heading.
-fn few(heading: &str, lines: impl Iterator<Item = String>) -> String {
+/// Lists the first few distinct lines under a heading.
+fn sample_text(heading: &str, lines: impl Iterator<Item = String>) -> String {
     let all: BTreeSet<String> = lines.collect();
     if all.is_empty() {
         return String::new();
@@ -219,7 +226,7 @@ fn few(heading: &str, lines: impl Iterator<Item = String>) -> String {
     let shown: Vec<&str> = all.iter().take(LINES_MAX).map(String::as_str).collect();
     let more = all.len() - shown.len();
     let more = if more > 0 { format!("and {more} more\n") } else { String::new() };
-    format!("{heading}\n{}{more}", barred(&shown.join("\n")))
+    format!("{heading}\n{}{more}", prefix_lines(&shown.join("\n")))
 }
 
 #[cfg(test)]
@@ -229,12 +236,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::approvals::order::Order;
-    use lockhouse_catalog::Claims;
+    use crate::approvals::argument_order::ArgumentOrder;
+    use lockhouse_catalog::ToolHints;
 
     const CODE: &str = "import mcp_tools\n\n\tfiles.write(path=p)  # \u{1b}[2J\n";
 
-    fn candidate(number: u32, tool: &str, arguments: &Value, line: Option<u32>) -> Candidate {
+    fn candidate(number: u32, tool: &str, arguments: &Value, line: Option<u32>) -> ApprovalRequest {
         let text = "version = 1\n[servers.files]\nask = [\"*\"]\n";
         let source = Source { path: "policy.toml".into(), text: text.into() };
         let policy = Policy::parse(source).expect("a policy");
@@ -242,18 +249,18 @@ mod tests {
         let call = Call::new(&server, &ToolName::new(tool).expect("a name"))
             .with_arguments(arguments.as_object().cloned().expect("an object"));
         let Decision::Ask(pending) = policy.decide(call) else { panic!("not asked") };
-        let claims = Claims { read_only: Some(false), destructive: None };
+        let claims = ToolHints { read_only: Some(false), destructive: None };
         let id = (ExecutionId(7), CallId(number), uuid::Uuid::nil());
-        Candidate::new(id, pending, line, claims, Order::default())
+        ApprovalRequest::new(id, pending, line, claims, ArgumentOrder::default())
     }
 
-    fn prompt(calls: &[Candidate]) -> String {
+    fn prompt(calls: &[ApprovalRequest]) -> String {
         let prompt = Prompt::new(calls, CODE, None);
-        format!("{}{}", prompt.text(), prompt.scopes_in_words())
+        format!("{}{}", prompt.text(), prompt.scopes_text())
     }
 
     #[test]
-    fn one_call_is_shown_whole() {
+    fn a_single_call_is_shown_completely() {
         let arguments = json!({"path": "/tmp/x\nHash: 1", "text": "\u{202e}"});
         insta::assert_snapshot!(prompt(&[candidate(1, "write", &arguments, Some(3))]), @r#"
         Running code asks to call files.write with 2 arguments.
@@ -271,40 +278,43 @@ mod tests {
         Hash: 73b9e3dffb55, of exactly this call.
         Scopes:
           once: this call alone
-          execution: also every further call of the same in this run, whatever the arguments:
+          execution: also every further call of these tools in this run, with any arguments:
             | files.write
         "#);
     }
 
     #[test]
-    fn a_name_that_does_not_fit_is_told_in_the_first_line_and_below_it() {
-        let mut call = Facts::of(&candidate(1, "write", &json!({}), None), CODE, 1);
+    fn a_truncated_name_is_announced_in_the_first_line_and_below_it() {
+        let mut call = CallSummary::new(&candidate(1, "write", &json!({}), None), CODE, 1);
         (call.kind, call.name) = ("resource".into(), "file:///etc/hosts".into());
-        let text = one(&call);
+        let text = single_call_text(&call);
         let whole = "Running code asks server files for this resource without arguments.\n    | file:///etc/hosts\nThe program";
         assert!(text.starts_with(whole), "{text}");
         call.name_left_out = 7;
-        let text = one(&call);
+        let text = single_call_text(&call);
         let first = text.lines().next().unwrap_or_default();
         let warning = "\nWARNING: 7 characters of the name of this resource are not shown. An answer counts for all of them.\n";
         assert!(first.contains("INCOMPLETE") && text.contains(warning), "{text}");
     }
 
     #[test]
-    fn of_what_no_tool_describes_every_argument_is_required() {
+    fn without_a_schema_every_argument_is_required() {
         let many =
             |count: usize| -> Value { (0..count).map(|at| (format!("part_{at:04}"), json!("x"))).collect() };
         let hidden = |arguments: &Value| {
             let call = candidate(1, "write", arguments, None);
-            Order::of(&call.pending, None).hidden(call.pending.arguments())
+            ArgumentOrder::for_call(&call.pending, None).hidden_required_text(call.pending.arguments())
         };
         assert_eq!(hidden(&many(20)), None);
-        let told = hidden(&many(300)).unwrap_or_default();
-        assert!(told.ends_with(" of its 300 arguments would be hidden, required ones among them"), "{told}");
+        let message = hidden(&many(300)).unwrap_or_default();
+        assert!(
+            message.ends_with(" of its 300 arguments would be hidden, required ones among them"),
+            "{message}"
+        );
     }
 
     #[test]
-    fn a_line_that_the_code_does_not_have_is_said_to_be_none() {
+    fn a_line_number_beyond_the_code_is_reported() {
         for line in [0, 4, u32::MAX] {
             let text = prompt(&[candidate(1, "write", &json!({}), Some(line))]);
             assert!(
@@ -343,15 +353,15 @@ mod tests {
         Hash: b51d9a73eb94, of exactly these calls.
         Scopes:
           once: the calls above alone
-          execution: also every further call of the same in this run, whatever the arguments:
+          execution: also every further call of these tools in this run, with any arguments:
             | files.remove.all
             | files.write
         "#);
     }
 
     #[test]
-    fn the_hash_is_of_exactly_these_calls() {
-        let digest = |calls: &[Candidate]| Prompt::new(calls, CODE, None).digest;
+    fn the_hash_covers_exactly_these_calls() {
+        let digest = |calls: &[ApprovalRequest]| Prompt::new(calls, CODE, None).digest;
         let call = |number, x: u32| candidate(number, "write", &json!({"x": x}), None);
         let all = [
             digest(&[call(1, 1)]),

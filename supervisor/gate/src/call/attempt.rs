@@ -1,89 +1,96 @@
-//! One call on its way: what it is, on whose behalf it is made, and how long the gate itself has taken for it.
+//! The context shared by all steps of one call.
 
 use std::time::{Duration, Instant};
 
-use lockhouse_audit::Subject;
+use lockhouse_audit::CallSubject;
 use lockhouse_catalog::{Catalogue, Tool};
-use lockhouse_policies::{Call, Denial, Effect, Item};
+use lockhouse_policies::{Call, CallTarget, Denial, Effect};
 use lockhouse_protocol::{CallId, Failure, FailureCode, ServerName};
 
-use crate::asked::Asked;
-use crate::denials::denied;
+use crate::denials::denial_failure;
 use crate::failures::failure;
+use crate::tool_request::ToolRequest;
 use crate::{Gate, Requester};
 
-/// What all steps of one call know.
-pub(super) struct Attempt<'a> {
+/// A call in progress: the request, the requester, and the time spent in the gate.
+pub(super) struct CallAttempt<'a> {
     pub(super) gate: &'a Gate,
-    pub(super) from: &'a Requester,
-    pub(super) asked: &'a Asked,
+    pub(super) requester: &'a Requester,
+    pub(super) request: &'a ToolRequest,
     id: CallId,
     began: Instant,
-    /// For its server.
+    /// Time spent waiting for the upstream server.
     waited: Duration,
 }
 
-impl<'a> Attempt<'a> {
-    pub(super) fn new(gate: &'a Gate, from: &'a Requester, id: CallId, asked: &'a Asked) -> Self {
-        Self { gate, from, asked, id, began: Instant::now(), waited: Duration::ZERO }
+impl<'a> CallAttempt<'a> {
+    pub(super) fn new(
+        gate: &'a Gate,
+        requester: &'a Requester,
+        id: CallId,
+        request: &'a ToolRequest,
+    ) -> Self {
+        Self { gate, requester, request, id, began: Instant::now(), waited: Duration::ZERO }
     }
 
     pub(super) fn server(&self) -> &'a ServerName {
-        &self.asked.server
+        &self.request.server
     }
 
-    pub(super) fn item(&self) -> &'a Item {
-        &self.asked.item
+    pub(super) fn item(&self) -> &'a CallTarget {
+        &self.request.item
     }
 
-    /// As the log names it.
-    pub(super) fn subject(&self) -> Subject<'a> {
-        self.asked.subject(self.from, self.id)
+    /// The call's identity for audit records.
+    pub(super) fn subject(&self) -> CallSubject<'a> {
+        self.request.subject(self.requester, self.id)
     }
 
-    /// The call without its arguments.
+    /// The call without arguments, for policy decisions.
     pub(super) fn bare_call(&self) -> Call {
-        Call::new(self.server(), self.item().clone()).by(self.from.caller.client.clone())
+        Call::new(self.server(), self.item().clone()).with_client(self.requester.caller.client.clone())
     }
 
-    /// The tool that is called, if it is a tool and the catalogue has it.
+    /// Returns the called tool, if the item is a tool that the catalogue has.
     pub(super) fn tool_in<'c>(&self, catalogue: &'c Catalogue) -> Option<&'c Tool> {
         match self.item() {
-            Item::Tool(tool) => catalogue.tool(tool),
-            Item::Resource(_) | Item::Prompt(_) | Item::List(_) => None,
+            CallTarget::Tool(tool) => catalogue.tool(tool),
+            CallTarget::Resource(_) | CallTarget::Prompt(_) | CallTarget::List(_) => None,
         }
     }
 
-    /// Waits for the server: that time is not the gate's.
-    pub(super) async fn wait<T>(&mut self, server: impl Future<Output = T>) -> T {
+    /// Awaits the upstream server. The waiting time is not counted as the gate's.
+    pub(super) async fn wait_for_server<T>(&mut self, server: impl Future<Output = T>) -> T {
         let since = Instant::now();
         let result = server.await;
         self.waited += since.elapsed();
         result
     }
 
-    /// How long the gate itself has taken so far.
-    pub(super) fn own_time(&self) -> Duration {
+    /// Time that the gate itself has spent on this call.
+    pub(super) fn gate_time(&self) -> Duration {
         self.began.elapsed().saturating_sub(self.waited)
     }
 
-    /// The policy's denial, with its record.
-    pub(super) fn deny(&self, denial: &Denial) -> Failure {
+    /// Records a denial by the policy and returns the failure.
+    pub(super) fn record_policy_denial(&self, denial: &Denial) -> Failure {
         let reason = denial.to_string();
-        self.gate.note_denial(self.subject(), Effect::Deny, &reason, denial.place.as_ref());
-        denied(denial)
+        self.gate.record_denial(self.subject(), Effect::Deny, &reason, denial.location.as_ref());
+        denial_failure(denial)
     }
 
-    /// What was decided before does not hold any more, with its record.
-    pub(super) fn outdated(&self, reason: &str) -> Failure {
-        self.gate.note_denial(self.subject(), Effect::Deny, reason, None);
+    /// Records that the decision no longer holds, and returns a retryable failure.
+    pub(super) fn record_stale_decision(&self, reason: &str) -> Failure {
+        self.gate.record_denial(self.subject(), Effect::Deny, reason, None);
         Failure { retryable: true, ..failure(FailureCode::Denied, reason.into()) }
     }
 
-    /// A tool that no person has accepted as it is waits for a person, where that is wanted.
-    pub(super) fn refuse_changed(&self, tool: &Tool) -> Result<(), Failure> {
-        let Some(reason) = self.gate.withheld(self.from, self.server(), tool) else { return Ok(()) };
-        self.gate.note_denial(self.subject(), Effect::Deny, &reason, None);
+    /// Refuses a tool whose definition changed since it was accepted, if `on_change` requires acceptance.
+    pub(super) fn refuse_unaccepted_tool(&self, tool: &Tool) -> Result<(), Failure> {
+        let Some(reason) = self.gate.unaccepted_tool_reason(self.requester, self.server(), tool) else {
+            return Ok(());
+        };
+        self.gate.record_denial(self.subject(), Effect::Deny, &reason, None);
         Err(failure(FailureCode::Denied, reason))
     }
 }

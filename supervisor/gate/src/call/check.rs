@@ -1,79 +1,86 @@
-//! What is known of a call before anything is decided: that it could be permitted at all, that its server has what is asked
-//! for, and that the arguments fit.
+//! Checks before the decision: could the policy permit the call at all, does the server offer the item, and do the
+//! arguments fit.
 
 use lockhouse_base::language::Language;
 use lockhouse_catalog::{Catalogue, Tool};
-use lockhouse_policies::{Call, Decision, Effect, Item};
+use lockhouse_policies::{Call, CallTarget, Decision, Effect};
 use lockhouse_protocol::Failure;
 use serde_json::{Map, Value};
 
-use super::attempt::Attempt;
-use crate::arguments;
+use super::attempt::CallAttempt;
+use crate::argument_names;
 use crate::destination::Destination;
 
-/// A list of which nothing may be known is not asked for.
-pub(super) fn lists_nothing(attempt: &Attempt<'_>) -> bool {
-    let Attempt { gate, from, .. } = attempt;
+/// Whether the call lists resources or prompts of which the policy permits none. The server is then not asked.
+pub(super) fn is_empty_listing(attempt: &CallAttempt<'_>) -> bool {
+    let CallAttempt { gate, requester, .. } = attempt;
     let (server, item) = (attempt.server(), attempt.item());
-    let permitted = || gate.policy.now().permits_item(server, item, from.client());
-    matches!(item, Item::List(_)) && !(from.scope.has(server, item) && permitted())
+    let permitted = || gate.policy.current().permits_target(server, item, requester.client());
+    matches!(item, CallTarget::List(_)) && !(requester.scope.contains(server, item) && permitted())
 }
 
-/// What no arguments could make permitted is refused before anything else is told of it.
-pub(super) fn refuse_hopeless(attempt: &Attempt<'_>, destination: &Destination<'_>) -> Result<(), Failure> {
-    let Attempt { gate, from, .. } = attempt;
+/// Refuses a call that no arguments could make permitted, before anything about its target is revealed.
+pub(super) fn refuse_never_permitted(
+    attempt: &CallAttempt<'_>,
+    destination: &Destination<'_>,
+) -> Result<(), Failure> {
+    let CallAttempt { gate, requester, .. } = attempt;
     let (server, item) = (attempt.server(), attempt.item());
-    if let Some(left_out) = gate.left_out(from, server, item) {
-        gate.note_denial(attempt.subject(), Effect::Deny, &left_out.message, None);
+    if let Some(left_out) = gate.out_of_scope_failure(requester, server, item) {
+        gate.record_denial(attempt.subject(), Effect::Deny, &left_out.message, None);
         return Err(left_out);
     }
-    let policy = gate.policy.now();
-    if matches!(item, Item::List(_)) || policy.permits_item(server, item, from.client()) {
+    let policy = gate.policy.current();
+    if matches!(item, CallTarget::List(_)) || policy.permits_target(server, item, requester.client()) {
         return Ok(());
     }
-    if let Item::Tool(tool) = item
-        && let Some(slip) = gate.misnamed(from, server, tool, destination.known())
+    if let CallTarget::Tool(tool) = item
+        && let Some(slip) =
+            gate.misspelled_tool_failure(requester, server, tool, destination.cached_catalogue())
     {
         return Err(slip);
     }
     match policy.decide(attempt.bare_call()) {
-        Decision::Deny(denial) => Err(attempt.deny(&denial)),
+        Decision::Deny(denial) => Err(attempt.record_policy_denial(&denial)),
         Decision::Allow(_) | Decision::Ask(_) => Ok(()),
     }
 }
 
-/// The call with its arguments by name, as far as its server says what it takes.
-pub(super) async fn fitting_call(
-    attempt: &Attempt<'_>,
+/// Returns the call with its arguments by name, validated against the server's definition.
+pub(super) async fn validated_call(
+    attempt: &CallAttempt<'_>,
     catalogue: &Catalogue,
     arguments: &[u8],
 ) -> Result<Call, Failure> {
     let call = attempt.bare_call();
     match attempt.item() {
-        Item::Tool(name) => {
-            let unknown = || attempt.gate.unknown_tool(attempt.from, attempt.server(), name, catalogue);
+        CallTarget::Tool(name) => {
+            let unknown =
+                || attempt.gate.unknown_tool_failure(attempt.requester, attempt.server(), name, catalogue);
             let tool = attempt.tool_in(catalogue).ok_or_else(unknown)?;
-            attempt.refuse_changed(tool)?;
-            let fitting = fitting_arguments(attempt, tool, arguments).await?;
-            Ok(call.with_arguments(fitting).defined(tool.fingerprint.clone()))
+            attempt.refuse_unaccepted_tool(tool)?;
+            let fitting = validated_arguments(attempt, tool, arguments).await?;
+            Ok(call.with_arguments(fitting).with_definition_digest(tool.fingerprint.clone()))
         }
-        Item::Prompt(prompt) => Ok(call.with_arguments(arguments::of_prompt(prompt, arguments)?)),
-        Item::Resource(_) | Item::List(_) => Ok(call),
+        CallTarget::Prompt(prompt) => {
+            Ok(call.with_arguments(argument_names::parse_prompt_arguments(prompt, arguments)?))
+        }
+        CallTarget::Resource(_) | CallTarget::List(_) => Ok(call),
     }
 }
 
-async fn fitting_arguments(
-    attempt: &Attempt<'_>,
+async fn validated_arguments(
+    attempt: &CallAttempt<'_>,
     tool: &Tool,
     arguments: &[u8],
 ) -> Result<Map<String, Value>, Failure> {
-    let Attempt { gate, from, .. } = attempt;
-    let language = from.language.unwrap_or(Language::Python);
-    // An AI client writes the names that it has read, and its servers judge the rest.
-    let named = match from.caller.wire {
-        None => arguments::named(tool, arguments, language)?,
-        Some(_) => arguments::as_written(arguments)?,
+    let CallAttempt { gate, requester, .. } = attempt;
+    let language = requester.language.unwrap_or(Language::Python);
+    // AI clients with direct access have read the tool's schema, and the server validates what they send.
+    let named = match requester.caller.direct {
+        None => argument_names::normalize(tool, arguments, language)?,
+        Some(_) => argument_names::parse_object(arguments)?,
     };
-    let (bytes, turn) = (arguments.len(), &from.usage.turn);
-    gate.schemas.fitting(attempt.server(), tool, named, bytes, turn, language).await
+    let (bytes, slot) = (arguments.len(), &requester.usage.slow_check_slot);
+    gate.schemas.check_arguments(attempt.server(), tool, named, bytes, slot, language).await
 }

@@ -1,29 +1,29 @@
-//! The decision about one call: by the policy, or by the person to whom the policy leaves it.
+//! Decides about one call: by the policy, or by an approver if the policy requires approval.
 
 use std::sync::Arc;
 
 use lockhouse_base::telemetry;
 use lockhouse_catalog::Tool;
-use lockhouse_policies::{Call, Decision, Effect, Links, PermittedCall, Policy};
+use lockhouse_policies::{Call, Decision, Effect, PermittedCall, Policy, ResolvedPaths};
 use lockhouse_protocol::{Failure, FailureCode, Reply};
 use serde_json::{Map, Value};
 
-use super::attempt::Attempt;
+use super::attempt::CallAttempt;
 use crate::approvals::Approval;
-use crate::asked::Made;
 use crate::failures::failure;
-use crate::links;
 use crate::skill_requests::save_draft;
 use crate::skills::Skills;
+use crate::symlinks;
+use crate::tool_request::Dispatch;
 
-/// A permitted call, and what its permission rests on.
+/// A permitted call, and the facts that the decision was based on.
 pub(super) struct Permission {
     call: PermittedCall,
     pub(super) policy: Arc<Policy>,
-    /// The fingerprint of the tool.
+    /// Fingerprint of the tool's definition.
     pub(super) definition: Option<String>,
-    /// Where paths in the arguments led.
-    pub(super) links: Links,
+    /// Symbolic links resolved in path arguments.
+    pub(super) links: ResolvedPaths,
     approval: Option<Approval>,
 }
 
@@ -36,58 +36,61 @@ impl Permission {
         self.call
     }
 
-    /// How a person approved the call; none for one that the policy allows.
+    /// The scope of the approval; `None` if the policy allows the call.
     pub(super) fn approval(&self) -> Option<Approval> {
         self.approval
     }
 }
 
 /// Why a call is not permitted.
-pub(super) enum Unpermitted {
-    /// By the policy, and that is in the log.
+pub(super) enum PermissionError {
+    /// Denied by the policy; already recorded in the audit log.
     Denied(Failure),
-    /// A person was asked, or could not be asked again.
+    /// An approver declined, or may not be asked again.
     Declined(Failure),
-    /// It is a person's to decide, and there is none.
+    /// The call requires approval, and no approver is available.
     NobodyToAsk(Failure),
 }
 
-impl Unpermitted {
-    /// With its record, if it has none yet.
-    pub(super) fn noted(self, attempt: &Attempt<'_>) -> Failure {
+impl PermissionError {
+    /// Records the refusal, if it is not recorded yet, and returns the failure.
+    pub(super) fn into_recorded_failure(self, attempt: &CallAttempt<'_>) -> Failure {
         match self {
             Self::Denied(denied) => denied,
             Self::Declined(declined) | Self::NobodyToAsk(declined) => {
-                attempt.gate.note_denial(attempt.subject(), Effect::Ask, &declined.message, None);
+                attempt.gate.record_denial(attempt.subject(), Effect::Ask, &declined.message, None);
                 declined
             }
         }
     }
 }
 
-/// Decides about a call, of this tool if it is one of a tool.
-pub(super) async fn permission(
-    attempt: &Attempt<'_>,
+/// Decides about a call; `tool` is its definition if it calls a tool.
+pub(super) async fn decide_permission(
+    attempt: &CallAttempt<'_>,
     mut call: Call,
     tool: Option<&Tool>,
-) -> Result<Permission, Unpermitted> {
-    let Attempt { gate, from, .. } = attempt;
-    let policy = gate.policy.now();
-    call.links = links::resolved(policy.paths(&call), &from.usage.turn).await;
-    let (definition, links) = (call.definition.clone(), call.links.clone());
+) -> Result<Permission, PermissionError> {
+    let CallAttempt { gate, requester, .. } = attempt;
+    let policy = gate.policy.current();
+    call.resolved_paths =
+        symlinks::resolve_in_background(policy.paths_to_resolve(&call), &requester.usage.slow_check_slot)
+            .await;
+    let (definition, links) = (call.definition.clone(), call.resolved_paths.clone());
     let (call, approval) = match policy.decide(call) {
         Decision::Allow(permitted) => {
-            telemetry::decided("allow");
+            telemetry::count_decision("allow");
             (permitted, None)
         }
-        Decision::Deny(denial) => return Err(Unpermitted::Denied(attempt.deny(&denial))),
+        Decision::Deny(denial) => return Err(PermissionError::Denied(attempt.record_policy_denial(&denial))),
         Decision::Ask(pending) => {
-            telemetry::decided("ask");
+            telemetry::count_decision("ask");
             let subject = attempt.subject();
-            let asked = from.approvals.ask((subject.call, subject.id), pending, subject.line, tool).await;
-            let (permitted, approval) = asked.map_err(|refused| match refused.nobody {
-                true => Unpermitted::NobodyToAsk(refused.failure),
-                false => Unpermitted::Declined(refused.failure),
+            let asked =
+                requester.approvals.ask((subject.call, subject.id), pending, subject.line, tool).await;
+            let (permitted, approval) = asked.map_err(|refused| match refused.no_approver {
+                true => PermissionError::NobodyToAsk(refused.failure),
+                false => PermissionError::Declined(refused.failure),
             })?;
             (permitted, Some(approval))
         }
@@ -95,9 +98,9 @@ pub(super) async fn permission(
     Ok(Permission { call, policy, definition, links, approval })
 }
 
-/// Keeps as a draft what nobody could be asked about. Without the record of that it is not kept.
-pub(super) async fn keep_draft(
-    attempt: &Attempt<'_>,
+/// Stores a skill as a draft when no approver is available. Fails if the audit record cannot be written.
+pub(super) async fn store_draft(
+    attempt: &CallAttempt<'_>,
     skills: &Arc<Skills>,
     arguments: &Map<String, Value>,
 ) -> Reply {
@@ -106,6 +109,6 @@ pub(super) async fn keep_draft(
         tracing::error!("{error}");
         failure(FailureCode::Denied, format!("the skill was not kept: {error}"))
     })?;
-    attempt.asked.note(Made::Draft);
+    attempt.request.record_dispatch(Dispatch::Draft);
     save_draft(skills, arguments).await
 }

@@ -1,25 +1,28 @@
-//! The record of a call, which is in the log before the call goes out.
+//! The audit record of a call, written before the call is sent.
 
 use lockhouse_policies::PermittedCall;
 use lockhouse_protocol::{Failure, FailureCode};
 
-use super::attempt::Attempt;
+use super::attempt::CallAttempt;
 use crate::approvals::Approval;
 use crate::failures::failure;
 
-/// A permitted call whose record is in the log. Nothing else is sent.
+/// A permitted call with an audit record. Destinations accept only this type.
 pub(crate) struct RecordedCall(PermittedCall);
 
 impl RecordedCall {
-    /// Writes the record. A call whose record cannot be written is not made.
+    /// Writes the audit record.
+    ///
+    /// # Errors
+    /// Fails if the record cannot be written; the call must then not be made.
     pub(super) fn new(
-        attempt: &Attempt<'_>,
+        attempt: &CallAttempt<'_>,
         call: PermittedCall,
         approval: Option<Approval>,
     ) -> Result<Self, Failure> {
-        let Attempt { gate, from, .. } = attempt;
-        // An AI client's own call is its whole execution.
-        let policy = from.caller.wire.as_ref().and_then(|_| gate.policy_digest());
+        let CallAttempt { gate, requester, .. } = attempt;
+        // A direct call is an execution of its own, so its record names the policy.
+        let policy = requester.caller.direct.as_ref().and_then(|_| gate.policy_digest());
         match gate.audit.call(attempt.subject(), &call, approval.map(Approval::as_str), policy) {
             Ok(()) => Ok(Self(call)),
             Err(error) => {

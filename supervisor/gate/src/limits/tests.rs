@@ -19,8 +19,12 @@ fn rate(calls: u32, per: Duration, burst: u32) -> Option<Rate> {
     Some(Rate { calls: number(calls), per, burst: number(burst) })
 }
 
-fn of(scope: &str, limits: Limits) -> ScopedLimits {
-    ScopedLimits { scope: scope.into(), limits, place: Place { path: "policy.toml".into(), line: 7 } }
+fn scoped(scope: &str, limits: Limits) -> ScopedLimits {
+    ScopedLimits {
+        scope: scope.into(),
+        limits,
+        location: SourceLocation { path: "policy.toml".into(), line: 7 },
+    }
 }
 
 fn admitted(limiter: &Limiter, usage: &Usage, limits: &[ScopedLimits], times: usize) -> usize {
@@ -29,9 +33,9 @@ fn admitted(limiter: &Limiter, usage: &Usage, limits: &[ScopedLimits], times: us
 }
 
 #[test]
-fn a_rate_is_over_all_executions_and_says_when_there_is_room() {
+fn a_rate_is_shared_by_all_executions_and_reports_when_to_retry() {
     let hour = Duration::from_secs(3_600);
-    let limits = [of("server s", Limits { rate: rate(10, hour, 4), ..Limits::default() })];
+    let limits = [scoped("server s", Limits { rate: rate(10, hour, 4), ..Limits::default() })];
     let limiter = Limiter::default();
     let (one, other) = (Usage::default(), Usage::default());
     assert_eq!(admitted(&limiter, &one, &limits, 3), 3);
@@ -42,19 +46,19 @@ fn a_rate_is_over_all_executions_and_says_when_there_is_room() {
     let wait = refused.message.strip_prefix(expected).expect("the words");
     let seconds: f64 = wait.trim_end_matches(" s").parse().expect("seconds");
     assert!((355.0..=360.0).contains(&seconds), "{seconds}");
-    // Whoever takes over goes on counting, and another rate of the same name counts anew.
+    // A clone continues counting; another rate in the same scope has its own counter.
     assert_eq!(admitted(&limiter.clone(), &one, &limits, 3), 0);
-    let looser = [of("server s", Limits { rate: rate(20, hour, 4), ..Limits::default() })];
+    let looser = [scoped("server s", Limits { rate: rate(20, hour, 4), ..Limits::default() })];
     assert_eq!(admitted(&limiter, &one, &looser, 9), 4);
-    // The stricter of two counts.
+    // The stricter of two rates applies.
     assert_eq!(admitted(&limiter, &one, &[looser, limits].concat(), 9), 0);
 }
 
 #[test]
-fn what_one_execution_may_have_is_counted_for_it_alone() {
+fn quotas_are_counted_for_each_execution() {
     let limits = [
-        of("tool s/t", Limits { calls_per_execution: Some(5), ..Limits::default() }),
-        of("server s", Limits { argument_bytes_per_execution: Some(40), ..Limits::default() }),
+        scoped("tool s/t", Limits { calls_per_execution: Some(5), ..Limits::default() }),
+        scoped("server s", Limits { argument_bytes_per_execution: Some(40), ..Limits::default() }),
     ];
     let limiter = Limiter::default();
     let (one, other) = (Usage::default(), Usage::default());
@@ -67,28 +71,35 @@ fn what_one_execution_may_have_is_counted_for_it_alone() {
     );
     assert!(!refused.retryable);
     let long = limiter.admit(&other, &call(&json!({"a": "0123456789012345678901234567"})), &limits);
-    let told = long.expect_err("36 bytes").failure.message;
-    assert!(told.contains("40 bytes of arguments, of which 8 are used and this call needs 36"), "{told}");
-    // What is refused is not counted.
+    let message = long.expect_err("36 bytes").failure.message;
+    assert!(
+        message.contains("40 bytes of arguments, of which 8 are used and this call needs 36"),
+        "{message}"
+    );
+    // A refused call is not counted.
     assert_eq!(admitted(&limiter, &other, &limits, 9), 1);
 }
 
 #[test]
-fn a_result_that_is_too_much_is_not_handed_on() {
-    let limits = [of("server s", Limits { result_bytes_per_execution: Some(100), ..Limits::default() })];
+fn a_result_above_its_quota_is_not_passed_on() {
+    let limits = [scoped("server s", Limits { result_bytes_per_execution: Some(100), ..Limits::default() })];
     let (limiter, usage) = (Limiter::default(), Usage::default());
-    limiter.received(&usage, &limits, 60).expect("room");
-    let refused = limiter.received(&usage, &limits, 41).expect_err("one too many");
+    limiter.count_result(&usage, &limits, 60).expect("room");
+    let refused = limiter.count_result(&usage, &limits, 41).expect_err("one too many");
     assert!(refused.code == FailureCode::ResultTooLarge && refused.message.starts_with("the call was made"));
-    limiter.received(&usage, &limits, 40).expect("what fits");
+    limiter.count_result(&usage, &limits, 40).expect("what fits");
     let next = limiter.admit(&usage, &call(&json!({})), &limits).expect_err("nothing is left").failure;
     assert!(next.code == FailureCode::RateLimited, "{next:?}");
 }
 
 #[test]
-fn the_shortest_timeout_counts() {
+fn the_shortest_timeout_applies() {
     let timeout = |seconds| Limits { timeout: Some(Duration::from_secs(seconds)), ..Limits::default() };
-    let limits = [of("tool s/t", timeout(9)), of("server s", timeout(3)), of("client c", Limits::default())];
+    let limits = [
+        scoped("tool s/t", timeout(9)),
+        scoped("server s", timeout(3)),
+        scoped("client c", Limits::default()),
+    ];
     let admitted = Limiter::default().admit(&Usage::default(), &call(&json!({})), &limits).expect("room");
     assert_eq!(admitted.timeout, Some(Duration::from_secs(3)));
 }

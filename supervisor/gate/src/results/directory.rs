@@ -1,4 +1,4 @@
-//! Results in files, one each, for the next process of the same user. Several processes may use them at the same time.
+//! Stores each result in a file, for later processes of the same user. Safe to use from several processes.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ use std::time::SystemTime;
 use lockhouse_base::files;
 use lockhouse_protocol::ResultHandle;
 
-use super::{Bounds, COUNT_MAX};
+use super::{COUNT_MAX, ResultLimits};
 
-const ENDING: &str = "json";
+const FILE_EXTENSION: &str = "json";
 
 #[derive(Debug)]
-pub(super) struct Directory(PathBuf);
+pub(super) struct DirectoryStore(PathBuf);
 
 struct File {
     path: PathBuf,
@@ -21,44 +21,49 @@ struct File {
     since: SystemTime,
 }
 
-impl Directory {
+impl DirectoryStore {
     pub(super) fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
-    pub(super) fn keep(
+    pub(super) fn store(
         &self,
         handle: &ResultHandle,
         json: &str,
-        bounds: &Bounds,
+        bounds: &ResultLimits,
         now: SystemTime,
     ) -> io::Result<()> {
         self.make_room(json.len() as u64, bounds, now);
         files::replace(&self.path(handle), json.as_bytes())
     }
 
-    pub(super) fn get(&self, handle: &ResultHandle, bounds: &Bounds, now: SystemTime) -> Option<Arc<str>> {
+    pub(super) fn get(
+        &self,
+        handle: &ResultHandle,
+        bounds: &ResultLimits,
+        now: SystemTime,
+    ) -> Option<Arc<str>> {
         let path = self.path(handle);
         let since = std::fs::metadata(&path).and_then(|metadata| metadata.modified()).ok()?;
-        if is_over(since, bounds, now) {
+        if is_expired(since, bounds, now) {
             return None;
         }
         let text = files::read_bounded(&path, bounds.bytes)
             .inspect_err(|error| tracing::warn!("{error}"))
             .ok()??;
-        // Somebody may have changed the file, and everything that reads it counts on JSON.
+        // The file may have been modified; readers require valid JSON.
         serde_json::from_str::<&serde_json::value::RawValue>(&text).ok()?;
         Some(text.into())
     }
 
-    /// Removes what is over, then the oldest until there is room.
-    pub(super) fn make_room(&self, bytes: u64, bounds: &Bounds, now: SystemTime) {
+    /// Removes expired results, then the oldest ones until `bytes` more fit.
+    pub(super) fn make_room(&self, bytes: u64, bounds: &ResultLimits, now: SystemTime) {
         let mut files = self.files();
         files.sort_by_key(|file| std::cmp::Reverse(file.since));
         let (mut used, mut count) = (bytes, 1);
         for file in files {
             (used, count) = (used + file.bytes, count + 1);
-            if count > COUNT_MAX || used > bounds.bytes || is_over(file.since, bounds, now) {
+            if count > COUNT_MAX || used > bounds.bytes || is_expired(file.since, bounds, now) {
                 let _ = std::fs::remove_file(file.path);
             }
         }
@@ -74,13 +79,13 @@ impl Directory {
     }
 
     fn path(&self, handle: &ResultHandle) -> PathBuf {
-        // A handle has no character that means anything in a path.
-        self.0.join(format!("{handle}.{ENDING}"))
+        // Handles contain no character that is special in paths.
+        self.0.join(format!("{handle}.{FILE_EXTENSION}"))
     }
 }
 
-/// A clock that was set back makes nothing last for ever.
-fn is_over(since: SystemTime, bounds: &Bounds, now: SystemTime) -> bool {
+/// Uses the absolute age, so that a clock set back does not keep results forever.
+fn is_expired(since: SystemTime, bounds: &ResultLimits, now: SystemTime) -> bool {
     match now.duration_since(since) {
         Ok(age) => age >= bounds.lifetime,
         Err(ahead) => ahead.duration() >= bounds.lifetime,
@@ -94,48 +99,48 @@ mod tests {
 
     use super::*;
 
-    const BOUNDS: Bounds = Bounds { bytes: 100, lifetime: Duration::from_secs(60) };
+    const LIMITS: ResultLimits = ResultLimits { bytes: 100, lifetime: Duration::from_secs(60) };
 
     fn handle(name: &str) -> ResultHandle {
         ResultHandle::new(name).expect("a handle")
     }
 
     #[test]
-    fn what_is_kept_is_private_and_goes_when_its_time_is_over() {
+    fn result_files_are_private_and_expire() {
         let below = tempfile::tempdir().expect("a directory");
-        let directory = Directory::new(below.path().join("results"));
-        directory.keep(&handle("a"), "[1]", &BOUNDS, SystemTime::now()).expect("a file");
+        let directory = DirectoryStore::new(below.path().join("results"));
+        directory.store(&handle("a"), "[1]", &LIMITS, SystemTime::now()).expect("a file");
         let mode = |path: PathBuf| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
         assert_eq!((mode(directory.0.clone()), mode(directory.path(&handle("a")))), (0o700, 0o600));
         let at =
-            |seconds| directory.get(&handle("a"), &BOUNDS, SystemTime::now() + Duration::from_secs(seconds));
+            |seconds| directory.get(&handle("a"), &LIMITS, SystemTime::now() + Duration::from_secs(seconds));
         assert_eq!(at(0).as_deref(), Some("[1]"));
         assert_eq!(at(61), None);
-        directory.make_room(0, &BOUNDS, SystemTime::now() + Duration::from_secs(61));
+        directory.make_room(0, &LIMITS, SystemTime::now() + Duration::from_secs(61));
         assert_eq!(directory.files().len(), 0);
     }
 
     #[test]
-    fn the_oldest_make_room_for_the_newest() {
+    fn the_oldest_files_are_evicted_first() {
         let below = tempfile::tempdir().expect("a directory");
-        let directory = Directory::new(below.path().join("results"));
+        let directory = DirectoryStore::new(below.path().join("results"));
         let before = SystemTime::now() - Duration::from_secs(30);
         for (age, name) in ["a", "b", "c"].into_iter().enumerate() {
-            directory.keep(&handle(name), &"1".repeat(30), &BOUNDS, SystemTime::now()).expect("a file");
+            directory.store(&handle(name), &"1".repeat(30), &LIMITS, SystemTime::now()).expect("a file");
             let file =
                 std::fs::File::options().write(true).open(directory.path(&handle(name))).expect("a file");
             file.set_modified(before + Duration::from_secs(age as u64)).expect("a time");
         }
-        directory.keep(&handle("d"), &"1".repeat(30), &BOUNDS, SystemTime::now()).expect("a file");
-        let is_there = |name| directory.get(&handle(name), &BOUNDS, SystemTime::now()).is_some();
+        directory.store(&handle("d"), &"1".repeat(30), &LIMITS, SystemTime::now()).expect("a file");
+        let is_there = |name| directory.get(&handle(name), &LIMITS, SystemTime::now()).is_some();
         assert_eq!(["a", "b", "c", "d"].map(is_there), [false, true, true, true]);
     }
 
     #[test]
-    fn what_is_no_json_is_no_result() {
+    fn a_file_that_is_not_json_is_no_result() {
         let below = tempfile::tempdir().expect("a directory");
-        let directory = Directory::new(below.path().to_owned());
+        let directory = DirectoryStore::new(below.path().to_owned());
         std::fs::write(directory.path(&handle("a")), "[1").expect("a file");
-        assert_eq!(directory.get(&handle("a"), &BOUNDS, SystemTime::now()), None);
+        assert_eq!(directory.get(&handle("a"), &LIMITS, SystemTime::now()), None);
     }
 }

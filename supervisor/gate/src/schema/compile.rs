@@ -1,67 +1,68 @@
-//! A tool's schema, made ready to check arguments: bounded before it is compiled, without anything from the network.
+//! Compiles a tool's schema into a validator, within bounds and without network access.
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-use super::metered::Metered;
-use super::told;
+use super::budgeted_json::BudgetedJson;
+use super::error_message;
 
-/// Bytes of a definition whose schema is compiled. Those of well-known servers have 12 KiB at most.
+/// Bytes of a tool definition whose schema is compiled. Definitions of well-known servers have at most 12 KiB.
 const DEFINITION_BYTES_MAX: usize = 64 * 1024;
-/// References times nesting: how deep the compiler could come to stand. Well-known servers stay below 300.
-pub(super) const STEPS_MAX: usize = 1_024;
-/// Bytes of one compiled pattern, and of what its engine remembers.
+/// Product of references and nesting depth, which bounds the compiler's recursion. Well-known servers stay below 300.
+pub(super) const REFERENCE_DEPTH_MAX: usize = 1_024;
+/// Bytes of one compiled pattern.
 const PATTERN_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of the cache of one pattern's matcher.
 const PATTERN_MEMORY_BYTES: usize = 1024 * 1024;
 
-/// Why a schema cannot be used.
+/// Why a schema cannot be used; follows the words "its schema".
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unusable {
+pub(super) enum SchemaError {
     #[error("is part of a definition of more than {DEFINITION_BYTES_MAX} bytes")]
     TooLong,
     #[error(transparent)]
     NotJson(#[from] serde_json::Error),
     #[error("has {references} references and {depth} levels, which are too many")]
-    TooManySteps { references: usize, depth: usize },
-    /// The fault in words, without values of the schema.
+    TooDeeplyReferenced { references: usize, depth: usize },
+    /// Describes the fault without quoting values of the schema.
     #[error("is not usable at {place:?}: {fault}")]
     Invalid { place: String, fault: String },
     #[error("compiling it takes too long")]
     TooSlow,
 }
 
-/// Compiles a tool's schema; `None` when it has none.
-pub(super) fn compile(definition: &str) -> Result<Option<Validator<Metered>>, Unusable> {
+/// Compiles the schema of a tool definition; `None` if it has none.
+pub(super) fn compile(definition: &str) -> Result<Option<Validator<BudgetedJson>>, SchemaError> {
     if definition.len() > DEFINITION_BYTES_MAX {
-        return Err(Unusable::TooLong);
+        return Err(SchemaError::TooLong);
     }
     let mut definition: Value = serde_json::from_str(definition)?;
     let schema = match definition.get_mut("inputSchema").map(Value::take) {
         None | Some(Value::Null) => return Ok(None),
         Some(schema) => schema,
     };
-    let (references, depth) = extent(&schema);
-    if (references + 1) * depth > STEPS_MAX {
-        return Err(Unusable::TooManySteps { references, depth });
+    let (references, depth) = reference_count_and_depth(&schema);
+    if (references + 1) * depth > REFERENCE_DEPTH_MAX {
+        return Err(SchemaError::TooDeeplyReferenced { references, depth });
     }
     let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_MEMORY_BYTES);
-    let options = jsonschema::options_for::<Metered>().with_pattern_options(patterns).offline();
-    // What a format means is an annotation in the dialect that MCP has by default.
+    let options = jsonschema::options_for::<BudgetedJson>().with_pattern_options(patterns).offline();
+    // `format` is an annotation in MCP's default dialect, so it is not validated.
     let built = options.should_validate_formats(false).build(&schema);
     built.map(Some).map_err(|error| {
-        let fault = error.masked_with("what stands there").to_string();
-        Unusable::Invalid {
-            place: told::beginning(error.instance_path().as_str()),
-            fault: told::beginning(&fault),
+        let fault = error.masked_with("the value").to_string();
+        SchemaError::Invalid {
+            place: error_message::truncate(error.instance_path().as_str()),
+            fault: error_message::truncate(&fault),
         }
     })
 }
 
-/// References, and levels of nesting.
-pub(super) fn extent(schema: &Value) -> (usize, usize) {
+/// Returns the number of references and the nesting depth of a schema.
+pub(super) fn reference_count_and_depth(schema: &Value) -> (usize, usize) {
     let parts: Vec<(usize, usize)> = match schema {
-        Value::Object(members) => members.values().map(extent).collect(),
-        Value::Array(elements) => elements.iter().map(extent).collect(),
+        Value::Object(members) => members.values().map(reference_count_and_depth).collect(),
+        Value::Array(elements) => elements.iter().map(reference_count_and_depth).collect(),
         _ => Vec::new(),
     };
     let own =

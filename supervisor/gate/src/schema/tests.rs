@@ -1,25 +1,25 @@
 use serde_json::json;
 
-use super::compile::{STEPS_MAX, extent};
+use super::compile::{REFERENCE_DEPTH_MAX, reference_count_and_depth};
 use super::*;
 
 fn tool(schema: &Value) -> Tool {
     Tool::from_json(&json!({"name": "log", "inputSchema": schema}).to_string()).expect("a tool")
 }
 
-fn told(schema: &Value, arguments: &Value) -> String {
-    told_beside(schema, arguments).0
+fn check_outcome(schema: &Value, arguments: &Value) -> String {
+    check_outcome_and_stall(schema, arguments).0
 }
 
-/// The words, and for how long nothing else on the thread went on meanwhile.
-fn told_beside(schema: &Value, arguments: &Value) -> (String, Duration) {
+/// Returns the outcome, and the longest time for which the thread was blocked.
+fn check_outcome_and_stall(schema: &Value, arguments: &Value) -> (String, Duration) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    let (schemas, turn) = (Schemas::default(), Turn::default());
+    let (schemas, slot) = (SchemaCache::default(), BlockingSlot::default());
     let server = ServerName::new("git").expect("a name");
     let bytes = arguments.to_string().len();
     let arguments = arguments.as_object().cloned().expect("an object");
     let tool = tool(schema);
-    let checked = schemas.fitting(&server, &tool, arguments.clone(), bytes, &turn, Language::Python);
+    let checked = schemas.check_arguments(&server, &tool, arguments.clone(), bytes, &slot, Language::Python);
     let mut longest = Duration::ZERO;
     let beside = async {
         loop {
@@ -41,7 +41,7 @@ fn told_beside(schema: &Value, arguments: &Value) -> (String, Duration) {
         }
         Err(failure) => failure.message,
     };
-    // A check that is still under way has its thread to itself.
+    // A validation may still be running on a blocking thread.
     runtime.shutdown_background();
     (words, longest)
 }
@@ -68,9 +68,9 @@ fn filter() -> Value {
 }
 
 #[test]
-fn a_line_says_what_is_wrong_and_how_it_is_right() {
-    let told = |arguments: Value| {
-        let line = told(&filter(), &arguments);
+fn a_validation_error_names_the_place_the_expectation_and_a_suggestion() {
+    let validation_error = |arguments: Value| {
+        let line = check_outcome(&filter(), &arguments);
         line.split_once(": log(").map_or(line.clone(), |(beginning, _)| beginning.to_owned())
     };
     let rows = [
@@ -93,23 +93,23 @@ fn a_line_says_what_is_wrong_and_how_it_is_right() {
         (json!({"id": "A"}), r#"log: /id must match the pattern ^[a-z]+$, and is "A""#),
     ];
     for (arguments, expected) in rows {
-        assert_eq!(told(arguments.clone()), expected, "{arguments}");
+        assert_eq!(validation_error(arguments.clone()), expected, "{arguments}");
     }
 }
 
 #[test]
-fn the_line_is_short_whatever_it_is_about() {
+fn error_messages_are_short() {
     let long = "é\n\u{202e}".repeat(2_000);
     let schema = json!({"properties": {"x": {"enum": [long, ["b"]]}, "y": {"pattern": "a".repeat(1_000)}}});
     for arguments in [json!({"x": format!("{long}x")}), json!({"y": long}), json!({"x": vec![1; 1_000]})] {
-        let line = told(&schema, &arguments);
+        let line = check_outcome(&schema, &arguments);
         assert!(line.chars().count() < 1_500 && !line.contains(['\n', '\u{202e}']), "{line}");
         assert!(line.starts_with("log: /"), "{line}");
     }
 }
 
 #[test]
-fn a_schema_that_cannot_be_used_leaves_the_names() {
+fn with_an_unusable_schema_only_names_are_checked() {
     let rows = [
         ("invalid", json!({"properties": {"x": {"type": "sting"}}})),
         (
@@ -132,7 +132,7 @@ fn a_schema_that_cannot_be_used_leaves_the_names() {
         ("none", Value::Null),
     ];
     for (which, schema) in rows {
-        assert_eq!(told(&schema, &json!({"x": 3})), "fits", "a schema {which}");
+        assert_eq!(check_outcome(&schema, &json!({"x": 3})), "fits", "a schema {which}");
     }
 }
 
@@ -140,10 +140,10 @@ fn a_schema_that_cannot_be_used_leaves_the_names() {
 fn dialects_differ() {
     // A tuple is `items` in draft-07, and `prefixItems` since 2020-12.
     let schema = |dialect: &str| json!({"$schema": dialect, "properties": {"x": {"items": [{"type": "string"}], "prefixItems": [{"type": "null"}]}}});
-    let first = |dialect: &str| told(&schema(dialect), &json!({"x": ["a"]}));
+    let first = |dialect: &str| check_outcome(&schema(dialect), &json!({"x": ["a"]}));
     assert_eq!(first("http://json-schema.org/draft-07/schema#"), "fits");
     let current = json!({"properties": {"x": {"prefixItems": [{"type": "null"}]}}});
-    assert!(told(&current, &json!({"x": ["a"]})).contains("/x/0 must be null"));
+    assert!(check_outcome(&current, &json!({"x": ["a"]})).contains("/x/0 must be null"));
 }
 
 fn chain(length: usize) -> Value {
@@ -155,7 +155,7 @@ fn chain(length: usize) -> Value {
     json!({"$defs": definitions, "properties": {"x": {"$ref": "#/$defs/a0"}}})
 }
 
-/// As deep as a schema may be for the compiler: references to schemas in schemas.
+/// A schema as deep as the compiler accepts: references to schemas that contain references.
 fn deep(keyword: &str, references: usize, levels: usize) -> Value {
     let nested = |inner: Value| {
         (0..levels).fold(inner, |inner, _| match keyword {
@@ -173,7 +173,7 @@ fn deep(keyword: &str, references: usize, levels: usize) -> Value {
 }
 
 #[test]
-fn schemas_as_deep_as_they_may_be_cost_no_more_stack_than_there_is() {
+fn the_deepest_accepted_schemas_fit_the_stack() {
     let mut value = json!("s");
     for _ in 0..100 {
         value = json!({"c": value});
@@ -182,14 +182,14 @@ fn schemas_as_deep_as_they_may_be_cost_no_more_stack_than_there_is() {
         [("not", 30, 28), ("items", 30, 28), ("anyOf", 30, 13), ("properties", 30, 13), ("not", 1_000, 0)]
     {
         let schema = deep(keyword, references, levels);
-        let (references, depth) = extent(&schema);
-        let compiled = (references + 1) * depth <= STEPS_MAX;
-        told(&schema, &json!({"x": value}));
+        let (references, depth) = reference_count_and_depth(&schema);
+        let compiled = (references + 1) * depth <= REFERENCE_DEPTH_MAX;
+        check_outcome(&schema, &json!({"x": value}));
         assert!(compiled || references > 900, "{keyword}: {references} references, {depth} levels");
     }
 }
 
-/// Two to the power of `depth` ways to be wrong.
+/// A schema with two to the power of `depth` alternatives.
 fn doubled(keyword: &str, depth: usize) -> Value {
     let mut definitions = Map::new();
     for n in 0..depth {
@@ -227,11 +227,11 @@ fn hostile_schemas_and_arguments_cost_a_bounded_time() {
     ];
     for (which, schema, arguments) in rows {
         let started = std::time::Instant::now();
-        let (line, longest) = told_beside(&schema, &arguments);
+        let (line, longest) = check_outcome_and_stall(&schema, &arguments);
         let took = started.elapsed();
         assert!(took < Duration::from_secs(10), "{which} took {took:?}: {line}");
         assert!(longest < Duration::from_secs(1), "{which}: nothing else went on for {longest:?}");
         assert_eq!(line.contains("takes too long"), which.ends_with("without an end"), "{which}: {line}");
-        println!("{which}: {took:?}, {longest:?} of it in place: {}", told::beginning(&line));
+        println!("{which}: {took:?}, {longest:?} of it in place: {}", error_message::truncate(&line));
     }
 }

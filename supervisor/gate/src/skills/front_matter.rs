@@ -1,15 +1,15 @@
-//! The YAML at the head of a SKILL.md: what it says, from whomever it comes.
+//! Parses the YAML front matter of an untrusted SKILL.md.
 
 use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 
-/// Events of a front matter: more are nobody's description of a skill.
+/// YAML events of a front matter; a longer one is rejected.
 const EVENTS_MAX: usize = 2_000;
-/// How deep it may be nested.
+/// Nesting depth of a front matter.
 const DEPTH_MAX: usize = 16;
 
-/// What is wrong with a front matter.
+/// Why a front matter is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrontMatterFault {
     #[error("it does not begin with a line ---, followed by name and description")]
@@ -24,26 +24,26 @@ pub enum FrontMatterFault {
     Alias(usize),
     #[error("line {0} has an anchor (&), which is not followed")]
     Anchor(usize),
-    #[error("its front matter is no list of keys and values")]
+    #[error("its front matter is not a mapping of keys to values")]
     NoMapping,
     #[error("line {0} is nested too deeply")]
     TooDeep(usize),
 }
 
-/// What is said of a skill.
+/// The front matter's fields that Lockhouse uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FrontMatter {
     pub(super) name: Option<String>,
     pub(super) description: Option<String>,
-    /// Keys and values of `metadata`; the values of a list stand one after the other.
+    /// Keys and values of `metadata`; a list contributes several values.
     pub(super) metadata: BTreeMap<String, Vec<String>>,
 }
 
 impl FrontMatter {
-    /// Reads what stands between the first line `---` and the next one.
+    /// Parses the text between the first line `---` and the next one.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Describes the fault.
     pub(super) fn parse(document: &str) -> Result<Self, FrontMatterFault> {
         let document = document.strip_prefix('\u{feff}').unwrap_or(document);
         let mut lines = document.split_inclusive('\n');
@@ -54,16 +54,16 @@ impl FrontMatter {
         let mut length = 0;
         for line in lines {
             if line.trim_end() == "---" {
-                return Self::read(&document[head..head + length]);
+                return Self::parse_yaml(&document[head..head + length]);
             }
             length += line.len();
         }
         Err(FrontMatterFault::NoEnd)
     }
 
-    fn read(yaml: &str) -> Result<Self, FrontMatterFault> {
+    fn parse_yaml(yaml: &str) -> Result<Self, FrontMatterFault> {
         let mut read = Self::default();
-        // The keys that lead to where the parser is. A list has none, and an element of it is its list's.
+        // The path of keys to the parser's position. Lists add no key.
         let mut open: Vec<Level> = Vec::new();
         for (count, event) in Parser::new_from_str(yaml).enumerate() {
             let (event, span) = event?;
@@ -89,7 +89,7 @@ impl FrontMatter {
                 Event::Scalar(text, style, ..) => match open.last_mut() {
                     Some(Level::Mapping(key @ None)) => *key = Some(text.into_owned()),
                     Some(_) => {
-                        read.take(&open, &text, style);
+                        read.set_value(&open, &text, style);
                         finish_value(&mut open);
                     }
                     None => return Err(FrontMatterFault::NoMapping),
@@ -103,7 +103,7 @@ impl FrontMatter {
         Ok(read)
     }
 
-    fn take(&mut self, open: &[Level], text: &str, style: ScalarStyle) {
+    fn set_value(&mut self, open: &[Level], text: &str, style: ScalarStyle) {
         let is_null = style == ScalarStyle::Plain && matches!(text, "" | "~" | "null");
         let keys: Vec<&str> = open.iter().filter_map(Level::key).collect();
         match (keys.as_slice(), open.len()) {
@@ -119,7 +119,7 @@ impl FrontMatter {
 }
 
 enum Level {
-    /// With the key whose value comes next.
+    /// A mapping, with the key whose value comes next.
     Mapping(Option<String>),
     Sequence,
 }
@@ -133,7 +133,7 @@ impl Level {
     }
 }
 
-/// After a value comes a key.
+/// Ends a value; a key follows.
 fn finish_value(open: &mut [Level]) {
     if let Some(Level::Mapping(key)) = open.last_mut() {
         *key = None;
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_write_is_read() {
+    fn valid_front_matter_is_parsed() {
         let text = "---\nname: pdf\ndescription: >\n  Reads\n  files.\nlicense: MIT\nallowed-tools: [a, b]\nmetadata:\n  \
                     version: \"2\"\n  tags: [x, 'y z']\n  deep: {a: {b: c}}\n---\n# Body\n---\n";
         let read = FrontMatter::parse(text).expect("valid");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_front_matter_says_why() {
+    fn invalid_front_matter_is_reported() {
         for (text, why) in [
             ("", "begin with"),
             ("# Title\n", "begin with"),
@@ -170,7 +170,7 @@ mod tests {
             ("---\n- a\n- b\n---\n", ""),
             ("---\na: &x [1]\nb: *x\n---\n", "anchor"),
             ("---\nname: *x\n---\n", ""),
-            ("---\njust text\n---\n", "no list"),
+            ("---\njust text\n---\n", "not a mapping"),
         ] {
             match FrontMatter::parse(text) {
                 Err(fault) => assert!(fault.to_string().contains(why), "{text:?}: {fault}"),
@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_makes_it_panic(text in "[-:&*!|>'\"{}\\[\\],#%@ \\n\\ta-c]{0,200}") {
+        fn no_input_makes_the_parser_panic(text in "[-:&*!|>'\"{}\\[\\],#%@ \\n\\ta-c]{0,200}") {
             let _ = FrontMatter::parse(&format!("---\n{text}\n---\n"));
             let _ = FrontMatter::parse(&text);
         }

@@ -1,22 +1,22 @@
-//! How a skill's function is called: the words of its definition, found without understanding the language.
+//! Extracts the signature of a skill's function from its source text, without a parser.
 
 use lockhouse_base::language::Language;
 
-use super::name::Name;
+use super::skill_name::Name;
 
 /// Characters of a signature that are shown.
 const CHARS_MAX: usize = 300;
-/// Lines that a definition may take.
+/// Lines of a definition that are read.
 const LINES_MAX: usize = 40;
 
-/// The function that bears the skill's name, else the first one.
-pub(super) fn function(language: Language, name: &Name, code: &str) -> Option<String> {
-    definition(language, name, code).map(|(function, ..)| function.to_owned())
+/// Returns the name of the function called like the skill, or of the first function.
+pub(super) fn function_name(language: Language, name: &Name, code: &str) -> Option<String> {
+    find_definition(language, name, code).map(|(function, ..)| function.to_owned())
 }
 
-/// Its definition on one line, without its body.
+/// Returns the function's definition on one line, without its body.
 pub(super) fn signature(language: Language, name: &Name, code: &str) -> Option<String> {
-    let (_, at, from) = definition(language, name, code)?;
+    let (_, at, from) = find_definition(language, name, code)?;
     let mut lines = code.lines().skip(at);
     let first = lines.next()?.get(from..)?;
     let mut text = String::new();
@@ -26,9 +26,13 @@ pub(super) fn signature(language: Language, name: &Name, code: &str) -> Option<S
             match c {
                 '(' | '[' => depth += 1,
                 ')' | ']' => depth -= 1,
-                // Python's ends with a colon, that of TypeScript with the body's brace.
-                ':' if depth == 0 && language == Language::Python => return Some(tidy(&text)),
-                '{' if depth == 0 && language == Language::Typescript => return Some(tidy(&text)),
+                // A Python signature ends at the colon, a TypeScript one at the opening brace.
+                ':' if depth == 0 && language == Language::Python => {
+                    return Some(normalize_whitespace(&text));
+                }
+                '{' if depth == 0 && language == Language::Typescript => {
+                    return Some(normalize_whitespace(&text));
+                }
                 _ => {}
             }
             text.push(c);
@@ -38,15 +42,15 @@ pub(super) fn signature(language: Language, name: &Name, code: &str) -> Option<S
             break;
         }
     }
-    Some(tidy(&text))
+    Some(normalize_whitespace(&text))
 }
 
-/// The name that is defined, on which line, and where there the words begin.
-fn definition<'c>(language: Language, name: &Name, code: &'c str) -> Option<(&'c str, usize, usize)> {
+/// Returns the defined name, its line index, and the column where the definition begins.
+fn find_definition<'c>(language: Language, name: &Name, code: &'c str) -> Option<(&'c str, usize, usize)> {
     let mut first = None;
     for (at, line) in code.lines().enumerate() {
-        let Some((defined, from)) = defines(language, line) else { continue };
-        if Name::of(defined).as_ref() == Ok(name) {
+        let Some((defined, from)) = parse_definition_line(language, line) else { continue };
+        if Name::parse(defined).as_ref() == Ok(name) {
             return Some((defined, at, from));
         }
         first = first.or((!defined.starts_with('_')).then_some((defined, at, from)));
@@ -54,7 +58,7 @@ fn definition<'c>(language: Language, name: &Name, code: &'c str) -> Option<(&'c
     first
 }
 
-fn defines(language: Language, line: &str) -> Option<(&str, usize)> {
+fn parse_definition_line(language: Language, line: &str) -> Option<(&str, usize)> {
     let (exported, words): (&str, &[&str]) = match language {
         Language::Python => ("", &["def ", "async def ", "class "]),
         Language::Typescript => ("export ", &["function ", "async function ", "class ", "const "]),
@@ -65,7 +69,7 @@ fn defines(language: Language, line: &str) -> Option<(&str, usize)> {
     (end > 0).then(|| (&rest[..end], exported.len()))
 }
 
-fn tidy(text: &str) -> String {
+fn normalize_whitespace(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = words.trim_end_matches(['=', ' ']).replace("( ", "(").replace(", )", ")").replace(" )", ")");
     match words.char_indices().nth(CHARS_MAX) {
@@ -79,9 +83,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_definition_is_told_on_one_line() {
-        let name = Name::of("weekly_report").expect("a name");
-        for (language, code, told) in [
+    fn a_signature_is_rendered_on_one_line() {
+        let name = Name::parse("weekly_report").expect("a name");
+        for (language, code, expected) in [
             (
                 Language::Python,
                 "def weekly_report(a: int = 1) -> str:\n    pass\n",
@@ -99,7 +103,7 @@ mod tests {
                 "async function weeklyReport(a: { b: number }): Promise<string>",
             ),
         ] {
-            assert_eq!(signature(language, &name, code).as_deref(), Some(told), "{code}");
+            assert_eq!(signature(language, &name, code).as_deref(), Some(expected), "{code}");
         }
         assert_eq!(signature(Language::Python, &name, "x = 1"), None);
         let long = format!("def f({}", "a,\n".repeat(10_000));

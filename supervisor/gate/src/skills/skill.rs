@@ -1,4 +1,4 @@
-//! One skill, as it is kept and as it is proposed.
+//! A skill: its fields, their validation, and its SKILL.md.
 
 use std::fmt::Write as _;
 
@@ -7,18 +7,18 @@ use lockhouse_policies::is_hidden;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::name::{InvalidSkillName, Name};
 use super::signature::signature;
+use super::skill_name::{InvalidSkillName, Name};
 use data_encoding::HEXLOWER;
 
-/// Bytes of code, and of tests.
+/// Upper bound of the code, and of the tests, in bytes.
 pub(super) const CODE_BYTES_MAX: usize = 256 * 1024;
-/// Characters of a description, as the Agent Skills format has it.
+/// Characters of a description, as in the Agent Skills specification.
 const DESCRIPTION_CHARS_MAX: usize = 1_024;
 const TAGS_MAX: usize = 16;
 const TAG_CHARS_MAX: usize = 40;
 
-/// What is wrong with a skill.
+/// Why a skill is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SkillFault {
     #[error("{0} is missing")]
@@ -43,27 +43,27 @@ pub enum SkillFault {
     TooLong { file: &'static str, bytes: usize },
 }
 
-/// What a skill is.
+/// A skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skill {
     pub name: Name,
-    /// One line.
+    /// Description, on one line.
     pub description: String,
     pub tags: Vec<String>,
     pub language: Language,
-    /// From 1.
+    /// Version number, from 1.
     pub version: u32,
     pub code: String,
-    /// Code in the same language that imports the skill.
+    /// Test code in the same language, which imports the skill.
     pub tests: Option<String>,
 }
 
 impl Skill {
-    /// Of the arguments of `skills.save`, which fit its schema.
+    /// Creates a skill from the arguments of `skills.save`, which match its schema.
     ///
     /// # Errors
-    /// What is wrong with them.
-    pub fn proposed(arguments: &Map<String, Value>) -> Result<Self, SkillFault> {
+    /// Describes the first fault.
+    pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, SkillFault> {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
         let of = |name: &'static str| text(name).ok_or(SkillFault::Missing(name));
         let tags = arguments.get("tags").and_then(Value::as_array).into_iter().flatten();
@@ -74,23 +74,23 @@ impl Skill {
             other => return Err(SkillFault::UnknownLanguage(other.to_owned())),
         };
         let skill = Self {
-            name: Name::of(of("name")?)?,
+            name: Name::parse(of("name")?)?,
             description: of("description")?.split_whitespace().collect::<Vec<_>>().join(" "),
             tags,
             language,
             version: 1,
-            code: whole_lines(of("code")?),
-            tests: text("tests").filter(|tests| !tests.trim().is_empty()).map(whole_lines),
+            code: with_final_newline(of("code")?),
+            tests: text("tests").filter(|tests| !tests.trim().is_empty()).map(with_final_newline),
         };
-        skill.check()?;
+        skill.validate()?;
         Ok(skill)
     }
 
-    /// Whether everything is within its bounds.
+    /// Checks all fields against their limits.
     ///
     /// # Errors
-    /// What is not.
-    pub(super) fn check(&self) -> Result<(), SkillFault> {
+    /// Describes the first fault.
+    pub(super) fn validate(&self) -> Result<(), SkillFault> {
         check_description(&self.description)?;
         check_tags(&self.tags)?;
         for (file, text) in [("code", Some(&self.code)), ("tests", self.tests.as_ref())] {
@@ -105,37 +105,39 @@ impl Skill {
         Ok(())
     }
 
-    /// Whether nothing but the version sets the two apart.
-    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+    /// Whether both skills are equal except for their version.
+    pub(super) fn has_same_content(&self, other: &Self) -> bool {
         let version = other.version;
         Self { version, ..self.clone() } == *other
     }
 
-    /// SHA-256 of the code.
+    /// Returns the SHA-256 of the code in hexadecimal.
     pub fn digest(&self) -> String {
         HEXLOWER.encode(&Sha256::digest(self.code.as_bytes()))
     }
 
-    /// How its function is called, as the code has it.
+    /// Returns the signature of its function, if one is found.
     pub fn signature(&self) -> Option<String> {
         signature(self.language, &self.name, &self.code)
     }
 
-    /// How code gets at it.
-    pub fn import(&self) -> String {
-        let identifier = self.name.identifier();
+    /// Returns the statement that imports its function.
+    pub fn import_statement(&self) -> String {
+        let identifier = self.name.to_snake_case();
         match self.language {
-            Language::Python => format!("from skills.{identifier} import {}", self.function()),
-            Language::Typescript => format!("import {{ {} }} from \"skills/{identifier}\";", self.function()),
+            Language::Python => format!("from skills.{identifier} import {}", self.function_name()),
+            Language::Typescript => {
+                format!("import {{ {} }} from \"skills/{identifier}\";", self.function_name())
+            }
         }
     }
 
-    /// The name of its function, or the one that it should have.
-    fn function(&self) -> String {
-        super::signature::function(self.language, &self.name, &self.code).unwrap_or_else(|| {
+    /// Returns the name of its function, derived from the skill's name if the code defines none.
+    fn function_name(&self) -> String {
+        super::signature::function_name(self.language, &self.name, &self.code).unwrap_or_else(|| {
             match self.language {
-                Language::Python => self.name.identifier(),
-                Language::Typescript => self.name.camel(),
+                Language::Python => self.name.to_snake_case(),
+                Language::Typescript => self.name.to_camel_case(),
             }
         })
     }
@@ -154,8 +156,8 @@ impl Skill {
         }
     }
 
-    /// The SKILL.md. A JSON string is a YAML one too.
-    pub(super) fn document(&self) -> String {
+    /// Renders the SKILL.md. Strings are written as JSON, which is valid YAML.
+    pub(super) fn to_markdown(&self) -> String {
         let Self { name, description, tags, language, version, .. } = self;
         let (language, quoted) = (language.as_str(), |text: &str| Value::from(text).to_string());
         let mut text = format!("---\nname: {name}\ndescription: {}\nmetadata:\n", quoted(description));
@@ -168,16 +170,16 @@ impl Skill {
             text,
             "---\n\n# {name}\n\n{description}\n\nThe code is in `{}`. In code that Lockhouse runs:\n\n```{fence}\n{}\n```\n",
             Self::code_file(self.language),
-            self.import()
+            self.import_statement()
         );
         text
     }
 
-    /// What is told of it in lists and searches.
+    /// Returns the entry for lists and search results.
     pub fn summary(&self) -> Value {
         let mut row = json!({
             "name": self.name.as_str(), "description": self.description, "tags": self.tags,
-            "language": self.language.as_str(), "version": self.version, "import": self.import(),
+            "language": self.language.as_str(), "version": self.version, "import": self.import_statement(),
         });
         if let Some(signature) = self.signature() {
             row["signature"] = signature.into();
@@ -215,8 +217,8 @@ fn check_tags(tags: &[String]) -> Result<(), SkillFault> {
     }
 }
 
-/// Ends with a line's end.
-fn whole_lines(text: &str) -> String {
+/// Makes a text end with exactly one newline.
+fn with_final_newline(text: &str) -> String {
     let text = text.trim_end_matches(['\n', '\r']);
     format!("{text}\n")
 }
@@ -226,12 +228,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_with_a_proposal_is_told() {
+    fn faults_of_a_skill_are_reported() {
         let good = json!({"name": "weekly_report", "description": "Reports.", "language": "python", "code": "x = 1"});
-        let told = |member: &str, value: Value| {
+        let code_or_error = |member: &str, value: Value| {
             let mut arguments = good.as_object().cloned().expect("an object");
             arguments.insert(member.to_owned(), value);
-            Skill::proposed(&arguments).map_or_else(|fault| fault.to_string(), |skill| skill.code)
+            Skill::from_arguments(&arguments).map_or_else(|fault| fault.to_string(), |skill| skill.code)
         };
         let long = "x".repeat(CODE_BYTES_MAX);
         for (member, value, expected) in [
@@ -259,7 +261,7 @@ mod tests {
             ("tags", json!(["a,b"]), "\"a,b\" is no tag: use 1 to 40 visible characters without a comma"),
             ("tags", json!(vec!["a"; 17]), "there are 17 tags, the limit is 16"),
         ] {
-            assert_eq!(told(member, value), expected, "{member}");
+            assert_eq!(code_or_error(member, value), expected, "{member}");
         }
     }
 }

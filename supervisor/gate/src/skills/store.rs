@@ -1,7 +1,7 @@
-//! The skills that were saved here, their older versions, and drafts. Several processes share them.
+//! Stores saved skills, their older versions and drafts. Several processes may share a store.
 //!
-//! A version takes the place of the one before by one exchange of folders, so whoever reads finds one of the two whole. Who
-//! writes holds a lock. Drafts are in a folder of their own, from which nothing is imported.
+//! A new version replaces the current one by an atomic exchange of folders, so that readers always find a complete
+//! one. Writers hold a lock. Drafts have a folder of their own, from which nothing is imported.
 
 use std::fs::File;
 use std::io;
@@ -11,33 +11,34 @@ use lockhouse_base::files;
 use lockhouse_base::principal::Owner;
 use nix::fcntl::{AT_FDCWD, Flock, FlockArg, RenameFlags, renameat2};
 
-use super::folder::{self, Unreadable};
-use super::name::Name;
 use super::skill::Skill;
+use super::skill_folder::{self, LoadError};
+use super::skill_name::Name;
 
-/// Skills, and drafts.
+/// Upper bound of saved skills in one store.
 const SKILLS_MAX: usize = 500;
+/// Upper bound of drafts in one store.
 const DRAFTS_MAX: usize = 100;
-/// Older versions that are kept of each.
+/// Older versions that are kept of each skill.
 const VERSIONS_MAX: usize = 20;
-/// Entries of a directory that are looked at.
+/// Directory entries that are read.
 const ENTRIES_MAX: usize = 2_000;
 
 const VERSIONS: &str = "versions";
 const DRAFTS: &str = ".drafts";
-/// Folders of clients, and in each of these a file with its client's name.
+/// Folder with the stores of AI clients; the file `.client` in each contains the AI client's name.
 const CLIENTS: &str = ".clients";
 const CLIENT: &str = ".client";
 const CLIENT_BYTES_MAX: u64 = 4 * 1024;
 const LOCK: &str = ".lock";
-/// Begins the name of a folder that is not whole yet, or not needed any more.
+/// Prefix of temporary folders: not yet complete, or being removed.
 const UNFINISHED: &str = ".new-";
 
-/// Why something was not written.
+/// Why a skill could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("there is no place to keep skills: set HOME, XDG_STATE_HOME or STATE_DIRECTORY")]
-    NoPlace,
+    NoDirectory,
     #[error(
         "there are {SKILLS_MAX} skills already, which is the limit; a person removes some with `lockhouse skills remove`"
     )]
@@ -45,38 +46,38 @@ pub enum StoreError {
     #[error("{DRAFTS_MAX} drafts wait for a person already; `lockhouse skills list` shows them")]
     TooManyDrafts,
     #[error(
-        "there is a folder {0} already that is no skill which could be replaced; `lockhouse skills list` says why"
+        "the folder {0} exists and is not a valid skill, so it is not replaced; `lockhouse skills list` says why"
     )]
-    Occupied(Name),
+    NotReplaceable(Name),
     #[error("the skills in {path} cannot be written: {source}")]
-    Unwritten { path: PathBuf, source: io::Error },
+    WriteFailed { path: PathBuf, source: io::Error },
 }
 
-/// What became of a draft.
+/// The result of storing a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Draft {
-    /// It waits for a person.
-    Kept(Skill),
-    /// The current version says the same.
-    Needless(Skill),
+pub enum DraftOutcome {
+    /// The draft is stored and requires approval.
+    Stored(Skill),
+    /// The current version has the same content, so no approval is needed.
+    Unchanged(Skill),
 }
 
-/// The directory of one user's skills.
+/// A directory with the skills of the user or of one AI client.
 #[derive(Clone, Debug)]
 pub(super) struct Store {
     directory: PathBuf,
-    /// Whose they are, where it is not the one who runs Lockhouse.
+    /// Name of the AI client that the store belongs to; `None` for the user's own.
     client: Option<String>,
 }
 
 impl Store {
-    pub(super) fn at(directory: PathBuf) -> Self {
+    pub(super) fn new(directory: PathBuf) -> Self {
         Self { directory, client: None }
     }
 
-    /// The skills of one client, in a folder of its own that nothing else looks into.
-    pub(super) fn of_client(&self, client: &str) -> Self {
-        let folder = Owner::of_name(client).to_hex();
+    /// Returns the store of one AI client, in a folder that other stores ignore.
+    pub(super) fn for_client(&self, client: &str) -> Self {
+        let folder = Owner::from_name(client).to_hex();
         Self { directory: self.directory.join(CLIENTS).join(folder), client: Some(client.to_owned()) }
     }
 
@@ -84,14 +85,14 @@ impl Store {
         self.client.as_deref()
     }
 
-    /// The clients that have folders here.
+    /// Returns the names of AI clients with a store, sorted.
     pub(super) fn clients(&self) -> Vec<String> {
         let clients = self.directory.join(CLIENTS);
         let named = |folder: String| {
             let name = files::read_bounded(&clients.join(folder).join(CLIENT), CLIENT_BYTES_MAX).ok()??;
             (!name.is_empty()).then_some(name)
         };
-        let mut names: Vec<String> = folders(&clients).filter_map(named).collect();
+        let mut names: Vec<String> = folder_names(&clients).filter_map(named).collect();
         names.sort();
         names
     }
@@ -100,92 +101,94 @@ impl Store {
         &self.directory
     }
 
-    fn drafts(&self) -> PathBuf {
+    fn drafts_directory(&self) -> PathBuf {
         self.directory.join(DRAFTS)
     }
 
-    /// A skill as it is now.
-    pub(super) fn current(&self, name: &Name) -> Result<Skill, Unreadable> {
-        folder::read(&self.directory, name)
+    /// Reads the current version of a skill.
+    pub(super) fn current(&self, name: &Name) -> Result<Skill, LoadError> {
+        skill_folder::read(&self.directory, name)
     }
 
-    pub(super) fn draft(&self, name: &Name) -> Result<Skill, Unreadable> {
-        folder::read(&self.drafts(), name)
+    pub(super) fn draft(&self, name: &Name) -> Result<Skill, LoadError> {
+        skill_folder::read(&self.drafts_directory(), name)
     }
 
-    /// An older version.
-    pub(super) fn version(&self, name: &Name, version: u32) -> Result<Skill, Unreadable> {
+    /// Reads one version of a skill, current or older.
+    pub(super) fn version(&self, name: &Name, version: u32) -> Result<Skill, LoadError> {
         match self.current(name) {
             Ok(current) if current.version == version => Ok(current),
-            _ => folder::read_at(&self.versions(name).join(version.to_string()), name),
+            _ => skill_folder::read_at(&self.versions_directory(name).join(version.to_string()), name),
         }
     }
 
-    /// The older versions, in their order.
-    pub(super) fn older(&self, name: &Name) -> Vec<u32> {
+    /// Lists the older versions in ascending order.
+    pub(super) fn older_versions(&self, name: &Name) -> Vec<u32> {
         let mut versions: Vec<u32> =
-            folders(&self.versions(name)).filter_map(|name| name.parse().ok()).collect();
+            folder_names(&self.versions_directory(name)).filter_map(|name| name.parse().ok()).collect();
         versions.sort_unstable();
         versions
     }
 
-    fn versions(&self, name: &Name) -> PathBuf {
+    fn versions_directory(&self, name: &Name) -> PathBuf {
         self.directory.join(name.as_str()).join(VERSIONS)
     }
 
-    /// Makes it the current version, with the next number. What says the same as the current one is that one.
+    /// Saves a skill as the current version, with the next version number. If the content is unchanged, returns the
+    /// current version.
     pub(super) fn save(&self, skill: &Skill) -> Result<Skill, StoreError> {
         let _lock = self.lock()?;
-        let current = self.replaceable(skill)?;
-        if let Some(current) = current.as_ref().filter(|current| current.says_the_same(skill)) {
+        let current = self.current_if_replaceable(skill)?;
+        if let Some(current) = current.as_ref().filter(|current| current.has_same_content(skill)) {
             return Ok(current.clone());
         }
         let version = current.as_ref().map_or(1, |current| current.version.saturating_add(1));
         let skill = Skill { version, ..skill.clone() };
         let place = self.directory.join(skill.name.as_str());
-        let written = self.put(&self.directory, &place, &skill).and_then(|before| match (before, &current) {
-            (Some(before), Some(current)) => self.keep(&before, current),
-            _ => Ok(()),
-        });
-        written.map_err(|source| self.unwritten(source))?;
+        let written =
+            self.install(&self.directory, &place, &skill).and_then(|before| match (before, &current) {
+                (Some(before), Some(current)) => self.archive(&before, current),
+                _ => Ok(()),
+            });
+        written.map_err(|source| self.write_failed(source))?;
         Ok(skill)
     }
 
-    /// Keeps it where nothing imports it. One draft of a name takes the place of another. What says the same as the current
-    /// version needs no approval: that one is given, as it is.
-    pub(super) fn save_draft(&self, skill: &Skill) -> Result<Draft, StoreError> {
+    /// Stores a draft, replacing an older draft of the same name. If the content equals the current version, returns
+    /// that one instead.
+    pub(super) fn save_draft(&self, skill: &Skill) -> Result<DraftOutcome, StoreError> {
         let _lock = self.lock()?;
-        let current = self.replaceable(skill)?;
-        if let Some(current) = current.as_ref().filter(|current| current.says_the_same(skill)) {
-            return Ok(Draft::Needless(current.clone()));
+        let current = self.current_if_replaceable(skill)?;
+        if let Some(current) = current.as_ref().filter(|current| current.has_same_content(skill)) {
+            return Ok(DraftOutcome::Unchanged(current.clone()));
         }
-        let drafts = self.drafts();
-        files::private_directory(&drafts).map_err(|source| self.unwritten(source))?;
+        let drafts = self.drafts_directory();
+        files::create_private_directory(&drafts).map_err(|source| self.write_failed(source))?;
         let place = drafts.join(skill.name.as_str());
-        if !place.exists() && folders(&drafts).count() >= DRAFTS_MAX {
+        if !place.exists() && folder_names(&drafts).count() >= DRAFTS_MAX {
             return Err(StoreError::TooManyDrafts);
         }
         let version = current.map_or(1, |current| current.version.saturating_add(1));
         let skill = Skill { version, ..skill.clone() };
-        let before = self.put(&drafts, &place, &skill).map_err(|source| self.unwritten(source))?;
-        before.map_or(Ok(()), std::fs::remove_dir_all).map_err(|source| self.unwritten(source))?;
-        Ok(Draft::Kept(skill))
+        let before = self.install(&drafts, &place, &skill).map_err(|source| self.write_failed(source))?;
+        before.map_or(Ok(()), std::fs::remove_dir_all).map_err(|source| self.write_failed(source))?;
+        Ok(DraftOutcome::Stored(skill))
     }
 
-    /// Takes a draft away, if it is still this one.
+    /// Removes a draft, if it is still this one.
     pub(super) fn remove_draft(&self, skill: &Skill) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         match self.draft(&skill.name) {
-            Ok(draft) if draft == *skill => self.remove_folder(&self.drafts(), &skill.name),
+            Ok(draft) if draft == *skill => self.remove_folder(&self.drafts_directory(), &skill.name),
             _ => Ok(()),
         }
     }
 
-    /// Takes away the skill with all of its versions, and its draft. Whether there was anything.
+    /// Removes a skill with all versions and its draft. Returns whether there was one.
     pub(super) fn remove(&self, name: &Name) -> Result<bool, StoreError> {
         let _lock = self.lock()?;
         let mut found = false;
-        for parent in [self.directory.clone(), self.drafts()] {
+        for parent in [self.directory.clone(), self.drafts_directory()] {
             if parent.join(name.as_str()).symlink_metadata().is_ok() {
                 found = true;
                 self.remove_folder(&parent, name)?;
@@ -194,33 +197,35 @@ impl Store {
         Ok(found)
     }
 
-    /// In one step for whoever reads.
+    /// Removes a folder; for readers it disappears atomically.
     fn remove_folder(&self, parent: &Path, name: &Name) -> Result<(), StoreError> {
-        let (place, aside) = (parent.join(name.as_str()), unfinished(parent));
+        let (place, aside) = (parent.join(name.as_str()), staging_path(parent));
         let removed =
             std::fs::rename(&place, &aside).and_then(|()| match aside.symlink_metadata()?.is_dir() {
                 true => std::fs::remove_dir_all(&aside),
                 false => std::fs::remove_file(&aside),
             });
-        removed.map_err(|source| self.unwritten(source))
+        removed.map_err(|source| self.write_failed(source))
     }
 
-    /// The current skill of that name, if there is one. Whether a further one may be saved.
-    fn replaceable(&self, skill: &Skill) -> Result<Option<Skill>, StoreError> {
+    /// Returns the current skill of this name, if any. Fails if another version may not be saved.
+    fn current_if_replaceable(&self, skill: &Skill) -> Result<Option<Skill>, StoreError> {
         match self.current(&skill.name) {
             Ok(current) => Ok(Some(current)),
-            Err(Unreadable::Absent) if folders(&self.directory).count() < SKILLS_MAX => Ok(None),
-            Err(Unreadable::Absent) => Err(StoreError::TooManySkills),
-            Err(Unreadable::NoCode | Unreadable::Invalid(_)) => Err(StoreError::Occupied(skill.name.clone())),
+            Err(LoadError::Absent) if folder_names(&self.directory).count() < SKILLS_MAX => Ok(None),
+            Err(LoadError::Absent) => Err(StoreError::TooManySkills),
+            Err(LoadError::NoCode | LoadError::Invalid(_)) => {
+                Err(StoreError::NotReplaceable(skill.name.clone()))
+            }
         }
     }
 
-    /// Writes a folder and puts it in its place. What was there before, where it has been put.
-    fn put(&self, parent: &Path, place: &Path, skill: &Skill) -> io::Result<Option<PathBuf>> {
-        let staged = unfinished(parent);
+    /// Writes a skill and moves it into place. Returns where the previous folder was moved to, if there was one.
+    fn install(&self, parent: &Path, place: &Path, skill: &Skill) -> io::Result<Option<PathBuf>> {
+        let staged = staging_path(parent);
         let exists = place.symlink_metadata().is_ok();
         let flags = if exists { RenameFlags::RENAME_EXCHANGE } else { RenameFlags::RENAME_NOREPLACE };
-        let put = folder::write(&staged, skill)
+        let put = skill_folder::write(&staged, skill)
             .and_then(|()| Ok(renameat2(AT_FDCWD, &staged, AT_FDCWD, place, flags)?))
             .and_then(|()| File::open(parent)?.sync_all());
         if let Err(error) = put {
@@ -230,11 +235,13 @@ impl Store {
         Ok(exists.then_some(staged))
     }
 
-    /// Puts what was the current version among the older ones, and lets the oldest go.
-    fn keep(&self, before: &Path, was: &Skill) -> io::Result<()> {
-        let versions = self.versions(&was.name);
+    /// Moves the previous version to the older ones, and removes the oldest above the limit.
+    fn archive(&self, before: &Path, was: &Skill) -> io::Result<()> {
+        let versions = self.versions_directory(&was.name);
         match std::fs::rename(before.join(VERSIONS), &versions) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => files::private_directory(&versions)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                files::create_private_directory(&versions)?
+            }
             moved => moved?,
         }
         let kept = versions.join(was.version.to_string());
@@ -242,7 +249,7 @@ impl Store {
             std::fs::remove_dir_all(&kept)?;
         }
         std::fs::rename(before, kept)?;
-        let older = self.older(&was.name);
+        let older = self.older_versions(&was.name);
         let too_many = older.len().saturating_sub(VERSIONS_MAX);
         older
             .iter()
@@ -251,33 +258,34 @@ impl Store {
     }
 
     fn lock(&self) -> Result<Flock<File>, StoreError> {
-        let locked = files::private_directory(&self.directory).and_then(|()| {
+        let locked = files::create_private_directory(&self.directory).and_then(|()| {
             if let Some(client) = &self.client {
-                let _ = files::create_for_good(&self.directory.join(CLIENT), client.as_bytes())?;
+                let _ = files::create_durably(&self.directory.join(CLIENT), client.as_bytes())?;
             }
             let path = self.directory.join(LOCK);
             let file = files::open_to_append(&path)?;
             Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
         });
-        locked.map_err(|source| self.unwritten(source))
+        locked.map_err(|source| self.write_failed(source))
     }
 
-    fn unwritten(&self, source: io::Error) -> StoreError {
-        StoreError::Unwritten { path: self.directory.clone(), source }
+    fn write_failed(&self, source: io::Error) -> StoreError {
+        StoreError::WriteFailed { path: self.directory.clone(), source }
     }
 
-    /// The names of drafts.
-    pub(super) fn drafted(&self) -> Vec<String> {
-        folders(&self.drafts()).collect()
+    /// Returns the names of all draft folders.
+    pub(super) fn draft_names(&self) -> Vec<String> {
+        folder_names(&self.drafts_directory()).collect()
     }
 }
 
-fn unfinished(parent: &Path) -> PathBuf {
+fn staging_path(parent: &Path) -> PathBuf {
     parent.join(format!("{UNFINISHED}{}", uuid::Uuid::now_v7().simple()))
 }
 
-/// The names of the entries of a directory that are not hidden and could be skills: folders, and links that are none.
-pub(super) fn folders(directory: &Path) -> impl Iterator<Item = String> {
+/// Returns the names of visible entries that are not regular files: folders, and symbolic links, which are rejected
+/// later.
+pub(super) fn folder_names(directory: &Path) -> impl Iterator<Item = String> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().take(ENTRIES_MAX).filter_map(Result::ok);
     let is_file = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
     let names =
@@ -294,7 +302,7 @@ mod tests {
 
     fn skill(code: &str) -> Skill {
         Skill {
-            name: Name::of("weekly_report").expect("a name"),
+            name: Name::parse("weekly_report").expect("a name"),
             description: "Reports: \"a\"".into(),
             tags: vec!["report".into(), "w k".into()],
             language: Language::Python,
@@ -305,22 +313,22 @@ mod tests {
     }
 
     #[test]
-    fn versions_follow_one_another() {
+    fn each_save_makes_the_next_version() {
         let directory = tempfile::tempdir().expect("a directory");
-        let store = Store::at(directory.path().join("skills"));
+        let store = Store::new(directory.path().join("skills"));
         for version in 1..=25 {
             let saved = store.save(&skill(&format!("def f(): return {version}\n"))).expect("saved");
             assert_eq!(saved.version, version);
             assert_eq!(store.current(&saved.name).as_ref(), Ok(&saved));
         }
         let name = skill("").name;
-        assert_eq!(store.older(&name), (5..25).collect::<Vec<_>>());
+        assert_eq!(store.older_versions(&name), (5..25).collect::<Vec<_>>());
         assert_eq!(store.version(&name, 7).expect("kept").code, "def f(): return 7\n");
         assert_eq!(store.version(&name, 25).expect("kept").code, "def f(): return 25\n");
-        assert_eq!(store.version(&name, 3), Err(Unreadable::Absent));
-        // The same once more is no version.
+        assert_eq!(store.version(&name, 3), Err(LoadError::Absent));
+        // Saving the same content again makes no new version.
         assert_eq!(store.save(&skill("def f(): return 25\n")).expect("saved").version, 25);
-        assert_eq!(folders(store.directory()).collect::<Vec<_>>(), ["weekly-report"]);
+        assert_eq!(folder_names(store.directory()).collect::<Vec<_>>(), ["weekly-report"]);
         let mode = |path: &str| {
             std::fs::metadata(store.directory().join(path)).expect("there").permissions().mode() & 0o777
         };
@@ -331,35 +339,35 @@ mod tests {
             "nothing is left over"
         );
         assert!(store.remove(&name).expect("removed") && !store.remove(&name).expect("nothing there"));
-        assert_eq!(store.current(&name), Err(Unreadable::Absent));
+        assert_eq!(store.current(&name), Err(LoadError::Absent));
     }
 
     #[test]
     fn a_draft_is_not_the_skill() {
         let directory = tempfile::tempdir().expect("a directory");
-        let store = Store::at(directory.path().join("skills"));
+        let store = Store::new(directory.path().join("skills"));
         let draft = |code: &str| match store.save_draft(&skill(code)).expect("a draft") {
-            Draft::Kept(draft) => draft,
-            Draft::Needless(current) => panic!("{current:?} says the same"),
+            DraftOutcome::Stored(draft) => draft,
+            DraftOutcome::Unchanged(current) => panic!("{current:?} says the same"),
         };
         let first = draft("def f(): return 1\n");
-        assert_eq!(store.current(&first.name), Err(Unreadable::Absent));
+        assert_eq!(store.current(&first.name), Err(LoadError::Absent));
         let second = draft("def f(): return 2\n");
         assert_eq!(store.draft(&first.name).as_ref(), Ok(&second));
-        // Approving the first does not take the second away.
+        // Approving the first draft keeps the second one.
         store.save(&first).expect("saved");
         store.remove_draft(&first).expect("nothing wrong");
         assert_eq!(store.draft(&first.name).as_ref(), Ok(&second));
         store.remove_draft(&second).expect("nothing wrong");
-        assert_eq!(store.draft(&first.name), Err(Unreadable::Absent));
+        assert_eq!(store.draft(&first.name), Err(LoadError::Absent));
         let again = store.save_draft(&first).expect("no error");
-        assert_eq!(again, Draft::Needless(store.current(&first.name).expect("saved")));
+        assert_eq!(again, DraftOutcome::Unchanged(store.current(&first.name).expect("saved")));
     }
 
     #[test]
     fn several_writers_lose_nothing() {
         let directory = tempfile::tempdir().expect("a directory");
-        let store = Store::at(directory.path().join("skills"));
+        let store = Store::new(directory.path().join("skills"));
         std::thread::scope(|scope| {
             for writer in 0..4 {
                 let store = store.clone();
@@ -375,6 +383,6 @@ mod tests {
         });
         let name = skill("").name;
         assert_eq!(store.current(&name).expect("there").version, 16);
-        assert_eq!(store.older(&name), (1..16).collect::<Vec<_>>());
+        assert_eq!(store.older_versions(&name), (1..16).collect::<Vec<_>>());
     }
 }

@@ -1,60 +1,61 @@
-//! One generation: a zygote, what it has forked and what it owes.
+//! A generation: one zygote with its forks.
 
 use tokio::time::Instant;
 
-use super::super::launch::Purpose;
-use super::Bounds;
+use super::super::launch_config::ForkPurpose;
+use super::PoolLimits;
 
-/// A zygote that forks.
+/// A zygote that serves forks.
 pub(super) struct Generation {
-    /// Tells it from those before it.
+    /// Number of the generation.
     pub(super) number: u32,
     pub(super) started: Instant,
-    /// A worker of it crashed: what it learned of the address layout is worth nothing once there is a successor.
+    /// Whether a worker of the zygote crashed. The zygote is then replaced, so that knowledge of its address-space layout
+    /// becomes useless.
     pub(super) crashed: bool,
-    /// Forks that it was asked for.
+    /// Forks requested so far.
     forks: u32,
-    /// Of these, those that have become no worker yet.
-    pub(super) owed_to_runs: usize,
-    pub(super) owed_to_sessions: usize,
+    /// Requested forks that have not become workers yet.
+    pub(super) pending_for_runs: usize,
+    pub(super) pending_for_sessions: usize,
 }
 
 impl Generation {
     pub(super) fn new(number: u32, started: Instant) -> Self {
-        Self { number, started, crashed: false, forks: 0, owed_to_runs: 0, owed_to_sessions: 0 }
+        Self { number, started, crashed: false, forks: 0, pending_for_runs: 0, pending_for_sessions: 0 }
     }
 
-    pub(super) fn asked(&mut self, for_runs: usize, for_sessions: usize) {
-        self.owed_to_runs += for_runs;
-        self.owed_to_sessions += for_sessions;
+    pub(super) fn record_fork_requests(&mut self, for_runs: usize, for_sessions: usize) {
+        self.pending_for_runs += for_runs;
+        self.pending_for_sessions += for_sessions;
         self.forks = self.forks.saturating_add((for_runs + for_sessions) as u32);
     }
 
-    /// A fork has become a worker, or failed.
-    pub(super) fn answered(&mut self, purpose: Purpose) {
-        let owed = match purpose {
-            Purpose::Execution => &mut self.owed_to_runs,
-            Purpose::Session => &mut self.owed_to_sessions,
+    /// Records that a fork became a worker or failed.
+    pub(super) fn record_fork_result(&mut self, purpose: ForkPurpose) {
+        let pending = match purpose {
+            ForkPurpose::Execution => &mut self.pending_for_runs,
+            ForkPurpose::Session => &mut self.pending_for_sessions,
         };
-        *owed = owed.saturating_sub(1);
+        *pending = pending.saturating_sub(1);
     }
 
-    pub(super) fn owed(&self) -> usize {
-        self.owed_to_runs + self.owed_to_sessions
+    pub(super) fn pending_forks(&self) -> usize {
+        self.pending_for_runs + self.pending_for_sessions
     }
 
-    /// There is no successor: it is as good as new, and is replaced when it is worn the next time.
-    pub(super) fn serve_on(&mut self, now: Instant) {
+    /// Restarts the counters, because no successor could be started.
+    pub(super) fn renew(&mut self, now: Instant) {
         (self.started, self.crashed, self.forks) = (now, false, 0);
     }
 
-    /// Whether its workers, of which some are `idle`, have run anything.
+    /// Whether a worker of the zygote has run code; `idle` workers have not.
     pub(super) fn has_served(&self, idle: usize) -> bool {
-        self.forks as usize > self.owed() + idle
+        self.forks as usize > self.pending_forks() + idle
     }
 
-    /// Whether it is time for a zygote with other randomness and another address layout.
-    pub(super) fn is_worn(&self, idle: usize, now: Instant, bounds: &Bounds) -> bool {
+    /// Whether the zygote should be replaced, for new randomness and a new address-space layout.
+    pub(super) fn needs_replacement(&self, idle: usize, now: Instant, bounds: &PoolLimits) -> bool {
         let is_old = now.duration_since(self.started) >= bounds.recycle_age;
         self.crashed || self.has_served(idle) && (self.forks >= bounds.recycle_after || is_old)
     }

@@ -1,17 +1,17 @@
-mod any_order;
+mod property_tests;
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use lockhouse_base::principal::Principal;
 
-use super::super::queue::QueueBounds;
+use super::super::fair_queue::QueueLimits;
 use super::*;
 
-const BOUNDS: Bounds = Bounds {
+const LIMITS: PoolLimits = PoolLimits {
     idle: 2,
     running_max: 3,
-    queue: QueueBounds { all: 4, of_one: 3 },
+    queue: QueueLimits { all: 4, of_one: 3 },
     recycle_after: 8,
     recycle_age: Duration::from_secs(60),
 };
@@ -29,7 +29,7 @@ impl Item {
     }
 }
 
-impl Ends for Item {
+impl HasEnded for Item {
     fn has_ended(&self) -> bool {
         self.ended.get()
     }
@@ -38,7 +38,7 @@ impl Ends for Item {
 type ItemEvent = Event<Item, Item, Item>;
 type ItemEffect = Effect<Item, Item, Item>;
 
-fn shown(effect: &ItemEffect) -> String {
+fn effect_text(effect: &ItemEffect) -> String {
     match effect {
         Effect::Lease { to, worker, .. } => format!("lease {} to {}", worker.id, to.id),
         Effect::HandOver { to, worker } => format!("hand {} over to {}", worker.id, to.id),
@@ -61,7 +61,7 @@ fn shown(effect: &ItemEffect) -> String {
     }
 }
 
-/// A state, and the milliseconds since its beginning.
+/// A state with a simulated clock in milliseconds.
 struct Script {
     state: State<Item, Item, Item>,
     begun: Instant,
@@ -69,16 +69,16 @@ struct Script {
 }
 
 impl Script {
-    fn new(bounds: Bounds) -> Self {
+    fn new(bounds: PoolLimits) -> Self {
         let begun = Instant::now();
         let mut script =
-            Self { state: State::new(bounds, begun), begun, owner: Principal::of_connection().owner() };
+            Self { state: State::new(bounds, begun), begun, owner: Principal::for_new_connection().owner() };
         script.at(0, Event::Begin, &["start 1, first"]);
         script
     }
 
-    /// One whose first zygote has two idle workers, 101 and 102.
-    fn ready(bounds: Bounds) -> Self {
+    /// A script whose first zygote has two idle workers, 101 and 102.
+    fn ready(bounds: PoolLimits) -> Self {
         let mut script = Self::new(bounds);
         script.at(100, Event::ZygoteStarted { generation: 1 }, &["1 forks 2+0 warm"]);
         script.at(110, worker(1, 101), &[]);
@@ -88,8 +88,8 @@ impl Script {
 
     fn at(&mut self, ms: u64, event: ItemEvent, expected: &[&str]) {
         let what = format!("{event:?} at {ms} ms");
-        let effects = self.state.on(event, self.begun + Duration::from_millis(ms));
-        assert_eq!(effects.iter().map(shown).collect::<Vec<_>>(), expected, "{what}");
+        let effects = self.state.handle_event(event, self.begun + Duration::from_millis(ms));
+        assert_eq!(effects.iter().map(effect_text).collect::<Vec<_>>(), expected, "{what}");
     }
 
     fn lease(&self, id: usize) -> ItemEvent {
@@ -102,21 +102,21 @@ impl Script {
 }
 
 fn worker(generation: u32, id: usize) -> ItemEvent {
-    Event::Forked { generation, purpose: Purpose::Execution, worker: Ok(Item::new(id)) }
+    Event::Forked { generation, purpose: ForkPurpose::Execution, worker: Ok(Item::new(id)) }
 }
 
 fn session_worker(generation: u32, id: usize) -> ItemEvent {
-    Event::Forked { generation, purpose: Purpose::Session, worker: Ok(Item::new(id)) }
+    Event::Forked { generation, purpose: ForkPurpose::Session, worker: Ok(Item::new(id)) }
 }
 
 fn no_worker(generation: u32) -> ItemEvent {
     let worker = Err(PoolError::zygote("no fork"));
-    Event::Forked { generation, purpose: Purpose::Execution, worker }
+    Event::Forked { generation, purpose: ForkPurpose::Execution, worker }
 }
 
 #[test]
 fn an_idle_worker_is_leased_at_once_and_replaced_in_a_quiet_moment() {
-    let mut script = Script::ready(BOUNDS);
+    let mut script = Script::ready(LIMITS);
     let lease = script.lease(1);
     script.at(200, lease, &["lease 102 to 1"]);
     let at = |ms| script.begun + Duration::from_millis(ms);
@@ -126,8 +126,8 @@ fn an_idle_worker_is_leased_at_once_and_replaced_in_a_quiet_moment() {
 }
 
 #[test]
-fn whoever_waits_has_a_fork_of_their_own_as_far_as_there_are_places() {
-    let mut script = Script::new(BOUNDS);
+fn each_waiting_request_gets_a_fork_up_to_the_limit() {
+    let mut script = Script::new(LIMITS);
     for id in 1..=3 {
         let lease = script.lease(id);
         script.at(100, lease, &[]);
@@ -146,7 +146,7 @@ fn whoever_waits_has_a_fork_of_their_own_as_far_as_there_are_places() {
 
 #[test]
 fn a_session_has_a_worker_of_its_own() {
-    let mut script = Script::ready(BOUNDS);
+    let mut script = Script::ready(LIMITS);
     script.at(200, Event::Session(Item::new(1)), &["1 forks 0+1 warm"]);
     script.at(201, session_worker(1, 103), &["hand 103 over to 1"]);
     let (gone, stays) = (Item::new(2), Item::new(3));
@@ -158,8 +158,8 @@ fn a_session_has_a_worker_of_its_own() {
 }
 
 #[test]
-fn a_worn_zygote_serves_until_its_successor_does_and_its_workers_make_room() {
-    let mut script = Script::ready(Bounds { recycle_after: 3, ..BOUNDS });
+fn a_worn_zygote_serves_until_its_successor_is_ready() {
+    let mut script = Script::ready(PoolLimits { recycle_after: 3, ..LIMITS });
     let lease = script.lease(1);
     script.at(200, lease, &["lease 102 to 1"]);
     script.at(205, Event::Woken, &["1 forks 1+0 cold"]);
@@ -167,7 +167,7 @@ fn a_worn_zygote_serves_until_its_successor_does_and_its_workers_make_room() {
     script.at(220, Event::ZygoteStarted { generation: 2 }, &["retire 1", "2 forks 2+0 cold"]);
     script.at(221, worker(2, 201), &["end 101"]);
     script.at(222, worker(2, 202), &["end 103"]);
-    // What a zygote that retired still says changes nothing.
+    // Reports of a retired zygote have no effect.
     script.at(223, Event::Crashed { generation: 1 }, &[]);
     script.at(223, Event::ZygoteGone { generation: 1, error: PoolError::zygote("late") }, &[]);
     script.at(224, no_worker(1), &[]);
@@ -175,7 +175,7 @@ fn a_worn_zygote_serves_until_its_successor_does_and_its_workers_make_room() {
 
 #[test]
 fn an_old_zygote_is_replaced_if_it_has_served() {
-    let mut script = Script::ready(BOUNDS);
+    let mut script = Script::ready(LIMITS);
     let at = |script: &Script, ms| script.begun + Duration::from_millis(ms);
     assert_eq!(script.state.wake_at(at(&script, 200)), None);
     script.at(70_000, Event::Woken, &[]);
@@ -189,23 +189,23 @@ fn an_old_zygote_is_replaced_if_it_has_served() {
 
 #[test]
 fn a_crash_of_a_worker_has_the_zygote_replaced() {
-    let mut script = Script::ready(BOUNDS);
+    let mut script = Script::ready(LIMITS);
     script.at(200, Event::Crashed { generation: 1 }, &["start 2, crashed"]);
     script.at(201, Event::Crashed { generation: 1 }, &[]);
     script.at(210, Event::ZygoteStarted { generation: 2 }, &["retire 1", "2 forks 2+0 warm"]);
 }
 
 #[test]
-fn a_dead_zygote_takes_its_idle_workers_along() {
-    let mut script = Script::ready(BOUNDS);
+fn a_dead_zygote_ends_its_idle_workers() {
+    let mut script = Script::ready(LIMITS);
     let gone = Event::ZygoteGone { generation: 1, error: PoolError::zygote("it ended") };
-    let told = "failed: the zygote failed: it ended";
-    script.at(200, gone, &["retire 1", "end 101", "end 102", told, "start 2, ended"]);
+    let failure = "failed: the zygote failed: it ended";
+    script.at(200, gone, &["retire 1", "end 101", "end 102", failure, "start 2, ended"]);
 }
 
 #[test]
-fn after_three_failures_those_who_wait_are_told_and_the_next_request_tries_again() {
-    let mut script = Script::new(BOUNDS);
+fn after_three_failures_waiting_requests_fail_and_the_next_one_retries() {
+    let mut script = Script::new(LIMITS);
     script.at(1, Event::ZygoteStarted { generation: 1 }, &[]);
     let lease = script.lease(1);
     let failed = "failed: the zygote failed: no fork";
@@ -220,8 +220,8 @@ fn after_three_failures_those_who_wait_are_told_and_the_next_request_tries_again
 }
 
 #[test]
-fn what_a_host_refuses_is_told_and_tried_again_when_somebody_asks() {
-    let mut script = Script::new(BOUNDS);
+fn a_zygote_start_that_failed_is_retried_on_the_next_request() {
+    let mut script = Script::new(LIMITS);
     script.at(1, Event::Session(Item::new(1)), &[]);
     let refused = Event::ZygoteNotStarted(PoolError::Refused("no seccomp".into()));
     script.at(2, refused, &["refuse 0 and 1: no seccomp", "no zygote: no seccomp"]);
@@ -232,7 +232,7 @@ fn what_a_host_refuses_is_told_and_tried_again_when_somebody_asks() {
 
 #[test]
 fn a_dead_worker_is_never_leased_and_a_request_given_up_never_answered() {
-    let mut script = Script::ready(BOUNDS);
+    let mut script = Script::ready(LIMITS);
     let dead = Item::new(103);
     script.state.idle.push(Idle { generation: 1, worker: dead.clone() });
     dead.ended.set(true);

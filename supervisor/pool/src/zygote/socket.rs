@@ -1,4 +1,4 @@
-//! The socket to a zygote: one message in each datagram, with descriptors beside it.
+//! The socket to a zygote: each datagram carries one message, with descriptors attached.
 #![allow(
     unsafe_code,
     reason = "tokio wants a promise about the descriptor, and descriptors arrive as bare numbers"
@@ -7,7 +7,7 @@
 use std::io::{Error, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use lockhouse_protocol::zygote::ZYGOTE_FRAME_BYTES_MAX;
+use lockhouse_protocol::zygote_messages::ZYGOTE_FRAME_BYTES_MAX;
 use lockhouse_protocol::{FromZygote, ToZygote, frame};
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
@@ -20,7 +20,7 @@ use super::super::PoolError;
 pub(super) struct ZygoteSocket(AsyncFd<OwnedFd>);
 
 impl ZygoteSocket {
-    /// Ours, and the zygote's end.
+    /// Creates a socket pair; returns the supervisor's end and the zygote's end.
     pub(super) fn pair() -> Result<(Self, OwnedFd), PoolError> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let (ours, theirs) =
@@ -28,7 +28,7 @@ impl ZygoteSocket {
         nix::fcntl::fcntl(&ours, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK))
             .map_err(PoolError::system)?;
         let interest = Interest::READABLE | Interest::WRITABLE;
-        // SAFETY: an `OwnedFd` has one number, which stays open until it is dropped.
+        // SAFETY: an `OwnedFd` stays open, with the same number, until it is dropped.
         let watched = unsafe { AsyncFd::register_with_interest(ours, interest) };
         Ok((Self(watched.map_err(|error| PoolError::zygote(error.to_string()))?), theirs))
     }
@@ -43,7 +43,7 @@ impl ZygoteSocket {
         sent.map(drop).map_err(|error| nix::Error::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))
     }
 
-    /// The next message with its descriptors; nothing once the zygote has closed its end.
+    /// Receives the next message with its descriptors; `None` once the zygote has closed its end.
     pub(super) async fn receive(&self) -> Result<Option<(FromZygote, Vec<OwnedFd>)>, PoolError> {
         let received = self.0.async_io(Interest::READABLE, receive_datagram).await;
         let (bytes, descriptors) = received.map_err(|error| PoolError::zygote(error.to_string()))?;
@@ -65,7 +65,8 @@ fn receive_datagram(socket: &OwnedFd) -> std::io::Result<(Vec<u8>, Vec<OwnedFd>)
     let mut descriptors = Vec::new();
     for control in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(numbers) = control {
-            // SAFETY: the kernel has just made these for us, and nobody else knows their numbers.
+            // SAFETY: the kernel has just created these descriptors for this process, and nothing else knows their
+            // numbers.
             descriptors.extend(numbers.into_iter().map(|number| unsafe { OwnedFd::from_raw_fd(number) }));
         }
     }

@@ -1,51 +1,52 @@
-//! The messages of all supervisors as JSON lines, each with its process, and answers in the same form.
+//! JSON mode of `lockhouse approvals`: prints the messages of all supervisors as JSON lines, each with the
+//! supervisor's process id, and reads answers in the same format.
 
-use lockhouse_gate::PersonsAnswer;
+use lockhouse_gate::ApproverAnswer;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::lines::Lines;
-use super::screen::{Event, Reply};
+use super::stdin_lines::StdinLines;
+use super::terminal_prompt::{ApproverReply, SupervisorEvent};
 use crate::cli::output;
 
-/// A line of standard input.
+/// One line of standard input: an answer and the process id of the supervisor that it is for.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct AnswerLine {
     supervisor: u32,
-    answer: PersonsAnswer,
+    answer: ApproverAnswer,
 }
 
-/// Until nobody reads any more. Whoever closes the input only watches.
+/// Relays events and answers until standard output is closed. When standard input ends, events are still printed.
 pub(super) async fn converse(
-    mut lines: Lines,
-    mut events: mpsc::Receiver<Event>,
-    replies: mpsc::Sender<Reply>,
+    mut lines: StdinLines,
+    mut events: mpsc::Receiver<SupervisorEvent>,
+    replies: mpsc::Sender<ApproverReply>,
 ) {
-    let mut listens = true;
-    while !output::unread() {
+    let mut input_is_open = true;
+    while !output::is_closed() {
         tokio::select! {
             event = events.recv() => match event {
-                Some(event) => println!("{}", line_of(event)),
+                Some(event) => println!("{}", event_to_json(event)),
                 None => return,
             },
-            line = lines.next(), if listens => match line.as_deref().map(serde_json::from_str) {
-                None => listens = false,
-                Some(Ok(Line { supervisor, answer })) => {
-                    if replies.send(Reply { supervisor, answer }).await.is_err() {
+            line = lines.next(), if input_is_open => match line.as_deref().map(serde_json::from_str) {
+                None => input_is_open = false,
+                Some(Ok(AnswerLine { supervisor, answer })) => {
+                    if replies.send(ApproverReply { supervisor, answer }).await.is_err() {
                         return;
                     }
                 }
                 Some(Err(error)) => {
-                    println!("{}", json!({"refused": {"id": null, "reason": format!("this is no answer: {error}")}}));
+                    println!("{}", json!({"refused": {"id": null, "reason": format!("not a valid answer: {error}")}}));
                 }
             },
         }
     }
 }
 
-fn line_of(Event { supervisor, message }: Event) -> Value {
+fn event_to_json(SupervisorEvent { supervisor, message }: SupervisorEvent) -> Value {
     let mut line = message.map_or_else(|| json!({"left": true}), |message| json!(message));
     line["supervisor"] = supervisor.into();
     line

@@ -1,7 +1,7 @@
-//! Lines that a person types on the terminal of this process.
+//! Reads lines that are typed on the terminal of this process.
 //!
-//! Nothing is read ahead: what was typed before a question was shown still lies with the terminal, and is flushed there. Other
-//! programs may read from the same terminal, so a read never waits: one of them may have been faster.
+//! Nothing is read ahead: input typed before a question was shown stays in the terminal's buffer and is flushed
+//! there. Reads never block, because another program on the same terminal may have taken the input first.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -12,46 +12,47 @@ use nix::sys::termios::{FlushArg, tcflush};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Bytes of a line. What is longer arrives in pieces, none of which is an answer.
+/// Bytes of one line. A longer line is split, and none of its pieces is a valid answer.
 const LINE_BYTES_MAX: usize = 4 * 1024;
 const STDIN: &str = "/proc/self/fd/0";
-/// The terminal of this process, which it can open where standard input is another user's.
-const OWN: &str = "/dev/tty";
+/// The controlling terminal of this process. It can be opened even when standard input belongs to another user.
+const CONTROLLING_TERMINAL: &str = "/dev/tty";
 
-/// The terminal on standard input.
+/// The terminal of this process, as a source of lines.
 #[derive(Debug)]
 pub(in crate::cli) struct Keyboard {
-    /// Opened once more, so that other programs' reads wait as before. None where it cannot be read.
+    /// A separate open file description, so that O_NONBLOCK does not affect other readers. None if it cannot be read.
     terminal: Option<AsyncFd<File>>,
-    /// What was read of a line that has no end yet.
+    /// The bytes of an incomplete line.
     line: Vec<u8>,
 }
 
 impl Keyboard {
     pub(in crate::cli) fn new() -> Self {
-        let terminal = opened()
-            .and_then(watched)
+        let terminal = open_terminal()
+            .and_then(register_for_reads)
             .map_err(|error| tracing::error!("answers cannot be read from this terminal: {error}"));
         Self { terminal: terminal.ok(), line: Vec::new() }
     }
 
-    /// Whether lines can be read.
-    pub(super) fn is_there(&self) -> bool {
+    /// Whether the terminal can be read.
+    pub(super) fn is_readable(&self) -> bool {
         self.terminal.is_some()
     }
 
-    /// The next line. None at the end of the input. It may be dropped while it waits, and nothing is lost.
-    pub(super) async fn line(&mut self) -> Option<String> {
+    /// Returns the next line, or None at the end of the input. Cancel-safe: no input is lost when the future is
+    /// dropped.
+    pub(super) async fn next_line(&mut self) -> Option<String> {
         let terminal = self.terminal.as_ref()?;
         loop {
             let mut ready = terminal.readable().await.ok()?;
-            // Of a terminal that gives lines, one at most.
+            // In canonical mode a read returns at most one line.
             let mut bytes = [0; LINE_BYTES_MAX];
             match ready.try_io(|terminal| terminal.get_ref().read(&mut bytes)) {
                 Ok(Ok(count @ 1..)) => self.line.extend_from_slice(&bytes[..count]),
                 Ok(Err(error)) if error.kind() == ErrorKind::Interrupted => continue,
                 Ok(Ok(0) | Err(_)) => return None,
-                // Somebody else has read it.
+                // Another program has read the line first.
                 Err(_) => continue,
             }
             if self.line.ends_with(b"\n") || self.line.len() >= LINE_BYTES_MAX {
@@ -60,27 +61,27 @@ impl Keyboard {
         }
     }
 
-    /// Forgets what was typed so far, whole lines or not.
-    pub(super) fn forget(&mut self) {
+    /// Discards all input typed so far, including incomplete lines.
+    pub(super) fn discard_input(&mut self) {
         self.line.clear();
         if let Some(terminal) = &self.terminal
             && let Err(error) = tcflush(terminal.get_ref(), FlushArg::TCIFLUSH)
         {
-            // What cannot be told from an answer is none.
-            tracing::error!("what was typed before the question cannot be forgotten: {error}");
+            // Input that may predate the question must not count as an answer to it.
+            tracing::error!("input typed before the question cannot be discarded: {error}");
             self.terminal = None;
         }
     }
 }
 
-fn opened() -> io::Result<File> {
+fn open_terminal() -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(O_NONBLOCK | O_NOCTTY);
-    options.open(STDIN).or_else(|_| options.open(OWN))
+    options.open(STDIN).or_else(|_| options.open(CONTROLLING_TERMINAL))
 }
 
-#[allow(unsafe_code, reason = "tokio wants a promise about the descriptor")]
-fn watched(terminal: File) -> io::Result<AsyncFd<File>> {
-    // SAFETY: a file always gives the same descriptor, and closes it when it is dropped.
+#[allow(unsafe_code, reason = "AsyncFd requires that the descriptor stays the same")]
+fn register_for_reads(terminal: File) -> io::Result<AsyncFd<File>> {
+    // SAFETY: a `File` keeps the same descriptor until it is dropped, which closes it.
     Ok(unsafe { AsyncFd::register_with_interest(terminal, Interest::READABLE) }?)
 }

@@ -1,4 +1,4 @@
-//! The supervisors of this user: found by their sockets, and spoken with.
+//! Finds the running supervisors of this user by their control sockets, and relays messages and answers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,26 +7,27 @@ use std::time::Duration;
 use interprocess::local_socket::tokio::Stream;
 use interprocess::local_socket::traits::tokio::Stream as _;
 use interprocess::local_socket::{GenericFilePath, ToFsName};
-use lockhouse_engine::control::{self, LINE_BYTES_MAX, VERSION, place, read_line, write_line};
-use lockhouse_gate::{FromPerson, FromSupervisor};
+use lockhouse_engine::control_socket::{self, LINE_BYTES_MAX, VERSION, read_line, socket_path, write_line};
+use lockhouse_gate::{FromApprover, FromSupervisor};
 use tokio::io::BufReader;
 use tokio::sync::mpsc;
 
 use super::ANSWERS_MAX;
-use super::screen::{Event, Reply};
+use super::terminal_prompt::{ApproverReply, SupervisorEvent};
 
-/// How often it is looked for supervisors that have started.
-const LOOK_EVERY: Duration = Duration::from_millis(300);
+/// How often to look for supervisors that have started.
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Speaks with all of them, for as long as there is somebody to tell.
-pub(super) async fn watch(events: mpsc::Sender<Event>, mut replies: mpsc::Receiver<Reply>) {
-    let mut connected: BTreeMap<PathBuf, (u32, mpsc::Sender<FromPerson>)> = BTreeMap::new();
-    let mut look = tokio::time::interval(LOOK_EVERY);
+/// Connects to every supervisor, forwards its messages to `events` and routes each reply to its supervisor. Returns
+/// when `replies` is closed.
+pub(super) async fn watch(events: mpsc::Sender<SupervisorEvent>, mut replies: mpsc::Receiver<ApproverReply>) {
+    let mut connected: BTreeMap<PathBuf, (u32, mpsc::Sender<FromApprover>)> = BTreeMap::new();
+    let mut poll = tokio::time::interval(POLL_INTERVAL);
     loop {
         tokio::select! {
-            _ = look.tick() => {
+            _ = poll.tick() => {
                 connected.retain(|_, (_, to)| !to.is_closed());
-                for (pid, path) in place::everywhere().iter().flat_map(|directory| place::sockets(directory)) {
+                for (pid, path) in socket_path::candidate_directories().iter().flat_map(|directory| socket_path::sockets(directory)) {
                     if connected.contains_key(&path) {
                         continue;
                     }
@@ -37,46 +38,46 @@ pub(super) async fn watch(events: mpsc::Sender<Event>, mut replies: mpsc::Receiv
                 }
             }
             reply = replies.recv() => {
-                let Some(Reply { supervisor, answer }) = reply else { return };
+                let Some(ApproverReply { supervisor, answer }) = reply else { return };
                 let to = connected.values().find(|(pid, _)| *pid == supervisor);
-                let sent = to.is_some_and(|(_, to)| to.try_send(FromPerson::Answer(answer.clone())).is_ok());
+                let sent = to.is_some_and(|(_, to)| to.try_send(FromApprover::Answer(answer.clone())).is_ok());
                 if !sent {
-                    let reason = "this Lockhouse is not connected any more".to_owned();
+                    let reason = "this Lockhouse process is no longer connected".to_owned();
                     let refused = FromSupervisor::Refused { id: Some(answer.id), reason };
-                    let _ = events.send(Event { supervisor, message: Some(refused) }).await;
+                    let _ = events.send(SupervisorEvent { supervisor, message: Some(refused) }).await;
                 }
             }
         }
     }
 }
 
-/// Speaks with one until it leaves.
+/// Relays messages with one supervisor until the connection ends.
 async fn converse(
     path: &Path,
     pid: u32,
-    events: mpsc::Sender<Event>,
-    mut answers: mpsc::Receiver<FromPerson>,
+    events: mpsc::Sender<SupervisorEvent>,
+    mut answers: mpsc::Receiver<FromApprover>,
 ) {
     let Ok(name) = path.to_fs_name::<GenericFilePath>() else { return };
-    // A socket that nobody listens at is cleared away by the next supervisor that starts.
+    // The next supervisor that starts removes sockets on which no process listens.
     let Ok(stream) = Stream::connect(name).await else { return };
-    if !control::is_trusted(&stream) {
+    if !control_socket::is_trusted(&stream) {
         return;
     }
     let (mut from, mut to) = (BufReader::new(&stream), &stream);
-    if write_line(&mut to, &FromPerson::Watch(VERSION)).await.is_err() {
+    if write_line(&mut to, &FromApprover::Watch(VERSION)).await.is_err() {
         return;
     }
-    let hearing = async {
+    let receiving = async {
         while let Ok(Some(line)) = read_line(&mut from, LINE_BYTES_MAX).await {
-            // Of a later version there may be messages that are not known here.
+            // A later version may send messages that this version does not know.
             let Ok(message) = serde_json::from_str(&line) else { continue };
-            if events.send(Event { supervisor: pid, message: Some(message) }).await.is_err() {
+            if events.send(SupervisorEvent { supervisor: pid, message: Some(message) }).await.is_err() {
                 return;
             }
         }
     };
-    let telling = async {
+    let sending = async {
         while let Some(answer) = answers.recv().await {
             if write_line(&mut to, &answer).await.is_err() {
                 return;
@@ -84,8 +85,8 @@ async fn converse(
         }
     };
     tokio::select! {
-        () = hearing => {}
-        () = telling => {}
+        () = receiving => {}
+        () = sending => {}
     }
-    let _ = events.send(Event { supervisor: pid, message: None }).await;
+    let _ = events.send(SupervisorEvent { supervisor: pid, message: None }).await;
 }

@@ -3,48 +3,48 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use lockhouse_audit::ocsf::Events;
+use lockhouse_audit::ocsf::OcsfEvents;
 
-use super::Done;
-use super::matching::matching;
-use super::wanted::Wanted;
-use crate::cli::{USAGE, complain, output};
+use super::CommandResult;
+use super::filter_options::FilterOptions;
+use super::matching_records::matching_records;
+use crate::cli::{USAGE, output, print_error};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// The format
+    /// The output format
     #[arg(long)]
     format: Format,
     #[command(flatten)]
-    wanted: Wanted,
+    filter: FilterOptions,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Format {
-    /// Events of the class API Activity (6003) of the Open Cybersecurity Schema Framework, one JSON object a line
+    /// Open Cybersecurity Schema Framework: events of the class API Activity (6003), one JSON object per line
     Ocsf,
 }
 
-pub(super) fn export(directory: &Path, arguments: &Arguments) -> Done {
+pub(super) fn export(directory: &Path, arguments: &Arguments) -> CommandResult {
     let Format::Ocsf = arguments.format;
-    let filter = match arguments.wanted.filter() {
+    let filter = match arguments.filter.to_filter() {
         Ok(filter) => filter,
-        Err(error) => return Ok(complain(&error, USAGE)),
+        Err(error) => return Ok(print_error(&error, USAGE)),
     };
-    let (mut events, mut is_empty) = (Events::default(), true);
-    for found in matching(directory, &filter)? {
+    let (mut events, mut is_empty) = (OcsfEvents::default(), true);
+    for found in matching_records(directory, &filter)? {
         is_empty = false;
-        for event in events.of(found?) {
+        for event in events.add(found?) {
             println!("{event}");
         }
-        if output::unread() {
+        if output::is_closed() {
             return Ok(ExitCode::SUCCESS);
         }
     }
     if is_empty {
-        return Ok(arguments.wanted.tell_none(directory)?);
+        return Ok(arguments.filter.report_no_match(directory)?);
     }
-    for event in events.left_over() {
+    for event in events.finish() {
         println!("{event}");
     }
     Ok(ExitCode::SUCCESS)

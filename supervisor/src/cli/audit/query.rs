@@ -3,47 +3,47 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use lockhouse_audit::read::Found;
+use lockhouse_audit::reader::LocatedRecord;
 
-use super::Done;
-use super::matching::matching;
-use super::row::row;
-use super::wanted::Wanted;
-use crate::cli::{USAGE, complain, output};
+use super::CommandResult;
+use super::filter_options::FilterOptions;
+use super::matching_records::matching_records;
+use super::record_line::format_record;
+use crate::cli::{USAGE, output, print_error};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
-    wanted: Wanted,
-    /// Print the records as they are written
+    filter: FilterOptions,
+    /// Print the records as JSON, exactly as they are stored
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn query(directory: &Path, arguments: &Arguments) -> Done {
-    let filter = match arguments.wanted.filter() {
+pub(super) fn query(directory: &Path, arguments: &Arguments) -> CommandResult {
+    let filter = match arguments.filter.to_filter() {
         Ok(filter) => filter,
-        Err(error) => return Ok(complain(&error, USAGE)),
+        Err(error) => return Ok(print_error(&error, USAGE)),
     };
     let mut is_empty = true;
-    for found in matching(directory, &filter)? {
-        is_empty &= !print(&found?, arguments.json);
-        if output::unread() {
+    for found in matching_records(directory, &filter)? {
+        is_empty &= !print_record(&found?, arguments.json);
+        if output::is_closed() {
             return Ok(ExitCode::SUCCESS);
         }
     }
     match is_empty {
-        true => Ok(arguments.wanted.tell_none(directory)?),
+        true => Ok(arguments.filter.report_no_match(directory)?),
         false => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// One record, as a line for people or as it is. Whether there was anything to print.
-pub(super) fn print(found: &Found, json: bool) -> bool {
+/// Prints one record, as a readable line or as stored JSON. Returns whether the record is of a displayed kind.
+pub(super) fn print_record(found: &LocatedRecord, json: bool) -> bool {
     if json {
         println!("{}", found.text);
         return true;
     }
-    let row = row(&found.record);
+    let row = format_record(&found.record);
     row.inspect(|row| println!("{row}")).is_some()
 }

@@ -3,32 +3,32 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lockhouse_audit::verify::{Finding, Kind, Place, Verified};
+use lockhouse_audit::verify::{Finding, FindingKind, LogLocation, VerificationSummary};
 use lockhouse_audit::{AuditSettings, PublicKey, verify as audit_verify};
 use lockhouse_policies::printable;
 use serde_json::{Value, json};
 
-use super::Done;
+use super::CommandResult;
 use crate::cli::USAGE;
 
-/// The log is not as it was written.
+/// Exit status when the log or a stored program was modified.
 pub(super) const TAMPERED: u8 = 1;
-/// Findings of each kind that are printed.
-const TOLD_MAX: u64 = 200;
+/// Maximum findings of each kind that are printed.
+const PRINTED_MAX: u64 = 200;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// The public key, as `audit key` printed it; without it the one of this user counts
+    /// The public key that `audit key` printed [default: the key of this user]
     #[arg(long, value_name = "HEX")]
     key: Option<String>,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
-    /// A directory with an audit log, or one of its files [default: the one that is configured]
+    /// An audit log directory, or one file of it [default: the configured directory]
     path: Option<PathBuf>,
 }
 
-pub(super) fn verify(settings: &AuditSettings, arguments: &Arguments) -> Done {
+pub(super) fn verify(settings: &AuditSettings, arguments: &Arguments) -> CommandResult {
     let key = match &arguments.key {
         Some(hex) => match PublicKey::from_hex(hex) {
             Some(key) => key,
@@ -39,28 +39,28 @@ pub(super) fn verify(settings: &AuditSettings, arguments: &Arguments) -> Done {
                 return Ok(ExitCode::from(USAGE));
             }
         },
-        None => PublicKey::of(&settings.keys)?.ok_or(
-            "there is no key to verify with: give the one that `lockhouse audit key` printed, with --key",
+        None => PublicKey::load(&settings.keys)?.ok_or(
+            "there is no key to verify with: pass the key that `lockhouse audit key` printed with --key",
         )?,
     };
-    // Where it is written everything must be there; a part or a copy may be without programs.
+    // The configured directory must be complete. A part or a copy may lack the stored programs.
     let (path, place) = match &arguments.path {
-        Some(path) => (path, Place::Copy),
-        None => (&settings.directory, Place::Home),
+        Some(path) => (path, LogLocation::Copy),
+        None => (&settings.directory, LogLocation::Original),
     };
-    let (mut faults, mut notes) = (Told::default(), Told::default());
+    let (mut faults, mut notes) = (Findings::default(), Findings::default());
     let verified = audit_verify::verify(path, place, &key, &mut |finding| {
-        let told = match finding.kind {
-            Kind::Fault => &mut faults,
-            Kind::Note => &mut notes,
+        let findings = match finding.kind {
+            FindingKind::Fault => &mut faults,
+            FindingKind::Note => &mut notes,
         };
-        told.count += 1;
-        if told.count > TOLD_MAX {
+        findings.count += 1;
+        if findings.count > PRINTED_MAX {
             return;
         }
         match arguments.json {
-            true => told.json.push(as_json(&finding)),
-            false => println!("{}", told_line(&finding)),
+            true => findings.json.push(finding_to_json(&finding)),
+            false => println!("{}", finding_line(&finding)),
         }
     })?;
     match arguments.json {
@@ -70,15 +70,15 @@ pub(super) fn verify(settings: &AuditSettings, arguments: &Arguments) -> Done {
     Ok(if verified.faults == 0 { ExitCode::SUCCESS } else { ExitCode::from(TAMPERED) })
 }
 
-/// Findings of one kind.
+/// The findings of one kind: their number, and the first ones as JSON.
 #[derive(Default)]
-struct Told {
+struct Findings {
     count: u64,
     json: Vec<Value>,
 }
 
-/// What the log is, in one word for programs.
-fn state(verified: &Verified) -> &'static str {
+/// Returns the result of the verification as the `state` of the JSON output.
+fn state(verified: &VerificationSummary) -> &'static str {
     match (verified.faults, verified.segments) {
         (0, 0) => "empty",
         (0, _) => "verified",
@@ -86,8 +86,8 @@ fn state(verified: &Verified) -> &'static str {
     }
 }
 
-fn summary_json(verified: &Verified, faults: Told, notes: Told, key: &PublicKey) -> Value {
-    let Verified { segments, records, programs, unsigned, .. } = verified;
+fn summary_json(verified: &VerificationSummary, faults: Findings, notes: Findings, key: &PublicKey) -> Value {
+    let VerificationSummary { segments, records, programs, unsigned, .. } = verified;
     json!({
         "state": state(verified), "segments": segments, "records": records, "unsigned": unsigned,
         "programs": programs, "key": key.to_hex(),
@@ -95,10 +95,10 @@ fn summary_json(verified: &Verified, faults: Told, notes: Told, key: &PublicKey)
     })
 }
 
-fn print_summary(verified: &Verified, faults: &Told, notes: &Told, key: &PublicKey) {
-    for (told, kind) in [(faults, "faults"), (notes, "notes")] {
-        if told.count > TOLD_MAX {
-            println!("and {} more {kind}", told.count - TOLD_MAX);
+fn print_summary(verified: &VerificationSummary, faults: &Findings, notes: &Findings, key: &PublicKey) {
+    for (findings, kind) in [(faults, "faults"), (notes, "notes")] {
+        if findings.count > PRINTED_MAX {
+            println!("and {} more {kind}", findings.count - PRINTED_MAX);
         }
     }
     println!(
@@ -106,7 +106,7 @@ fn print_summary(verified: &Verified, faults: &Told, notes: &Told, key: &PublicK
         match state(verified) {
             "empty" => "EMPTY, nothing was verified",
             "verified" => "verified",
-            _ => "NOT as it was written",
+            _ => "MODIFIED",
         },
         verified.segments,
         verified.records,
@@ -117,17 +117,17 @@ fn print_summary(verified: &Verified, faults: &Told, notes: &Told, key: &PublicK
     );
 }
 
-fn as_json(finding: &Finding) -> Value {
+fn finding_to_json(finding: &Finding) -> Value {
     let Finding { file, line, seq, what, .. } = finding;
     json!({"file": file, "line": line, "record": seq, "what": what})
 }
 
 /// `FAULT  FILE:LINE  record SEQ  WHAT`
-fn told_line(finding: &Finding) -> String {
+fn finding_line(finding: &Finding) -> String {
     let Finding { kind, file, line, seq, what } = finding;
     let kind = match kind {
-        Kind::Fault => "FAULT",
-        Kind::Note => "note ",
+        FindingKind::Fault => "FAULT",
+        FindingKind::Note => "note ",
     };
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
     let seq = seq.map(|seq| format!("  record {seq}")).unwrap_or_default();

@@ -1,10 +1,11 @@
-//! The demonstration's upstream server: a shop's back office, spoken to over standard input and output.
+//! The example upstream server of `lockhouse demo`: a shop's back office, an MCP server over standard input and
+//! output.
 //!
-//! It lets people try everything without a server of their own: lists that are too large for a
-//! context, searches, a change that is harmless and one that a policy should ask about.
+//! It shows Lockhouse's features without a server of one's own: lists that are too large for a model's context,
+//! searches, a harmless change, and a change that a policy should ask about.
 
-mod answers;
 mod arguments;
+mod tools;
 
 use parking_lot::Mutex;
 
@@ -15,11 +16,11 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 
-use super::data::Shop;
+use super::shop::Shop;
 
 struct BackOffice {
     tools: Vec<Tool>,
-    /// Changes are kept here and nowhere else: the next start begins afresh.
+    /// Changes are kept in memory only: every start begins with the original data.
     shop: Mutex<Shop>,
 }
 
@@ -48,12 +49,12 @@ impl ServerHandler for BackOffice {
         let Some(tool) = self.tools.iter().find(|tool| tool.name == request.name) else {
             return Err(ErrorData::invalid_params(format!("unknown tool {}", request.name), None));
         };
-        let arguments = match arguments::checked(tool, request.arguments.unwrap_or_default()) {
+        let arguments = match arguments::validate(tool, request.arguments.unwrap_or_default()) {
             Ok(arguments) => arguments,
             Err(error) => return Ok(failure(&error).into()),
         };
         let mut shop = self.shop.lock();
-        let result = match answers::answer(&mut shop, &tool.name, &arguments) {
+        let result = match tools::call(&mut shop, &tool.name, &arguments) {
             Ok(answer) => CallToolResult::structured(answer),
             Err(refusal) => failure(&refusal),
         };
@@ -61,21 +62,21 @@ impl ServerHandler for BackOffice {
     }
 }
 
-/// A failure that the model can read and act on.
+/// Returns a tool failure whose message tells the model what to do.
 fn failure(error: &dyn std::error::Error) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(error.to_string())])
 }
 
-/// Serves the demonstration until the other side closes the connection.
+/// Serves the example server until the peer closes the connection.
 pub(crate) async fn serve() -> Result<(), Box<dyn std::error::Error>> {
     let tools = serde_json::from_str(include_str!("server/tools.json"))?;
-    let back_office = BackOffice { tools, shop: Mutex::new(Shop::stocked()?) };
+    let back_office = BackOffice { tools, shop: Mutex::new(Shop::load()?) };
     match back_office.serve(rmcp::transport::stdio_pipes()).await {
         Ok(running) => {
             running.waiting().await?;
             Ok(())
         }
-        // Whoever leaves before the handshake has done nothing wrong.
+        // A peer that disconnects before the handshake is not an error.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! A server that was found, and what becomes of it.
+//! Decides which of the servers that were found are imported.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,12 @@ use lockhouse_catalog::python_name;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
-use super::secrets;
-use crate::config::{Edit, Entry, LeftOut, Listed, Surroundings, Unresolved, usable};
+use super::secret_names;
+use crate::config::{
+    ConfigEdit, Environment, ListedServer, PlaceholderError, ServerEntry, SkipReason, normalize_server_name,
+};
 
-/// One server of one file.
+/// One server of one file, and whether it is imported.
 pub(super) struct Candidate {
     pub(super) client: String,
     pub(super) path: PathBuf,
@@ -21,117 +23,127 @@ pub(super) struct Candidate {
 }
 
 pub(super) enum Verdict {
-    Take {
+    Import {
         name: ServerName,
-        entry: Box<Entry>,
-        /// What it does not find now.
-        lacks: Option<String>,
+        entry: Box<ServerEntry>,
+        /// Why the server cannot start yet, such as an environment variable that is not set.
+        unresolved: Option<String>,
     },
-    Leave(String),
+    Skip(String),
 }
 
 impl Candidate {
-    pub(super) fn taken(&self) -> Option<(&ServerName, &Entry)> {
+    pub(super) fn imported(&self) -> Option<(&ServerName, &ServerEntry)> {
         match &self.verdict {
-            Verdict::Take { name, entry, .. } => Some((name, entry)),
-            Verdict::Leave(_) => None,
+            Verdict::Import { name, entry, .. } => Some((name, entry)),
+            Verdict::Skip(_) => None,
         }
     }
 
-    /// What becomes of it, for people.
-    pub(super) fn told(&self) -> String {
-        let (name, entry, lacks) = match &self.verdict {
-            Verdict::Leave(reason) => return format!("left out: {reason}"),
-            Verdict::Take { name, entry, lacks } => (name, entry, lacks),
+    /// Describes the outcome for the user.
+    pub(super) fn outcome(&self) -> String {
+        let (name, entry, unresolved) = match &self.verdict {
+            Verdict::Skip(reason) => return format!("skipped: {reason}"),
+            Verdict::Import { name, entry, unresolved } => (name, entry, unresolved),
         };
-        let mut told = match name.as_str() == self.name {
-            true => "taken".to_owned(),
-            false => format!("taken as {name}"),
+        let mut outcome = match name.as_str() == self.name {
+            true => "imported".to_owned(),
+            false => format!("imported as {name}"),
         };
-        let secrets = secrets(entry);
+        let secrets = secret_names(entry);
         if !secrets.is_empty() {
-            told += &format!("; plaintext secrets are copied to files: {}", secrets.join(", "));
+            outcome += &format!("; plaintext secrets are moved to files: {}", secrets.join(", "));
         }
-        if let Some(lacks) = lacks {
-            told += &format!("; does not start yet: {lacks}");
+        if let Some(unresolved) = unresolved {
+            outcome += &format!("; cannot start yet: {unresolved}");
         }
-        told
+        outcome
     }
 }
 
-/// Who has a name already.
-enum Holder {
+/// The server that already has a name.
+enum NameOwner {
     Configured(String),
-    Taken { client: String, entry: Box<Entry> },
+    Imported { client: String, entry: Box<ServerEntry> },
 }
 
-/// Decides about one server after the other: the first of a name is taken.
-pub(super) struct Judge<'s> {
-    edit: &'s Edit,
-    surroundings: &'s Surroundings,
-    /// By what code would call them.
-    holders: BTreeMap<String, (ServerName, Holder)>,
+/// Decides for one server after the other. The first server of a name is imported.
+pub(super) struct Importer<'s> {
+    edit: &'s ConfigEdit,
+    environment: &'s Environment,
+    /// The servers by the name that code imports them by.
+    owners: BTreeMap<String, (ServerName, NameOwner)>,
 }
 
-impl<'s> Judge<'s> {
+impl<'s> Importer<'s> {
     pub(super) fn new(
         configured: &BTreeMap<ServerName, ServerDefinition>,
-        edit: &'s Edit,
-        surroundings: &'s Surroundings,
+        edit: &'s ConfigEdit,
+        environment: &'s Environment,
     ) -> Self {
-        let holder = |(name, definition): (&ServerName, &ServerDefinition)| {
-            (python_name(name.as_str()), (name.clone(), Holder::Configured(definition.origin.clone())))
+        let owner = |(name, definition): (&ServerName, &ServerDefinition)| {
+            (python_name(name.as_str()), (name.clone(), NameOwner::Configured(definition.origin.clone())))
         };
-        Self { edit, surroundings, holders: configured.iter().map(holder).collect() }
+        Self { edit, environment, owners: configured.iter().map(owner).collect() }
     }
 
-    pub(super) fn candidate(&mut self, client: &str, path: &Path, listed: Listed) -> Candidate {
-        let reach = listed.entry.as_ref().map_or_else(|_| "-".to_owned(), Entry::summary);
-        let verdict = self.judge(client, &listed).unwrap_or_else(|reason| Verdict::Leave(reason.to_string()));
+    pub(super) fn candidate(&mut self, client: &str, path: &Path, listed: ListedServer) -> Candidate {
+        let reach = listed.entry.as_ref().map_or_else(|_| "-".to_owned(), ServerEntry::summary);
+        let verdict =
+            self.verdict(client, &listed).unwrap_or_else(|reason| Verdict::Skip(reason.to_string()));
         let path = path.to_owned();
         Candidate { client: client.to_owned(), path, line: listed.line, name: listed.name, reach, verdict }
     }
 
-    fn judge(&mut self, client: &str, listed: &Listed) -> Result<Verdict, LeftOut> {
-        let name = usable(&listed.name).ok_or(LeftOut::Name)?;
-        let entry = listed.entry.clone()?.with_env_file(self.surroundings)?;
-        let lacks = match entry.resolve(self.surroundings, ServerLimits::default(), String::new()) {
+    fn verdict(&mut self, client: &str, listed: &ListedServer) -> Result<Verdict, SkipReason> {
+        let name = normalize_server_name(&listed.name).ok_or(SkipReason::InvalidName)?;
+        let entry = listed.entry.clone()?.with_env_file(self.environment)?;
+        let unresolved = match entry.resolve(self.environment, ServerLimits::default(), String::new()) {
             Ok(_) => None,
-            // It may be there when the server is started.
-            Err(LeftOut::Unresolved { key, reason }) if !matches!(reason, Unresolved::Foreign(_)) => {
+            // The reference may resolve when the server is started.
+            Err(SkipReason::Placeholder { key, reason })
+                if !matches!(reason, PlaceholderError::ClientOnly(_)) =>
+            {
                 Some(format!("{key}: {reason}"))
             }
             Err(reason) => return Err(reason),
         };
-        if let Some((holder, held)) = self.holders.get(&python_name(name.as_str())) {
-            return Ok(Verdict::Leave(in_the_way(&name, &entry, holder, held)));
+        if let Some((owner, owned_by)) = self.owners.get(&python_name(name.as_str())) {
+            return Ok(Verdict::Skip(conflict_reason(&name, &entry, owner, owned_by)));
         }
         if self.edit.server(name.as_str()).is_some() {
-            return Ok(Verdict::Leave(
-                "a server of that name is configured, and switched off or incomplete".into(),
+            return Ok(Verdict::Skip(
+                "a server of that name is configured, but disabled or incomplete".into(),
             ));
         }
         let entry = Box::new(entry);
-        let holder = Holder::Taken { client: client.to_owned(), entry: entry.clone() };
-        self.holders.insert(python_name(name.as_str()), (name.clone(), holder));
-        Ok(Verdict::Take { name, entry, lacks })
+        let owner = NameOwner::Imported { client: client.to_owned(), entry: entry.clone() };
+        self.owners.insert(python_name(name.as_str()), (name.clone(), owner));
+        Ok(Verdict::Import { name, entry, unresolved })
     }
 }
 
-fn in_the_way(name: &ServerName, entry: &Entry, holder: &ServerName, held: &Holder) -> String {
-    let who = if holder == name {
+fn conflict_reason(
+    name: &ServerName,
+    entry: &ServerEntry,
+    owner: &ServerName,
+    owned_by: &NameOwner,
+) -> String {
+    let who = if owner == name {
         "that name".to_owned()
     } else {
-        format!("the name {holder}, which is the same in code")
+        format!("the name {owner}, which is the same name in code")
     };
-    match held {
-        Holder::Configured(origin) if holder == name => {
+    match owned_by {
+        NameOwner::Configured(origin) if owner == name => {
             format!("a server of that name is configured in {origin}")
         }
-        Holder::Configured(origin) => format!("the server in {origin} has {who}: rename one of them"),
-        Holder::Taken { client, entry: other } if other.reach == entry.reach => {
-            format!("it is the same as that of {client}")
+        NameOwner::Configured(origin) => format!("the server in {origin} has {who}: rename one of them"),
+        NameOwner::Imported { client, entry: other } if other.endpoint == entry.endpoint => {
+            format!("it is the same server as that of {client}")
         }
-        Holder::Taken { client, .. } => format!("another server of {client} has {who}: rename one of them"),
+        NameOwner::Imported { client, .. } => {
+            format!("another server of {client} has {who}: rename one of them")
+        }
     }
 }

@@ -1,58 +1,58 @@
-//! `lockhouse policy check`: every fault of a policy at once, for people, for editors and for programs.
+//! `lockhouse policy check`: reports all errors of a policy at once, as text or JSON.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lockhouse_catalog::unmatched;
+use lockhouse_catalog::unmatched_rules;
 use lockhouse_policies::{Diagnostic, Diagnostics, Policy, SKILLS, printable};
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::remembered;
+use lockhouse_upstream::cached_tools;
 use serde_json::{Value, json};
 
 use crate::cli::USAGE;
-use crate::cli::terminal::{for_stdout, shows_colour};
+use crate::cli::terminal::{for_stdout, has_colour};
 use crate::config::{self, ConfigError, Files, Settings};
 
-/// Which policy, and how to tell what is wrong with it.
+/// Options of `lockhouse policy check`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// A policy that is not in force [default: the one that is]
+    /// The policy file to check [default: the active policy]
     file: Option<PathBuf>,
-    /// How faults are told
+    /// How errors are printed
     #[arg(long, value_enum, default_value_t = Format::Full, conflicts_with = "json")]
     format: Format,
-    /// Tell everything as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(in crate::cli) enum Format {
-    /// With the line, a caret and what to do
+    /// With the source line, a caret and a hint
     Full,
-    /// One line for each: FILE:LINE:COLUMN: error: ...
+    /// One line for each error: FILE:LINE:COLUMN: error: ...
     Short,
 }
 
-/// What a check came to.
-struct Checked {
+/// The result of a check.
+struct CheckReport {
     files: Vec<PathBuf>,
     faults: Vec<ConfigError>,
     servers: Vec<ServerName>,
     not_in_policy: Vec<ServerName>,
     not_configured: Vec<ServerName>,
-    /// Names that fit nothing which a server has.
+    /// Warnings about names in the policy that match no tool or parameter of a server.
     warnings: Diagnostics,
-    /// Servers of the policy that were never connected.
+    /// Servers of the policy whose tools are unknown, because they were never connected.
     tools_not_known: Vec<ServerName>,
 }
 
-/// Checks it: 0 for a policy without a fault, 2 for any other and for none. Warnings do not count as faults.
+/// Checks a policy. The exit status is 0 if it is valid, and 2 if it is invalid or missing; warnings do not count.
 pub(super) fn check(files: &Files, arguments: Arguments) -> ExitCode {
     let mut files = files.clone();
     files.policy = arguments.file.or(files.policy);
     let Some(path) = config::find_policy(&files) else {
-        let words = "there is no policy, so every call is denied; write one with `lockhouse policy init`";
+        let words = "there is no policy, so every call is denied; generate one with `lockhouse policy init`";
         if arguments.json {
             let error = json!({"message": words});
             println!("{:#}", json!({"valid": false, "files": [], "errors": [error]}));
@@ -61,24 +61,24 @@ pub(super) fn check(files: &Files, arguments: Arguments) -> ExitCode {
         }
         return ExitCode::from(USAGE);
     };
-    let checked = Checked::of(&files, path);
+    let report = CheckReport::new(&files, path);
     if arguments.json {
-        println!("{}", for_stdout(&format!("{:#}", checked.to_json())));
+        println!("{}", for_stdout(&format!("{:#}", report.to_json())));
     } else {
-        checked.tell(arguments.format);
+        report.print(arguments.format);
     }
-    if checked.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
+    if report.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
 }
 
-impl Checked {
-    fn of(files: &Files, path: PathBuf) -> Self {
+impl CheckReport {
+    fn new(files: &Files, path: PathBuf) -> Self {
         let (policy, settings) = (config::load_policy(files), Settings::load(files));
         let (mut not_in_policy, mut not_configured, mut servers) = (Vec::new(), Vec::new(), Vec::new());
-        let mut checked = vec![path];
+        let mut report = vec![path];
         if let Ok(policy) = &policy {
             servers = policy.servers().cloned().collect();
-            // The policies that are required above it.
-            checked.extend(policy.files().skip(1).map(PathBuf::from));
+            // The administrator's required policies that apply in addition.
+            report.extend(policy.files().skip(1).map(PathBuf::from));
         }
         if let (Ok(_), Ok(settings)) = (&policy, &settings) {
             let configured = &settings.engine.servers;
@@ -94,27 +94,27 @@ impl Checked {
             (warnings, tools_not_known) = compare(settings, policy);
         }
         let faults = policy.err().into_iter().chain(settings.err()).collect();
-        Self { files: checked, faults, servers, not_in_policy, not_configured, warnings, tools_not_known }
+        Self { files: report, faults, servers, not_in_policy, not_configured, warnings, tools_not_known }
     }
 
-    fn tell(&self, format: Format) {
+    fn print(&self, format: Format) {
         for fault in &self.faults {
-            tell_fault(fault, format);
+            print_fault(fault, format);
         }
         if !self.faults.is_empty() {
             return;
         }
-        tell_all(&self.warnings, format);
+        print_diagnostics(&self.warnings, format);
         let count = self.servers.len();
         let (own, above) =
             self.files.split_first().map_or((None, &[][..]), |(own, above)| (Some(own), above));
         println!(
-            "{} is valid and speaks of {count} server{}",
-            own.map(|path| shown(path)).unwrap_or_default(),
+            "{} is valid and covers {count} server{}",
+            own.map(|path| display_path(path)).unwrap_or_default(),
             if count == 1 { "" } else { "s" }
         );
         for path in above {
-            println!("what it permits is narrowed by {}, which is valid as well", shown(path));
+            println!("its permissions are restricted by {}, which is also valid", display_path(path));
         }
         for server in &self.not_in_policy {
             println!("server {server} is configured but not in the policy: every call to it is denied");
@@ -124,8 +124,8 @@ impl Checked {
         }
         for server in &self.tools_not_known {
             println!(
-                "the tools of server {server} are not known yet, so what the policy says of them was not compared: \
-                 `lockhouse server test {server}` connects to it"
+                "the tools of server {server} are not known yet, so the policy's rules for them were not checked: run \
+                 `lockhouse server test {server}` to connect to it"
             );
         }
     }
@@ -143,34 +143,34 @@ impl Checked {
     }
 }
 
-/// What the policy says of tools and parameters that a configured server does not have, and the servers whose tools nobody
-/// knows. No server is started for it.
+/// Compares the policy with the last known tools of the configured servers. Returns warnings about names that match
+/// nothing, and the servers whose tools are unknown. Starts no server.
 fn compare(settings: &Settings, policy: &Policy) -> (Diagnostics, Vec<ServerName>) {
     let (mut warnings, mut not_known) = (Vec::new(), Vec::new());
     for server in policy.servers() {
         let Some(definition) = settings.engine.servers.get(server) else { continue };
-        match remembered(server, definition, &settings.engine.places) {
-            Some(catalogue) => warnings.extend(unmatched(policy, server, &catalogue).0),
+        match cached_tools(server, definition, &settings.engine.places) {
+            Some(catalogue) => warnings.extend(unmatched_rules(policy, server, &catalogue).0),
             None => not_known.push(server.clone()),
         }
     }
     (Diagnostics(warnings), not_known)
 }
 
-pub(in crate::cli) fn tell_fault(fault: &ConfigError, format: Format) {
+pub(in crate::cli) fn print_fault(fault: &ConfigError, format: Format) {
     match fault {
-        ConfigError::Faults(faults) => tell_all(faults, format),
+        ConfigError::Faults(faults) => print_diagnostics(faults, format),
         other => eprintln!("lockhouse: {other}"),
     }
 }
 
-/// Where compilers tell theirs: on stderr.
-fn tell_all(faults: &Diagnostics, format: Format) {
+/// Prints diagnostics to standard error, as compilers do.
+fn print_diagnostics(faults: &Diagnostics, format: Format) {
     match format {
-        Format::Short => faults.0.iter().for_each(|fault| eprintln!("{}", fault.short())),
+        Format::Short => faults.0.iter().for_each(|fault| eprintln!("{}", fault.to_single_line())),
         Format::Full if faults.0.is_empty() => {}
         Format::Full => {
-            eprintln!("{}", faults.render(shows_colour()));
+            eprintln!("{}", faults.render(has_colour()));
         }
     }
 }
@@ -192,6 +192,6 @@ fn diagnostics_to_json(faults: &Diagnostics) -> Vec<Value> {
     faults.0.iter().map(one).collect()
 }
 
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     printable(&path.display().to_string())
 }

@@ -1,4 +1,4 @@
-//! `lockhouse policy dry-run`: past calls, decided by another policy.
+//! `lockhouse policy dry-run`: applies another policy to the recorded calls.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -8,43 +8,43 @@ use std::time::SystemTime;
 use lockhouse_policies::{Call, Effect, Policy, explain};
 use serde_json::{Value, json};
 
-use super::past::{self, Past};
-use super::surroundings::Surroundings;
+use super::environment::Environment;
+use super::recorded_calls::{self, RecordedCall};
 use crate::cli::terminal::for_stdout;
-use crate::cli::{UNAVAILABLE, complain, complain_config, table};
+use crate::cli::{UNAVAILABLE, print_config_error, print_error, table};
 use crate::config::{self, Files};
 
-/// Groups that are told. There can be more only where many resources or clients were used.
+/// Maximum rows of the table. More only occur where very many resources or AI clients were used.
 const ROWS_MAX: usize = 1_000;
 
-/// Which policy, and which calls.
+/// Options of `lockhouse policy dry-run`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// The policy to try
+    /// The policy file to apply
     new: PathBuf,
-    /// Calls since then: 7d or 12h ago, or a day such as 2026-01-31
-    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = past::since)]
+    /// Only calls since this time: an age such as 7d or 12h, or a date such as 2026-01-31
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = recorded_calls::parse_since)]
     since: SystemTime,
-    /// Show the calls that would be decided as they were, too
+    /// Also show the calls whose decision would not change
     #[arg(long)]
     all: bool,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What the new policy says of a call.
+/// The new policy's decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Now {
+enum NewDecision {
     Decided {
         effect: Effect,
         rule: String,
     },
-    /// The arguments decide, and the log has not kept them.
-    Depends,
+    /// The decision depends on the arguments, which the log does not contain.
+    DependsOnArguments,
 }
 
-/// Calls that differ in nothing that a row shows.
+/// The calls of one row: they have the same tool, AI client and decisions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
     server: String,
@@ -52,141 +52,146 @@ struct Group {
     name: String,
     client: String,
     before: Effect,
-    now: Now,
+    after: NewDecision,
 }
 
 impl Group {
     fn is_a_change(&self) -> bool {
-        !matches!(&self.now, Now::Decided { effect, .. } if *effect == self.before)
+        !matches!(&self.after, NewDecision::Decided { effect, .. } if *effect == self.before)
     }
 }
 
-/// Decides them, and shows what would have been different.
+/// Applies the new policy to the recorded calls, and prints the decisions that would change.
 pub(super) fn dry_run(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
-    // Below the same layers as the policy in force.
+    // The administrator's required policies apply as they do to the active policy.
     let files = Files { policy: Some(arguments.new.clone()), ..files.clone() };
-    let policy = config::load_policy(&files).map_err(|error| complain_config(&error))?;
-    let audit = config::load_audit_settings(&files).map_err(|error| complain_config(&error))?;
-    let (mut groups, mut judge) =
-        (BTreeMap::new(), Judge { policy, surroundings: Surroundings::of(&files), known: HashMap::new() });
-    let read =
-        past::each(&audit, arguments.since, |past| *groups.entry(judge.group(&past)).or_insert(0) += 1);
-    let calls = read.map_err(|error| complain(&error, UNAVAILABLE))?;
-    let shown: Vec<(&Group, u64)> = groups
+    let policy = config::load_policy(&files).map_err(|error| print_config_error(&error))?;
+    let audit = config::load_audit_settings(&files).map_err(|error| print_config_error(&error))?;
+    let (mut groups, mut reevaluation) = (
+        BTreeMap::new(),
+        Reevaluation { policy, environment: Environment::load(&files), known: HashMap::new() },
+    );
+    let read = recorded_calls::for_each(&audit, arguments.since, |call| {
+        *groups.entry(reevaluation.group(&call)).or_insert(0) += 1
+    });
+    let calls = read.map_err(|error| print_error(&error, UNAVAILABLE))?;
+    let displayed: Vec<(&Group, u64)> = groups
         .iter()
         .filter(|(group, _)| arguments.all || group.is_a_change())
         .map(|(group, times)| (group, *times))
         .collect();
-    let told = Told::of(calls, &groups);
+    let summary = Summary::new(calls, &groups);
     if arguments.json {
-        let rows: Value = shown.iter().map(|(group, times)| to_json(group, *times)).collect();
+        let rows: Value = displayed.iter().map(|(group, times)| to_json(group, *times)).collect();
         let whole = json!({
-            "calls": calls, "unchanged": told.unchanged, "changed": told.changed, "depends": told.depends, "rows": rows,
+            "calls": calls, "unchanged": summary.unchanged, "changed": summary.changed, "depends": summary.depends, "rows": rows,
         });
         println!("{}", for_stdout(&format!("{whole:#}")));
         return Ok(ExitCode::SUCCESS);
     }
-    if !shown.is_empty() {
+    if !displayed.is_empty() {
         let rows: Vec<Vec<String>> =
-            shown.iter().take(ROWS_MAX).map(|(group, times)| row(group, *times)).collect();
+            displayed.iter().take(ROWS_MAX).map(|(group, times)| row(group, *times)).collect();
         println!(
             "{}",
             table::render(&["server", "call", "client", "times", "before", "after", "rule"], &rows)
         );
-        if shown.len() > ROWS_MAX {
-            println!("and {} rows more: --json has all", shown.len() - ROWS_MAX);
+        if displayed.len() > ROWS_MAX {
+            println!("and {} more rows: --json shows all", displayed.len() - ROWS_MAX);
         }
         println!();
     }
-    println!("{told}");
+    println!("{summary}");
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is decided, once for all calls of which that is known without their arguments.
-struct Judge {
+/// Applies the new policy to recorded calls. Decisions that do not depend on arguments are cached.
+struct Reevaluation {
     policy: Policy,
-    surroundings: Surroundings,
-    known: HashMap<(String, String, &'static str, Option<String>), Option<Now>>,
+    environment: Environment,
+    known: HashMap<(String, String, &'static str, Option<String>), Option<NewDecision>>,
 }
 
-impl Judge {
-    fn group(&mut self, past: &Past) -> Group {
-        let client = past.client.as_ref().map(|client| client.as_str().to_owned());
-        let (server, name, kind) = (past.server.to_string(), past.item.as_str().to_owned(), past.item.kind());
+impl Reevaluation {
+    fn group(&mut self, call: &RecordedCall) -> Group {
+        let client = call.client.as_ref().map(|client| client.as_str().to_owned());
+        let (server, name, kind) = (call.server.to_string(), call.item.as_str().to_owned(), call.item.kind());
         let key = (server.clone(), name.clone(), kind, client.clone());
-        let Self { policy, surroundings, known } = self;
-        let mut decided = || decided(policy, &surroundings.complete(policy, past.call()));
+        let Self { policy, environment, known } = self;
+        let mut decide_now = || new_decision(policy, &environment.complete(policy, call.call()));
         let known = known.entry(key).or_insert_with(|| {
-            let certain = policy.certain(&past.server, &past.item, past.client.as_ref());
-            certain.map(|_| decided())
+            let certain = policy.certain_effect(&call.server, &call.item, call.client.as_ref());
+            certain.map(|_| decide_now())
         });
-        let now = match (known, &past.arguments) {
-            (Some(now), _) => now.clone(),
-            (None, Some(_)) => decided(),
-            (None, None) => Now::Depends,
+        let after = match (known, &call.arguments) {
+            (Some(after), _) => after.clone(),
+            (None, Some(_)) => decide_now(),
+            (None, None) => NewDecision::DependsOnArguments,
         };
-        Group { server, kind, name, client: client.unwrap_or_default(), before: past.decided, now }
+        Group { server, kind, name, client: client.unwrap_or_default(), before: call.decided, after }
     }
 }
 
-fn decided(policy: &Policy, call: &Call) -> Now {
+fn new_decision(policy: &Policy, call: &Call) -> NewDecision {
     let explanation = explain(policy, call);
-    let rule = explanation.deciding.place.map(|place| place.to_string()).unwrap_or_default();
-    Now::Decided { effect: explanation.effect, rule }
+    let rule = explanation.deciding.location.map(|place| place.to_string()).unwrap_or_default();
+    NewDecision::Decided { effect: explanation.effect, rule }
 }
 
-/// How many calls come to what.
-struct Told {
+/// Counts of the calls by how the new policy changes their decision.
+struct Summary {
     calls: u64,
     unchanged: u64,
     changed: u64,
     depends: u64,
 }
 
-impl Told {
-    fn of(calls: u64, groups: &BTreeMap<Group, u64>) -> Self {
+impl Summary {
+    fn new(calls: u64, groups: &BTreeMap<Group, u64>) -> Self {
         let count = |wanted: fn(&Group) -> bool| {
             groups.iter().filter(|(group, _)| wanted(group)).map(|(_, times)| times).sum()
         };
-        let depends = count(|group| group.now == Now::Depends);
+        let depends = count(|group| group.after == NewDecision::DependsOnArguments);
         let unchanged: u64 = count(|group| !group.is_a_change());
         Self { calls, unchanged, changed: calls - unchanged - depends, depends }
     }
 }
 
-impl std::fmt::Display for Told {
+impl std::fmt::Display for Summary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { calls, unchanged, changed, depends } = self;
         if *calls == 0 {
-            return write!(f, "the audit log has no calls in this time");
+            return write!(f, "the audit log has no calls in this period");
         }
-        write!(f, "of {calls} calls, {changed} would be decided differently and {unchanged} as they were")?;
+        write!(
+            f,
+            "of {calls} calls, the decision would change for {changed} and stay the same for {unchanged}"
+        )?;
         if *depends > 0 {
-            write!(f, "; {depends} depend on arguments that the log does not have")?;
-            write!(
-                f,
-                "\nhint: with `values = true` under [audit] the log keeps the arguments of later calls"
-            )?;
+            write!(f, "; for {depends} it depends on arguments that the log does not contain")?;
+            write!(f, "\nhint: set `values = true` under [audit] to record the arguments of future calls")?;
         }
         Ok(())
     }
 }
 
 fn row(group: &Group, times: u64) -> Vec<String> {
-    let Group { server, kind, name, client, before, now } = group;
+    let Group { server, kind, name, client, before, after } = group;
     let call = if *kind == "tool" { name.clone() } else { format!("{kind} {name}") };
-    let (after, rule) = match now {
-        Now::Decided { effect, rule } => (effect.as_str(), rule.clone()),
-        Now::Depends => ("depends on its arguments", String::new()),
+    let (after, rule) = match after {
+        NewDecision::Decided { effect, rule } => (effect.as_str(), rule.clone()),
+        NewDecision::DependsOnArguments => ("depends on its arguments", String::new()),
     };
     vec![server.clone(), call, client.clone(), times.to_string(), before.as_str().into(), after.into(), rule]
 }
 
 fn to_json(group: &Group, times: u64) -> Value {
-    let Group { server, kind, name, client, before, now } = group;
-    let (after, rule) = match now {
-        Now::Decided { effect, rule } => (effect.as_str(), Some(rule).filter(|rule| !rule.is_empty())),
-        Now::Depends => ("depends", None),
+    let Group { server, kind, name, client, before, after } = group;
+    let (after, rule) = match after {
+        NewDecision::Decided { effect, rule } => {
+            (effect.as_str(), Some(rule).filter(|rule| !rule.is_empty()))
+        }
+        NewDecision::DependsOnArguments => ("depends", None),
     };
     json!({
         "server": server, "kind": kind, "name": name, "client": Some(client).filter(|client| !client.is_empty()),

@@ -1,52 +1,55 @@
-//! `lockhouse policy explain`: what is decided about one call, by which line, and what else speaks of it.
+//! `lockhouse policy explain`: shows the decision about one call, the rule that decides, and the other rules that
+//! match.
 
 use std::process::ExitCode;
 
-use lockhouse_catalog::members;
-use lockhouse_policies::{Call, ClientName, Considered, Explanation, Item, SKILLS, nearest, printable};
+use lockhouse_catalog::tool_members;
+use lockhouse_policies::{
+    Call, CallTarget, ClientName, ConsideredStatement, Explanation, SKILLS, most_similar_name, printable,
+};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName};
 use serde_json::{Map, Value, json};
 
-use super::surroundings::Surroundings;
+use super::environment::Environment;
 use crate::cli::terminal::for_stdout;
 use crate::cli::tools::parse_name;
-use crate::cli::{USAGE, complain, complain_config};
+use crate::cli::{USAGE, print_config_error, print_error};
 use crate::config::{self, Files};
 
-/// Parameters that do not exist, of which each has a note.
+/// Maximum notes about parameters that do not exist.
 const NOTES_MAX: usize = 20;
 
-/// The call. Nothing is called, and no server is started.
+/// Options of `lockhouse policy explain`. No tool is called and no server is started.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// SERVER.TOOL; with --resource or --prompt: SERVER
+    /// SERVER.TOOL, or SERVER with --resource or --prompt
     #[arg(value_name = "SERVER.TOOL")]
     name: String,
-    /// Its arguments: a JSON object
+    /// The arguments of the call, as a JSON object
     #[arg(long, alias = "arguments", value_name = "JSON", conflicts_with = "resource")]
     args: Option<String>,
-    /// As if this AI client made it, by the name that it gives itself
+    /// Decide as for this AI client, by the name that it reports in MCP
     #[arg(long, value_name = "NAME")]
     client: Option<String>,
-    /// Reading this resource instead of calling a tool
+    /// Explain the decision about reading this resource instead of a tool call
     #[arg(long, value_name = "URI", conflicts_with = "prompt")]
     resource: Option<String>,
-    /// Getting this prompt instead of calling a tool
+    /// Explain the decision about getting this prompt instead of a tool call
     #[arg(long, value_name = "NAME")]
     prompt: Option<String>,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Explains it. The exit status says that there is an explanation, not what is decided.
+/// Prints the explanation. The exit status is 0 whether the call is allowed or denied.
 pub(super) fn explain(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
-    let call = call(arguments)?;
-    let policy = config::load_policy(files).map_err(|error| complain_config(&error))?;
-    let mut surroundings = Surroundings::of(files);
-    let call = surroundings.complete(&policy, call);
+    let call = parse_call(arguments)?;
+    let policy = config::load_policy(files).map_err(|error| print_config_error(&error))?;
+    let mut environment = Environment::load(files);
+    let call = environment.complete(&policy, call);
     let explanation = lockhouse_policies::explain(&policy, &call);
-    let notes = notes(&mut surroundings, &call);
+    let notes = notes(&mut environment, &call);
     if arguments.json {
         println!("{}", for_stdout(&format!("{:#}", to_json(&explanation, &notes))));
     } else {
@@ -56,72 +59,73 @@ pub(super) fn explain(files: &Files, arguments: &Arguments) -> Result<ExitCode, 
     Ok(ExitCode::SUCCESS)
 }
 
-fn call(arguments: &Arguments) -> Result<Call, ExitCode> {
+fn parse_call(arguments: &Arguments) -> Result<Call, ExitCode> {
     let (server, item) = match (&arguments.resource, &arguments.prompt) {
-        (None, None) => parse_name(&arguments.name).map(|(server, tool)| (server, Item::Tool(tool)))?,
+        (None, None) => parse_name(&arguments.name).map(|(server, tool)| (server, CallTarget::Tool(tool)))?,
         (Some(uri), _) => {
-            let uri = ResourceUri::new(uri.clone()).map_err(|invalid| complain(&invalid, USAGE))?;
-            (server_alone(&arguments.name, "--resource")?, Item::Resource(uri))
+            let uri = ResourceUri::new(uri.clone()).map_err(|invalid| print_error(&invalid, USAGE))?;
+            (parse_server(&arguments.name, "--resource")?, CallTarget::Resource(uri))
         }
         (_, Some(prompt)) => {
-            let prompt = PromptName::new(prompt.clone()).map_err(|invalid| complain(&invalid, USAGE))?;
-            (server_alone(&arguments.name, "--prompt")?, Item::Prompt(prompt))
+            let prompt = PromptName::new(prompt.clone()).map_err(|invalid| print_error(&invalid, USAGE))?;
+            (parse_server(&arguments.name, "--prompt")?, CallTarget::Prompt(prompt))
         }
     };
-    let given = arguments.args.as_deref().map(object).transpose()?.unwrap_or_default();
-    let client = arguments.client.as_deref().map(ClientName::of);
-    Ok(Call::new(&server, item).with_arguments(given).by(client))
+    let given = arguments.args.as_deref().map(parse_object).transpose()?.unwrap_or_default();
+    let client = arguments.client.as_deref().map(ClientName::new);
+    Ok(Call::new(&server, item).with_arguments(given).with_client(client))
 }
 
-fn server_alone(name: &str, option: &str) -> Result<ServerName, ExitCode> {
+fn parse_server(name: &str, option: &str) -> Result<ServerName, ExitCode> {
     ServerName::new(name).map_err(|_| {
-        eprintln!("lockhouse: with {option}, give the name of a server alone, not {name:?}");
+        eprintln!("lockhouse: with {option}, give only the name of a server, not {name:?}");
         ExitCode::from(USAGE)
     })
 }
 
-fn object(text: &str) -> Result<Map<String, Value>, ExitCode> {
+fn parse_object(text: &str) -> Result<Map<String, Value>, ExitCode> {
     let wrong = |reason: String| {
         eprintln!("lockhouse: --args takes a JSON object, such as '{{\"path\": \"/tmp/a\"}}': {reason}");
         ExitCode::from(USAGE)
     };
     match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(wrong("this is another value".into())),
+        Ok(Value::Object(parse_object)) => Ok(parse_object),
+        Ok(_) => Err(wrong("this is not an object".into())),
         Err(error) => Err(wrong(error.to_string())),
     }
 }
 
-/// What the decision leaves out: whether there is such a tool, and whether it has these parameters.
-fn notes(surroundings: &mut Surroundings, call: &Call) -> Vec<String> {
-    let (Item::Tool(tool), server) = (&call.item, &call.server) else { return Vec::new() };
+/// Returns notes about a tool or parameters that the server is not known to have. The decision ignores this.
+fn notes(environment: &mut Environment, call: &Call) -> Vec<String> {
+    let (CallTarget::Tool(tool), server) = (&call.item, &call.server) else { return Vec::new() };
     if server.as_str() == SKILLS {
         return Vec::new();
     }
     let did_you_mean =
         |name: Option<&str>| name.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-    if !surroundings.servers().any(|name| name == server) {
-        let meant = nearest(server.as_str(), surroundings.servers().map(ServerName::as_str));
-        return vec![format!("no server {server} is configured{}", did_you_mean(meant))];
+    if !environment.servers().any(|name| name == server) {
+        let suggestion = most_similar_name(server.as_str(), environment.servers().map(ServerName::as_str));
+        return vec![format!("no server {server} is configured{}", did_you_mean(suggestion))];
     }
-    let Some(catalogue) = surroundings.catalogue(server) else {
+    let Some(catalogue) = environment.catalogue(server) else {
         return vec![format!(
-            "the tools of {server} are not known yet, so it may have no tool `{tool}`: `lockhouse server test {server}` connects to it"
+            "the tools of {server} are not known yet, so tool `{tool}` may not exist: run `lockhouse server test {server}` to connect to it"
         )];
     };
     let Some(known) = catalogue.tool(tool) else {
-        let meant = nearest(tool.as_str(), catalogue.tools.iter().map(|tool| tool.name.as_str()));
+        let suggestion =
+            most_similar_name(tool.as_str(), catalogue.tools.iter().map(|tool| tool.name.as_str()));
         return vec![format!(
-            "{server} has no tool `{tool}`, as it was last connected{}",
-            did_you_mean(meant)
+            "{server} had no tool `{tool}` when it was last connected{}",
+            did_you_mean(suggestion)
         )];
     };
-    let members = members(known);
+    let members = tool_members(known);
     let unknown = call.arguments.keys().filter(|name| !members.has(name));
     unknown
         .map(|name| {
-            let meant = did_you_mean(nearest(name, members.names()));
-            format!("{server}.{tool} has no parameter `{}`{meant}", printable(name))
+            let suggestion = did_you_mean(most_similar_name(name, members.names()));
+            format!("{server}.{tool} has no parameter `{}`{suggestion}", printable(name))
         })
         .take(NOTES_MAX)
         .collect()
@@ -131,16 +135,16 @@ fn to_json(explanation: &Explanation, notes: &[String]) -> Value {
     let Explanation { server, item, effect, deciding, others, hint } = explanation;
     json!({
         "server": server.as_str(), "kind": item.kind(), "name": item.as_str(), "effect": effect.as_str(),
-        "deciding": considered(deciding), "others": others.iter().map(considered).collect::<Value>(), "hint": hint,
+        "deciding": rule_to_json(deciding), "others": others.iter().map(rule_to_json).collect::<Value>(), "hint": hint,
         "notes": notes,
     })
 }
 
-fn considered(considered: &Considered) -> Value {
-    let Considered { effect, what, why, place, quoted } = considered;
+fn rule_to_json(considered: &ConsideredStatement) -> Value {
+    let ConsideredStatement { effect, what, why, location, quoted } = considered;
     json!({
         "effect": effect.as_str(), "what": what, "why": why,
-        "file": place.as_ref().map(|place| &place.path), "line": place.as_ref().map(|place| place.line),
+        "file": location.as_ref().map(|location| &location.path), "line": location.as_ref().map(|location| location.line),
         "text": quoted,
     })
 }

@@ -6,45 +6,45 @@ use lockhouse_catalog::Tool;
 use lockhouse_policies::{Effect, Policy, ServerOffer, ToolOffer, render_template};
 use lockhouse_protocol::ServerName;
 
-use super::written;
-use crate::cli::unavailable::unavailable;
-use crate::cli::{UNAVAILABLE, USAGE, complain_config, start_with};
+use super::policy_file;
+use crate::cli::unavailable_servers::describe_unavailable;
+use crate::cli::{UNAVAILABLE, USAGE, print_config_error, start_with};
 use crate::config::{self, Files, Settings};
 
-/// Writes one from what the servers offer.
+/// Generates a policy from the tools of the connected servers.
 pub(super) async fn init(files: &Files, force: bool) -> ExitCode {
     let path = match config::policy_path(files) {
         Ok(path) => path,
-        Err(error) => return complain_config(&error),
+        Err(error) => return print_config_error(&error),
     };
     if path.exists() && !force {
         eprintln!("lockhouse: {} exists already; edit it, or replace it with --force", path.display());
         return ExitCode::from(USAGE);
     }
-    // The old policy, or the lack of one, must not stand in the way of writing a new one.
+    // The existing policy is not loaded: a missing or invalid one must not prevent generating a new one.
     let supervisor = match Settings::load(files) {
         Ok(settings) => start_with(settings.engine, Policy::empty(), &[]),
-        Err(error) => Err(complain_config(&error)),
+        Err(error) => Err(print_config_error(&error)),
     };
     let supervisor = match supervisor {
         Ok(supervisor) => supervisor,
         Err(status) => return status,
     };
     let gate = supervisor.gate();
-    gate.upstreams().settle().await;
-    let offers = offers(gate.every_tool());
-    let unavailable = unavailable(gate.upstreams());
+    gate.upstreams().wait_settled().await;
+    let offers = offers(gate.all_tools());
+    let unavailable = describe_unavailable(gate.upstreams());
     supervisor.close().await;
     for reason in &unavailable {
-        eprintln!("lockhouse: left out, since it is not available: {reason}");
+        eprintln!("lockhouse: skipped a server that is not available: {reason}");
     }
     if offers.is_empty() {
         eprintln!(
-            "lockhouse: no server offers anything; name a file with --servers, or add [servers.NAME] to the configuration"
+            "lockhouse: no server has any tools; name a servers file with --servers, or add [servers.NAME] to the configuration"
         );
         return ExitCode::from(UNAVAILABLE);
     }
-    if let Err(error) = written::write(&path, &render_template(&offers), force) {
+    if let Err(error) = policy_file::write(&path, &render_template(&offers), force) {
         eprintln!("lockhouse: cannot write {}: {error}", path.display());
         return ExitCode::from(UNAVAILABLE);
     }
@@ -52,12 +52,12 @@ pub(super) async fn init(files: &Files, force: bool) -> ExitCode {
         offers.iter().flat_map(|offer| &offer.tools).filter(|tool| tool.read_only == read_only).count()
     };
     println!(
-        "wrote {}: {} tools that say they only read are allowed, {} others are listed and denied",
+        "wrote {}: {} tools that are marked read-only are allowed, {} others are listed and denied",
         path.display(),
         count(true),
         count(false)
     );
-    println!("read it, and delete the # before each tool that you want to permit");
+    println!("review it, and delete the # before each tool that you want to permit");
     ExitCode::SUCCESS
 }
 

@@ -1,59 +1,60 @@
-//! `lockhouse policy suggest`: the smallest policy that would have covered what was used.
+//! `lockhouse policy suggest`: generates a minimal policy from recorded calls.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use lockhouse_policies::Use;
+use lockhouse_policies::CallKey;
 
-use super::{past, written};
+use super::{policy_file, recorded_calls};
 use crate::cli::terminal::for_stdout;
-use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config};
+use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
 use crate::config::{self, Files};
 
-/// From which calls, and where to.
+/// Options of `lockhouse policy suggest`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// From what the audit log says was used: the only source that there is
+    /// Use the calls in the audit log, which is the only source
     #[arg(long)]
     from_audit: bool,
-    /// Calls since then: 7d or 12h ago, or a day such as 2026-01-31
-    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = past::since)]
+    /// Only calls since this time: an age such as 7d or 12h, or a date such as 2026-01-31
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = recorded_calls::parse_since)]
     since: SystemTime,
-    /// Write it there [default: standard output]
+    /// Write the policy to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace a file that exists
+    /// Replace an existing file
     #[arg(long, requires = "output")]
     force: bool,
 }
 
-/// Writes or prints it. What was refused is not in it, and what a person approved is.
+/// Writes or prints the policy. It permits the calls that were made, including those that the user approved, and no
+/// denied ones.
 pub(super) fn suggest(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
-    let audit = config::load_audit_settings(files).map_err(|error| complain_config(&error))?;
+    let audit = config::load_audit_settings(files).map_err(|error| print_config_error(&error))?;
     if let Some(path) = arguments.output.as_ref().filter(|path| path.exists() && !arguments.force) {
         eprintln!("lockhouse: {} exists already; replace it with --force", path.display());
         return Err(ExitCode::from(USAGE));
     }
-    let mut uses: BTreeMap<Use, u64> = BTreeMap::new();
-    let read = past::each(&audit, arguments.since, |past| {
-        if past.made {
-            let past::Past { server, item, client, .. } = past;
-            *uses.entry(Use { server, item, client }).or_default() += 1;
+    let mut uses: BTreeMap<CallKey, u64> = BTreeMap::new();
+    let read = recorded_calls::for_each(&audit, arguments.since, |call| {
+        if call.made {
+            let recorded_calls::RecordedCall { server, item, client, .. } = call;
+            *uses.entry(CallKey { server, item, client }).or_default() += 1;
         }
     });
-    read.map_err(|error| complain(&error, UNAVAILABLE))?;
+    read.map_err(|error| print_error(&error, UNAVAILABLE))?;
     if uses.is_empty() {
-        eprintln!("lockhouse: the audit log has no calls in this time, so there is nothing to suggest");
+        eprintln!("lockhouse: the audit log has no calls in this period, so there is nothing to suggest");
         return Err(ExitCode::from(UNAVAILABLE));
     }
-    let text = lockhouse_policies::suggest(&uses);
+    let text = lockhouse_policies::suggest_policy(&uses);
     let Some(path) = &arguments.output else {
         print!("{}", for_stdout(&text));
         return Ok(ExitCode::SUCCESS);
     };
-    if let Err(error) = written::write(path, &text, arguments.force) {
+    if let Err(error) = policy_file::write(path, &text, arguments.force) {
         eprintln!("lockhouse: cannot write {}: {error}", path.display());
         return Err(ExitCode::from(UNAVAILABLE));
     }

@@ -1,6 +1,6 @@
 //! `lockhouse server add`
 
-mod entry;
+mod new_server;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,94 +10,94 @@ use lockhouse_catalog::python_name;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::ServerDefinition;
 
-use super::secrets::{remove_unused, secrets};
-use crate::cli::terminal::harmless;
-use crate::cli::{USAGE, complain, complain_config};
-use crate::config::{self, ConfigError, Edit, Files, Settings};
-use entry::{Entry, Target};
+use super::secret_files::{remove_unused, secret_files};
+use crate::cli::terminal::sanitize;
+use crate::cli::{USAGE, print_config_error, print_error};
+use crate::config::{self, ConfigEdit, ConfigError, Files, Settings};
+use new_server::{NewServer, Target};
 
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "lockhouse server add [OPTIONS] NAME -- COMMAND ARGS...
        lockhouse server add [OPTIONS] NAME URL")]
 pub(in crate::cli) struct Arguments {
-    /// A name of your choice: code imports the server by it
+    /// A name of your choice, by which code imports the server
     name: String,
-    /// URL of a server that is reached over HTTP
+    /// URL of a server over HTTP
     #[arg(value_name = "URL")]
     target: Vec<String>,
-    /// Program of a server that Lockhouse starts, and its arguments
+    /// Program of a server that Lockhouse starts, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
-    /// stdio or http [default: http for a URL, else stdio]
+    /// stdio or http [default: http for a URL, otherwise stdio]
     #[arg(short, long)]
     transport: Option<String>,
     /// Set a variable in the server's environment
     #[arg(short, long, value_name = "KEY=VALUE")]
     env: Vec<String>,
-    /// Pass on a variable of the environment that Lockhouse is started with
+    /// Pass a variable of Lockhouse's own environment to the server
     #[arg(long, value_name = "KEY")]
     env_from: Vec<String>,
-    /// Send a header with every request
+    /// Send this header with every request
     #[arg(short = 'H', long, value_name = "NAME: VALUE")]
     header: Vec<String>,
-    /// Start it in this directory
+    /// Start the server in this directory
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Replace a server of this name
+    /// Replace an existing server of this name
     #[arg(long)]
     force: bool,
-    /// Of other programs' grammar
+    /// Accepted for compatibility with `claude mcp add`
     #[arg(short, long, hide = true)]
     scope: Option<String>,
 }
 
 pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
-    let mut entry = Entry::new(arguments).map_err(|mistake| complain(&mistake, USAGE))?;
-    // A configuration that is named and not there yet is made.
+    let mut server = NewServer::new(arguments).map_err(|invalid| print_error(&invalid, USAGE))?;
+    // A configuration file given by --config that does not exist is created.
     let is_new = files.config.as_ref().is_some_and(|named| !named.exists());
     let servers = if is_new { BTreeMap::new() } else { super::load(files)?.engine.servers };
-    let mut edit = Edit::open(files).map_err(|error| complain_config(&error))?;
-    if let Some(conflict) = name_conflict(&entry.name, &edit, &servers, arguments.force) {
-        return Err(complain(&conflict, USAGE));
+    let mut edit = ConfigEdit::open(files).map_err(|error| print_config_error(&error))?;
+    if let Some(conflict) = name_conflict(&server.name, &edit, &servers, arguments.force) {
+        return Err(print_error(&conflict, USAGE));
     }
-    let name = entry.name.to_string();
-    let replaced = edit.server(&name).map(secrets).unwrap_or_default();
-    let kept = keep_secrets(&mut entry, edit.path()).map_err(|error| complain_config(&error))?;
+    let name = server.name.to_string();
+    let replaced = edit.server(&name).map(secret_files).unwrap_or_default();
+    let stored = store_secrets(&mut server, edit.path()).map_err(|error| print_config_error(&error))?;
     let path = edit.path().to_owned();
-    edit.set_server(&name, entry.to_table());
+    edit.set_server(&name, server.to_table());
     let text = edit.text();
     if let Err(error) = edit.save(files) {
-        forget(&kept);
-        return Err(complain_config(&error));
+        delete_stored(&stored);
+        return Err(print_config_error(&error));
     }
     println!("added {name} to {}", path.display());
-    print_kept(&kept);
+    print_stored(&stored);
     remove_unused(&replaced, &text);
-    warn(&entry);
+    warn(&server);
     warn_if_unused(files, &name);
     print_next_steps(files, &name);
     Ok(ExitCode::SUCCESS)
 }
 
-/// There is another server of the name, or of one that code cannot tell from it.
+/// Why the name of the new server is taken.
 #[derive(Debug, thiserror::Error)]
 enum NameConflict {
-    #[error("there is a server {other} already, from {origin}; take another name")]
+    #[error("a server {other} already exists, from {origin}; choose another name")]
     Elsewhere { other: ServerName, origin: String },
     #[error(
-        "there is a server {other} already, from {origin}, which code would call the same; take another name"
+        "a server {other} already exists, from {origin}, and has the same name in code; choose another name"
     )]
     SameInCode { other: ServerName, origin: String },
     #[error(
-        "there is a server {name} already in {path}; replace it with --force, or take it out with `lockhouse server remove {name}`"
+        "a server {name} already exists in {path}; replace it with --force, or remove it with `lockhouse server remove {name}`"
     )]
     Here { name: ServerName, path: PathBuf },
 }
 
-/// Why the configuration cannot have the name, if it cannot.
+/// Returns why a server of this name cannot be added, or None if it can.
 fn name_conflict(
     name: &ServerName,
-    edit: &Edit,
+    edit: &ConfigEdit,
     servers: &BTreeMap<ServerName, ServerDefinition>,
     force: bool,
 ) -> Option<NameConflict> {
@@ -113,63 +113,63 @@ fn name_conflict(
     })
 }
 
-/// Says where secrets are now, and who may still see them.
-fn print_kept(kept: &[Kept]) {
-    for Kept { name, file, .. } in kept {
+/// Prints which values were stored as secrets, and warns about those on the command line.
+fn print_stored(stored: &[StoredSecret]) {
+    for StoredSecret { name, file, .. } in stored {
         println!(
-            "the value of {name} looks like a secret: it is in {}, which only you can read, and the configuration refers to it",
+            "the value of {name} looks like a secret: it was moved to {}, which only you can read, and the configuration refers to that file",
             file.display()
         );
     }
-    if kept.iter().any(|kept| kept.in_command_line) {
+    if stored.iter().any(|stored| stored.in_command_line) {
         eprintln!(
-            "lockhouse: warning: while the server runs, others on this machine can see its arguments: if it takes the secret from a variable, add it with -e KEY=VALUE"
+            "lockhouse: warning: other users of this machine can see the server's arguments while it runs: if the server accepts the secret in an environment variable, pass it with -e KEY=VALUE"
         );
     }
 }
 
 fn warn_if_unused(files: &Files, name: &str) {
-    let unused = Settings::load(files).map(|settings| settings.unused).unwrap_or_default();
+    let unused = Settings::load(files).map(|settings| settings.skipped_servers).unwrap_or_default();
     if let Some(unused) = unused.iter().find(|unused| unused.name == name) {
-        eprintln!("lockhouse: warning: it cannot be used now: {}", harmless(&unused.reason));
+        eprintln!("lockhouse: warning: the server cannot be used now: {}", sanitize(&unused.reason));
     }
 }
 
 fn print_next_steps(files: &Files, name: &str) {
-    println!("next: try it with `lockhouse server test {name}`");
+    println!("next: test it with `lockhouse server test {name}`");
     match config::find_policy(files) {
         Some(policy) => println!(
-            "code may call none of its tools until {} has a [servers.{name}] that allows them",
+            "its tools are denied until a [servers.{name}] table in {} allows them",
             policy.display()
         ),
-        None => println!(
-            "code may call none of its tools until a policy allows them: `lockhouse policy init` writes one"
-        ),
+        None => {
+            println!("its tools are denied until a policy allows them: `lockhouse policy init` generates one")
+        }
     }
 }
 
-/// A value that was moved to a file.
-struct Kept {
+/// A secret value that was moved to a file.
+struct StoredSecret {
     name: String,
     file: PathBuf,
-    /// Whether the server gets it as part of its command line.
+    /// Whether the value is part of the server's command line.
     in_command_line: bool,
 }
 
-/// Moves what looks like a secret to files, and refers to those instead.
-fn keep_secrets(entry: &mut Entry, config: &Path) -> Result<Vec<Kept>, ConfigError> {
+/// Moves values that look like secrets to files, and replaces them by references to the files.
+fn store_secrets(server: &mut NewServer, config: &Path) -> Result<Vec<StoredSecret>, ConfigError> {
     let directory = config::secrets_directory().unwrap_or_else(|| config.with_file_name("secrets"));
-    let server = entry.name.to_string();
-    let (mut kept, mut failed) = (Vec::new(), None);
-    entry.refer(|name, value, in_command_line| {
+    let server_name = server.name.to_string();
+    let (mut stored, mut failed) = (Vec::new(), None);
+    server.replace_secrets(|name, value, in_command_line| {
         if failed.is_some() || !config::looks_secret(name, value) {
             return None;
         }
         let name = if name.is_empty() { "an argument" } else { name };
-        match config::keep(&directory, &server, name, value) {
+        match config::store_secret(&directory, &server_name, name, value) {
             Ok(file) => {
                 let reference = format!("${{file:{}}}", file.display());
-                kept.push(Kept { name: name.to_owned(), file, in_command_line });
+                stored.push(StoredSecret { name: name.to_owned(), file, in_command_line });
                 Some(reference)
             }
             Err(source) => {
@@ -179,22 +179,22 @@ fn keep_secrets(entry: &mut Entry, config: &Path) -> Result<Vec<Kept>, ConfigErr
         }
     });
     match failed {
-        None => Ok(kept),
+        None => Ok(stored),
         Some(error) => {
-            forget(&kept);
+            delete_stored(&stored);
             Err(error)
         }
     }
 }
 
-/// Of a server that was not added.
-fn forget(kept: &[Kept]) {
-    kept.iter().for_each(|kept| drop(std::fs::remove_file(&kept.file)));
+/// Deletes the stored secrets of a server that could not be added.
+fn delete_stored(stored: &[StoredSecret]) {
+    stored.iter().for_each(|stored| drop(std::fs::remove_file(&stored.file)));
 }
 
-/// Says what is likely to be a mistake, and may not be one.
-fn warn(entry: &Entry) {
-    let Target::Http { url, headers, .. } = &entry.target else { return };
+/// Warns about headers that are sent without TLS to another host.
+fn warn(server: &NewServer) {
+    let Target::Http { url, headers, .. } = &server.target else { return };
     let loopback = match url.host() {
         Some(url::Host::Ipv4(address)) => address.is_loopback(),
         Some(url::Host::Ipv6(address)) => address.is_loopback(),
@@ -202,16 +202,16 @@ fn warn(entry: &Entry) {
         None => false,
     };
     if url.scheme() == "http" && !loopback && !headers.is_empty() {
-        let host = harmless(url.host_str().unwrap_or_default());
-        eprintln!("lockhouse: warning: without https everyone on the way to {host} can read the headers");
+        let host = sanitize(url.host_str().unwrap_or_default());
+        eprintln!("lockhouse: warning: without https, the headers are sent to {host} unencrypted");
     }
 }
 
-/// What clap cannot know of a mistake in a command line: `server add NAME npx -y PACKAGE`.
+/// Returns a hint that clap cannot give, for `server add NAME npx -y PACKAGE` without `--`.
 pub(in crate::cli) fn hint(error: &clap::Error, words: &[String]) -> Option<&'static str> {
     let position = words.windows(2).position(|words| words == ["server", "add"])?;
     let dashes = words[position..].iter().any(|word| word == "--");
     (error.kind() == clap::error::ErrorKind::UnknownArgument && !dashes).then_some(
-        "an option of the server's own command comes after --: `lockhouse server add NAME -- COMMAND ARGS...`",
+        "write the server's own command and its options after --: `lockhouse server add NAME -- COMMAND ARGS...`",
     )
 }

@@ -2,25 +2,25 @@
 
 use std::process::ExitCode;
 
-use lockhouse_gate::standing;
+use lockhouse_gate::unconditional_effect;
 use lockhouse_policies::{Effect, Policy};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Connection, Upstreams};
 
-use super::report::Report;
-use super::{definition, find, load, progress};
-use crate::cli::complain_config;
-use crate::cli::terminal::{for_stdout, harmless};
-use crate::config::{self, Files, Written};
+use super::status_report::StatusReport;
+use super::{connection_progress, find, load, redacted_definition};
+use crate::cli::print_config_error;
+use crate::cli::terminal::{for_stdout, sanitize};
+use crate::config::{self, Files, UnresolvedServer};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
     /// The server
     name: String,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
-    /// Show what is configured, and start nothing
+    /// Only show the configuration, without connecting
     #[arg(long)]
     no_connect: bool,
 }
@@ -28,18 +28,19 @@ pub(in crate::cli) struct Arguments {
 pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let settings = load(files)?;
     let (name, server) = find(&settings, &arguments.name)?;
-    let policy = config::load_policy(files).map_err(|error| complain_config(&error))?;
+    let policy = config::load_policy(files).map_err(|error| print_config_error(&error))?;
     let chosen = if arguments.no_connect { None } else { Some((name.clone(), server.clone())) };
     let upstreams = Upstreams::connect(chosen.into_iter().collect(), &settings.engine.places);
-    progress::connect(&upstreams).await;
+    connection_progress::connect_all(&upstreams).await;
     let connection = upstreams.get(name);
     let report = match connection {
-        Some(connection) => Report::connected(name.as_str(), server, connection),
-        None => Report::configured(name.as_str(), server),
+        Some(connection) => StatusReport::connected(name.as_str(), server, connection),
+        None => StatusReport::configured(name.as_str(), server),
     };
-    let offered = connection.and_then(|connection| offered(&policy, name, connection));
+    let offered = connection.and_then(|connection| tools_by_decision(&policy, name, connection));
     upstreams.close().await;
-    let defined = definition::described(server, &Written::of(files, &arguments.name, server));
+    let defined =
+        redacted_definition::describe(server, &UnresolvedServer::load(files, &arguments.name, server));
     if arguments.json {
         let mut whole = report.to_json();
         whole["definition"] = defined.into();
@@ -52,60 +53,61 @@ pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode
         return Ok(ExitCode::SUCCESS);
     }
     println!("{name}");
-    line("origin", &server.origin);
-    for (key, value) in defined.iter().map(|(key, value)| (key, definition::in_words(value))) {
-        if !value.is_empty() {
-            line(key, &value);
-        }
+    print_line("origin", &server.origin);
+    for (key, value) in redacted_definition::to_config_lines(server, &defined) {
+        print_line(&key, &value);
     }
     for (key, value) in report.lines() {
-        line(key, &value);
+        print_line(key, &value);
     }
-    if let Some(Offered { permitted, asked, depends, denied, not_accepted }) = offered {
-        line("permitted", &told(&permitted));
+    if let Some(ToolsByDecision { permitted, asked, depends, denied, not_accepted }) = offered {
+        print_line("permitted", &format_names(&permitted));
         if !asked.is_empty() {
-            line("a person is asked", &told(&asked));
+            print_line("requires approval", &format_names(&asked));
         }
         if !depends.is_empty() {
-            line("by their arguments", &told(&depends));
+            print_line("depends on arguments", &format_names(&depends));
         }
-        line("denied", &told(&denied));
+        print_line("denied", &format_names(&denied));
         if !not_accepted.is_empty() {
-            line("not accepted", &told(&not_accepted));
+            print_line("not accepted", &format_names(&not_accepted));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The tools of a server, as the policy has them.
-struct Offered {
+/// The names of a server's tools, by the policy's decision.
+struct ToolsByDecision {
     permitted: Vec<String>,
-    /// A person is asked before each call.
+    /// Each call requires approval.
     asked: Vec<String>,
-    /// Their arguments decide.
+    /// The decision depends on the arguments.
     depends: Vec<String>,
     denied: Vec<String>,
-    /// Not as a person accepted them, whatever the policy says of them.
+    /// Tools whose definitions differ from the accepted ones, whatever the policy decides.
     not_accepted: Vec<String>,
 }
 
-fn offered(policy: &Policy, name: &ServerName, connection: &Connection) -> Option<Offered> {
-    let known = connection.known()?;
+fn tools_by_decision(policy: &Policy, name: &ServerName, connection: &Connection) -> Option<ToolsByDecision> {
+    let known = connection.known_catalogue()?;
     let names = |wanted: Option<Effect>| {
         let tools = known.tools.iter().map(|tool| &tool.name);
-        tools.filter(|tool| standing(policy, name, tool) == wanted).map(ToString::to_string).collect()
+        tools
+            .filter(|tool| unconditional_effect(policy, name, tool) == wanted)
+            .map(ToString::to_string)
+            .collect()
     };
     let [permitted, asked, denied] = [Effect::Allow, Effect::Ask, Effect::Deny].map(Some).map(&names);
     let depends = names(None);
     let changed = known.tools.iter().filter(|tool| tool.change.is_some());
     let not_accepted = changed.map(|tool| tool.name.to_string()).collect();
-    Some(Offered { permitted, asked, depends, denied, not_accepted })
+    Some(ToolsByDecision { permitted, asked, depends, denied, not_accepted })
 }
 
-/// Names that a line has room for; `tools list` shows all.
+/// Maximum tool names on a line. `tools list` shows all.
 const NAMED_MAX: usize = 12;
 
-fn told(tools: &[String]) -> String {
+fn format_names(tools: &[String]) -> String {
     match tools.len() {
         0 => "none".into(),
         count if count <= NAMED_MAX => format!("{count}: {}", tools.join(", ")),
@@ -113,6 +115,6 @@ fn told(tools: &[String]) -> String {
     }
 }
 
-fn line(key: &str, value: &str) {
-    println!("  {key:23}{}", harmless(value).replace('\n', " "));
+fn print_line(key: &str, value: &str) {
+    println!("  {key:23}{}", sanitize(value).replace('\n', " "));
 }

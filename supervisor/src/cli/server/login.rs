@@ -8,45 +8,45 @@ use std::time::Duration;
 
 use lockhouse_audit::LoginStep;
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{Authorization, HttpEndpoint, Login, LoginError, Reach, log_out};
+use lockhouse_upstream::{Authorization, Endpoint, HttpEndpoint, Login, LoginError, log_out};
 use tokio::sync::mpsc;
 
 use self::callback::Callback;
-use crate::cli::command_log::{CommandLog, NotRecorded};
-use crate::cli::terminal::harmless;
-use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config};
+use crate::cli::command_audit_log::{CommandAuditLog, RecordError};
+use crate::cli::terminal::sanitize;
+use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
 use crate::config::{Files, Settings};
 
-/// How long a person may take.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// How long the servers may take before and after.
+/// How long the user may take to log in.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long each exchange with the servers may take, before and after the user's login.
 const SERVERS_TIMEOUT: Duration = Duration::from_secs(60);
-/// Characters of a pasted address.
+/// Maximum characters of a pasted address.
 const PASTED_CHARS_MAX: usize = 16 * 1024;
 
-/// Whom to log in to, and how.
+/// Options of `lockhouse server login`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// As configured
+    /// The configured name of the server
     name: String,
-    /// Only print the address
+    /// Print the address without opening a browser
     #[arg(long)]
     no_browser: bool,
-    /// Ask for this scope, in place of those that the server names; may be given again
+    /// Request this scope instead of those that the server names; may be given several times
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
 }
 
-/// Asks a person, by way of a browser, and keeps the token.
+/// Logs in through a browser (OAuth authorization code flow) and stores the token.
 pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
     let (name, endpoint) = match find(files, &arguments.name) {
         Ok(found) => found,
         Err(status) => return status,
     };
-    // Before a person goes to a browser for nothing.
-    let log = match CommandLog::open(files) {
+    // Opened first, so that the user does not log in for nothing.
+    let log = match CommandAuditLog::open(files) {
         Ok(log) => log,
-        Err(error) => return unrecorded(&name, &error),
+        Err(error) => return report_unrecorded(&name, &error),
     };
     let port = match &endpoint.authorization {
         Authorization::OAuth(client) => client.callback_port.unwrap_or(0),
@@ -60,7 +60,7 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
         }
     };
     let begun = Login::begin(&name, &endpoint, callback.address(), &arguments.scopes);
-    let login = match in_time(begun).await {
+    let login = match with_timeout(begun).await {
         Ok(login) => login,
         Err(status) => return status,
     };
@@ -68,25 +68,25 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
     if !arguments.no_browser {
         open_browser(login.address.as_str());
     }
-    println!("If the browser is on another machine, paste here the address that it ends at.");
-    let Some(answer) = answer(&callback, &login.state).await else {
-        eprintln!("lockhouse: nobody answered within {} minutes", PATIENCE.as_secs() / 60);
+    println!("If the browser is on another machine, paste here the address that it is redirected to.");
+    let Some(answer) = wait_for_redirect(&callback, &login.state).await else {
+        eprintln!("lockhouse: the login was not completed within {} minutes", LOGIN_TIMEOUT.as_secs() / 60);
         return ExitCode::from(UNAVAILABLE);
     };
     if let Err(error) = log.login(&name, LoginStep::Answered) {
-        return unrecorded(&name, &error);
+        return report_unrecorded(&name, &error);
     }
-    let finished = in_time(login.finish(&answer)).await;
+    let finished = with_timeout(login.finish(&answer)).await;
     let step = if finished.is_ok() { LoginStep::Granted } else { LoginStep::Failed };
-    CommandLog::warn(log.login(&name, step));
+    CommandAuditLog::warn(log.login(&name, step));
     match finished {
         Ok(granted) => {
-            let until = granted.until.map(humantime::format_rfc3339_seconds);
-            let lasts = match (until, granted.renews_itself) {
+            let until = granted.expires.map(humantime::format_rfc3339_seconds);
+            let lasts = match (until, granted.is_renewable) {
                 (Some(until), true) => {
-                    format!(" The token lasts until {until} and is then renewed by itself.")
+                    format!(" The token expires at {until} and is renewed automatically.")
                 }
-                (Some(until), false) => format!(" The token lasts until {until}; log in again then."),
+                (Some(until), false) => format!(" The token expires at {until}; log in again after that."),
                 (None, _) => String::new(),
             };
             println!("Logged in to {name}.{lasts}");
@@ -96,13 +96,13 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
     }
 }
 
-/// Whoever logs in is in the audit log, or is not logged in.
-fn unrecorded(name: &ServerName, error: &NotRecorded) -> ExitCode {
+/// Reports that the login cannot be recorded in the audit log. There is no login without a record.
+fn report_unrecorded(name: &ServerName, error: &RecordError) -> ExitCode {
     eprintln!("lockhouse: not logged in to {name}: {error}");
     ExitCode::from(UNAVAILABLE)
 }
 
-/// Forgets the token. That must not fail for want of a record.
+/// Deletes the stored token. A missing audit record does not prevent this.
 pub(super) fn logout(files: &Files, name: &str) -> ExitCode {
     let (name, endpoint) = match find(files, name) {
         Ok(found) => found,
@@ -111,38 +111,39 @@ pub(super) fn logout(files: &Files, name: &str) -> ExitCode {
     match log_out(&name, &endpoint) {
         Ok(true) => {
             println!(
-                "Forgot the token of {name}. The authorization server is not told; revoke it there if you must."
+                "Deleted the token of {name}. The authorization server is not notified; revoke the token there if necessary."
             );
-            let recorded = CommandLog::open(files).and_then(|log| log.login(&name, LoginStep::LoggedOut));
-            CommandLog::warn(recorded);
+            let recorded =
+                CommandAuditLog::open(files).and_then(|log| log.login(&name, LoginStep::LoggedOut));
+            CommandAuditLog::warn(recorded);
         }
-        Ok(false) => println!("There is no token of {name}."),
-        Err(error) => return complain(&error, UNAVAILABLE),
+        Ok(false) => println!("There is no stored token of {name}."),
+        Err(error) => return print_error(&error, UNAVAILABLE),
     }
     ExitCode::SUCCESS
 }
 
 fn find(files: &Files, name: &str) -> Result<(ServerName, HttpEndpoint), ExitCode> {
-    let settings = Settings::load(files).map_err(|error| complain_config(&error))?;
+    let settings = Settings::load(files).map_err(|error| print_config_error(&error))?;
     let found = settings.engine.servers.into_iter().find(|(known, _)| known.as_str() == name);
-    match found.map(|(name, definition)| (name, definition.reach)) {
-        Some((name, Reach::Http(endpoint))) => Ok((name, endpoint)),
-        Some((name, Reach::Stdio(_))) => {
-            eprintln!("lockhouse: server {name} is a program on this host, and needs no login here");
+    match found.map(|(name, definition)| (name, definition.endpoint)) {
+        Some((name, Endpoint::Http(endpoint))) => Ok((name, endpoint)),
+        Some((name, Endpoint::Stdio(_))) => {
+            eprintln!("lockhouse: server {name} is a local program; only servers over HTTP need a login");
             Err(ExitCode::from(USAGE))
         }
         None => {
-            eprintln!("lockhouse: there is no server {:?} in the configuration", harmless(name));
+            eprintln!("lockhouse: there is no server {:?} in the configuration", sanitize(name));
             Err(ExitCode::from(USAGE))
         }
     }
 }
 
-async fn in_time<T>(step: impl Future<Output = Result<T, LoginError>>) -> Result<T, ExitCode> {
+async fn with_timeout<T>(step: impl Future<Output = Result<T, LoginError>>) -> Result<T, ExitCode> {
     match tokio::time::timeout(SERVERS_TIMEOUT, step).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => {
-            eprintln!("lockhouse: {}", harmless(&error.to_string()));
+            eprintln!("lockhouse: {}", sanitize(&error.to_string()));
             Err(ExitCode::from(UNAVAILABLE))
         }
         Err(_) => {
@@ -152,19 +153,21 @@ async fn in_time<T>(step: impl Future<Output = Result<T, LoginError>>) -> Result
     }
 }
 
-/// The address that the browser was sent to, from itself or pasted.
-async fn answer(callback: &Callback, state: &str) -> Option<String> {
+/// Waits for the address that the browser is redirected to, received by the listener or pasted by the user. None
+/// after the time limit.
+async fn wait_for_redirect(callback: &Callback, state: &str) -> Option<String> {
     let mut pasted = pasted_lines();
     let first = async {
         tokio::select! {
-            address = callback.answer(state) => address,
+            address = callback.wait_for_redirect(state) => address,
             Some(address) = pasted.recv() => address,
         }
     };
-    tokio::time::timeout(PATIENCE, first).await.ok()
+    tokio::time::timeout(LOGIN_TIMEOUT, first).await.ok()
 }
 
-/// Lines of standard input. A thread of its own, since a read of a terminal cannot be given up; it ends with the process.
+/// Reads lines of standard input on a thread that lives as long as the process, since a blocking read cannot be
+/// cancelled.
 fn pasted_lines() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(1);
     std::thread::spawn(move || {
@@ -181,13 +184,13 @@ fn pasted_lines() -> mpsc::Receiver<String> {
     receiver
 }
 
-/// Where there is a person with a screen.
+/// Opens the address in a browser if there is a graphical session and a terminal.
 fn open_browser(address: &str) {
     let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
     if has_screen && std::io::stdout().is_terminal() {
         let mut command = Command::new("xdg-open");
         command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // The address is on the screen as well.
+        // A failure does not matter: the address is printed as well.
         let _ = command.spawn();
     }
 }

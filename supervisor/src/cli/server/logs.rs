@@ -1,8 +1,8 @@
-//! `lockhouse server logs`: what running `lockhouse serve` processes wrote down of a server's standard error.
+//! `lockhouse server logs`: shows the standard error of an upstream server, as `lockhouse serve` logged it.
 //!
-//! A line is `TIME PID TEXT`. A full file becomes `NAME.log.1`, and a new one is begun.
+//! A line has the format `TIME PID TEXT`. A full file is renamed to `NAME.log.1`, and a new one is started.
 
-mod file;
+mod log_file;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,48 +11,49 @@ use std::time::Duration;
 use lockhouse_protocol::ServerName;
 use serde_json::json;
 
-use super::{load, unknown};
-use crate::cli::terminal::harmless;
-use crate::cli::{UNAVAILABLE, complain, complain_config, output};
+use super::{load, report_unknown};
+use crate::cli::terminal::sanitize;
+use crate::cli::{UNAVAILABLE, output, print_config_error, print_error};
 use crate::config::{ConfigError, Files};
-use file::LogFile;
+use log_file::LogFile;
 
-/// How often it is looked whether there is more.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How often to check for new lines.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
     /// The server
     name: String,
-    /// The last so many lines
+    /// Number of lines to show
     #[arg(short = 'n', long, value_name = "LINES", default_value_t = 50)]
     lines: usize,
-    /// Wait for more, until Ctrl-C
+    /// Keep printing new lines until Ctrl-C
     #[arg(short, long)]
     follow: bool,
-    /// One JSON object for each line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
 
 pub(super) async fn logs(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
-    let path = path(files, &arguments.name)?;
-    let unreadable = |source| complain(&ConfigError::Unreadable { path: path.clone(), source }, UNAVAILABLE);
+    let path = log_path(files, &arguments.name)?;
+    let unreadable =
+        |source| print_error(&ConfigError::Unreadable { path: path.clone(), source }, UNAVAILABLE);
     let mut file = LogFile::new(&path);
-    let last = file.last(arguments.lines).map_err(unreadable)?;
+    let last = file.read_last(arguments.lines).map_err(unreadable)?;
     if last.is_empty() && file.is_missing() {
         eprintln!(
-            "lockhouse: {} has written nothing yet while `lockhouse serve` ran it; it would be in {}",
+            "lockhouse: {} has written nothing to standard error under `lockhouse serve` yet; its log would be {}",
             arguments.name,
             path.display()
         );
     }
-    last.iter().for_each(|line| print(line, arguments.json));
+    last.iter().for_each(|line| print_line(line, arguments.json));
     if arguments.follow {
         let follow = async {
-            while !output::unread() {
-                tokio::time::sleep(LOOK_EVERY).await;
-                file.more().map_err(unreadable)?.iter().for_each(|line| print(line, arguments.json));
+            while !output::is_closed() {
+                tokio::time::sleep(POLL_INTERVAL).await;
+                file.read_new().map_err(unreadable)?.iter().for_each(|line| print_line(line, arguments.json));
             }
             Ok::<_, ExitCode>(())
         };
@@ -64,22 +65,22 @@ pub(super) async fn logs(files: &Files, arguments: &Arguments) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// The log of a server that is configured, or was.
-fn path(files: &Files, name: &str) -> Result<PathBuf, ExitCode> {
+/// Returns the log file of a server that is configured or has a log.
+fn log_path(files: &Files, name: &str) -> Result<PathBuf, ExitCode> {
     let settings = load(files)?;
     let known = ServerName::new(name)
         .ok()
-        .map(|name| (settings.engine.places.log(&name), settings.engine.servers.contains_key(&name)));
+        .map(|name| (settings.engine.places.log_file(&name), settings.engine.servers.contains_key(&name)));
     match known {
-        Some((None, _)) => Err(complain_config(&ConfigError::NoStateDirectory)),
+        Some((None, _)) => Err(print_config_error(&ConfigError::NoStateDirectory)),
         Some((Some(path), configured)) if configured || path.exists() => Ok(path),
-        _ => Err(unknown(&settings, name)),
+        _ => Err(report_unknown(&settings, name)),
     }
 }
 
-fn print(line: &str, as_json: bool) {
+fn print_line(line: &str, as_json: bool) {
     if !as_json {
-        return println!("{}", harmless(line));
+        return println!("{}", sanitize(line));
     }
     let mut parts = line.splitn(3, ' ');
     let (time, pid, text) = (parts.next(), parts.next(), parts.next().unwrap_or_default());

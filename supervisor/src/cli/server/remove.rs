@@ -3,34 +3,34 @@
 use std::process::ExitCode;
 
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{Places, Reach, ServerDefinition, log_out};
+use lockhouse_upstream::{Endpoint, ServerDefinition, StoragePaths, log_out};
 
-use super::secrets::{remove_unused, secrets};
-use super::{load, unknown};
-use crate::cli::{USAGE, complain_config};
-use crate::config::{Edit, Files};
+use super::secret_files::{remove_unused, secret_files};
+use super::{load, report_unknown};
+use crate::cli::{USAGE, print_config_error};
+use crate::config::{ConfigEdit, Files};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
     /// The server
     name: String,
-    /// Of other programs' grammar
+    /// Accepted for compatibility with `claude mcp remove`
     #[arg(short, long, hide = true)]
     scope: Option<String>,
 }
 
-/// Removes what it was logged in with, and what can be found out again.
-fn forget(name: &ServerName, definition: &ServerDefinition, places: &Places) {
-    if let Reach::Http(endpoint) = &definition.reach {
+/// Removes the server's login token and its cached files, which can be recreated.
+fn remove_login_and_caches(name: &ServerName, definition: &ServerDefinition, places: &StoragePaths) {
+    if let Endpoint::Http(endpoint) = &definition.endpoint {
         match log_out(name, endpoint) {
             Ok(true) => println!(
-                "removed the token of its login; the authorization server is not told, so revoke it there if you must"
+                "removed its login token; the authorization server is not notified, so revoke the token there if necessary"
             ),
             Ok(false) => {}
-            Err(error) => eprintln!("lockhouse: the token of its login cannot be removed: {error}"),
+            Err(error) => eprintln!("lockhouse: its login token cannot be removed: {error}"),
         }
     }
-    for file in places.cached(name, definition) {
+    for file in places.cached_files(name, definition) {
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 eprintln!("lockhouse: cannot remove {}: {error}", file.display());
@@ -43,30 +43,30 @@ fn forget(name: &ServerName, definition: &ServerDefinition, places: &Places) {
 pub(super) fn remove(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let name = arguments.name.as_str();
     let settings = load(files)?;
-    let mut edit = Edit::open(files).map_err(|error| complain_config(&error))?;
+    let mut edit = ConfigEdit::open(files).map_err(|error| print_config_error(&error))?;
     let Some(server) = edit.server(name) else {
         let other = settings.engine.servers.iter().find(|(known, _)| known.as_str() == name);
-        let Some((_, server)) = other else { return Err(unknown(&settings, name)) };
+        let Some((_, server)) = other else { return Err(report_unknown(&settings, name)) };
         eprintln!(
-            "lockhouse: {name} comes from {}, which belongs to another program: take it out there",
+            "lockhouse: {name} is configured in {}, which belongs to another program: remove it there",
             server.origin
         );
         return Err(ExitCode::from(USAGE));
     };
-    let secrets = secrets(server);
+    let secrets = secret_files(server);
     let path = edit.path().to_owned();
     edit.remove_server(name);
     let text = edit.text();
-    edit.save(files).map_err(|error| complain_config(&error))?;
+    edit.save(files).map_err(|error| print_config_error(&error))?;
     println!("removed {name} from {}", path.display());
     remove_unused(&secrets, &text);
     if let Some((name, definition)) = settings.engine.servers.iter().find(|(known, _)| known.as_str() == name)
     {
-        forget(name, definition, &settings.engine.places);
+        remove_login_and_caches(name, definition, &settings.engine.places);
     }
-    if let Some(state) = settings.engine.places.state {
+    if let Some(state) = settings.engine.places.state_dir {
         println!(
-            "its log and what its tools were when you met them stay in {}, and the audit log stays as it is",
+            "its log and its accepted tool definitions remain in {}; the audit log is unchanged",
             state.display()
         );
     }

@@ -1,6 +1,6 @@
-//! `lockhouse server test`: one server, step by step, each with its time.
+//! `lockhouse server test`: tests the connection to one server step by step, and prints the time of each step.
 
-mod reach;
+mod reachability;
 mod steps;
 
 use std::process::ExitCode;
@@ -8,32 +8,32 @@ use std::time::{Duration, Instant};
 
 use lockhouse_base::principal::Principal;
 use lockhouse_engine::supervisor::Supervisor;
-use lockhouse_gate::{Asked, Requester, Scope};
+use lockhouse_gate::{Requester, Scope, ToolRequest};
 use lockhouse_protocol::{CallId, ExecutionId, Request, ServerName, ToolName};
 use lockhouse_upstream::ai_client::OpenQuestions;
-use lockhouse_upstream::{Caller, Connection, Ending, Reach};
+use lockhouse_upstream::{Caller, Connection, Endpoint, ShutdownMethod};
 
 use super::{find, load};
-use crate::cli::terminal::{for_stdout, harmless};
-use crate::cli::unavailable::why_unavailable;
-use crate::cli::{UNAVAILABLE, USAGE, complain, complain_config, start_with};
+use crate::cli::terminal::{for_stdout, sanitize};
+use crate::cli::unavailable_servers::unavailable_reason;
+use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error, start_with};
 use crate::config::{self, Files, Settings};
 use steps::{StepError, Steps};
 
-/// Characters of a result that are shown.
+/// Maximum characters of a tool result that are shown.
 const SHOWN_CHARS_MAX: usize = 2_000;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
     /// The server
     name: String,
-    /// Call this tool as well, if the policy permits it
+    /// Also call this tool, if the policy permits it
     #[arg(long, value_name = "TOOL")]
     call: Option<String>,
-    /// The arguments of the call
+    /// The arguments of the call, as a JSON object
     #[arg(long, value_name = "JSON", requires = "call", default_value = "{}")]
     arguments: String,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
 }
@@ -42,34 +42,34 @@ pub(super) async fn test(files: &Files, arguments: Arguments) -> Result<ExitCode
     let mut settings = load(files)?;
     let (name, server) = find(&settings, &arguments.name)?;
     let (name, server) = (name.clone(), server.clone());
-    let call = call(&name, &arguments)?;
-    let policy = config::load_policy(files).map_err(|error| complain_config(&error))?;
-    let advice = reach::advice(name.as_str(), &server.reach);
+    let call = parse_call(&name, &arguments)?;
+    let policy = config::load_policy(files).map_err(|error| print_config_error(&error))?;
+    let advice = reachability::advice(name.as_str(), &server.endpoint);
     settings.engine.servers.retain(|known, _| *known == name);
     let mut steps = Steps::new(!arguments.json);
-    if reached(&settings, &mut steps).await {
+    if check_reachable(&settings, &mut steps).await {
         let begun = Instant::now();
         let supervisor = start_with(settings.engine, policy, &[])?;
         if let Some(connection) = supervisor.gate().upstreams().get(&name) {
-            connected(connection, begun, &advice, &mut steps).await;
-            if let (Some(call), true) = (call, steps.all_done()) {
-                called(&supervisor, &name, call, &mut steps).await;
+            check_connection(connection, begun, &advice, &mut steps).await;
+            if let (Some(call), true) = (call, steps.all_passed()) {
+                check_call(&supervisor, &name, call, &mut steps).await;
             }
             let stopping = Instant::now();
             supervisor.close().await;
-            stopped(connection, stopping.elapsed(), &mut steps);
+            report_stop(connection, stopping.elapsed(), &mut steps);
         }
     }
     if arguments.json {
         println!("{}", for_stdout(&format!("{:#}", steps.to_json(name.as_str()))));
     }
-    Ok(if steps.all_done() { ExitCode::SUCCESS } else { ExitCode::from(UNAVAILABLE) })
+    Ok(if steps.all_passed() { ExitCode::SUCCESS } else { ExitCode::from(UNAVAILABLE) })
 }
 
-/// What `--call` asks for.
-fn call(name: &ServerName, arguments: &Arguments) -> Result<Option<Request>, ExitCode> {
+/// Parses `--call` and `--arguments` into a request.
+fn parse_call(name: &ServerName, arguments: &Arguments) -> Result<Option<Request>, ExitCode> {
     let Some(tool) = &arguments.call else { return Ok(None) };
-    let tool = ToolName::new(tool.as_str()).map_err(|invalid| complain(&invalid, USAGE))?;
+    let tool = ToolName::new(tool.as_str()).map_err(|invalid| print_error(&invalid, USAGE))?;
     let is_object = |text: &str| serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(text).is_ok();
     if !is_object(&arguments.arguments) {
         eprintln!("lockhouse: --arguments takes a JSON object, such as '{{\"path\": \"/srv\"}}'");
@@ -79,41 +79,41 @@ fn call(name: &ServerName, arguments: &Arguments) -> Result<Option<Request>, Exi
     Ok(Some(Request::Call { server: name.clone(), tool, arguments, timeout_ms: None, line: None }))
 }
 
-/// Whether there is anything to connect to.
-async fn reached(settings: &Settings, steps: &mut Steps) -> bool {
+/// Checks that the program exists, or that the host name resolves. Returns whether the check passed.
+async fn check_reachable(settings: &Settings, steps: &mut Steps) -> bool {
     for server in settings.engine.servers.values() {
         let begun = Instant::now();
-        let (step, outcome) = match &server.reach {
-            Reach::Stdio(command) => ("program", reach::program(command, &server.origin)),
-            Reach::Http(endpoint) => ("address", reach::address(&endpoint.url).await),
+        let (step, outcome) = match &server.endpoint {
+            Endpoint::Stdio(command) => ("program", reachability::find_program(command, &server.origin)),
+            Endpoint::Http(endpoint) => ("address", reachability::resolve_address(&endpoint.url).await),
         };
         steps.add(step, begun.elapsed(), outcome.map_err(StepError::from));
     }
-    steps.all_done()
+    steps.all_passed()
 }
 
-/// From the start to an answer.
-async fn connected(connection: &Connection, begun: Instant, advice: &str, steps: &mut Steps) {
-    let offer = connection.offer().await;
+/// Connects and adds the steps from the start of the server to its first answer.
+async fn check_connection(connection: &Connection, begun: Instant, advice: &str, steps: &mut Steps) {
+    let offer = connection.connected_server().await;
     let took = begun.elapsed();
     let status = connection.status();
     let mut before = Duration::ZERO;
-    if let Some(spawned) = status.spawned {
-        steps.add("start", spawned, Ok("the process runs".into()));
+    if let Some(spawned) = status.spawn_time {
+        steps.add("start", spawned, Ok("the process is running".into()));
         before = spawned;
     }
-    if let Some(handshake) = status.handshake {
-        let era = status.era.as_deref().unwrap_or("of an unknown version");
+    if let Some(handshake) = status.handshake_time {
+        let era = status.protocol_version.as_deref().unwrap_or("of an unknown version");
         let fell_back =
-            if status.fell_back { ", after it was started again with the older handshake" } else { "" };
+            if status.used_legacy_handshake { ", after a restart with the older handshake" } else { "" };
         steps.add("handshake", handshake.saturating_sub(before), Ok(format!("MCP {era}{fell_back}")));
         before = handshake;
     }
     let offer = match offer {
         Ok(offer) => offer,
         Err(failure) => {
-            let reason = why_unavailable(connection).unwrap_or(failure.message);
-            let step = match (status.spawned, status.handshake) {
+            let reason = unavailable_reason(connection).unwrap_or(failure.message);
+            let step = match (status.spawn_time, status.handshake_time) {
                 (_, Some(_)) => "tools",
                 (Some(_), None) => "handshake",
                 (None, None) => "connect",
@@ -123,7 +123,7 @@ async fn connected(connection: &Connection, begun: Instant, advice: &str, steps:
         }
     };
     let (tools, bytes) = (offer.catalogue.tools.len(), offer.catalogue.definitions_bytes);
-    let listed = status.start.unwrap_or(took).saturating_sub(before);
+    let listed = status.start_time.unwrap_or(took).saturating_sub(before);
     steps.add("tools", listed, Ok(format!("{tools}, with {bytes} bytes of definitions")));
     let begun = Instant::now();
     let answered = match connection.answers(&offer).await {
@@ -133,11 +133,16 @@ async fn connected(connection: &Connection, begun: Instant, advice: &str, steps:
     steps.add("ping", begun.elapsed(), answered);
 }
 
-/// One call, on the same way as a program's: the policy decides, and there is a record of it.
-async fn called(supervisor: &Supervisor, name: &ServerName, call: Request, steps: &mut Steps) {
+/// Calls a tool as a program would: the policy decides, and the call is recorded in the audit log.
+async fn check_call(supervisor: &Supervisor, name: &ServerName, call: Request, steps: &mut Steps) {
     let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
-    let caller =
-        Caller { execution, client: None, ai_client: None, questions: OpenQuestions::default(), wire: None };
+    let caller = Caller {
+        execution,
+        client: None,
+        ai_client: None,
+        questions: OpenQuestions::default(),
+        direct: None,
+    };
     let (gate, approvers) = (supervisor.gate(), supervisor.approvers().clone());
     let from = Requester::new(
         caller,
@@ -149,23 +154,23 @@ async fn called(supervisor: &Supervisor, name: &ServerName, call: Request, steps
         gate.audit(),
     );
     let begun = Instant::now();
-    let (reply, _) = gate.answer(&from, CallId(1), Asked::of(&call), call).await;
+    let (reply, _) = gate.handle_request(&from, CallId(1), ToolRequest::from_request(&call), call).await;
     let shown = |json: Vec<u8>| String::from_utf8_lossy(&json).chars().take(SHOWN_CHARS_MAX).collect();
     steps.add("call", begun.elapsed(), reply.map(shown).map_err(StepError::Call));
 }
 
-/// A server that has to be killed works, and is told.
-fn stopped(connection: &Connection, took: Duration, steps: &mut Steps) {
-    let how = match connection.status().ending {
-        Some(Ending::Left) => "it left by itself",
-        Some(Ending::Terminated) => "it ignored the end of its input, and left on SIGTERM",
-        Some(Ending::Killed) => "it ignored the end of its input and SIGTERM, and was killed",
+/// Adds how the server stopped. A server that must be killed still passes.
+fn report_stop(connection: &Connection, took: Duration, steps: &mut Steps) {
+    let how = match connection.status().shutdown {
+        Some(ShutdownMethod::Exited) => "it exited at the end of its input",
+        Some(ShutdownMethod::Sigterm) => "it ignored the end of its input, and exited on SIGTERM",
+        Some(ShutdownMethod::Sigkill) => "it ignored the end of its input and SIGTERM, and was killed",
         None => return,
     };
     steps.add("stop", took, Ok(how.into()));
 }
 
-/// One line of what a server or a person wrote.
+/// Converts untrusted text to one printable line.
 fn one_line(text: &str) -> String {
-    harmless(text).replace('\n', " ")
+    sanitize(text).replace('\n', " ")
 }

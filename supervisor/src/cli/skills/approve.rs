@@ -1,44 +1,45 @@
-//! `lockhouse skills approve`: a person looks at what code wants to keep.
+//! `lockhouse skills approve`: shows a draft that code saved, and approves it after confirmation.
 
 use std::process::ExitCode;
 
 use lockhouse_gate::skills::{Skill, Skills};
 use similar::TextDiff;
 
-use super::named;
-use crate::cli::consent::Consent;
-use crate::cli::terminal::harmless;
-use crate::cli::{UNAVAILABLE, USAGE, complain};
+use super::parse_name;
+use crate::cli::confirmation::Confirmation;
+use crate::cli::terminal::sanitize;
+use crate::cli::{UNAVAILABLE, USAGE, print_error};
 
-/// Unchanged lines around each change.
+/// Unchanged lines that are shown around each change.
 const CONTEXT: usize = 3;
 
-/// Shows the draft, or what it changes, and asks. What was shown is what is kept, whatever becomes of the draft meanwhile.
-pub(super) fn approve(skills: &Skills, name: &str, consent: Consent) -> Result<ExitCode, ExitCode> {
-    let name = named(name)?;
+/// Shows the draft, or its differences from the saved version, and asks for approval. Exactly the draft that was
+/// shown is saved, even if code replaces it meanwhile.
+pub(super) fn approve(skills: &Skills, name: &str, confirmation: Confirmation) -> Result<ExitCode, ExitCode> {
+    let name = parse_name(name)?;
     let draft = skills.draft(&name).map_err(|why| {
         match skills.load(&name) {
             Ok((skill, _)) => {
-                eprintln!("lockhouse: {name} has no draft; its version {} is in force", skill.version);
+                eprintln!("lockhouse: {name} has no draft; its current version is {}", skill.version);
             }
-            Err(_) if why == lockhouse_gate::skills::Unreadable::Absent => {
-                eprintln!("lockhouse: {}", skills.no_such(&name));
+            Err(_) if why == lockhouse_gate::skills::LoadError::Absent => {
+                eprintln!("lockhouse: {}", skills.not_found_message(&name));
             }
             Err(_) => eprintln!("lockhouse: the draft of {name} cannot be approved: {why}"),
         }
         ExitCode::from(USAGE)
     })?;
-    print!("{}", harmless(&shown(skills, &draft)));
-    if !consent.given(&format!("Let code import {name}, version {}?", draft.version)) {
+    print!("{}", sanitize(&describe_draft(skills, &draft)));
+    if !confirmation.confirm(&format!("Allow code to import {name}, version {}?", draft.version)) {
         return Ok(ExitCode::SUCCESS);
     }
-    let saved = skills.approve(&draft).map_err(|error| complain(&error, UNAVAILABLE))?;
-    println!("{name} is saved as version {}", saved.version);
+    let saved = skills.approve(&draft).map_err(|error| print_error(&error, UNAVAILABLE))?;
+    println!("saved {name} as version {}", saved.version);
     Ok(ExitCode::SUCCESS)
 }
 
-/// All of a new skill; of one that there is already, the changes.
-fn shown(skills: &Skills, draft: &Skill) -> String {
+/// Renders a new skill in full, or the differences from the saved version.
+fn describe_draft(skills: &Skills, draft: &Skill) -> String {
     let before = skills.load(&draft.name).map(|(skill, _)| skill);
     let text = |skill: &Skill| {
         let tests = skill.tests.as_ref().map(|tests| format!("--- tests ---\n{tests}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `lockhouse skills test`: the tests that were saved with skills, each run as a program like any other.
+//! `lockhouse skills test`: runs the tests that were saved with skills, each as an ordinary program.
 
 use std::process::ExitCode;
 
@@ -9,27 +9,27 @@ use lockhouse_gate::skills::{Origin, Skill, Skills};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::found;
+use super::load_skill;
 use crate::cli::terminal::for_stdout;
 use crate::cli::{start, table};
 use crate::config::Files;
 
-/// Which.
+/// Options of `lockhouse skills test`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// Only these [default: all that code can import]
+    /// Only the tests of these skills [default: all skills that code can import]
     name: Vec<String>,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What came of one skill's tests.
+/// The result of one skill's tests.
 enum Outcome {
     Passed,
     Failed(String),
-    /// There are none.
-    None,
+    /// The skill has no tests.
+    NoTests,
 }
 
 impl Outcome {
@@ -37,25 +37,28 @@ impl Outcome {
         match self {
             Self::Passed => "pass",
             Self::Failed(_) => "FAIL",
-            Self::None => "no tests",
+            Self::NoTests => "no tests",
         }
     }
 }
 
-/// Runs them one after the other. They may do what the policy permits any program.
+/// Runs the tests one after the other. The policy applies to them as to any program.
 pub(super) async fn test(
     files: &Files,
     skills: &Skills,
     arguments: &Arguments,
 ) -> Result<ExitCode, ExitCode> {
     let chosen = if arguments.name.is_empty() {
-        skills.usable()
+        skills.importable()
     } else {
         let mut chosen = Vec::new();
         for name in &arguments.name {
-            let (skill, origin) = found(skills, name, None)?;
+            let (skill, origin) = load_skill(skills, name, None)?;
             if origin == Origin::Draft {
-                eprintln!("lockhouse: {} is a draft, which no test can import; approve it first", skill.name);
+                eprintln!(
+                    "lockhouse: {} is a draft, which tests cannot import; approve it first",
+                    skill.name
+                );
                 return Err(ExitCode::from(super::USAGE));
             }
             chosen.push(skill);
@@ -73,15 +76,15 @@ pub(super) async fn test(
         }
         supervisor.close().await;
     } else {
-        outcomes.extend(chosen.iter().map(|_| Outcome::None));
+        outcomes.extend(chosen.iter().map(|_| Outcome::NoTests));
     }
-    tell(&chosen, &outcomes, arguments.json);
+    print_outcomes(&chosen, &outcomes, arguments.json);
     let failed = outcomes.iter().any(|outcome| matches!(outcome, Outcome::Failed(_)));
     Ok(ExitCode::from(u8::from(failed)))
 }
 
 async fn run(supervisor: &Supervisor, skill: &Skill) -> Outcome {
-    let Some(tests) = &skill.tests else { return Outcome::None };
+    let Some(tests) = &skill.tests else { return Outcome::NoTests };
     let request = CodeRequest {
         language: skill.language,
         code: tests.clone(),
@@ -92,12 +95,12 @@ async fn run(supervisor: &Supervisor, skill: &Skill) -> Outcome {
     let answer = supervisor.run_code(request, &CancellationToken::new()).await;
     match answer.status {
         Status::Ok => Outcome::Passed,
-        _ => Outcome::Failed(why(&answer)),
+        _ => Outcome::Failed(failure_line(&answer)),
     }
 }
 
-/// The first line of what went wrong.
-fn why(answer: &Answer) -> String {
+/// Returns the first line of the error.
+fn failure_line(answer: &Answer) -> String {
     let status = answer.status.as_str();
     let json = answer.to_json();
     let Some(error) = json.get("error") else { return status.to_owned() };
@@ -108,16 +111,16 @@ fn why(answer: &Answer) -> String {
     format!("{}{line}: {message}", part("type"))
 }
 
-fn tell(skills: &[Skill], outcomes: &[Outcome], as_json: bool) {
-    let told = |outcome: &Outcome| match outcome {
+fn print_outcomes(skills: &[Skill], outcomes: &[Outcome], as_json: bool) {
+    let error_text = |outcome: &Outcome| match outcome {
         Outcome::Failed(why) => why.clone(),
-        Outcome::Passed | Outcome::None => String::new(),
+        Outcome::Passed | Outcome::NoTests => String::new(),
     };
     let all = skills.iter().zip(outcomes);
     if as_json {
         let row = |(skill, outcome): (&Skill, &Outcome)| {
             json!({
-                "name": skill.name.as_str(), "version": skill.version, "outcome": outcome.as_str(), "error": told(outcome),
+                "name": skill.name.as_str(), "version": skill.version, "outcome": outcome.as_str(), "error": error_text(outcome),
             })
         };
         let rows: Value = all.map(row).collect();
@@ -125,8 +128,13 @@ fn tell(skills: &[Skill], outcomes: &[Outcome], as_json: bool) {
         return;
     }
     let row = |(skill, outcome): (&Skill, &Outcome)| {
-        vec![skill.name.to_string(), skill.version.to_string(), outcome.as_str().to_owned(), told(outcome)]
+        vec![
+            skill.name.to_string(),
+            skill.version.to_string(),
+            outcome.as_str().to_owned(),
+            error_text(outcome),
+        ]
     };
     let rows: Vec<Vec<String>> = all.map(row).collect();
-    println!("{}", table::render(&["name", "version", "tests", "what went wrong"], &rows));
+    println!("{}", table::render(&["name", "version", "tests", "error"], &rows));
 }

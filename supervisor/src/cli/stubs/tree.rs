@@ -1,4 +1,5 @@
-//! The files below one directory: made in memory, compared with what is there, and written each in one step.
+//! The generated files below one directory: rendered in memory, checked against existing files, and replaced
+//! atomically one by one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,13 +9,13 @@ use lockhouse_base::files;
 use lockhouse_catalog::{python_name, stubs};
 use lockhouse_protocol::ServerName;
 
-use super::Offered;
+use super::PermittedTools;
 use crate::cli::{UNAVAILABLE, USAGE};
 
-/// In the first line of each file: no other file is ever overwritten or removed.
+/// Marks generated files, in their first line. Files without the marker are never overwritten or removed.
 const MARKER: &str = "Written by `lockhouse stubs`: do not edit.";
-/// Where files are that belong to one server.
-const OF_SERVERS: [(&str, &str); 3] =
+/// The directories and file suffixes of files that belong to a single server.
+const SERVER_FILES: [(&str, &str); 3] =
     [("python/mcp_tools", ".pyi"), ("python/mcp_tools/aio", ".pyi"), ("typescript/mcp_tools", ".d.ts")];
 const TSCONFIG: &str = r#"{
   "compilerOptions": {
@@ -31,11 +32,11 @@ const TSCONFIG: &str = r#"{
 }
 "#;
 
-/// Why a tree was not written, or not all of it.
+/// Why the files were not written, or only some of them.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TreeError {
-    #[error("{} is not of `lockhouse stubs` and stays as it is; choose another directory with --out, or move it away", .0.display())]
-    Foreign(PathBuf),
+    #[error("{} was not written by `lockhouse stubs`, so it is not replaced; choose another directory with --out, or move the file", .0.display())]
+    NotGenerated(PathBuf),
     #[error("cannot write {}: {source}", .path.display())]
     Unwritable { path: PathBuf, source: io::Error },
 }
@@ -43,13 +44,13 @@ pub(super) enum TreeError {
 impl TreeError {
     pub(super) fn status(&self) -> u8 {
         match self {
-            Self::Foreign(_) => USAGE,
+            Self::NotGenerated(_) => USAGE,
             Self::Unwritable { .. } => UNAVAILABLE,
         }
     }
 }
 
-/// Files by their path below the directory.
+/// File contents by path below the output directory.
 #[derive(Debug, Default)]
 pub(super) struct Tree(BTreeMap<String, String>);
 
@@ -58,24 +59,24 @@ impl Tree {
         self.0.insert(path.to_owned(), format!("{opening} {MARKER}{closing}\n{content}"));
     }
 
-    pub(super) fn add_python(&mut self, offered: &[Offered]) {
-        let (mut package, mut later) = (String::new(), String::new());
-        for one in offered {
+    pub(super) fn add_python(&mut self, permitted: &[PermittedTools]) {
+        let (mut package, mut async_package) = (String::new(), String::new());
+        for one in permitted {
             let name = python_name(one.server.as_str());
-            let (module, module_later) = stubs::python(&described(one), &name);
-            // Below `mcp_tools` that is the package of async functions.
+            let (module, async_module) = stubs::python(&to_stub_server(one), &name);
+            // `mcp_tools.aio` is the package of async functions, so a server of that name has no synchronous module.
             if name != "aio" {
                 self.add(&format!("python/mcp_tools/{name}.pyi"), "#", "", &module);
                 package.push_str(&format!("from . import {name} as {name}\n"));
             }
-            self.add(&format!("python/mcp_tools/aio/{name}.pyi"), "#", "", &module_later);
-            later.push_str(&format!("from . import {name} as {name}\n"));
+            self.add(&format!("python/mcp_tools/aio/{name}.pyi"), "#", "", &async_module);
+            async_package.push_str(&format!("from . import {name} as {name}\n"));
         }
-        // The names of the package itself win.
-        let imports = |text: &str, of: &str| {
+        // Names that the package itself defines take precedence over server modules.
+        let imports = |text: &str, package: &str| {
             let is_free = |line: &&str| {
                 let name = line.rsplit(' ').next().unwrap_or_default();
-                !of.contains(&format!("def {name}(")) && !of.contains(&format!("class {name}("))
+                !package.contains(&format!("def {name}(")) && !package.contains(&format!("class {name}("))
             };
             text.lines().filter(is_free).map(|line| format!("{line}\n")).collect::<String>()
         };
@@ -85,26 +86,29 @@ impl Tree {
             imports(&package, stubs::PYTHON_PACKAGE)
         );
         self.add("python/mcp_tools/__init__.pyi", "#", "", &whole);
-        let whole =
-            format!("{}\n{}", stubs::PYTHON_ASYNC_PACKAGE, imports(&later, stubs::PYTHON_ASYNC_PACKAGE));
+        let whole = format!(
+            "{}\n{}",
+            stubs::PYTHON_ASYNC_PACKAGE,
+            imports(&async_package, stubs::PYTHON_ASYNC_PACKAGE)
+        );
         self.add("python/mcp_tools/aio/__init__.pyi", "#", "", &whole);
     }
 
-    pub(super) fn add_typescript(&mut self, offered: &[Offered], known: &[ServerName]) {
+    pub(super) fn add_typescript(&mut self, permitted: &[PermittedTools], known: &[ServerName]) {
         let names: Vec<&str> = known.iter().map(ServerName::as_str).collect();
-        for one in offered {
+        for one in permitted {
             let path = format!("typescript/mcp_tools/{}.d.ts", one.server);
-            self.add(&path, "//", "", &stubs::typescript(&described(one), &names));
+            self.add(&path, "//", "", &stubs::typescript(&to_stub_server(one), &names));
         }
         self.add("typescript/mcp_tools.d.ts", "//", "", stubs::TYPESCRIPT_PACKAGE);
         self.add("typescript/globals.d.ts", "//", "", stubs::TYPESCRIPT_GLOBALS);
         self.add("typescript/tsconfig.json", "//", "", TSCONFIG);
     }
 
-    /// What there is, for whoever looks around.
-    pub(super) fn add_index(&mut self, offered: &[Offered]) {
+    /// Adds README.md, an index of all servers and tools.
+    pub(super) fn add_index(&mut self, permitted: &[PermittedTools]) {
         let mut text = String::from("# Tools\n\n");
-        for one in offered {
+        for one in permitted {
             let name = python_name(one.server.as_str());
             let count = one.tools.len();
             text.push_str(&format!("## {}\n\n{count} permitted tools", one.server));
@@ -118,8 +122,12 @@ impl Tree {
             }
             text.push_str("\n\n");
             for (tool, asks) in &one.tools {
-                let asks = if *asks { " (a person is asked)" } else { "" };
-                text.push_str(&format!("- `{}`{asks}: {}\n", tool.identifier, plain(&tool.summary)));
+                let asks = if *asks { " (requires approval)" } else { "" };
+                text.push_str(&format!(
+                    "- `{}`{asks}: {}\n",
+                    tool.identifier,
+                    escape_markdown(&tool.summary)
+                ));
             }
             text.push('\n');
         }
@@ -129,16 +137,16 @@ impl Tree {
         }
     }
 
-    /// Writes all files, or none if one of them is somebody else's; files of servers that are configured no more go. Gives
-    /// what was written, with its bytes, and what was removed.
+    /// Writes all files, or none if one would replace a file that was not generated. Removes the files of servers
+    /// that are no longer configured. Returns the written files with their sizes in bytes, and the removed files.
     pub(super) fn write(
         &self,
         out: &Path,
         known: &[ServerName],
     ) -> Result<(Vec<(String, usize)>, Vec<String>), TreeError> {
         for path in self.0.keys().map(|path| out.join(path)) {
-            if path.symlink_metadata().is_ok() && !is_ours(&path) {
-                return Err(TreeError::Foreign(path));
+            if path.symlink_metadata().is_ok() && !is_generated(&path) {
+                return Err(TreeError::NotGenerated(path));
             }
         }
         let mut written = Vec::new();
@@ -148,12 +156,12 @@ impl Tree {
                 .map_err(|source| TreeError::Unwritable { path: place, source })?;
             written.push((path.clone(), content.len()));
         }
-        Ok((written, self.remove_old(out, known)))
+        Ok((written, self.remove_unconfigured(out, known)))
     }
 
-    fn remove_old(&self, out: &Path, known: &[ServerName]) -> Vec<String> {
+    fn remove_unconfigured(&self, out: &Path, known: &[ServerName]) -> Vec<String> {
         let mut removed = Vec::new();
-        for (folder, ending) in OF_SERVERS {
+        for (folder, ending) in SERVER_FILES {
             let Ok(entries) = out.join(folder).read_dir() else { continue };
             for entry in entries.flatten() {
                 let name = entry.file_name().to_string_lossy().into_owned();
@@ -162,7 +170,7 @@ impl Tree {
                     || known
                         .iter()
                         .any(|name| name.as_str() == server || python_name(name.as_str()) == server);
-                if !is_known && is_ours(&entry.path()) && std::fs::remove_file(entry.path()).is_ok() {
+                if !is_known && is_generated(&entry.path()) && std::fs::remove_file(entry.path()).is_ok() {
                     removed.push(format!("{folder}/{name}"));
                 }
             }
@@ -172,13 +180,13 @@ impl Tree {
     }
 }
 
-fn described(one: &Offered) -> stubs::Server<'_> {
+fn to_stub_server(one: &PermittedTools) -> stubs::Server<'_> {
     let tools = one.tools.iter().map(|(tool, asks)| (tool, *asks)).collect();
     stubs::Server { name: one.server.as_str(), tools }
 }
 
-/// Whether a file is one that was written here. What cannot be read is not.
-fn is_ours(path: &Path) -> bool {
+/// Whether a file was generated by this command. An unreadable file counts as not generated.
+fn is_generated(path: &Path) -> bool {
     use io::BufRead;
     if !path.is_file() {
         return false;
@@ -189,8 +197,8 @@ fn is_ours(path: &Path) -> bool {
     read.is_ok() && String::from_utf8_lossy(&first).contains(MARKER)
 }
 
-/// Text that Markdown shows as it is.
-fn plain(text: &str) -> String {
+/// Escapes text for Markdown.
+fn escape_markdown(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in lockhouse_policies::printable(text).chars() {
         if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '!' | '~') {

@@ -9,19 +9,19 @@ use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Value, json};
 
 use super::super::terminal::for_stdout;
-use super::super::{UNAVAILABLE, USAGE, complain};
+use super::super::{UNAVAILABLE, USAGE, print_error};
 use super::{parse_name, print_rows};
 
-/// Shows what was learned of results, or forgets it.
+/// Shows the observed result shapes of tools, or deletes them.
 pub(super) fn shapes(supervisor: &Supervisor, name: Option<&str>, as_json: bool, forget: bool) -> ExitCode {
-    let (only, tool) = match name.map(chosen).transpose() {
+    let (only, tool) = match name.map(parse_selection).transpose() {
         Ok(chosen) => chosen.map_or((None, None), |(server, tool)| (Some(server), tool)),
         Err(status) => return status,
     };
     if let Some(server) = &only
         && supervisor.gate().upstreams().get(server).is_none()
     {
-        eprintln!("lockhouse: there is no server {server}; `lockhouse server list` shows all");
+        eprintln!("lockhouse: there is no server {server}; `lockhouse server list` lists all servers");
         return ExitCode::from(USAGE);
     }
     let (only, tool) = (only.as_ref(), tool.as_ref());
@@ -36,8 +36,8 @@ fn show(
 ) -> ExitCode {
     let gate = supervisor.gate();
     let mut rows: Vec<Value> = Vec::new();
-    for (server, found, standing) in gate.every_tool() {
-        // What a tool answers that nobody may call is nobody's business.
+    for (server, found, standing) in gate.all_tools() {
+        // The results of denied tools are not disclosed.
         if standing == Some(Effect::Deny) {
             continue;
         }
@@ -45,16 +45,14 @@ fn show(
             continue;
         }
         let Some(connection) = gate.upstreams().get(server) else { continue };
-        let Some(observed) = connection.shapes.observed(&found) else { continue };
+        let Some(observed) = connection.shapes.observed_schema(&found) else { continue };
         rows.push(json!({
-            "server": server.as_str(), "tool": found.name.as_str(), "results": connection.shapes.results(&found),
-            "observed": if as_json { observed } else { Tool::returns(&observed).into() },
+            "server": server.as_str(), "tool": found.name.as_str(), "results": connection.shapes.result_count(&found),
+            "observed": if as_json { observed } else { Tool::result_type(&observed).into() },
         }));
     }
     if rows.is_empty() {
-        eprintln!(
-            "lockhouse: nothing has been observed of that; tools with an output schema need no observing"
-        );
+        eprintln!("lockhouse: no results have been observed; tools with an output schema are not observed");
     }
     print_rows(&rows, as_json, &["server", "tool", "observed"]);
     ExitCode::SUCCESS
@@ -67,18 +65,18 @@ fn forget_all(supervisor: &Supervisor, only: Option<&ServerName>, tool: Option<&
         if only.is_none_or(|only| only == server) {
             match connection.shapes.forget(tool) {
                 Ok(count) => forgotten += count,
-                Err(error) => return complain(&error, UNAVAILABLE),
+                Err(error) => return print_error(&error, UNAVAILABLE),
             }
         }
     }
-    println!("{}", for_stdout(&format!("forgot the results of {forgotten} tools")));
+    println!("{}", for_stdout(&format!("deleted the observed results of {forgotten} tools")));
     ExitCode::SUCCESS
 }
 
-/// `SERVER` or `SERVER.TOOL`.
-fn chosen(name: &str) -> Result<(ServerName, Option<ToolName>), ExitCode> {
+/// Parses `SERVER` or `SERVER.TOOL`.
+fn parse_selection(name: &str) -> Result<(ServerName, Option<ToolName>), ExitCode> {
     if name.contains(['.', '/']) {
         return parse_name(name).map(|(server, tool)| (server, Some(tool)));
     }
-    ServerName::new(name).map(|server| (server, None)).map_err(|invalid| complain(&invalid, USAGE))
+    ServerName::new(name).map(|server| (server, None)).map_err(|invalid| print_error(&invalid, USAGE))
 }

@@ -1,47 +1,47 @@
-//! The fields of a server's entry, read with what is expected of each, and complained about without their values.
+//! Typed access to the fields of a server entry. Errors name the expected type and never contain the value.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Place;
-use super::syntax::Syntax;
-use super::tree::{Node, Table, Value, get};
-use crate::config::left_out::LeftOut;
-use crate::config::references::Template;
+use super::SourceFile;
+use super::document_tree::{Node, Table, Value, get};
+use super::placeholder_syntax::PlaceholderSyntax;
+use crate::config::placeholders::Template;
+use crate::config::skip_reason::SkipReason;
 
-/// Shorter and longer times of other programs are brought into what we permit.
+/// Smallest and largest timeout in seconds. Values from AI clients' files are clamped to this range.
 const TIMES: (f64, f64) = (1.0, 86_400.0);
-/// Entries of a list or table of one server.
+/// Maximum number of entries of one list or table in a server entry.
 const ENTRIES_MAX: usize = 10_000;
 
-/// One entry of a file, in its dialect.
+/// The fields of one server entry, and how the dialect writes placeholders.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'f> {
     pub(super) table: &'f Table,
-    pub(super) syntax: Syntax,
-    pub(super) place: &'f Place<'f>,
+    pub(super) syntax: PlaceholderSyntax,
+    pub(super) file: &'f SourceFile<'f>,
 }
 
-fn unexpected<T>(key: impl Into<String>, expected: &'static str) -> Result<T, LeftOut> {
-    Err(LeftOut::Unexpected { key: key.into(), expected })
+fn unexpected<T>(key: impl Into<String>, expected: &'static str) -> Result<T, SkipReason> {
+    Err(SkipReason::Unexpected { key: key.into(), expected })
 }
 
 impl<'f> Fields<'f> {
-    /// Whether there is such a key, with a value.
+    /// Whether the key exists and is not `null`.
     pub(super) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
 
-    /// `null` is as good as nothing.
+    /// Returns the value of a key. `null` counts as absent.
     pub(super) fn get(&self, key: &str) -> Option<&'f Node> {
         get(self.table, key).filter(|node| !matches!(node.value, Value::Null))
     }
 
-    pub(super) fn text(&self, key: &str) -> Result<Option<&'f str>, LeftOut> {
+    pub(super) fn text(&self, key: &str) -> Result<Option<&'f str>, SkipReason> {
         self.get(key).map(|node| node.text().map_or_else(|| unexpected(key, "a string"), Ok)).transpose()
     }
 
-    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, LeftOut> {
+    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, SkipReason> {
         match self.get(key).map(|node| &node.value) {
             None => Ok(None),
             Some(Value::Flag(flag)) => Ok(Some(*flag)),
@@ -49,7 +49,7 @@ impl<'f> Fields<'f> {
         }
     }
 
-    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, LeftOut> {
+    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, SkipReason> {
         match self.get(key).map(|node| &node.value) {
             None => Ok(None),
             Some(Value::Number(number)) => Ok(Some(*number)),
@@ -57,36 +57,38 @@ impl<'f> Fields<'f> {
         }
     }
 
-    /// A time that is written in units of so many seconds.
-    pub(super) fn time(&self, key: &str, unit_seconds: f64) -> Result<Option<Duration>, LeftOut> {
+    /// Reads a duration that is given as a number of units of `unit_seconds` each.
+    pub(super) fn time(&self, key: &str, unit_seconds: f64) -> Result<Option<Duration>, SkipReason> {
         let time = |number: f64| Duration::from_secs_f64((number * unit_seconds).max(TIMES.0).min(TIMES.1));
         Ok(self.number(key)?.filter(|number| number.is_finite() && *number > 0.0).map(time))
     }
 
-    pub(super) fn names(&self, key: &str) -> Result<Option<Vec<String>>, LeftOut> {
+    pub(super) fn names(&self, key: &str) -> Result<Option<Vec<String>>, SkipReason> {
         let Some(node) = self.get(key) else { return Ok(None) };
         let texts = node.list().filter(|list| list.len() <= ENTRIES_MAX);
         let texts = texts.and_then(|list| list.iter().map(|node| node.text().map(str::to_owned)).collect());
         texts.map_or_else(|| unexpected(key, "a list of strings"), |names| Ok(Some(names)))
     }
 
-    pub(super) fn template(&self, key: &str) -> Result<Option<Template>, LeftOut> {
+    pub(super) fn template(&self, key: &str) -> Result<Option<Template>, SkipReason> {
         self.text(key)?.map(|text| self.parse(key, text)).transpose()
     }
 
-    pub(super) fn templates(&self, key: &str) -> Result<Vec<Template>, LeftOut> {
+    pub(super) fn templates(&self, key: &str) -> Result<Vec<Template>, SkipReason> {
         let names = self.names(key)?.unwrap_or_default();
         names.iter().map(|text| self.parse(key, text)).collect()
     }
 
-    pub(super) fn parse(&self, key: &str, text: &str) -> Result<Template, LeftOut> {
-        let unknown =
-            |_| LeftOut::Unexpected { key: key.to_owned(), expected: super::syntax::OWN_REFERENCES };
-        self.syntax.template(text, self.place).map_err(unknown)
+    pub(super) fn parse(&self, key: &str, text: &str) -> Result<Template, SkipReason> {
+        let unknown = |_| SkipReason::Unexpected {
+            key: key.to_owned(),
+            expected: super::placeholder_syntax::PLACEHOLDER_FORMS,
+        };
+        self.syntax.parse(text, self.file).map_err(unknown)
     }
 
-    /// Names with values.
-    pub(super) fn map(&self, key: &str) -> Result<BTreeMap<String, Template>, LeftOut> {
+    /// Reads a table whose values are strings.
+    pub(super) fn map(&self, key: &str) -> Result<BTreeMap<String, Template>, SkipReason> {
         let Some(node) = self.get(key) else { return Ok(BTreeMap::new()) };
         let Some(table) = node.table().filter(|table| table.len() <= ENTRIES_MAX) else {
             return unexpected(key, "a table of strings");
@@ -96,9 +98,9 @@ impl<'f> Fields<'f> {
             let key = format!("{key}: {:?}", name.name);
             let value = match (&node.value, self.syntax) {
                 (Value::Text(text), _) => self.parse(&key, text)?,
-                // VS Code takes numbers as well, and null for a variable that is not to be there.
-                (Value::Number(number), Syntax::Editor) => Template::literal(number.to_string()),
-                (Value::Null, Syntax::Editor) => continue,
+                // VS Code also accepts numbers, and `null` for a variable that is to be unset.
+                (Value::Number(number), PlaceholderSyntax::Editor) => Template::literal(number.to_string()),
+                (Value::Null, PlaceholderSyntax::Editor) => continue,
                 _ => return unexpected(key, "a string"),
             };
             map.insert(name.name.clone(), value);
@@ -106,8 +108,8 @@ impl<'f> Fields<'f> {
         Ok(map)
     }
 
-    /// The fields of a table in this one.
-    pub(super) fn below(&self, key: &str) -> Result<Option<Fields<'f>>, LeftOut> {
+    /// Returns the fields of a nested table.
+    pub(super) fn subtable(&self, key: &str) -> Result<Option<Fields<'f>>, SkipReason> {
         let Some(node) = self.get(key) else { return Ok(None) };
         let table = node.table().map_or_else(|| unexpected(key, "a table"), Ok)?;
         Ok(Some(Fields { table, ..*self }))

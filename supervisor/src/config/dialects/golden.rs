@@ -1,4 +1,4 @@
-//! Files as each AI client writes them, and what is read of them.
+//! Snapshot tests: files as each AI client writes them, and the server definitions read from them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,77 +6,77 @@ use std::path::{Path, PathBuf};
 
 use lockhouse_policies::Source;
 use lockhouse_upstream::{
-    Authorization, HttpEndpoint, OAuthClient, Reach, ServerCommand, ServerDefinition, ServerLimits,
+    Authorization, Endpoint, HttpEndpoint, OAuthClient, ServerCommand, ServerDefinition, ServerLimits,
 };
 
-use super::tree::parse_toml;
-use super::{Listed, read, read_own};
-use crate::config::references::Surroundings;
+use super::document_tree::parse_toml;
+use super::{ListedServer, read, read_own};
+use crate::config::placeholders::Environment;
 
-/// Where the files say that their author is at home.
+/// Home directory of the user in the test files.
 const HOME: &str = "/home/ada";
 
 pub(super) fn files() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/dialects")
 }
 
-struct World {
+struct Fixture {
     home: tempfile::TempDir,
-    surroundings: Surroundings,
+    environment: Environment,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let home = tempfile::tempdir().expect("a directory");
         std::fs::write(home.path().join("key.txt"), "key from a file\n").expect("a file");
         std::fs::write(home.path().join("cursor.env"), "FROM_FILE=1\nTOKEN=overridden\n").expect("a file");
         let path = home.path().to_str().expect("UTF-8");
-        let environment = [
+        let variables = [
             ("HOME", path),
             ("GITHUB_TOKEN", "value of GITHUB_TOKEN"),
             ("MODE", "mode"),
             ("LOCKHOUSE_INPUT_GIVEN", "given input"),
             ("CREDENTIALS_DIRECTORY", path),
         ];
-        let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let surroundings =
-            Surroundings { environment, home: Some(path.into()), directory: "/srv/app".into() };
-        Self { home, surroundings }
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let environment = Environment { variables, home: Some(path.into()), directory: "/srv/app".into() };
+        Self { home, environment }
     }
 
-    fn at_home(&self) -> &str {
+    fn home_path(&self) -> &str {
         self.home.path().to_str().expect("UTF-8")
     }
 
     fn source(&self, name: &str) -> Source {
-        let text = std::fs::read_to_string(files().join(name)).expect("a file").replace(HOME, self.at_home());
-        Source { path: format!("{}/{name}", self.at_home()), text }
+        let text =
+            std::fs::read_to_string(files().join(name)).expect("a file").replace(HOME, self.home_path());
+        Source { path: format!("{}/{name}", self.home_path()), text }
     }
 
-    fn listed(&self, listed: &Listed, source: &Source) -> String {
+    fn describe_listed(&self, listed: &ListedServer, source: &Source) -> String {
         let origin = format!("{}:{}", source.path, listed.line);
         let definition = listed
             .entry
             .clone()
-            .and_then(|entry| entry.resolve(&self.surroundings, ServerLimits::default(), origin));
-        let told = match definition {
-            Ok(definition) => told(&definition),
+            .and_then(|entry| entry.resolve(&self.environment, ServerLimits::default(), origin));
+        let text = match definition {
+            Ok(definition) => describe(&definition),
             Err(reason) => format!("left out: {reason}\n"),
         };
-        format!("{} (line {})\n{}", listed.name, listed.line, indented(&told))
+        format!("{} (line {})\n{}", listed.name, listed.line, indented(&text))
     }
 
     fn read(&self, name: &str) -> String {
         let source = self.source(name);
-        let text = match read(&source, &self.surroundings) {
+        let text = match read(&source, &self.environment) {
             Err(faults) => faults.to_string(),
             Ok(None) => "lists no servers".to_owned(),
             Ok(Some(listing)) => {
-                let servers = listing.servers.iter().map(|listed| self.listed(listed, &source));
+                let servers = listing.servers.iter().map(|listed| self.describe_listed(listed, &source));
                 format!("{:?}\n{}", listing.dialect, servers.collect::<String>())
             }
         };
-        text.replace(self.at_home(), HOME)
+        text.replace(self.home_path(), HOME)
     }
 }
 
@@ -84,41 +84,41 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
-fn told(definition: &ServerDefinition) -> String {
-    let mut told = match &definition.reach {
-        Reach::Stdio(command) => of_command(command),
-        Reach::Http(endpoint) => of_endpoint(endpoint),
+fn describe(definition: &ServerDefinition) -> String {
+    let mut text = match &definition.endpoint {
+        Endpoint::Stdio(command) => describe_command(command),
+        Endpoint::Http(endpoint) => describe_endpoint(endpoint),
     };
     let ours = ServerLimits::default();
     if definition.limits != ours {
-        writeln!(told, "{:?}", definition.limits).expect("text");
+        writeln!(text, "{:?}", definition.limits).expect("text");
     }
     if definition.start != Default::default() {
-        writeln!(told, "{:?}", definition.start).expect("text");
+        writeln!(text, "{:?}", definition.start).expect("text");
     }
     if definition.tools != Default::default() {
-        writeln!(told, "{:?}", definition.tools).expect("text");
+        writeln!(text, "{:?}", definition.tools).expect("text");
     }
-    told
+    text
 }
 
 fn pairs(name: &str, pairs: &BTreeMap<String, String>) -> String {
     pairs.iter().map(|(key, value)| format!("{name} {key} = {value:?}\n")).collect()
 }
 
-fn of_command(command: &ServerCommand) -> String {
-    let mut told = format!("runs {:?} {:?}\n", command.program, command.arguments);
-    told += &pairs("env", &command.environment);
+fn describe_command(command: &ServerCommand) -> String {
+    let mut text = format!("runs {:?} {:?}\n", command.program, command.arguments);
+    text += &pairs("env", &command.environment);
     if let Some(directory) = &command.directory {
-        told += &format!("in {}\n", directory.display());
+        text += &format!("in {}\n", directory.display());
     }
     if let Some(confinement) = &command.confinement {
-        told += &format!("{confinement:?}\n");
+        text += &format!("{confinement:?}\n");
     }
-    told
+    text
 }
 
-fn of_endpoint(endpoint: &HttpEndpoint) -> String {
+fn describe_endpoint(endpoint: &HttpEndpoint) -> String {
     let client = |client: &OAuthClient| {
         format!(
             "id {:?} secret {:?} key {:?} {:?} scopes {:?} port {:?}",
@@ -133,15 +133,15 @@ fn of_endpoint(endpoint: &HttpEndpoint) -> String {
     let authorization = match &endpoint.authorization {
         Authorization::OnDemand => "on demand".to_owned(),
         Authorization::Bearer(token) => format!("bearer {token:?}"),
-        Authorization::OAuth(of) => format!("OAuth {}", client(of)),
-        Authorization::ClientCredentials(of) => format!("client credentials {}", client(of)),
+        Authorization::OAuth(settings) => format!("OAuth {}", client(settings)),
+        Authorization::ClientCredentials(settings) => format!("client credentials {}", client(settings)),
     };
     format!("at {}\n{}authorization {authorization}\n", endpoint.url, pairs("header", &endpoint.headers))
 }
 
 #[test]
 fn every_client_s_file_is_read_as_its_client_reads_it() {
-    let world = World::new();
+    let fixture = Fixture::new();
     for name in [
         "claude_desktop.json",
         "claude_code.json",
@@ -158,24 +158,24 @@ fn every_client_s_file_is_read_as_its_client_reads_it() {
         "seed_code_mode.json",
         "own.toml",
     ] {
-        insta::assert_snapshot!(name, world.read(name));
+        insta::assert_snapshot!(name, fixture.read(name));
     }
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_line_and_without_values() {
-    let world = World::new();
+fn what_cannot_be_read_is_reported_with_its_line_and_without_values() {
+    let fixture = Fixture::new();
     let mut names: Vec<_> = std::fs::read_dir(files().join("bad")).expect("files").collect();
     names.sort_by_key(|entry| entry.as_ref().map(std::fs::DirEntry::file_name).unwrap_or_default());
     for entry in names {
         let name = format!("bad/{}", entry.expect("an entry").file_name().to_string_lossy());
-        let told = world.read(&name);
-        assert!(!told.replace("${SEKRET}", "").contains("SEKRET"), "{told}");
-        insta::assert_snapshot!(name.replace('/', "_"), told);
+        let text = fixture.read(&name);
+        assert!(!text.replace("${SEKRET}", "").contains("SEKRET"), "{text}");
+        insta::assert_snapshot!(name.replace('/', "_"), text);
     }
-    let source = world.source("bad/own.toml");
+    let source = fixture.source("bad/own.toml");
     let root = parse_toml(&source).expect("TOML").into_inner();
-    let faults = read_own(&source, &root, &world.surroundings).expect_err("faults").to_string();
+    let faults = read_own(&source, &root, &fixture.environment).expect_err("faults").to_string();
     assert!(!faults.contains("SEKRET"), "{faults}");
-    insta::assert_snapshot!("bad_own_configuration", faults.replace(world.at_home(), HOME));
+    insta::assert_snapshot!("bad_own_configuration", faults.replace(fixture.home_path(), HOME));
 }

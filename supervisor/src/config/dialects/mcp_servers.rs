@@ -1,54 +1,59 @@
-//! Claude Desktop, Claude Code, Cursor, VS Code, Windsurf and what imitates them: `command`, `args`, `env` or a URL.
+//! Reads servers of Claude Desktop, Claude Code, Cursor, VS Code, Windsurf and compatible programs: `command`,
+//! `args`, `env` or a URL.
 
 use super::fields::Fields;
-use super::syntax::Syntax;
-use crate::config::entry::{Entry, EntryCommand, EntryOAuth, EntryReach, EntryUrl};
-use crate::config::left_out::LeftOut;
-use crate::config::references::Template;
+use super::placeholder_syntax::PlaceholderSyntax;
+use crate::config::placeholders::Template;
+use crate::config::server_entry::{EntryCommand, EntryEndpoint, EntryOAuth, EntryUrl, ServerEntry};
+use crate::config::skip_reason::SkipReason;
 
-/// What to do about a server of the old transport.
+/// Remedy for servers that use HTTP+SSE.
 pub(super) const USE_STREAMABLE: &str =
     "give the URL of its streamable HTTP endpoint, often the same with /mcp at its end, and type \"http\"";
 const MILLISECONDS: f64 = 0.001;
 
-pub(super) fn entry(fields: Fields<'_>) -> Result<Entry, LeftOut> {
+pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
     refuse_disabled(fields)?;
     if fields.has("headersHelper") {
         let reason = "headersHelper: programs that make headers are not run; put the header into headers";
-        return Err(LeftOut::Unsupported(reason));
+        return Err(SkipReason::Unsupported(reason));
     }
     match fields.text("type")?.or(fields.text("transport").unwrap_or_default()) {
         None
         | Some("stdio" | "local" | "http" | "streamable-http" | "streamableHttp" | "streamable_http") => {}
-        Some("sse") => return Err(LeftOut::OldTransport(USE_STREAMABLE)),
-        Some(_) => return Err(LeftOut::Unexpected { key: "type".into(), expected: "stdio or http" }),
+        Some("sse") => return Err(SkipReason::OldTransport(USE_STREAMABLE)),
+        Some(_) => return Err(SkipReason::Unexpected { key: "type".into(), expected: "stdio or http" }),
     }
-    let mut entry = Entry::new(reach(command(fields)?, url(fields, "url")?.or(url(fields, "serverUrl")?))?);
-    if fields.syntax == Syntax::Braces {
+    let mut entry =
+        ServerEntry::new(endpoint(command(fields)?, url(fields, "url")?.or(url(fields, "serverUrl")?))?);
+    if fields.syntax == PlaceholderSyntax::Braces {
         entry.limits.call_timeout = fields.time("timeout", MILLISECONDS)?;
     }
     entry.tools.except = fields.names("disabledTools")?.unwrap_or_default();
     Ok(entry)
 }
 
-pub(super) fn refuse_disabled(fields: Fields<'_>) -> Result<(), LeftOut> {
+pub(super) fn refuse_disabled(fields: Fields<'_>) -> Result<(), SkipReason> {
     let is_off = fields.flag("disabled")? == Some(true) || fields.flag("enabled")? == Some(false);
-    if is_off { Err(LeftOut::Disabled) } else { Ok(()) }
+    if is_off { Err(SkipReason::Disabled) } else { Ok(()) }
 }
 
-/// Exactly one of them.
-pub(super) fn reach(command: Option<EntryCommand>, url: Option<EntryUrl>) -> Result<EntryReach, LeftOut> {
+/// Requires exactly one of command and URL.
+pub(super) fn endpoint(
+    command: Option<EntryCommand>,
+    url: Option<EntryUrl>,
+) -> Result<EntryEndpoint, SkipReason> {
     match (command, url) {
-        (Some(command), None) => Ok(EntryReach::Command(command)),
-        (None, Some(url)) => Ok(EntryReach::Url(url)),
-        (None, None) => Err(LeftOut::NoReach),
-        (Some(_), Some(_)) => Err(LeftOut::TwoReaches),
+        (Some(command), None) => Ok(EntryEndpoint::Command(command)),
+        (None, Some(url)) => Ok(EntryEndpoint::Url(url)),
+        (None, None) => Err(SkipReason::NoEndpoint),
+        (Some(_), Some(_)) => Err(SkipReason::TwoEndpoints),
     }
 }
 
-pub(super) fn command(fields: Fields<'_>) -> Result<Option<EntryCommand>, LeftOut> {
+pub(super) fn command(fields: Fields<'_>) -> Result<Option<EntryCommand>, SkipReason> {
     let Some(program) = fields.template("command")? else { return Ok(None) };
-    let reads_env_file = fields.syntax == Syntax::Editor;
+    let reads_env_file = fields.syntax == PlaceholderSyntax::Editor;
     Ok(Some(EntryCommand {
         program,
         arguments: fields.templates("args")?,
@@ -59,30 +64,34 @@ pub(super) fn command(fields: Fields<'_>) -> Result<Option<EntryCommand>, LeftOu
     }))
 }
 
-pub(super) fn url(fields: Fields<'_>, key: &str) -> Result<Option<EntryUrl>, LeftOut> {
+pub(super) fn url(fields: Fields<'_>, key: &str) -> Result<Option<EntryUrl>, SkipReason> {
     let Some(url) = fields.template(key)? else { return Ok(None) };
     refuse_old_transport(&url)?;
     let headers = fields.map("headers")?;
     Ok(Some(EntryUrl { url, headers, bearer_token: None, oauth: oauth(fields)? }))
 }
 
-/// A URL that ends in `/sse` is that of HTTP+SSE, whatever type the file says.
-pub(super) fn refuse_old_transport(url: &Template) -> Result<(), LeftOut> {
+/// Rejects URLs whose path ends in `/sse`: they use HTTP+SSE, whatever transport the file names.
+pub(super) fn refuse_old_transport(url: &Template) -> Result<(), SkipReason> {
     let url = url.to_own_syntax();
     let path = url.split(['?', '#']).next().unwrap_or_default();
     if path.trim_end_matches('/').ends_with("/sse") {
-        return Err(LeftOut::OldTransport(USE_STREAMABLE));
+        return Err(SkipReason::OldTransport(USE_STREAMABLE));
     }
     Ok(())
 }
 
-/// A client that was registered by hand: each program calls it something else.
-fn oauth(fields: Fields<'_>) -> Result<Option<EntryOAuth>, LeftOut> {
+/// Reads a manually registered OAuth client, for which each AI client uses different key names.
+fn oauth(fields: Fields<'_>) -> Result<Option<EntryOAuth>, SkipReason> {
     let below = |key: &str| {
-        if fields.get(key).is_some_and(|node| node.table().is_some()) { fields.below(key) } else { Ok(None) }
+        if fields.get(key).is_some_and(|node| node.table().is_some()) {
+            fields.subtable(key)
+        } else {
+            Ok(None)
+        }
     };
     let Some(oauth) = below("oauth")?.or(below("auth")?) else { return Ok(None) };
-    let either = |one: &str, other: &str, third: &str| -> Result<_, LeftOut> {
+    let either = |one: &str, other: &str, third: &str| -> Result<_, SkipReason> {
         Ok(oauth.template(one)?.or(oauth.template(other)?).or(oauth.template(third)?))
     };
     let scopes = match oauth.get("scopes").or(oauth.get("scope")) {

@@ -1,17 +1,18 @@
-//! OpenCode: `mcp.NAME` in its first version, `mcp.servers.NAME` in the second. A command is one list.
+//! Reads servers of OpenCode: `mcp.NAME` in version 1, `mcp.servers.NAME` in version 2. A command is a list with the
+//! program first.
 
 use super::fields::Fields;
-use super::mcp_servers::{reach, refuse_disabled, url};
-use crate::config::entry::{Entry, EntryCommand};
-use crate::config::left_out::LeftOut;
+use super::mcp_servers::{endpoint, refuse_disabled, url};
+use crate::config::server_entry::{EntryCommand, ServerEntry};
+use crate::config::skip_reason::SkipReason;
 
 const MILLISECONDS: f64 = 0.001;
 
-pub(super) fn entry(fields: Fields<'_>) -> Result<Entry, LeftOut> {
+pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
     refuse_disabled(fields)?;
-    let mut entry = Entry::new(reach(command(fields)?, url(fields, "url")?)?);
+    let mut entry = ServerEntry::new(endpoint(command(fields)?, url(fields, "url")?)?);
     if fields.get("timeout").is_some_and(|node| node.table().is_some()) {
-        let timeout = fields.below("timeout")?;
+        let timeout = fields.subtable("timeout")?;
         let time = |key| timeout.map_or(Ok(None), |timeout| timeout.time(key, MILLISECONDS));
         entry.limits.start_timeout = time("startup")?;
         entry.limits.call_timeout = time("request")?;
@@ -21,14 +22,14 @@ pub(super) fn entry(fields: Fields<'_>) -> Result<Entry, LeftOut> {
     Ok(entry)
 }
 
-fn command(fields: Fields<'_>) -> Result<Option<EntryCommand>, LeftOut> {
+fn command(fields: Fields<'_>) -> Result<Option<EntryCommand>, SkipReason> {
     if !fields.has("command") {
         return Ok(None);
     }
     let mut words = fields.templates("command")?.into_iter();
     let program = words.next();
     let program = program
-        .ok_or(LeftOut::Unexpected { key: "command".into(), expected: "a program and its arguments" })?;
+        .ok_or(SkipReason::Unexpected { key: "command".into(), expected: "a program and its arguments" })?;
     Ok(Some(EntryCommand {
         program,
         arguments: words.collect(),

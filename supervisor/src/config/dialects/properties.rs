@@ -1,51 +1,52 @@
-//! Whatever a file has, reading it ends in servers or in words, and the words hold no secret.
+//! Property tests: parsing any file yields servers or diagnostics, and no diagnostic contains a secret.
 
 use lockhouse_policies::Source;
-use lockhouse_upstream::{Reach, ServerLimits};
+use lockhouse_upstream::{Endpoint, ServerLimits};
 use proptest::prelude::*;
 
+use super::document_tree::parse_toml;
 use super::golden::files;
-use super::tree::parse_toml;
 use super::{read, read_own};
-use crate::config::references::Surroundings;
+use crate::config::placeholders::Environment;
 
 const SECRET: &str = "SEKRET-VALUE";
 
-fn surroundings() -> Surroundings {
+fn environment() -> Environment {
     let secret = |name: &str| (name.to_owned(), format!("{SECRET}\n{SECRET}"));
-    let environment = ["A", "GITHUB_TOKEN", "MODE", "LOCKHOUSE_INPUT_GIVEN", "HOME"].map(secret).into();
-    Surroundings { environment, home: Some("/nonexistent".into()), directory: "/srv/app".into() }
+    let variables = ["A", "GITHUB_TOKEN", "MODE", "LOCKHOUSE_INPUT_GIVEN", "HOME"].map(secret).into();
+    Environment { variables, home: Some("/nonexistent".into()), directory: "/srv/app".into() }
 }
 
-/// Everything that a person may be shown of a file.
-fn words(text: &str) -> String {
+/// Every text about a file that may be displayed.
+fn displayed_text(text: &str) -> String {
     let source = Source { path: "servers".into(), text: text.into() };
-    let surroundings = surroundings();
-    let own = parse_toml(&source).and_then(|root| read_own(&source, root.get_ref(), &surroundings));
-    let mut words = own.map_or_else(|faults| faults.to_string(), |_| String::new());
-    match read(&source, &surroundings) {
-        Err(faults) => words += &faults.to_string(),
+    let environment = environment();
+    let own = parse_toml(&source).and_then(|root| read_own(&source, root.get_ref(), &environment));
+    let mut output = own.map_or_else(|faults| faults.to_string(), |_| String::new());
+    match read(&source, &environment) {
+        Err(faults) => output += &faults.to_string(),
         Ok(None) => {}
         Ok(Some(listing)) => {
-            words += &format!("{listing:?}");
+            output += &format!("{listing:?}");
             for listed in listing.servers {
                 match listed
                     .entry
-                    .and_then(|entry| entry.resolve(&surroundings, ServerLimits::default(), String::new()))
+                    .and_then(|entry| entry.resolve(&environment, ServerLimits::default(), String::new()))
                 {
                     Ok(mut definition) => {
-                        // Whoever lists processes sees the program: what damage makes of it is no secret that leaks.
-                        if let Reach::Stdio(command) = &mut definition.reach {
+                        // The program name is visible in any process list, so it is no leaked secret, even in a
+                        // damaged file.
+                        if let Endpoint::Stdio(command) = &mut definition.endpoint {
                             command.program.clear();
                         }
-                        words += &format!("{definition:?}");
+                        output += &format!("{definition:?}");
                     }
-                    Err(reason) => words += &reason.to_string(),
+                    Err(reason) => output += &reason.to_string(),
                 }
             }
         }
     }
-    words
+    output
 }
 
 fn golden() -> Vec<String> {
@@ -53,7 +54,7 @@ fn golden() -> Vec<String> {
     entries.filter(|path| path.is_file()).map(|path| std::fs::read_to_string(path).expect("a file")).collect()
 }
 
-/// Pieces of which files are made.
+/// Generates fragments from which files are assembled.
 fn piece() -> impl Strategy<Value = String> {
     let known = [
         "{",
@@ -102,8 +103,8 @@ proptest! {
 
     #[test]
     fn no_text_panics_or_shows_a_secret(pieces in prop::collection::vec(piece(), 0..40)) {
-        let told = words(&pieces.concat());
-        prop_assert!(!told.contains(SECRET), "{told}");
+        let text = displayed_text(&pieces.concat());
+        prop_assert!(!text.contains(SECRET), "{text}");
     }
 
     #[test]
@@ -115,7 +116,7 @@ proptest! {
     ) {
         let start = file.floor_char_boundary(at.index(file.len() + 1));
         let end = file.ceil_char_boundary((start + length).min(file.len()));
-        let told = words(&format!("{}{instead}{}", &file[..start], &file[end..]));
-        prop_assert!(!told.contains(SECRET), "{told}");
+        let text = displayed_text(&format!("{}{instead}{}", &file[..start], &file[end..]));
+        prop_assert!(!text.contains(SECRET), "{text}");
     }
 }

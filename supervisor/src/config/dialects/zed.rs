@@ -1,24 +1,27 @@
-//! Zed: `context_servers`, whose command was once a table of its own.
+//! Reads Zed's `context_servers`. Older versions of Zed write the command as a table.
 
 use super::fields::Fields;
-use super::mcp_servers::{command, reach, refuse_disabled, url};
-use crate::config::entry::{Entry, EntryCommand};
-use crate::config::left_out::LeftOut;
+use super::mcp_servers::{command, endpoint, refuse_disabled, url};
+use crate::config::server_entry::{EntryCommand, ServerEntry};
+use crate::config::skip_reason::SkipReason;
 
-pub(super) fn entry(fields: Fields<'_>) -> Result<Entry, LeftOut> {
+pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
     refuse_disabled(fields)?;
     if fields.text("source")? == Some("extension") || (fields.has("settings") && !fields.has("command")) {
-        return Err(LeftOut::Extension);
+        return Err(SkipReason::Extension);
     }
     let older = fields.get("command").is_some_and(|node| node.table().is_some());
-    let command =
-        if older { fields.below("command")?.map(path_and_arguments).transpose()? } else { command(fields)? };
-    Ok(Entry::new(reach(command, url(fields, "url")?)?))
+    let command = if older {
+        fields.subtable("command")?.map(path_and_arguments).transpose()?
+    } else {
+        command(fields)?
+    };
+    Ok(ServerEntry::new(endpoint(command, url(fields, "url")?)?))
 }
 
-fn path_and_arguments(fields: Fields<'_>) -> Result<EntryCommand, LeftOut> {
+fn path_and_arguments(fields: Fields<'_>) -> Result<EntryCommand, SkipReason> {
     Ok(EntryCommand {
-        program: fields.template("path")?.ok_or(LeftOut::NoReach)?,
+        program: fields.template("path")?.ok_or(SkipReason::NoEndpoint)?,
         arguments: fields.templates("args")?,
         environment: fields.map("env")?,
         ..EntryCommand::default()

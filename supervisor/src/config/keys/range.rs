@@ -1,4 +1,4 @@
-//! What the value of a key may be, besides its type.
+//! Ranges of the values of keys.
 
 use std::fmt;
 use std::ops::{RangeFrom, RangeInclusive};
@@ -6,20 +6,20 @@ use std::ops::{RangeFrom, RangeInclusive};
 use lockhouse_policies::Rate;
 use serde_json::{Map, Value};
 
-/// The bounds of a value.
+/// Restriction of a key's value, beyond its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Range {
     Numbers {
         least: f64,
         most: f64,
     },
-    /// Any id of a user but the largest, which stands for nobody.
+    /// A numeric user id of at least `least`. The largest id is excluded, since it means "no user".
     Ids {
         least: u32,
     },
-    /// A list of so many entries at most.
+    /// A list with at most this many entries.
     Entries(usize),
-    /// So many each second, minute, hour or day, such as the one here.
+    /// A rate such as `30/min`. The string is an example for messages.
     Rate(&'static str),
     OneOf(&'static [&'static str]),
 }
@@ -63,8 +63,8 @@ impl Range {
         if let Self::Entries(most) = self { count <= *most } else { true }
     }
 
-    /// Adds what a JSON schema says of it.
-    pub(super) fn put_in_schema(&self, schema: &mut Map<String, Value>) {
+    /// Adds the restriction to a JSON schema.
+    pub(super) fn add_to_schema(&self, schema: &mut Map<String, Value>) {
         match self {
             Self::Numbers { least, most } => {
                 schema.insert("minimum".into(), number(*least));
@@ -80,7 +80,7 @@ impl Range {
     }
 }
 
-/// A whole number without a fraction.
+/// Formats a number without a decimal point if it is a whole number.
 fn number(number: f64) -> Value {
     if number.fract() == 0.0 { (number as i64).into() } else { number.into() }
 }

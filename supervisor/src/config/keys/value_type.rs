@@ -1,21 +1,21 @@
-//! The types that a key can have: their JSON schema, how TOML writes them, and when they are within a range.
+//! Types of configuration keys: their JSON schema, their TOML form, and their range checks.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use lockhouse_base::telemetry::log::Format;
-use lockhouse_front::access::{Auth, NamedUser};
-use lockhouse_front::http::{Address, HostName, PageOrigin, TrustedProxy};
-use lockhouse_gate::Through;
+use lockhouse_front::access::{AuthMode, ConfiguredUser};
+use lockhouse_front::http::{HostName, ListenAddress, PageOrigin, TrustedProxy};
+use lockhouse_gate::ApproverKind;
 use serde_json::{Value, json};
 
 use super::range::Range;
 
-/// The type of a key.
+/// A type that a key can have.
 pub(in crate::config) trait ValueType {
     fn schema() -> Value;
 
-    /// As TOML; `None` for no value, and for one that only examples have.
+    /// Formats the value as TOML. `None` if there is no value, or if the type has no default value to show.
     fn toml(&self) -> Option<String> {
         None
     }
@@ -112,7 +112,7 @@ impl<T: ValueType> ValueType for BTreeMap<String, T> {
     }
 }
 
-/// Types that are written as strings.
+/// Implements [`ValueType`] for types that are written as strings.
 macro_rules! texts {
     ($($type:ty),+) => {
         $(impl ValueType for $type {
@@ -122,22 +122,22 @@ macro_rules! texts {
         })+
     };
 }
-texts!(PathBuf, Address, HostName, PageOrigin, TrustedProxy);
+texts!(PathBuf, ListenAddress, HostName, PageOrigin, TrustedProxy);
 
-impl ValueType for NamedUser {
+impl ValueType for ConfiguredUser {
     fn schema() -> Value {
         json!({"type": ["string", "integer"]})
     }
 }
 
-impl ValueType for Auth {
+impl ValueType for AuthMode {
     fn schema() -> Value {
         let way = json!({"enum": ["token", "oauth", "peer"]});
         json!({"anyOf": [{"enum": ["token", "oauth", "peer", "none"]}, {"type": "array", "items": way, "minItems": 1}]})
     }
 }
 
-impl ValueType for Through {
+impl ValueType for ApproverKind {
     fn schema() -> Value {
         json!({"enum": ["any", "local"]})
     }

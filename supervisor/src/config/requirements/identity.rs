@@ -1,31 +1,31 @@
-//! What a server is, apart from its name: the file that is executed, or the address that is spoken to.
+//! Identifies a server independently of its name: by the executed program, or by its URL.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use lockhouse_upstream::{Reach, ServerCommand, ServerDefinition};
+use lockhouse_upstream::{Endpoint, ServerCommand, ServerDefinition};
 use nix::unistd::{AccessFlags, access};
 use sha2::{Digest, Sha256};
 use url::Url;
 
 use data_encoding::HEXLOWER;
 
-/// Bytes of a program that is compared by its digest.
+/// Maximum size of a program that is hashed.
 const PROGRAM_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
-/// As far as it can be known before the server is started.
+/// Identity of a server, as far as it is known before the server starts.
 #[derive(Debug)]
 pub(super) enum Identity {
-    /// The absolute path that its command stands for now.
+    /// Absolute path to which the command resolves.
     Program(PathBuf),
     Address(Url),
-    /// Its command stands for nothing, or nobody asks.
+    /// The command resolves to no program, or there are no requirements to check.
     Unknown,
 }
 
-/// What an entry wants a server to be. Paths are absolute.
+/// Pattern that a server must match. Paths are absolute.
 #[derive(Debug)]
-pub(super) enum Wanted {
+pub(super) enum ServerMatcher {
     Program {
         path: Option<PathBuf>,
         arguments: Vec<String>,
@@ -33,11 +33,11 @@ pub(super) enum Wanted {
         directory: Option<PathBuf>,
         sha256: Option<String>,
     },
-    /// With `*` at the end of its path for everything that begins so.
+    /// A URL; with `and_below`, every URL whose path begins with its path.
     Address { url: Url, and_below: bool },
 }
 
-/// In what a server differs from what is wanted. No value that may be a secret is in it.
+/// How a server differs from an approved entry. Contains no value that may be a secret.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum Mismatch {
     #[error("its command is {0}")]
@@ -58,29 +58,29 @@ pub(super) enum Mismatch {
     Unreadable { path: PathBuf, reason: String },
     #[error("it is reached at {0}")]
     Address(String),
-    #[error("it is not reached in the approved way")]
+    #[error("it has a command where a url is approved, or a url where a command is")]
     OtherKind,
 }
 
 impl Identity {
-    pub(super) fn of(reach: &Reach) -> Self {
+    pub(super) fn from_endpoint(reach: &Endpoint) -> Self {
         match reach {
-            Reach::Stdio(command) => executed(command).map_or(Self::Unknown, Self::Program),
-            Reach::Http(endpoint) => Self::Address(endpoint.url.clone()),
+            Endpoint::Stdio(command) => resolve_program(command).map_or(Self::Unknown, Self::Program),
+            Endpoint::Http(endpoint) => Self::Address(endpoint.url.clone()),
         }
     }
 
-    /// The server, whose command stands from now on for the file that was looked at, whatever comes into PATH later.
-    pub(super) fn pinned(self, mut definition: ServerDefinition) -> ServerDefinition {
-        if let (Self::Program(path), Reach::Stdio(command)) = (self, &mut definition.reach) {
+    /// Replaces the command by the resolved path, so that later changes of PATH have no effect.
+    pub(super) fn pin(self, mut definition: ServerDefinition) -> ServerDefinition {
+        if let (Self::Program(path), Endpoint::Stdio(command)) = (self, &mut definition.endpoint) {
             command.program = path.to_string_lossy().into_owned();
         }
         definition
     }
 }
 
-/// As exec finds it: with the server's own PATH, from its own directory.
-fn executed(command: &ServerCommand) -> Option<PathBuf> {
+/// Resolves the program as exec does: with the server's PATH and working directory.
+fn resolve_program(command: &ServerCommand) -> Option<PathBuf> {
     let directory = command.directory.clone().unwrap_or_default();
     if command.program.contains('/') {
         return std::path::absolute(directory.join(&command.program)).ok();
@@ -88,23 +88,23 @@ fn executed(command: &ServerCommand) -> Option<PathBuf> {
     let own = command.environment.get("PATH").map(Into::into);
     let path = own.or_else(|| std::env::var_os("PATH"))?;
     let is_program = |path: &PathBuf| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
-    let candidates = std::env::split_paths(&path).map(|place| directory.join(place).join(&command.program));
+    let candidates = std::env::split_paths(&path).map(|folder| directory.join(folder).join(&command.program));
     candidates.filter_map(|path| std::path::absolute(path).ok()).find(is_program)
 }
 
-impl Wanted {
-    /// Exactly: another name of the same file is another program for those that look at their name.
-    pub(super) fn fits(&self, definition: &ServerDefinition, identity: &Identity) -> Result<(), Mismatch> {
-        match (self, identity, &definition.reach) {
-            (Self::Program { path: wanted, .. }, Identity::Program(path), Reach::Stdio(command)) => {
-                match wanted {
-                    Some(wanted) if wanted != path => Err(Mismatch::Command(path.clone())),
-                    _ => self.fits_surroundings(command).and_then(|()| self.fits_program(path, command)),
+impl ServerMatcher {
+    /// Matches exactly, for approval. A link to the program does not match, since programs may act on their own name.
+    pub(super) fn matches(&self, definition: &ServerDefinition, identity: &Identity) -> Result<(), Mismatch> {
+        match (self, identity, &definition.endpoint) {
+            (Self::Program { path: required, .. }, Identity::Program(path), Endpoint::Stdio(command)) => {
+                match required {
+                    Some(required) if required != path => Err(Mismatch::Command(path.clone())),
+                    _ => self.matches_environment(command).and_then(|()| self.matches_program(path, command)),
                 }
             }
-            (Self::Program { .. }, Identity::Unknown, Reach::Stdio(_)) => Err(Mismatch::NoCommand),
-            (Self::Address { url: wanted, and_below }, Identity::Address(url), _) => {
-                match is_at(url, wanted, *and_below) {
+            (Self::Program { .. }, Identity::Unknown, Endpoint::Stdio(_)) => Err(Mismatch::NoCommand),
+            (Self::Address { url: required, and_below }, Identity::Address(url), _) => {
+                match is_at(url, required, *and_below) {
                     true => Ok(()),
                     false => Err(Mismatch::Address(format!(
                         "{}{}",
@@ -117,59 +117,61 @@ impl Wanted {
         }
     }
 
-    /// More widely: also through a link, since what is denied must not come in by another name, and whatever else it says.
-    pub(super) fn resembles(&self, definition: &ServerDefinition, identity: &Identity) -> bool {
-        match (self, identity, &definition.reach) {
+    /// Matches loosely, for denial: also through symbolic links, so that a denied program cannot be used under
+    /// another name.
+    pub(super) fn matches_loosely(&self, definition: &ServerDefinition, identity: &Identity) -> bool {
+        match (self, identity, &definition.endpoint) {
             (
-                Self::Program { path: wanted, variables, directory, .. },
+                Self::Program { path: required, variables, directory, .. },
                 Identity::Program(path),
-                Reach::Stdio(command),
+                Endpoint::Stdio(command),
             ) => {
                 let target = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
                 let is_there =
-                    |wanted: &PathBuf| command.directory.as_deref().map(target) == Some(target(wanted));
+                    |required: &PathBuf| command.directory.as_deref().map(target) == Some(target(required));
                 let mut names = command.environment.keys();
-                wanted.as_ref().is_none_or(|wanted| target(wanted) == target(path))
+                required.as_ref().is_none_or(|required| target(required) == target(path))
                     && directory.as_ref().is_none_or(is_there)
-                    && variables.as_ref().is_none_or(|wanted| names.all(|name| wanted.contains(name)))
-                    && self.fits_program(path, command).is_ok()
+                    && variables.as_ref().is_none_or(|required| names.all(|name| required.contains(name)))
+                    && self.matches_program(path, command).is_ok()
             }
-            _ => self.fits(definition, identity).is_ok(),
+            _ => self.matches(definition, identity).is_ok(),
         }
     }
 
-    /// What chooses the code that a program runs as much as its arguments do: variables (`LD_PRELOAD`, `NODE_OPTIONS`), and
-    /// the directory in which it looks for files that its arguments name. What the entry does not name is not approved.
-    fn fits_surroundings(&self, command: &ServerCommand) -> Result<(), Mismatch> {
+    /// Compares environment variables and working directory, which determine the executed code as much as the
+    /// arguments do (`LD_PRELOAD`, `NODE_OPTIONS`). Whatever the entry does not name is not approved.
+    fn matches_environment(&self, command: &ServerCommand) -> Result<(), Mismatch> {
         let Self::Program { variables, directory, .. } = self else { return Ok(()) };
         let approved = variables.as_deref().unwrap_or_default();
         if let Some(name) = command.environment.keys().find(|name| !approved.contains(name)) {
             return Err(Mismatch::Variable(name.clone()));
         }
         match (&command.directory, directory) {
-            (Some(own), wanted) if wanted.as_ref() != Some(own) => Err(Mismatch::Directory(own.clone())),
-            (None, Some(wanted)) => Err(Mismatch::NoDirectory(wanted.clone())),
+            (Some(own), required) if required.as_ref() != Some(own) => Err(Mismatch::Directory(own.clone())),
+            (None, Some(required)) => Err(Mismatch::NoDirectory(required.clone())),
             _ => Ok(()),
         }
     }
 
-    fn fits_program(&self, path: &Path, command: &ServerCommand) -> Result<(), Mismatch> {
+    fn matches_program(&self, path: &Path, command: &ServerCommand) -> Result<(), Mismatch> {
         let Self::Program { arguments, sha256, .. } = self else { return Ok(()) };
         if !command.arguments.starts_with(arguments) {
             return Err(Mismatch::Arguments);
         }
-        let Some(wanted) = sha256 else { return Ok(()) };
+        let Some(required) = sha256 else { return Ok(()) };
         let unreadable =
             |error: std::io::Error| Mismatch::Unreadable { path: path.to_owned(), reason: error.to_string() };
         let found = digest(path).map_err(unreadable)?;
-        if found == *wanted { Ok(()) } else { Err(Mismatch::Digest { path: path.to_owned(), found }) }
+        if found == *required { Ok(()) } else { Err(Mismatch::Digest { path: path.to_owned(), found }) }
     }
 }
 
-/// What follows the path in a URL is data.
-fn is_at(url: &Url, wanted: &Url, and_below: bool) -> bool {
-    let is_path = if and_below { url.path().starts_with(wanted.path()) } else { url.path() == wanted.path() };
-    url.origin() == wanted.origin() && is_path
+/// Compares origin and path. The query and fragment of a URL are ignored.
+fn is_at(url: &Url, required: &Url, and_below: bool) -> bool {
+    let is_path =
+        if and_below { url.path().starts_with(required.path()) } else { url.path() == required.path() };
+    url.origin() == required.origin() && is_path
 }
 
 fn digest(path: &Path) -> std::io::Result<String> {
@@ -194,7 +196,7 @@ mod tests {
     #[test]
     fn an_address_is_an_origin_and_a_path() {
         let url = |text: &str| Url::parse(text).expect("a URL");
-        for (address, wanted, and_below, expected) in [
+        for (address, required, and_below, expected) in [
             ("https://a.example/mcp", "https://a.example/mcp", false, true),
             ("https://a.example:443/x/../mcp?team=1#x", "https://a.example/mcp", false, true),
             ("https://user@a.example/mcp", "https://a.example/mcp", false, true),
@@ -206,7 +208,7 @@ mod tests {
             ("https://a.example.org/mcp", "https://a.example/mcp", false, false),
             ("https://a.example@b.example/mcp", "https://a.example/mcp", false, false),
         ] {
-            assert_eq!(is_at(&url(address), &url(wanted), and_below), expected, "{address} as {wanted}");
+            assert_eq!(is_at(&url(address), &url(required), and_below), expected, "{address} as {required}");
         }
     }
 }

@@ -1,30 +1,31 @@
-//! What a server says when it refuses a request for want of authorization.
+//! The authorization challenge in a server's HTTP response (`WWW-Authenticate`).
 
 use http::header::WWW_AUTHENTICATE;
 use reqwest::{Response, StatusCode};
 use rmcp::transport::auth::WWWAuthenticateParams;
 use url::Url;
 
-/// A refusal of what was sent as `Authorization`, or of its absence.
+/// A response that refuses the request's `Authorization` header, or requires one.
 pub(crate) struct Challenge {
     pub(crate) status: StatusCode,
-    /// What the server says that it wants.
-    pub(crate) wanted: String,
+    /// The value of `WWW-Authenticate`.
+    pub(crate) www_authenticate: String,
 }
 
 impl Challenge {
-    /// `None` if the answer is something else.
-    pub(crate) fn of(response: &Response) -> Option<Self> {
-        let wanted = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+    /// Returns the challenge of a response with status 401, or 403 with `WWW-Authenticate`; `None` for other
+    /// responses.
+    pub(crate) fn from_response(response: &Response) -> Option<Self> {
+        let www_authenticate = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
         let status = response.status();
-        let is_one =
-            status == StatusCode::UNAUTHORIZED || (status == StatusCode::FORBIDDEN && wanted.is_some());
-        is_one.then(|| Self { status, wanted: wanted.unwrap_or_default().to_owned() })
+        let is_one = status == StatusCode::UNAUTHORIZED
+            || (status == StatusCode::FORBIDDEN && www_authenticate.is_some());
+        is_one.then(|| Self { status, www_authenticate: www_authenticate.unwrap_or_default().to_owned() })
     }
 
-    /// The scopes that the token lacks, if that is what is wrong with it.
-    pub(crate) fn lacking(&self, url: &Url) -> Option<String> {
-        let parameters = WWWAuthenticateParams::parse(&self.wanted, url);
+    /// Returns the scopes that the token lacks, if the server refused it for insufficient scope.
+    pub(crate) fn missing_scope(&self, url: &Url) -> Option<String> {
+        let parameters = WWWAuthenticateParams::parse(&self.www_authenticate, url);
         parameters.is_insufficient_scope().then(|| parameters.scope.unwrap_or_default())
     }
 }

@@ -1,6 +1,7 @@
-//! OAuth 2.1 as rmcp does it. What an authorization server is asked for, and nothing of how it is kept.
+//! OAuth 2.1 requests to authorization servers, by means of rmcp. [`token_file`](super::token_file) stores the
+//! results.
 //!
-//! rmcp's manager refuses addresses that the server's metadata names in a private network, unless the server itself is
+//! rmcp's manager refuses addresses in private networks that the server's metadata names, unless the server itself is
 //! configured at an address of the same kind.
 
 use rmcp::transport::JwtSigningAlgorithm;
@@ -10,61 +11,64 @@ use rmcp::transport::auth::{
 };
 use url::Url;
 
-use super::tokens::Kept;
+use super::token_file::StoredLogin;
 use crate::definition::OAuthClient;
 
-/// A manager that knows the server's authorization server, with a store of its own.
-pub(crate) struct Discovered {
+/// A manager with the metadata of the authorization server, and its own credential store.
+pub(crate) struct OAuthDiscovery {
     pub(crate) manager: AuthorizationManager,
     pub(crate) store: InMemoryCredentialStore,
     pub(crate) resolution: AuthorizationMetadataResolution,
 }
 
-/// Finds the authorization server, by what the server said when it refused a request if that is known.
-pub(crate) async fn discover(url: &Url, challenge: Option<&str>) -> Result<Discovered, AuthError> {
+/// Discovers the authorization server, with the server's challenge if there is one.
+pub(crate) async fn discover(url: &Url, challenge: Option<&str>) -> Result<OAuthDiscovery, AuthError> {
     let mut manager = AuthorizationManager::new(url.clone()).await?;
     let store = InMemoryCredentialStore::new();
     manager.set_credential_store(store.clone());
     let resolution = manager.resolve_metadata_from_challenge(challenge).await?;
     manager.set_metadata(resolution.metadata.clone());
-    Ok(Discovered { manager, store, resolution })
+    Ok(OAuthDiscovery { manager, store, resolution })
 }
 
-/// Renews a token that has a refresh token.
-pub(crate) async fn refresh(url: &Url, kept: &Kept) -> Result<StoredCredentials, AuthError> {
-    let credentials = kept.credentials.clone().ok_or(AuthError::AuthorizationRequired)?;
-    let Discovered { mut manager, store, .. } = discover(url, None).await?;
+/// Renews a token with its refresh token.
+pub(crate) async fn refresh(url: &Url, stored: &StoredLogin) -> Result<StoredCredentials, AuthError> {
+    let credentials = stored.credentials.clone().ok_or(AuthError::AuthorizationRequired)?;
+    let OAuthDiscovery { mut manager, store, .. } = discover(url, None).await?;
     store.save(credentials).await?;
-    // No, if the server is now under another authorization server.
+    // False if the server now uses another authorization server.
     if !manager.initialize_from_store().await? {
         return Err(AuthError::AuthorizationRequired);
     }
-    // From the store it has the client's name and not its secret.
-    manager.configure_client(kept.client())?;
+    // The store contains the client's ID without its secret.
+    manager.configure_client(stored.client())?;
     manager.refresh_token().await?;
     store.load().await?.ok_or(AuthError::AuthorizationRequired)
 }
 
-/// A token for a service, which nobody is asked for.
-pub(crate) async fn service(url: &Url, client: &OAuthClient) -> Result<StoredCredentials, AuthError> {
+/// Obtains a token with client credentials, without any user.
+pub(crate) async fn client_credentials_token(
+    url: &Url,
+    client: &OAuthClient,
+) -> Result<StoredCredentials, AuthError> {
     let (url, client) = (url.clone(), client.clone());
     let runtime = tokio::runtime::Handle::current();
-    // rmcp's future stays on the thread that made it.
-    let asked = tokio::task::spawn_blocking(move || runtime.block_on(exchange(&url, &client))).await;
-    asked.unwrap_or_else(|error| Err(AuthError::InternalError(error.to_string())))
+    // rmcp's future is not `Send`.
+    let result = tokio::task::spawn_blocking(move || runtime.block_on(exchange(&url, &client))).await;
+    result.unwrap_or_else(|error| Err(AuthError::InternalError(error.to_string())))
 }
 
 async fn exchange(url: &Url, client: &OAuthClient) -> Result<StoredCredentials, AuthError> {
-    let config =
-        credentials(url, client).map_err(|error| AuthError::ClientCredentialsError(error.to_string()))?;
-    let Discovered { mut manager, store, .. } = discover(url, None).await?;
+    let config = client_credentials_config(url, client)
+        .map_err(|error| AuthError::ClientCredentialsError(error.to_string()))?;
+    let OAuthDiscovery { mut manager, store, .. } = discover(url, None).await?;
     manager.validate_client_credentials_metadata(&config)?;
     manager.configure_client_credentials(&config)?;
     manager.exchange_client_credentials(&config).await?;
     store.load().await?.ok_or(AuthError::AuthorizationRequired)
 }
 
-/// What is wrong with the configuration of a service's client.
+/// What is wrong with the configuration of client credentials.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 pub(crate) enum CredentialsError {
     #[error("its oauth.client_id is missing")]
@@ -75,8 +79,8 @@ pub(crate) enum CredentialsError {
     UnknownAlgorithm,
 }
 
-/// What a service presents.
-pub(crate) fn credentials(
+/// Returns the client credentials in rmcp's form.
+pub(crate) fn client_credentials_config(
     url: &Url,
     client: &OAuthClient,
 ) -> Result<ClientCredentialsConfig, CredentialsError> {

@@ -1,5 +1,5 @@
-//! What becomes of an error of a request: for code and the model, for a client that has the server directly, and for people
-//! who watch.
+//! Converts errors of requests to servers into errors for submitted code, for AI clients that use the server
+//! directly, and for traces.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use lockhouse_protocol::{FailureCode, ServerName};
 use rmcp::model::{ErrorCode, ErrorData};
 use rmcp::service::ServiceError;
 
-use crate::call::CallError;
-use crate::http_fault::HttpFault;
-use crate::inbound::{CUT_OFF, NOT_JSON, TOO_LARGE};
+use crate::call_types::CallError;
+use crate::http_error::HttpError;
+use crate::inbound_message::{CUT_OFF, NOT_JSON, TOO_LARGE};
 
 /// Characters of a server's error text that are passed on.
 const ERROR_CHARS_MAX: usize = 4_000;
 
-/// The error of a call whose request to a server had this one. `limit` is how long the request was waited for.
+/// Converts the error of a request into the error of its call. `limit` is the timeout of the request.
 pub(super) fn call_error(
     server: &ServerName,
     secrets: &Secrets,
     error: &ServiceError,
     limit: Duration,
 ) -> CallError {
-    if let Some(fault) = HttpFault::in_service(error) {
+    if let Some(fault) = HttpError::in_service_error(error) {
         let message = format!("server {server} is not available: {}", fault.reason);
         return CallError::new(FailureCode::UpstreamUnavailable, message);
     }
@@ -51,7 +51,7 @@ pub(super) fn call_error(
     }
 }
 
-/// A server's own error without secrets; none where the error is ours.
+/// Returns the server's own error with secrets redacted; `None` if the error was made by Lockhouse.
 pub(super) fn own_error(secrets: &Secrets, error: &ErrorData) -> Option<ErrorData> {
     if matches!(&*error.message, TOO_LARGE | CUT_OFF | NOT_JSON) {
         return None;
@@ -63,7 +63,7 @@ pub(super) fn own_error(secrets: &Secrets, error: &ErrorData) -> Option<ErrorDat
     Some(error)
 }
 
-/// For people who watch: a word of ours.
+/// A fixed word for the kind of error, for traces.
 pub(super) fn kind(error: &ServiceError) -> &'static str {
     match error {
         ServiceError::McpError(_) => "mcp_error",

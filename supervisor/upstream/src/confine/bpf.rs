@@ -1,7 +1,7 @@
-//! Programs of classic BPF for seccomp: a few instructions, and how one is installed.
+//! Instructions of classic BPF for seccomp filters, and how a filter is installed.
 //!
-//! A program compares what the kernel itself reads: each argument that is looked at here is an `int`, of which the kernel
-//! takes the low half.
+//! Filters compare the low 32 bits of arguments: all arguments inspected here are `int`, of which the kernel uses the
+//! low half.
 #![allow(unsafe_code, reason = "seccomp(2) has no wrapper in nix")]
 
 use std::io;
@@ -13,25 +13,25 @@ const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const ARGUMENTS: u32 = 16;
 
-/// `AUDIT_ARCH_X86_64` and `AUDIT_ARCH_AARCH64`, from linux/audit.h.
+/// `AUDIT_ARCH_X86_64` or `AUDIT_ARCH_AARCH64`, from linux/audit.h.
 #[cfg(target_arch = "x86_64")]
 const OWN_ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const OWN_ARCHITECTURE: u32 = 0xc000_00b7;
 
-/// The bit of x32 calls, which no number of another architecture has.
+/// The bit that marks x32 calls; numbers of other architectures do not have it.
 const X32: u32 = 0x4000_0000;
 
 pub(super) const ALLOWED: u32 = libc::SECCOMP_RET_ALLOW;
-/// As a kernel answers that does not have the call.
+/// The verdict of a kernel without this system call: ENOSYS.
 pub(super) const UNKNOWN: u32 = refused(libc::ENOSYS);
 
 pub(super) const fn refused(errno: i32) -> u32 {
     libc::SECCOMP_RET_ERRNO | errno as u32
 }
 
-/// What stands before every rule: calls under numbers of another architecture are none that the rules know. Leaves the
-/// number of the call to be compared.
+/// The start of every filter: refuses calls with numbers of another architecture, which the rules do not cover, and
+/// loads the number of the call for comparison.
 #[rustfmt::skip] // One instruction a line.
 pub(super) const HEAD: [sock_filter; 6] = [
     load(ARCHITECTURE),
@@ -42,7 +42,7 @@ pub(super) const HEAD: [sock_filter; 6] = [
     answer(UNKNOWN),                                 // x32 has the same calls under other numbers.
 ];
 
-/// The low half of an argument.
+/// Loads the low half of an argument.
 pub(super) const fn argument(index: u32) -> sock_filter {
     load(ARGUMENTS + 8 * index)
 }
@@ -59,7 +59,7 @@ pub(super) const fn answer(verdict: u32) -> sock_filter {
     instruction(libc::BPF_RET | libc::BPF_K, 0, 0, verdict)
 }
 
-/// Skips so many instructions if it is so, and so many if it is not.
+/// Skips `so` instructions if the comparison holds, else `not` instructions.
 pub(super) const fn when((comparison, value): (u32, u32), so: u8, not: u8) -> sock_filter {
     instruction(libc::BPF_JMP | comparison | libc::BPF_K, so, not, value)
 }
@@ -76,7 +76,7 @@ const fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
     sock_filter { code: code as u16, jt, jf, k }
 }
 
-/// Installs a program on this process, for good. It must have `no_new_privs`.
+/// Installs a filter on this process permanently. Requires `no_new_privs`.
 pub(super) fn install(program: &[sock_filter]) -> io::Result<()> {
     let header = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
     // SAFETY: the header points at a live program of its stated length.
@@ -90,7 +90,7 @@ pub(super) fn install(program: &[sock_filter]) -> io::Result<()> {
 pub(super) mod tests {
     use super::*;
 
-    /// What the kernel would answer to a call, by an interpreter of the few instructions that there are.
+    /// Interprets a filter as the kernel would and returns its verdict on a call.
     fn verdict(program: &[sock_filter], architecture: u32, number: u32, arguments: &[u32]) -> u32 {
         let word = |offset| match offset {
             ARCHITECTURE => architecture,
@@ -114,12 +114,12 @@ pub(super) mod tests {
         }
     }
 
-    /// What becomes of a call of this architecture.
+    /// Returns the verdict on a call of the native architecture.
     pub(crate) fn own(program: &[sock_filter], number: libc::c_long, arguments: &[u32]) -> u32 {
         verdict(program, OWN_ARCHITECTURE, number as u32, arguments)
     }
 
-    /// Checks that no call gets through under a number of another architecture.
+    /// Checks that no call passes under a number of another architecture.
     pub(crate) fn check_other_numbers(program: &[sock_filter]) {
         const I386: u32 = 0x4000_0003;
         for number in 0..600 {

@@ -1,4 +1,4 @@
-//! Which files the kernel opens to run a program.
+//! Finds the files that the kernel opens to execute a program: the file itself and its interpreters.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
-/// Scripts that name a script as their interpreter, and so on: as many as the kernel follows.
+/// Maximum nesting of scripts whose interpreter is a script, as in the kernel.
 const INTERPRETERS_MAX: usize = 5;
-/// What the kernel reads of a script to find its interpreter.
+/// Bytes of a script that the kernel reads to find its interpreter.
 const FIRST_LINE_BYTES_MAX: u64 = 256;
 
-/// A program: its file, and those of its interpreters.
+/// A program: its file, and the files of its interpreters.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
@@ -20,7 +20,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// A name without a slash is looked for in `PATH`, as exec would.
+    /// Finds a program. A name without a slash is searched in `PATH`, as exec does.
     pub(super) fn find(name: &OsStr) -> Option<Self> {
         let path = find(name)?;
         let mut interpreters = Vec::new();
@@ -47,7 +47,7 @@ fn find(name: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|directory| directory.join(name)).find(is_program)
 }
 
-/// What the first line of a script names, and what that runs in its turn if it is `env`.
+/// Returns the interpreter in the first line of a script, and the program that it runs if it is `env`.
 fn interpreter(script: &Path) -> Option<(PathBuf, Option<PathBuf>)> {
     let mut start = Vec::new();
     if !script.is_file() {
@@ -63,7 +63,7 @@ fn interpreter(script: &Path) -> Option<(PathBuf, Option<PathBuf>)> {
     Some((interpreter, it_runs))
 }
 
-/// The words after `#!`.
+/// Returns the words after `#!`.
 fn words(start: &[u8]) -> Option<Vec<OsString>> {
     let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());

@@ -1,4 +1,4 @@
-//! Messages to one endpoint and their answers, as rmcp's transport asks for them.
+//! Implements rmcp's HTTP client trait: posts messages to one endpoint, and opens and closes its streams.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use rmcp::transport::streamable_http_client::{
 use tokio::time::timeout;
 
 use super::DEPRECATED;
-use super::answers::{Asked, What};
-use super::events::SseItem;
-use super::exchange::{Content, EVENTS, Exchange, JSON, header};
-use super::held::Held;
-use super::load::Load;
-use super::stream;
-use crate::http_fault::{HttpFault, Kind};
-use crate::inbound::{TOO_LARGE, reading};
+use super::backlog_limits::BacklogLimiter;
+use super::buffer_budget::BufferBudget;
+use super::event_stream;
+use super::exchange::{EVENTS, HttpExchange, JSON, ResponseContent, header};
+use super::response_decoder::{PendingRequest, RequestMethod};
+use super::sse_parser::SseItem;
+use crate::http_error::{HttpError, HttpErrorKind};
+use crate::inbound_message::{TOO_LARGE, offload_if_large};
 
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
@@ -32,25 +32,26 @@ const DELETE_TIMEOUT: Duration = Duration::from_secs(1);
 const NO_ENDPOINT: &str =
     "what it answers is neither JSON nor a stream of events: its URL is not that of an MCP endpoint";
 
-type Error = StreamableHttpError<HttpFault>;
+type Error = StreamableHttpError<HttpError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// One endpoint.
+/// The HTTP client for one endpoint. Clones share it.
 #[derive(Clone)]
-pub(crate) struct Client(Arc<Inner>);
+pub(crate) struct UpstreamHttpClient(Arc<Inner>);
 
 struct Inner {
-    exchange: Exchange,
-    held: Held,
-    load: Load,
-    /// Whether the server has opened a stream of its own, and so ends a session by refusing another.
+    exchange: HttpExchange,
+    held: BufferBudget,
+    load: BacklogLimiter,
+    /// Whether the server has opened its own stream before. If so, a 404 for a new stream means that the session has
+    /// ended.
     has_streamed: AtomicBool,
 }
 
-impl Client {
-    pub(super) fn new(exchange: Exchange, bytes_max: usize) -> Self {
-        let load = Load::new(exchange.broken.clone());
-        let held = Held::new(bytes_max);
+impl UpstreamHttpClient {
+    pub(super) fn new(exchange: HttpExchange, bytes_max: usize) -> Self {
+        let load = BacklogLimiter::new(exchange.failure_signal.clone());
+        let held = BufferBudget::new(bytes_max);
         Self(Arc::new(Inner { exchange, held, load, has_streamed: AtomicBool::new(false) }))
     }
 
@@ -62,13 +63,13 @@ impl Client {
     ) -> Result<StreamableHttpPostResponse, Error> {
         let Inner { exchange, held, load, .. } = &*self.0;
         if matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) {
-            load.answered();
+            load.record_answer();
         }
-        let asked = Asked::of(message);
+        let asked = PendingRequest::from_message(message);
         let body = serde_json::to_vec(message)?;
         let request = exchange.http.post(exchange.url.clone()).headers(headers.into_iter().collect());
         let request = request.header(ACCEPT, EITHER).header(CONTENT_TYPE, JSON).body(body);
-        let response = exchange.send(of_session(request, session)).await.map_err(Error::Client)?;
+        let response = exchange.send(with_session(request, session)).await.map_err(Error::Client)?;
         let status = response.status();
         if status == StatusCode::NOT_FOUND && session.is_some() {
             return Err(Error::SessionExpired);
@@ -76,59 +77,62 @@ impl Client {
         let Some(asked) = asked else {
             return match status.is_success() {
                 true => Ok(StreamableHttpPostResponse::Accepted),
-                false => Err(Error::Client(exchange.refusal(response, status).await.1)),
+                false => Err(Error::Client(exchange.read_refusal(response, status).await.1)),
             };
         };
         let assigned = header(response.headers(), SESSION);
         if !status.is_success() {
-            let (body, fault) = exchange.refusal(response, status).await;
-            return self.refused(&asked, status, &body, fault, assigned).await;
+            let (body, fault) = exchange.read_refusal(response, status).await;
+            return self.handle_error_status(&asked, status, &body, fault, assigned).await;
         }
         if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        match Content::of(&response) {
-            Content::Events => {
-                let stream = stream::answers(response, held.share(), Some(asked), load.clone());
+        match ResponseContent::from_response(&response) {
+            ResponseContent::Events => {
+                let stream = event_stream::answers(response, held.share(), Some(asked), load.clone());
                 Ok(StreamableHttpPostResponse::Sse(stream, assigned))
             }
-            Content::Json => {
+            ResponseContent::Json => {
                 let mut share = held.share();
-                let body = exchange.body(response, |bytes| share.fits(bytes)).await;
+                let body = exchange.body(response, |bytes| share.try_hold(bytes)).await;
                 let answer = match body.map_err(Error::Client)? {
                     Some(body) => {
                         let (of, load) = (asked.clone(), load.clone());
-                        let answer = reading(body.len(), move || of.answered(&body, &load)).await;
+                        let answer = offload_if_large(body.len(), move || of.decode_body(&body, &load)).await;
                         answer.unwrap_or_else(|| asked.failed(TOO_LARGE))
                     }
                     None => asked.failed(TOO_LARGE),
                 };
                 Ok(StreamableHttpPostResponse::Json(answer, assigned))
             }
-            Content::Other => {
+            ResponseContent::Other => {
                 let said = header(response.headers(), CONTENT_TYPE.as_str()).unwrap_or_default();
-                Err(Error::Client(HttpFault::new(Kind::Unusable, NO_ENDPOINT, &said)))
+                Err(Error::Client(HttpError::new(HttpErrorKind::Unusable, NO_ENDPOINT, &said)))
             }
         }
     }
 
-    /// What a status means that is not a success.
-    async fn refused(
+    /// Handles a response whose status is not a success.
+    async fn handle_error_status(
         &self,
-        asked: &Asked,
+        asked: &PendingRequest,
         status: StatusCode,
         body: &str,
-        fault: HttpFault,
+        fault: HttpError,
         assigned: Option<String>,
     ) -> Result<StreamableHttpPostResponse, Error> {
         let is_absent = matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED);
-        match asked.refused(body, &self.0.load) {
+        match asked.decode_error_body(body, &self.0.load) {
             Some(answer) => Ok(StreamableHttpPostResponse::Json(answer, assigned)),
-            None if asked.what == What::Discover && status.is_client_error() => {
-                Ok(StreamableHttpPostResponse::Json(asked.is_older(), None))
+            None if asked.method == RequestMethod::Discover && status.is_client_error() => {
+                Ok(StreamableHttpPostResponse::Json(asked.legacy_error(), None))
             }
-            None if asked.what == What::Initialize && is_absent && self.0.exchange.is_deprecated().await => {
-                Err(Error::Client(HttpFault::new(Kind::Unusable, DEPRECATED, "")))
+            None if asked.method == RequestMethod::Initialize
+                && is_absent
+                && self.0.exchange.is_deprecated().await =>
+            {
+                Err(Error::Client(HttpError::new(HttpErrorKind::Unusable, DEPRECATED, "")))
             }
             None => Err(Error::Client(fault)),
         }
@@ -142,36 +146,38 @@ impl Client {
     ) -> Result<BoxStream<'static, SseItem>, Error> {
         let Inner { exchange, held, load, has_streamed } = &*self.0;
         let request = exchange.http.get(exchange.url.clone()).headers(headers.into_iter().collect());
-        let mut request = of_session(request.header(ACCEPT, EVENTS), session);
+        let mut request = with_session(request.header(ACCEPT, EVENTS), session);
         if let Some(last_event) = last_event {
             request = request.header(LAST_EVENT, last_event);
         }
         let response = exchange.send(request).await.map_err(Error::Client)?;
         let status = response.status();
         if status == StatusCode::NOT_FOUND && session.is_some() && has_streamed.load(Ordering::Relaxed) {
-            exchange.broken.tell("the server ended the session");
+            exchange.failure_signal.fail("the server ended the session");
         }
-        if status.is_client_error() || (status.is_success() && Content::of(&response) != Content::Events) {
+        if status.is_client_error()
+            || (status.is_success() && ResponseContent::from_response(&response) != ResponseContent::Events)
+        {
             return Err(Error::ServerDoesNotSupportSse);
         }
         if !status.is_success() {
-            return Err(Error::Client(HttpFault::status(status, "")));
+            return Err(Error::Client(HttpError::from_status(status, "")));
         }
         has_streamed.store(true, Ordering::Relaxed);
-        Ok(stream::answers(response, held.share(), None, load.clone()))
+        Ok(event_stream::answers(response, held.share(), None, load.clone()))
     }
 }
 
-fn of_session(request: RequestBuilder, session: Option<&str>) -> RequestBuilder {
+fn with_session(request: RequestBuilder, session: Option<&str>) -> RequestBuilder {
     match session {
         Some(session) => request.header(SESSION, session),
         None => request,
     }
 }
 
-// Limits and tokens are the endpoint's own, so rmcp's are passed over.
-impl StreamableHttpClient for Client {
-    type Error = HttpFault;
+// Limits and tokens belong to the endpoint, so the ones that rmcp passes are ignored.
+impl StreamableHttpClient for UpstreamHttpClient {
+    type Error = HttpError;
 
     async fn post_message(
         &self,
@@ -184,17 +190,17 @@ impl StreamableHttpClient for Client {
         let traffic = &self.0.load.traffic;
         let id = match &message {
             JsonRpcMessage::Request(request) => {
-                traffic.requested(request);
+                traffic.record_request(request);
                 Some(&request.id)
             }
             _ => None,
         };
         let outcome = self.post(&message, session.as_deref(), headers).await;
-        // Where a stream begins, or nothing is said, the answer is still to come.
+        // If a stream begins or the body is empty, the answer is still to come.
         let is_open =
             matches!(outcome, Ok(StreamableHttpPostResponse::Sse(..) | StreamableHttpPostResponse::Accepted));
         if let Some(id) = id.filter(|_| !is_open) {
-            traffic.answered(id);
+            traffic.take_pending(id);
         }
         outcome
     }
@@ -219,8 +225,8 @@ impl StreamableHttpClient for Client {
     ) -> Result<(), Error> {
         let exchange = &self.0.exchange;
         let request = exchange.http.delete(exchange.url.clone()).headers(headers.into_iter().collect());
-        // A server that does not answer is left to forget the session by itself.
-        let _ = timeout(DELETE_TIMEOUT, exchange.send(of_session(request, Some(&session)))).await;
+        // If the server does not answer, the session expires by itself.
+        let _ = timeout(DELETE_TIMEOUT, exchange.send(with_session(request, Some(&session)))).await;
         Ok(())
     }
 }

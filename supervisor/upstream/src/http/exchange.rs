@@ -1,4 +1,4 @@
-//! One request over HTTP and what comes back, whatever it means to MCP.
+//! Sends one HTTP request with authorization, and reads its response, independent of MCP.
 
 use std::time::Duration;
 
@@ -7,43 +7,43 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use reqwest::{RequestBuilder, Response};
 use tokio::time::timeout;
 
-use super::events::{Event, Events};
-use crate::auth::{Authority, Challenge};
-use crate::broken::Broken;
-use crate::http_fault::HttpFault;
+use super::sse_parser::{SseEvent, SseParser};
+use crate::auth::{Challenge, TokenProvider};
+use crate::connection_failure::FailureSignal;
+use crate::http_error::HttpError;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const EVENTS: &str = "text/event-stream";
 
-/// Bytes of an answer that says why there is none.
+/// Maximum bytes of an error response.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
-/// How long the old transport gets to show itself, and bytes of the event in which it does so.
+/// How long the deprecated HTTP+SSE transport may take to send its first event, and the maximum bytes of that event.
 const OLD_TRANSPORT_TIMEOUT: Duration = Duration::from_secs(3);
 const OLD_TRANSPORT_BYTES_MAX: usize = 4 * 1024;
 
-/// What carries requests to one endpoint.
-pub(super) struct Exchange {
+/// Sends requests to one endpoint.
+pub(super) struct HttpExchange {
     pub(super) http: reqwest::Client,
     pub(super) url: url::Url,
-    /// `HOST:PORT`
-    pub(super) place: String,
-    pub(super) authority: Authority,
-    pub(super) broken: Broken,
+    /// `HOST:PORT` for error messages.
+    pub(super) host_and_port: String,
+    pub(super) authority: TokenProvider,
+    pub(super) failure_signal: FailureSignal,
 }
 
-impl Exchange {
-    /// Sends a request with a token, and once more with another one if the server wants that.
-    pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, HttpFault> {
+impl HttpExchange {
+    /// Sends a request with a token. If the server refuses the token, sends the request again with a renewed one.
+    pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, HttpError> {
         let again = request.try_clone();
         let token = self.authority.token().await?;
         let response = self.send_with(request, token.as_ref()).await?;
-        let Some(challenge) = Challenge::of(&response) else { return Ok(response) };
+        let Some(challenge) = Challenge::from_response(&response) else { return Ok(response) };
         let renewed = self.authority.renewed(token, &challenge).await?;
         let response = match again {
             Some(request) => self.send_with(request, Some(&renewed)).await?,
             None => response,
         };
-        match Challenge::of(&response) {
+        match Challenge::from_response(&response) {
             Some(challenge) => Err(self.authority.refused(&challenge)),
             None => Ok(response),
         }
@@ -53,42 +53,42 @@ impl Exchange {
         &self,
         request: RequestBuilder,
         token: Option<&HeaderValue>,
-    ) -> Result<Response, HttpFault> {
+    ) -> Result<Response, HttpError> {
         let request = match token {
             Some(token) => request.header(AUTHORIZATION, token),
             None => request,
         };
         request.send().await.map_err(|error| {
-            let fault = HttpFault::unanswered(&error, &self.place);
+            let fault = HttpError::from_reqwest(&error, &self.host_and_port);
             if error.is_connect() {
-                self.broken.tell(&fault.reason);
+                self.failure_signal.fail(&fault.reason);
             }
             fault
         })
     }
 
-    /// The body, or `None` if so many bytes do not fit.
+    /// Reads the body; `None` if `fits` refuses its size.
     pub(super) async fn body(
         &self,
         mut response: Response,
         mut fits: impl FnMut(usize) -> bool,
-    ) -> Result<Option<Vec<u8>>, HttpFault> {
+    ) -> Result<Option<Vec<u8>>, HttpError> {
         let mut body = Vec::new();
         loop {
             match response.chunk().await {
                 Ok(Some(chunk)) if !fits(body.len() + chunk.len()) => return Ok(None),
                 Ok(Some(chunk)) => body.extend_from_slice(&chunk),
                 Ok(None) => return Ok(Some(body)),
-                Err(error) => return Err(HttpFault::unanswered(&error, &self.place)),
+                Err(error) => return Err(HttpError::from_reqwest(&error, &self.host_and_port)),
             }
         }
     }
 
-    /// The text of an answer that is none, and what it comes to.
-    pub(super) async fn refusal(&self, response: Response, status: StatusCode) -> (String, HttpFault) {
+    /// Reads the body of an error response and converts it into an error.
+    pub(super) async fn read_refusal(&self, response: Response, status: StatusCode) -> (String, HttpError) {
         let noted = [LOCATION, RETRY_AFTER].map(|name| header(response.headers(), name.as_str()));
-        let body = match Content::of(&response) {
-            Content::Events => Vec::new(),
+        let body = match ResponseContent::from_response(&response) {
+            ResponseContent::Events => Vec::new(),
             _ => {
                 let body = self.body(response, |bytes| bytes <= ERROR_BYTES_MAX).await;
                 body.ok().flatten().unwrap_or_default()
@@ -96,19 +96,21 @@ impl Exchange {
         };
         let body = String::from_utf8_lossy(&body).into_owned();
         let said: Vec<&str> = noted.iter().flatten().map(String::as_str).chain([body.as_str()]).collect();
-        let fault = HttpFault::status(status, &self.authority.redact(said.join(" ").trim()));
+        let fault = HttpError::from_status(status, &self.authority.redact(said.join(" ").trim()));
         (body, fault)
     }
 
-    /// Whether the server answers as one of the old transport does: a stream whose first event names another endpoint.
+    /// Whether the server uses the deprecated HTTP+SSE transport: a stream whose first event names another endpoint.
     pub(super) async fn is_deprecated(&self) -> bool {
         let request = self.http.get(self.url.clone()).header(ACCEPT, EVENTS);
         let first_event = async {
             let mut response = self.send(request).await.ok()?;
-            if !response.status().is_success() || Content::of(&response) != Content::Events {
+            if !response.status().is_success()
+                || ResponseContent::from_response(&response) != ResponseContent::Events
+            {
                 return None;
             }
-            let mut events = Events::new();
+            let mut events = SseParser::new();
             loop {
                 if let Some(event) = events.next() {
                     return Some(event);
@@ -117,7 +119,7 @@ impl Exchange {
             }
         };
         let first = timeout(OLD_TRANSPORT_TIMEOUT, first_event).await.ok().flatten();
-        matches!(first, Some(Event::Whole(event)) if event.event.as_deref() == Some("endpoint"))
+        matches!(first, Some(SseEvent::CompleteLine(event)) if event.event.as_deref() == Some("endpoint"))
     }
 }
 
@@ -125,16 +127,16 @@ pub(super) fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-/// What an answer consists of.
+/// The content type of a response, as far as it matters.
 #[derive(PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum ResponseContent {
     Json,
     Events,
     Other,
 }
 
-impl Content {
-    pub(super) fn of(response: &Response) -> Self {
+impl ResponseContent {
+    pub(super) fn from_response(response: &Response) -> Self {
         let named = header(response.headers(), CONTENT_TYPE.as_str()).unwrap_or_default();
         match named.split(';').next().unwrap_or_default().trim() {
             name if name.eq_ignore_ascii_case(JSON) => Self::Json,

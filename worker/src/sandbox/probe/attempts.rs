@@ -1,4 +1,4 @@
-//! What the probe tries. Each attempt is a bare system call, as hostile native code would make it.
+//! Attempts of the probe. Each one is a direct system call, as hostile native code would make it.
 #![allow(unsafe_code, reason = "Bare system calls")]
 
 use std::fmt;
@@ -8,21 +8,21 @@ use lockhouse_protocol::{Finding, Protection, SandboxProfile};
 use nix::errno::Errno;
 use nix::unistd::{Pid, getppid};
 
-use crate::sandbox::{Prepared, descriptors, privileges};
+use crate::sandbox::{PreparedSandbox, descriptors, privileges};
 
-/// What the kernel said.
+/// Result of an attempted system call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Attempt {
-    /// It was not made.
+    /// The call was not attempted.
     #[default]
     NotMade,
     Succeeded,
-    /// With this error number.
+    /// The kernel refused the call with this error number.
     Refused(i32),
 }
 
 impl Attempt {
-    fn of(result: libc::c_long) -> Self {
+    fn from_result(result: libc::c_long) -> Self {
         if result < 0 { Self::Refused(Errno::last_raw()) } else { Self::Succeeded }
     }
 }
@@ -37,15 +37,15 @@ impl fmt::Display for Attempt {
     }
 }
 
-/// What Landlock must refuse, tried at one moment.
+/// Attempts that Landlock must refuse, all made at the same time.
 #[derive(Debug, Default)]
-pub(super) struct Observed {
+pub(super) struct LandlockAttempts {
     pub(super) open: Attempt,
     pub(super) bind: Attempt,
     pub(super) signal: Attempt,
 }
 
-impl Observed {
+impl LandlockAttempts {
     pub(super) fn now() -> Self {
         Self { open: open_root(), bind: bind_tcp(), signal: signal_zygote() }
     }
@@ -58,12 +58,12 @@ fn open_root() -> Attempt {
     closed(opened)
 }
 
-/// Binds to any port of any address, which works also where the loopback is down.
+/// Binds to any port of any address, which works even if the loopback interface is down.
 fn bind_tcp() -> Attempt {
     with_address(libc::SOCK_STREAM, [0; 4], 0, libc::bind)
 }
 
-/// Connecting a datagram socket sends nothing: it only asks for a route.
+/// Connects a datagram socket, which sends nothing but requires a route.
 fn route_to_itself() -> Attempt {
     with_address(libc::SOCK_DGRAM, [127, 0, 0, 1], 9, libc::connect)
 }
@@ -74,7 +74,7 @@ fn with_address(kind: i32, address: [u8; 4], port: u16, call: WithAddress) -> At
     // SAFETY: no pointers.
     let socket = unsafe { libc::socket(libc::AF_INET, kind | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
-        return Attempt::of(-1);
+        return Attempt::from_result(-1);
     }
     // SAFETY: the descriptor was made above and has no other owner.
     let _closed_at_the_end = unsafe { OwnedFd::from_raw_fd(socket) };
@@ -84,17 +84,19 @@ fn with_address(kind: i32, address: [u8; 4], port: u16, call: WithAddress) -> At
         sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address) },
         sin_zero: [0; 8],
     };
-    // SAFETY: the address is live and has the length that is told.
-    Attempt::of(unsafe { call(socket, (&raw const address).cast(), size_of_val(&address) as u32) }.into())
+    // SAFETY: the address is live and has the given length.
+    Attempt::from_result(
+        unsafe { call(socket, (&raw const address).cast(), size_of_val(&address) as u32) }.into(),
+    )
 }
 
 fn signal_zygote() -> Attempt {
     // SAFETY: no pointers; signal 0 only asks.
-    Attempt::of(unsafe { libc::syscall(libc::SYS_kill, getppid().as_raw(), 0) })
+    Attempt::from_result(unsafe { libc::syscall(libc::SYS_kill, getppid().as_raw(), 0) })
 }
 
 fn closed(descriptor: libc::c_long) -> Attempt {
-    let attempt = Attempt::of(descriptor);
+    let attempt = Attempt::from_result(descriptor);
     if attempt == Attempt::Succeeded {
         // SAFETY: the descriptor was made by the caller and has no other owner.
         drop(unsafe { OwnedFd::from_raw_fd(descriptor as i32) });
@@ -102,11 +104,11 @@ fn closed(descriptor: libc::c_long) -> Attempt {
     attempt
 }
 
-/// What the zygote did for all its workers.
-pub(super) fn before_the_seal(prepared: &Prepared, profile: &SandboxProfile) -> Vec<Finding> {
+/// Checks the protections that the zygote applied for all of its workers.
+pub(super) fn before_the_seal(prepared: &PreparedSandbox, profile: &SandboxProfile) -> Vec<Finding> {
     vec![
         ordinary_user(profile),
-        Finding::of(
+        Finding::from_result(
             Protection::NoCapabilities,
             match privileges::has_none() {
                 Ok(true) => Ok("every set is empty".into()),
@@ -129,10 +131,10 @@ fn ordinary_user(profile: &SandboxProfile) -> Finding {
         Ok([id, ..]) => Ok(format!("user {id}")),
         Err(errno) => Err(errno.to_string()),
     };
-    Finding::of(Protection::OrdinaryUser, outcome)
+    Finding::from_result(Protection::OrdinaryUser, outcome)
 }
 
-fn empty_root(prepared: &Prepared) -> Finding {
+fn empty_root(prepared: &PreparedSandbox) -> Finding {
     let protection = Protection::EmptyRoot;
     if let Some(reason) = &prepared.namespaces_refused {
         return Finding::absent(protection, format!("no namespaces ({reason})"));
@@ -145,7 +147,7 @@ fn empty_root(prepared: &Prepared) -> Finding {
     }
 }
 
-fn no_network(prepared: &Prepared) -> Finding {
+fn no_network(prepared: &PreparedSandbox) -> Finding {
     let protection = Protection::NoNetwork;
     if let Some(reason) = &prepared.namespaces_refused {
         return Finding::absent(protection, format!("no namespaces ({reason})"));
@@ -154,17 +156,17 @@ fn no_network(prepared: &Prepared) -> Finding {
         Attempt::Refused(errno) => Ok(format!("no route even to itself ({})", Errno::from_raw(errno))),
         _ => Err("there is a route to 127.0.0.1".into()),
     };
-    Finding::of(protection, outcome)
+    Finding::from_result(protection, outcome)
 }
 
 pub(super) fn descriptors() -> Finding {
-    let surplus = descriptors::surplus();
-    Finding::of(
+    let unexpected = descriptors::unexpected();
+    Finding::from_result(
         Protection::Descriptors,
-        if surplus.is_empty() {
+        if unexpected.is_empty() {
             Ok("0 to 3 are open".into())
         } else {
-            Err(format!("also open: {surplus:?}"))
+            Err(format!("also open: {unexpected:?}"))
         },
     )
 }
@@ -183,7 +185,7 @@ pub(super) fn limits(profile: &SandboxProfile) -> Finding {
         (!rlimit::Resource::NOFILE.get_soft().is_ok_and(|soft| soft <= 64), "descriptors are not limited"),
     ];
     let unlimited: Vec<&str> = unlimited.iter().filter(|(is, _)| *is).map(|(_, words)| *words).collect();
-    Finding::of(
+    Finding::from_result(
         Protection::ResourceLimits,
         if unlimited.is_empty() {
             Ok("memory above the limit refused".into())
@@ -198,7 +200,7 @@ pub(super) fn not_dumpable() -> Finding {
         Ok(false) => Ok("not dumpable".into()),
         other => Err(format!("dumpable: {other:?}")),
     };
-    Finding::of(Protection::NotDumpable, outcome)
+    Finding::from_result(Protection::NotDumpable, outcome)
 }
 
 pub(super) fn no_new_privileges() -> Finding {
@@ -206,15 +208,16 @@ pub(super) fn no_new_privileges() -> Finding {
         Ok(true) => Ok("set".into()),
         other => Err(format!("no_new_privs: {other:?}")),
     };
-    Finding::of(Protection::NoNewPrivileges, outcome)
+    Finding::from_result(Protection::NoNewPrivileges, outcome)
 }
 
-/// Without it the seccomp filter holds the same line, so a kernel without it is not refused.
+/// Checks that writable memory cannot become executable. A kernel without this restriction is accepted, since the
+/// seccomp filter enforces it too.
 pub(super) fn write_xor_execute() -> Finding {
     let protection = Protection::WriteXorExecute;
     const PAGE: usize = 4096;
     let (read_write, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new page, used by nobody else, and given back below.
+    // SAFETY: a new page, used by no other code, and unmapped below.
     let page = unsafe { libc::mmap(std::ptr::null_mut(), PAGE, read_write, flags, -1, 0) };
     if page == libc::MAP_FAILED {
         return Finding::broken(protection, "no page to try with");
@@ -232,7 +235,7 @@ pub(super) fn write_xor_execute() -> Finding {
     }
 }
 
-/// Named by a descriptor, a process cannot be mistaken for a later one with its number.
+/// Checks that pidfds work. A pidfd cannot refer to a later process with the same number.
 pub(super) fn pidfd(child: Pid) -> Finding {
     // SAFETY: no pointers.
     let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, child.as_raw(), 0) };
@@ -242,7 +245,7 @@ pub(super) fn pidfd(child: Pid) -> Finding {
     }
 }
 
-/// What the filter must answer with EPERM, and one call that it must let through.
+/// Checks that the filter refuses forbidden system calls with EPERM and permits an allowed one.
 pub(super) fn system_calls() -> Finding {
     let attempts = bare_calls();
     let not_refused: Vec<String> = attempts
@@ -257,7 +260,7 @@ pub(super) fn system_calls() -> Finding {
         (true, false) => Err("getpid was refused too".into()),
         (false, _) => Err(not_refused.join(", ")),
     };
-    Finding::of(Protection::SystemCalls, outcome)
+    Finding::from_result(Protection::SystemCalls, outcome)
 }
 
 fn bare_calls() -> [(&'static str, Attempt); 10] {
@@ -274,24 +277,30 @@ fn bare_calls() -> [(&'static str, Attempt); 10] {
     // made ends at once.
     unsafe {
         [
-            ("read a directory", Attempt::of(syscall(libc::SYS_openat, here, root, libc::O_RDONLY))),
-            ("write a file", Attempt::of(syscall(libc::SYS_openat, here, c"/x".as_ptr(), created, 0o600))),
-            ("look at a file", Attempt::of(syscall(libc::SYS_newfstatat, here, root, space, 0))),
+            ("read a directory", Attempt::from_result(syscall(libc::SYS_openat, here, root, libc::O_RDONLY))),
+            (
+                "write a file",
+                Attempt::from_result(syscall(libc::SYS_openat, here, c"/x".as_ptr(), created, 0o600)),
+            ),
+            ("look at a file", Attempt::from_result(syscall(libc::SYS_newfstatat, here, root, space, 0))),
             (
                 "open an internet socket",
-                Attempt::of(syscall(libc::SYS_socket, libc::AF_INET, libc::SOCK_STREAM, 0)),
+                Attempt::from_result(syscall(libc::SYS_socket, libc::AF_INET, libc::SOCK_STREAM, 0)),
             ),
             (
                 "open a unix socket",
-                Attempt::of(syscall(libc::SYS_socket, libc::AF_UNIX, libc::SOCK_STREAM, 0)),
+                Attempt::from_result(syscall(libc::SYS_socket, libc::AF_UNIX, libc::SOCK_STREAM, 0)),
             ),
             ("start a process", forked(syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0))),
-            ("execute a program", Attempt::of(syscall(libc::SYS_execve, root, nothing, nothing))),
+            ("execute a program", Attempt::from_result(syscall(libc::SYS_execve, root, nothing, nothing))),
             ("signal the zygote", signal_zygote()),
-            ("make memory executable", Attempt::of(syscall(libc::SYS_mmap, 0, 4096, all, private, -1, 0))),
+            (
+                "make memory executable",
+                Attempt::from_result(syscall(libc::SYS_mmap, 0, 4096, all, private, -1, 0)),
+            ),
             (
                 "lift a limit",
-                Attempt::of(syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, space, nothing)),
+                Attempt::from_result(syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, space, nothing)),
             ),
         ]
     }
@@ -302,5 +311,5 @@ fn forked(result: libc::c_long) -> Attempt {
         // SAFETY: the child that should not be: it ends.
         unsafe { libc::_exit(0) }
     }
-    Attempt::of(result)
+    Attempt::from_result(result)
 }

@@ -1,4 +1,4 @@
-//! Spans on their way to a collector: OTLP over HTTP, as the standard variables of the environment say.
+//! Exports spans to a collector: OTLP over HTTP, configured by the standard OpenTelemetry environment variables.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -15,15 +15,16 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::{NoTraces, TARGET, TraceContext};
+use super::{TARGET, TraceContext, TracesError};
 
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
 
 static PROVIDER: OnceLock<SdkTracerProvider> = OnceLock::new();
 
-/// Spans are gathered and sent by a thread of its own, and are lost where a collector does not take them.
-pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<impl Layer<S>, NoTraces> {
+/// Creates the layer that exports spans in batches, on a thread of its own. Spans that the collector does not accept
+/// are lost.
+pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<impl Layer<S>, TracesError> {
     let exporter = SpanExporter::builder().with_http().build()?;
     let mut resource = Resource::builder();
     if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
@@ -51,18 +52,18 @@ pub(super) fn flush() {
     }
 }
 
-/// What a client says of its trace. Baggage is nobody's business.
-pub(super) fn adopt(span: &Span, context: TraceContext) {
-    let carried = [(TRACEPARENT, context.parent), (TRACESTATE, context.state)].into_iter();
+/// Makes the span a child of the client's trace. Baggage is ignored.
+pub(super) fn set_parent(span: &Span, trace_context: TraceContext) {
+    let carried = [(TRACEPARENT, trace_context.parent), (TRACESTATE, trace_context.state)].into_iter();
     let carried: HashMap<String, String> =
         carried.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     if !carried.is_empty() {
-        // One that is malformed begins a trace of our own.
+        // A malformed context is ignored: the span then begins a new trace.
         let _ = span.set_parent(TraceContextPropagator::new().extract(&carried));
     }
 }
 
-pub(super) fn context(span: &Span) -> TraceContext {
+pub(super) fn trace_context(span: &Span) -> TraceContext {
     let mut carried = HashMap::new();
     TraceContextPropagator::new().inject_context(&span.context(), &mut carried);
     let parent = carried.remove(TRACEPARENT);

@@ -1,25 +1,25 @@
-//! What a token says.
+//! The claims of an access token, and error texts for tokens that fail validation.
 
 use jsonwebtoken::errors::ErrorKind;
 use serde::{Deserialize, Deserializer};
 
-/// The claims that count here; there may be any others.
+/// The claims that Lockhouse reads; a token may have others.
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
     pub(super) iss: String,
     pub(super) sub: String,
-    #[serde(deserialize_with = "moment")]
+    #[serde(deserialize_with = "timestamp")]
     pub(super) exp: u64,
-    #[serde(default, deserialize_with = "perhaps")]
+    #[serde(default, deserialize_with = "optional_timestamp")]
     pub(super) iat: Option<u64>,
     #[serde(default)]
     scope: Scopes,
-    /// Where some providers have them.
+    /// Scopes, under the name that some providers use.
     #[serde(default)]
     scp: Scopes,
 }
 
-/// A text with spaces, or a list.
+/// A scope claim: a string with spaces, or a list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(untagged)]
 enum Scopes {
@@ -45,32 +45,32 @@ impl Claims {
     }
 }
 
-/// A number of seconds, which may have a fraction.
-fn moment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+/// Deserializes a NumericDate: seconds since 1970, possibly with a fraction.
+fn timestamp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let seconds = f64::deserialize(deserializer)?;
     Ok(seconds.max(0.0) as u64)
 }
 
-fn perhaps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    moment(deserializer).map(Some)
+fn optional_timestamp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    timestamp(deserializer).map(Some)
 }
 
-/// What is wrong with a token.
-pub(super) fn in_words(kind: &ErrorKind) -> &'static str {
+/// Describes why a token failed validation, for the client and the log.
+pub(super) fn describe_error(kind: &ErrorKind) -> &'static str {
     match kind {
         ErrorKind::ExpiredSignature => "the token has expired",
         ErrorKind::ImmatureSignature => "the token is not valid yet",
-        ErrorKind::InvalidIssuer => "the token is of another issuer",
-        ErrorKind::InvalidAudience => "the token is for another server, as its audience says",
-        ErrorKind::InvalidSignature => "the signature of the token is wrong",
-        ErrorKind::InvalidAlgorithm => "the token is signed with an algorithm that its key is not for",
+        ErrorKind::InvalidIssuer => "the token has another issuer",
+        ErrorKind::InvalidAudience => "the token is for another server, according to its audience",
+        ErrorKind::InvalidSignature => "the signature of the token is invalid",
+        ErrorKind::InvalidAlgorithm => "the token is signed with an algorithm that its key does not permit",
         ErrorKind::MissingRequiredClaim(claim) => match claim.as_str() {
             "aud" => "the token has no audience",
             "exp" => "the token has no expiry",
             "iss" => "the token has no issuer",
             _ => "the token has no subject",
         },
-        _ => "the token is not made as it must be",
+        _ => "the token is malformed",
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_are_read_in_each_form() {
+    fn scopes_are_parsed_as_string_and_list() {
         let scopes = |more: &str| {
             let text = format!(r#"{{"iss": "i", "sub": "s", "exp": 1.5, "aud": []{more}}}"#);
             let claims: Claims = serde_json::from_str(&text).expect("claims");

@@ -1,10 +1,10 @@
-//! Arguments are held against the schema that the tool announces, so the two cannot disagree.
+//! Validates arguments against the input schema that each tool lists, so that the two cannot disagree.
 
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 use thiserror::Error;
 
-/// Each message says what to do: the reader is a model, and it will try again.
+/// Why an argument is invalid. The model reads the message and tries again, so it says what to do.
 #[derive(Debug, Error)]
 pub(super) enum ArgumentError {
     #[error("{tool} has no argument `{name}`; it takes {known}")]
@@ -23,8 +23,8 @@ pub(super) enum ArgumentError {
     Length { name: String, minimum: u64, maximum: u64, given: u64 },
 }
 
-/// The arguments with defaults filled in; what was given as null counts as not given.
-pub(super) fn checked(tool: &Tool, mut given: JsonObject) -> Result<JsonObject, ArgumentError> {
+/// Validates the arguments and fills in defaults. A null argument counts as omitted.
+pub(super) fn validate(tool: &Tool, mut given: JsonObject) -> Result<JsonObject, ArgumentError> {
     given.retain(|_, value| !value.is_null());
     let empty = JsonObject::new();
     let properties = tool.input_schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
@@ -45,7 +45,7 @@ pub(super) fn checked(tool: &Tool, mut given: JsonObject) -> Result<JsonObject, 
     }
     for (name, schema) in properties {
         match (given.get(name), schema.get("default")) {
-            (Some(value), _) => fits(name, schema, value)?,
+            (Some(value), _) => validate_value(name, schema, value)?,
             (None, Some(default)) => drop(given.insert(name.clone(), default.clone())),
             (None, None) => {}
         }
@@ -53,8 +53,8 @@ pub(super) fn checked(tool: &Tool, mut given: JsonObject) -> Result<JsonObject, 
     Ok(given)
 }
 
-/// Knows the part of JSON Schema that the tools use, and no more.
-fn fits(name: &str, schema: &Value, given: &Value) -> Result<(), ArgumentError> {
+/// Validates one value. Supports only the JSON Schema keywords that the tools use.
+fn validate_value(name: &str, schema: &Value, given: &Value) -> Result<(), ArgumentError> {
     let name = || name.to_owned();
     let bound = |key: &str, otherwise| schema[key].as_u64().unwrap_or(otherwise);
     if schema["type"] == "integer" {
@@ -91,7 +91,7 @@ fn fits(name: &str, schema: &Value, given: &Value) -> Result<(), ArgumentError> 
     Ok(())
 }
 
-/// The shape only: a day that does not exist still compares correctly with those that do.
+/// Whether `text` has the form YYYY-MM-DD. A nonexistent day is accepted, and compares correctly with other dates.
 fn is_date(text: &str) -> bool {
     text.len() == 10
         && text.bytes().enumerate().all(|(at, byte)| match at {

@@ -1,4 +1,5 @@
-//! Where a browser comes back to after a login: one address on this host, until the right answer has come.
+//! The OAuth redirect endpoint of a login: an HTTP listener on the loopback address that waits for the request with
+//! the login's state.
 
 use std::time::Duration;
 
@@ -8,20 +9,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 const PATH: &str = "/callback";
-/// Bytes of a request that are read.
+/// Maximum bytes of a request.
 const REQUEST_BYTES_MAX: usize = 16 * 1024;
-/// How long a browser may take to send it. Some connect ahead and send nothing.
+/// How long a request may take. Browsers open connections in advance and send nothing on them.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECTIONS_MAX: usize = 16;
 
-/// A listener on the loopback address.
+/// The loopback listener for the OAuth redirect.
 pub(super) struct Callback {
     listener: TcpListener,
     address: String,
 }
 
 impl Callback {
-    /// On any free port for 0.
+    /// Listens on `port`, or on any free port for 0.
     pub(super) async fn listen(port: u16) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
         let address = format!("http://127.0.0.1:{}{PATH}", listener.local_addr()?.port());
@@ -32,14 +33,14 @@ impl Callback {
         &self.address
     }
 
-    /// The address of the first request that belongs to this login.
-    pub(super) async fn answer(&self, state: &str) -> String {
+    /// Waits for the redirect that carries `state`, and returns its full address.
+    pub(super) async fn wait_for_redirect(&self, state: &str) -> String {
         let mut requests = FuturesUnordered::new();
         loop {
             tokio::select! {
                 accepted = self.listener.accept(), if requests.len() < CONNECTIONS_MAX => {
                     if let Ok((stream, _)) = accepted {
-                        requests.push(timeout(REQUEST_TIMEOUT, self.request(stream, state)));
+                        requests.push(timeout(REQUEST_TIMEOUT, self.handle_request(stream, state)));
                     }
                 }
                 Some(Ok(Some(address))) = requests.next(), if !requests.is_empty() => return address,
@@ -47,7 +48,7 @@ impl Callback {
         }
     }
 
-    async fn request(&self, mut stream: TcpStream, state: &str) -> Option<String> {
+    async fn handle_request(&self, mut stream: TcpStream, state: &str) -> Option<String> {
         let mut request = Vec::new();
         while !request.windows(4).any(|end| end == b"\r\n\r\n") {
             let mut piece = [0; 4096];
@@ -57,13 +58,13 @@ impl Callback {
                 return None;
             }
         }
-        let found = query(&request, state).map(|query| format!("{}?{query}", self.address));
+        let found = matching_query(&request, state).map(|query| format!("{}?{query}", self.address));
         let (status, words) = match found {
             Some(_) => (
                 "200 OK",
-                "Lockhouse has the answer. You can close this page; the terminal says what came of it.",
+                "Lockhouse has received the answer. You can close this page; the terminal shows the result.",
             ),
-            None => ("404 Not Found", "This address answers one login only, and this was not it."),
+            None => ("404 Not Found", "This request does not belong to the login in progress."),
         };
         let page = format!("<!doctype html><meta charset=utf-8><title>Lockhouse</title><p>{words}</p>\n");
         let head = format!(
@@ -77,8 +78,8 @@ impl Callback {
     }
 }
 
-/// The query of a request for our path that carries the state.
-fn query(request: &[u8], state: &str) -> Option<String> {
+/// Returns the query of a GET request for the callback path that carries `state`.
+fn matching_query(request: &[u8], state: &str) -> Option<String> {
     let request = std::str::from_utf8(request).ok()?;
     let target = request.lines().next()?.strip_prefix("GET ")?.split(' ').next()?;
     let query = target.strip_prefix(PATH)?.strip_prefix('?')?;
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_request_that_carries_the_state_is_an_answer() {
+    fn only_a_request_with_the_state_completes_the_login() {
         for (request, answer) in [
             ("GET /callback?code=a&state=s%201 HTTP/1.1\r\n\r\n", Some("code=a&state=s%201")),
             ("GET /callback?error=denied&state=s+1 HTTP/1.1\r\n\r\n", Some("error=denied&state=s+1")),
@@ -99,7 +100,7 @@ mod tests {
             ("GET /favicon.ico HTTP/1.1\r\n\r\n", None),
             ("POST /callback?code=a&state=s%201 HTTP/1.1\r\n\r\n", None),
         ] {
-            assert_eq!(query(request.as_bytes(), "s 1").as_deref(), answer, "{request}");
+            assert_eq!(matching_query(request.as_bytes(), "s 1").as_deref(), answer, "{request}");
         }
     }
 }

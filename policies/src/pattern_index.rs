@@ -1,0 +1,96 @@
+//! An index that finds the patterns matching a name without comparing it with each of thousands.
+
+use std::collections::HashMap;
+
+/// Maps names to the positions, in some list, of the patterns that match them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PatternIndex {
+    exact: HashMap<Box<str>, Vec<u32>>,
+    /// Sorted by text.
+    prefixes: Vec<Prefix>,
+}
+
+#[derive(Clone, Debug)]
+struct Prefix {
+    text: Box<str>,
+    /// Position of the longest other prefix that this one starts with.
+    within: Option<u32>,
+    entries: Vec<u32>,
+}
+
+impl PatternIndex {
+    /// Indexes patterns by position. Each is an exact name (`false`) or a prefix of names (`true`). Equal patterns
+    /// keep their order.
+    pub(crate) fn new<'a>(patterns: impl Iterator<Item = (&'a str, bool)>) -> Self {
+        let mut exact: HashMap<Box<str>, Vec<u32>> = HashMap::new();
+        let mut prefixes: HashMap<&str, Vec<u32>> = HashMap::new();
+        for ((text, starred), number) in patterns.zip(0..) {
+            if starred {
+                prefixes.entry(text).or_default().push(number);
+            } else {
+                exact.entry(text.into()).or_default().push(number);
+            }
+        }
+        let mut sorted: Vec<_> = prefixes.into_iter().collect();
+        sorted.sort_unstable();
+        let mut index = Self { exact, prefixes: Vec::with_capacity(sorted.len()) };
+        for (text, entries) in sorted {
+            let within = index.longest(text);
+            index.prefixes.push(Prefix { text: text.into(), within, entries });
+        }
+        index
+    }
+
+    /// Returns the positions of all patterns that match the name, the most specific first.
+    pub(crate) fn matching(&self, name: &str) -> impl Iterator<Item = usize> {
+        self.exact(name).chain(self.matching_prefixes(name))
+    }
+
+    /// Returns the positions of exact patterns equal to the name.
+    pub(crate) fn exact(&self, name: &str) -> impl Iterator<Item = usize> {
+        self.exact.get(name).into_iter().flatten().map(|number| *number as usize)
+    }
+
+    /// Returns the positions of prefix patterns that match the name, the longest first.
+    pub(crate) fn matching_prefixes(&self, name: &str) -> impl Iterator<Item = usize> {
+        let first = self.longest(name).and_then(|at| self.prefixes.get(at as usize));
+        let shorter = |prefix: &&Prefix| self.prefixes.get(prefix.within? as usize);
+        let chain = std::iter::successors(first, shorter);
+        chain.flat_map(|prefix| &prefix.entries).map(|number| *number as usize)
+    }
+
+    /// Returns the position of the longest prefix that the name starts with.
+    ///
+    /// All prefixes of a name sort before the name, and each starts with all shorter ones. So the nearest prefix that
+    /// sorts before the name is the longest match, or `within` leads from it to the match.
+    fn longest(&self, name: &str) -> Option<u32> {
+        let before = self.prefixes.partition_point(|prefix| &*prefix.text <= name);
+        let mut at = u32::try_from(before.checked_sub(1)?).ok();
+        while let Some(prefix) = at.and_then(|at| self.prefixes.get(at as usize)) {
+            if name.starts_with(&*prefix.text) {
+                return at;
+            }
+            at = prefix.within;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_specific_comes_first() {
+        let patterns =
+            [("a", true), ("ab", false), ("", true), ("abc", true), ("ab", true), ("ab", false), ("b", true)];
+        let index = PatternIndex::new(patterns.into_iter());
+        let matching = |name: &str| index.matching(name).collect::<Vec<_>>();
+        assert_eq!(matching("ab"), [1, 5, 4, 0, 2]);
+        assert_eq!(matching("abcd"), [3, 4, 0, 2]);
+        assert_eq!(matching("abb"), [4, 0, 2]);
+        assert_eq!(matching("b"), [6, 2]);
+        assert_eq!(matching("z"), [2]);
+        assert_eq!(PatternIndex::default().matching("z").count(), 0);
+    }
+}

@@ -1,0 +1,64 @@
+//! The effects that calls of a tool can have, before their arguments are known. Used by listings.
+
+use lockhouse_protocol::{ServerName, ToolName};
+
+use crate::call::ClientName;
+use crate::call_target::CallTarget;
+use crate::effect::Effect;
+use crate::layer::LayerView;
+use crate::policy::Policy;
+use crate::precedence::Statement;
+
+impl Policy {
+    /// Whether some permitted call of the tool requires approval. Intended for listings: it decides no call.
+    #[must_use]
+    pub fn may_require_approval(
+        &self,
+        server: &ServerName,
+        tool: &ToolName,
+        client: Option<&ClientName>,
+    ) -> bool {
+        let item = CallTarget::from(tool);
+        self.permits_target(server, &item, client)
+            && self
+                .views(client)
+                .any(|view| view.possible_effects(server, &item).any(|effect| effect == Effect::Ask))
+    }
+
+    /// Returns the effect that every call of `item` has, or `None` where the effect depends on the arguments. Assumes
+    /// that a pinned definition is the current one.
+    #[must_use]
+    pub fn certain_effect(
+        &self,
+        server: &ServerName,
+        item: &CallTarget,
+        client: Option<&ClientName>,
+    ) -> Option<Effect> {
+        // The strictest layer counts: an effect that is open in one layer is certain when another layer always denies.
+        let bounds = self.views(client).map(|view| {
+            let mildest = view.possible_effects(server, item).min();
+            (
+                mildest.unwrap_or(Effect::Deny),
+                view.possible_effects(server, item).max().unwrap_or(Effect::Deny),
+            )
+        });
+        let (mildest, strictest) = bounds.reduce(|one, other| (one.0.max(other.0), one.1.max(other.1)))?;
+        (mildest == strictest).then_some(strictest)
+    }
+}
+
+impl<'p> LayerView<'p> {
+    /// Returns the effects that calls of `item` can have in this view, ending with the first statement that applies
+    /// to every call.
+    fn possible_effects(self, server: &ServerName, item: &CallTarget) -> impl Iterator<Item = Effect> + 'p {
+        let mut settled = false;
+        let statements: Vec<Statement<'p>> = self.statements(server, item).collect();
+        statements.into_iter().filter(|statement| !matches!(statement, Statement::Pin(_))).map_while(
+            move |statement| {
+                let possible_effects = (!settled).then(|| statement.effect());
+                settled |= !matches!(statement, Statement::Rule(rule) if !rule.conditions.is_empty());
+                possible_effects
+            },
+        )
+    }
+}

@@ -1,0 +1,217 @@
+//! The order of precedence among the policy statements that match a call.
+//!
+//! [`Policy::decide`](crate::Policy::decide) takes the first statement that applies; [`explain`](crate::explain)
+//! shows all of them.
+
+use lockhouse_protocol::ServerName;
+
+use crate::call::Call;
+use crate::call_target::CallTarget;
+use crate::condition::{Condition, ConditionResult, PathResolution};
+use crate::effect::Effect;
+use crate::layer::{Layer, LayerView};
+use crate::list::{ListEntry, PatternList};
+use crate::pattern::Pattern;
+use crate::rule::Rule;
+use crate::source::SourceLocation;
+use crate::table::{Pin, ServerTable};
+
+/// The reserved server name under which policies decide about saved skills. No upstream server can have this name.
+pub const SKILLS: &str = "skills";
+
+/// A part of a policy that matches a call and can decide it, or the default that applies when no part does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Statement<'p> {
+    /// An entry of `deny`, which outranks all other statements.
+    InDeny(&'p ListEntry),
+    /// A pin of the tool's definition; it denies calls when the definition differs.
+    Pin(&'p Pin),
+    /// A rule for the tool.
+    Rule(&'p Rule),
+    /// An entry of `ask`.
+    Ask(&'p ListEntry),
+    /// An entry of the list that allows calls of this kind: `allow`, `resources` or `prompts`.
+    Allow(&'p ListEntry),
+    /// The list `resources` or `prompts` itself, which allows listing them. The listing is then filtered entry by
+    /// entry.
+    Listing(&'p PatternList),
+    /// The default of a table whose allowlist has no entry for the call: deny.
+    NotInAllow(&'p ServerTable, &'p PatternList),
+    /// The default of a table that has no allowlist for calls of this kind: deny.
+    NoAllowList(&'p ServerTable),
+    /// The default for saving a skill when the policy has no `[servers.skills]`: approval is required.
+    Skills,
+    /// The default when the policy has no table for the server: deny.
+    NoServerTable,
+    /// The default when there is no policy: deny.
+    NoPolicy,
+}
+
+/// Why a statement that matches a call's server and tool does not apply to the call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NotApplicable<'p> {
+    /// This condition of a rule is not met.
+    Condition(&'p Condition, ConditionResult),
+    /// The tool's definition is the pinned one, so the pin denies nothing.
+    Pinned,
+}
+
+impl<'p> LayerView<'p> {
+    /// Returns the statements that match calls of `item`, highest precedence first. The last one is a default that
+    /// applies to every call.
+    pub(crate) fn statements(
+        self,
+        server: &ServerName,
+        item: &CallTarget,
+    ) -> impl Iterator<Item = Statement<'p>> {
+        let table = self.servers.get(server);
+        let tool = match item {
+            CallTarget::Tool(tool) => Some(tool),
+            _ => None,
+        };
+        // Only the list `resources` or `prompts` decides about a listing.
+        let denied =
+            table.filter(|_| !matches!(item, CallTarget::List(_))).and_then(|table| table.deny.as_ref());
+        let denied = denied.into_iter().flat_map(|deny| deny.denies(item)).map(Statement::InDeny);
+        let of_tool = table.zip(tool);
+        let pinned = of_tool.and_then(|(table, tool)| table.pins.get(tool)).map(Statement::Pin);
+        let rules = of_tool
+            .into_iter()
+            .flat_map(|(table, tool)| table.rules.for_tool(tool.as_str()))
+            .map(Statement::Rule);
+        let listed = table.into_iter().flat_map(|table| list_statements(table, item));
+        let last = match (table, table.and_then(|table| table.allowlist_for(item))) {
+            (Some(_), Some(list)) if matches!(item, CallTarget::List(_)) => Statement::Listing(list),
+            (Some(table), Some(list)) => Statement::NotInAllow(table, list),
+            (Some(table), None) => Statement::NoAllowList(table),
+            // A client's own tables are allowlists, so they deny skills that they do not name.
+            (None, _) if self.client.is_none() && is_of_skills(server, item) => Statement::Skills,
+            (None, _) if self.layer.source.is_none() => Statement::NoPolicy,
+            (None, _) => Statement::NoServerTable,
+        };
+        denied.chain(pinned).chain(rules).chain(listed).chain([last])
+    }
+
+    /// Returns the first statement that applies to the call in this view of the policy.
+    pub(crate) fn deciding_statement(self, call: &Call, paths: PathResolution<'_>) -> Statement<'p> {
+        let mut statements = self.statements(&call.server, &call.item);
+        statements
+            .find(|statement| statement.evaluate(call, paths).is_ok())
+            .unwrap_or(Statement::NoServerTable)
+    }
+
+    /// Whether this view can permit some call of `item`, with suitable arguments and the pinned definition.
+    pub(crate) fn may_permit(self, server: &ServerName, item: &CallTarget) -> bool {
+        for statement in self.statements(server, item) {
+            match statement {
+                Statement::Pin(_) => {}
+                Statement::Rule(rule) if rule.effect == Effect::Deny && !rule.conditions.is_empty() => {}
+                statement => return statement.effect() != Effect::Deny,
+            }
+        }
+        false
+    }
+
+    /// Whether this view can permit reading some resource whose URI starts with `beginning`.
+    pub(crate) fn may_permit_prefix(self, server: &ServerName, beginning: &str) -> bool {
+        let Some(table) = self.servers.get(server) else { return false };
+        let any = |list: &Option<PatternList>, is_so: fn(&Pattern, &str) -> bool| {
+            list.as_ref()
+                .is_some_and(|list| list.entries.iter().any(|entry| is_so(&entry.pattern, beginning)))
+        };
+        !any(&table.deny, Pattern::covers_prefix) && any(&table.resources, Pattern::overlaps_prefix)
+    }
+}
+
+/// Returns the matching entries of `ask` and of the allowlist. The more specific pattern comes first; of two equally
+/// specific ones, that of `ask`.
+fn list_statements<'p>(table: &'p ServerTable, item: &CallTarget) -> Vec<Statement<'p>> {
+    let rank =
+        |entry: &ListEntry| (entry.pattern.is_starred(), std::cmp::Reverse(entry.pattern.stem().len()));
+    if matches!(item, CallTarget::List(_)) {
+        return Vec::new();
+    }
+    let asked = table.ask.as_ref().filter(|_| matches!(item, CallTarget::Tool(_)));
+    let asked =
+        asked.into_iter().flat_map(|ask| ask.permits(item)).map(|entry| (rank(entry), Statement::Ask(entry)));
+    let allow = table.allowlist_for(item);
+    let allowed = allow
+        .into_iter()
+        .flat_map(|list| list.permits(item))
+        .map(|entry| (rank(entry), Statement::Allow(entry)));
+    let mut all: Vec<_> = asked.chain(allowed).collect();
+    all.sort_by_key(|(rank, _)| *rank);
+    all.into_iter().map(|(_, statement)| statement).collect()
+}
+
+impl<'p> Statement<'p> {
+    /// Checks whether the statement applies to the call.
+    ///
+    /// # Errors
+    /// Returns why the statement does not apply.
+    pub(crate) fn evaluate(self, call: &Call, paths: PathResolution<'_>) -> Result<(), NotApplicable<'p>> {
+        match self {
+            Self::Pin(pin) if pin.fits(call.definition.as_deref()) => Err(NotApplicable::Pinned),
+            Self::Rule(rule) => rule
+                .evaluate(&call.arguments, paths)
+                .map_err(|(condition, result)| NotApplicable::Condition(condition, result)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn effect(self) -> Effect {
+        match self {
+            Self::Rule(rule) => rule.effect,
+            Self::Ask(_) | Self::Skills => Effect::Ask,
+            Self::Allow(_) | Self::Listing(_) => Effect::Allow,
+            Self::InDeny(_)
+            | Self::Pin(_)
+            | Self::NotInAllow(..)
+            | Self::NoAllowList(_)
+            | Self::NoServerTable
+            | Self::NoPolicy => Effect::Deny,
+        }
+    }
+
+    /// Whether the statement is a default, which applies when no part of the policy does.
+    pub(crate) fn is_fallback(self) -> bool {
+        matches!(
+            self,
+            Self::NotInAllow(..) | Self::NoAllowList(_) | Self::Skills | Self::NoServerTable | Self::NoPolicy
+        )
+    }
+
+    /// Returns the line of the policy that contains the statement, counted from 1.
+    pub(crate) fn line(self) -> Option<usize> {
+        match self {
+            Self::InDeny(entry) | Self::Ask(entry) | Self::Allow(entry) => Some(entry.line),
+            Self::Pin(pin) => Some(pin.line),
+            Self::Rule(rule) => Some(rule.line),
+            Self::Listing(list) | Self::NotInAllow(_, list) => Some(list.line),
+            Self::NoAllowList(table) => Some(table.line),
+            Self::Skills | Self::NoServerTable | Self::NoPolicy => None,
+        }
+    }
+
+    /// Returns the source location of the statement. The built-in default for skills has a location without a line.
+    pub(crate) fn location(self, layer: &Layer) -> Option<SourceLocation> {
+        match self {
+            Self::Skills => Some(SourceLocation { path: BUILT_IN.to_owned(), line: 0 }),
+            statement => statement.line().map(|line| layer.location(line)),
+        }
+    }
+}
+
+/// The location shown for the built-in default for skills.
+const BUILT_IN: &str = "built in: saving a skill requires approval unless [servers.skills] says otherwise";
+
+/// Whether the call saves a skill. Lockhouse itself serves the reserved server [`SKILLS`].
+fn is_of_skills(server: &ServerName, item: &CallTarget) -> bool {
+    server.as_str() == SKILLS && matches!(item, CallTarget::Tool(_))
+}
+
+impl Pin {
+    fn fits(&self, definition: Option<&str>) -> bool {
+        definition.is_some_and(|definition| definition.eq_ignore_ascii_case(&self.digest))
+    }
+}

@@ -1,0 +1,97 @@
+//! The line of a file that a diagnostic points at, cut to a bounded length.
+
+use std::ops::Range;
+
+use crate::printable::printable;
+
+/// The number of characters that are kept before, in and after the marked part. It exceeds the width of a screen, so
+/// that the renderer decides what to show, and bounds the memory of many errors on one long line.
+const CHARS_MAX: usize = 1000;
+
+/// A part of one line without control characters, and the range in it to mark.
+#[derive(Clone, Debug)]
+pub(crate) struct SourceExcerpt {
+    /// Line number, counted from 1.
+    pub(crate) line: usize,
+    /// Column of the marked range, in characters, counted from 1.
+    pub(crate) column: usize,
+    pub(crate) text: String,
+    /// Whether the beginning of the line is missing from `text`.
+    pub(crate) is_cut: bool,
+    /// Byte range of `text` to mark.
+    pub(crate) marked: Range<usize>,
+}
+
+impl SourceExcerpt {
+    /// Cuts the excerpt around `span`. A span that exceeds the text, is reversed or starts inside of a character is
+    /// moved to the nearest valid one. Of a span over several lines, the part on the first line is marked.
+    pub(crate) fn new(text: &str, span: &Range<usize>) -> Self {
+        let start = text.floor_char_boundary(span.start);
+        let end = text.ceil_char_boundary(span.end.min(text.len())).max(start);
+        let (before, after) = text.split_at(start);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line_end = after.find('\n').map_or(text.len(), |at| start + at);
+        let end = end.min(line_end);
+
+        let column = text[line_start..start].chars().count() + 1;
+        let prefix = last_chars(&text[line_start..start]);
+        let marked_text = first_chars(&text[start..end]);
+        let suffix = first_chars(text[end..line_end].trim_end_matches('\r'));
+        let marked = prefix.len()..prefix.len() + marked_text.len();
+        Self {
+            line: before.matches('\n').count() + 1,
+            column,
+            is_cut: column > CHARS_MAX + 1,
+            text: prefix + &marked_text + &suffix,
+            marked,
+        }
+    }
+}
+
+fn first_chars(text: &str) -> String {
+    match text.char_indices().nth(CHARS_MAX) {
+        None => visible(text),
+        Some((at, _)) => visible(&text[..at]) + "…",
+    }
+}
+
+fn last_chars(text: &str) -> String {
+    match text.char_indices().rev().nth(CHARS_MAX) {
+        None => visible(text),
+        Some((at, dropped)) => format!("…{}", visible(&text[at + dropped.len_utf8()..])),
+    }
+}
+
+/// Replaces control characters except tabs, whose width the renderer knows.
+fn visible(text: &str) -> String {
+    text.split('\t').map(printable).collect::<Vec<_>>().join("\t")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(text: &str, span: Range<usize>) -> (usize, usize, String) {
+        let excerpt = SourceExcerpt::new(text, &span);
+        (excerpt.line, excerpt.column, excerpt.text[excerpt.marked].to_owned())
+    }
+
+    #[test]
+    #[allow(clippy::reversed_empty_ranges)]
+    fn an_invalid_span_is_moved_to_the_nearest_valid_one() {
+        assert_eq!(marked("a\nbé\n", 2..4), (2, 1, "bé".to_owned()));
+        assert_eq!(marked("a\nbé\n", 4..usize::MAX), (2, 2, "é".to_owned()));
+        assert_eq!(marked("a\nbé\n", 0..5), (1, 1, "a".to_owned()));
+        assert_eq!(marked("a\nbé\n", usize::MAX..3), (3, 1, String::new()));
+        assert_eq!(marked("", 7..9), (1, 1, String::new()));
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_marked_part() {
+        let text = format!("{}X{}", "é".repeat(5000), "ü".repeat(5000));
+        let excerpt = SourceExcerpt::new(&text, &(10_000..10_001));
+        assert_eq!((excerpt.column, excerpt.is_cut), (5001, true));
+        assert_eq!(&excerpt.text[excerpt.marked], "X");
+        assert_eq!(excerpt.text.chars().count(), 2 * CHARS_MAX + 3);
+    }
+}

@@ -1,0 +1,276 @@
+//! The messages between the supervisor and one worker. JSON values travel as bytes, which only the supervisor and the
+//! language engine parse.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{
+    CallId, ExecutionId, PromptName, ResourceUri, ResultHandle, ServerName, SkillName, ToolName,
+};
+use crate::search_options::SearchDetail;
+
+/// A message from the supervisor to a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToWorker {
+    /// Runs the worker's only execution, or the next run of its session.
+    Run(Job),
+    /// The reply to a [`FromWorker::Request`].
+    Reply {
+        /// The id of the request.
+        call: CallId,
+        /// The JSON result, or the failure.
+        reply: Reply,
+    },
+}
+
+/// A program to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// The id of the execution; used only in messages for users.
+    pub execution: ExecutionId,
+    /// The program as it was submitted.
+    pub code: String,
+    /// The servers that this execution may use.
+    pub servers: Vec<ServerName>,
+    /// Whether the worker belongs to a session: it then keeps its variables and waits for the session's next program.
+    pub session: bool,
+}
+
+/// A message from a worker to the supervisor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromWorker {
+    /// The worker is sealed and warmed up, and waits for [`ToWorker::Run`].
+    Ready,
+    /// The worker could not seal itself, and exits.
+    Refused {
+        /// The step that failed, and the system's error.
+        reason: String,
+    },
+    /// A piece of the program's output.
+    Output {
+        /// The stream that was written to.
+        stream: Stream,
+        /// The text, of at most a few KiB.
+        text: String,
+    },
+    /// A request to the supervisor, which answers it with a [`ToWorker::Reply`].
+    Request {
+        /// The id of the request, larger than all ids before it.
+        call: CallId,
+        /// The request.
+        request: Request,
+    },
+    /// The outcome of a run. Further messages of the worker are ignored, unless it belongs to a session.
+    Done(Outcome),
+}
+
+/// An output stream of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// A request that a worker may make.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Request {
+    /// `tools/call` on an upstream server.
+    Call {
+        /// The upstream server.
+        server: ServerName,
+        /// Its tool.
+        tool: ToolName,
+        /// A JSON object, or a JSON array of values in the order of the tool's parameters.
+        arguments: Vec<u8>,
+        /// How long to wait for the result, in place of the server's configured timeout. The supervisor bounds it.
+        timeout_ms: Option<u32>,
+        /// The line of the submitted code that makes the call, counted from 1, if known. The worker reports it, so it
+        /// is only displayed and never trusted.
+        line: Option<u32>,
+    },
+    /// The servers with their states: a JSON array.
+    ListServers,
+    /// One server's permitted tools, as code imports them: a JSON array.
+    ListTools {
+        /// The upstream server.
+        server: ServerName,
+    },
+    /// The full definition of one tool: a JSON object.
+    Describe {
+        /// The upstream server.
+        server: ServerName,
+        /// Its tool.
+        tool: ToolName,
+    },
+    /// Permitted tools that match a query, best first: a JSON array.
+    Search {
+        /// The words to search for.
+        query: String,
+        /// The largest number of results.
+        limit: u32,
+        /// The amount of detail about each tool.
+        detail: SearchDetail,
+    },
+    /// One server's permitted resources and resource templates: a JSON object.
+    ListResources {
+        /// The upstream server.
+        server: ServerName,
+    },
+    /// `resources/read` on an upstream server.
+    ReadResource {
+        /// The upstream server.
+        server: ServerName,
+        /// Its resource.
+        uri: ResourceUri,
+    },
+    /// One server's permitted prompts: a JSON object.
+    ListPrompts {
+        /// The upstream server.
+        server: ServerName,
+    },
+    /// `prompts/get` on an upstream server.
+    GetPrompt {
+        /// The upstream server.
+        server: ServerName,
+        /// Its prompt.
+        name: PromptName,
+        /// A JSON object of strings.
+        arguments: Vec<u8>,
+    },
+    /// A value that the supervisor stored: JSON.
+    LoadResult {
+        /// The handle from the truncated result.
+        handle: ResultHandle,
+    },
+    /// The code of a saved skill: a JSON object.
+    LoadSkill {
+        /// The name of the skill.
+        name: SkillName,
+    },
+    /// Saved skills that match a query, best first: a JSON array.
+    SearchSkills {
+        /// The words to search for.
+        query: String,
+        /// The largest number of results.
+        limit: u32,
+    },
+}
+
+impl Request {
+    /// Whether an upstream server answers the request, so that it counts as a call. The supervisor answers the
+    /// others.
+    #[must_use]
+    pub fn goes_upstream(&self) -> bool {
+        match self {
+            Self::Call { .. }
+            | Self::ListResources { .. }
+            | Self::ReadResource { .. }
+            | Self::ListPrompts { .. }
+            | Self::GetPrompt { .. } => true,
+            Self::ListServers
+            | Self::ListTools { .. }
+            | Self::Describe { .. }
+            | Self::Search { .. }
+            | Self::LoadResult { .. }
+            | Self::LoadSkill { .. }
+            | Self::SearchSkills { .. } => false,
+        }
+    }
+}
+
+/// The reply to a request: the JSON result as bytes, or the failure.
+pub type Reply = Result<Vec<u8>, Failure>;
+
+/// Why a request failed. Programs receive it as `ToolError`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The kind of failure, for programs.
+    pub code: FailureCode,
+    /// What happened and what to do, for users and models.
+    pub message: String,
+    /// The server that the request named.
+    pub server: Option<String>,
+    /// The tool, resource or prompt that the request named.
+    pub tool: Option<String>,
+    /// Whether the same call may succeed later.
+    pub retryable: bool,
+}
+
+/// The kinds of failure of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FailureCode {
+    /// The policy does not permit the call.
+    Denied,
+    /// The arguments do not fit the tool or prompt.
+    InvalidArguments,
+    /// The server, tool, resource or prompt does not exist.
+    UnknownTool,
+    /// The upstream server did not answer in time.
+    Timeout,
+    /// The upstream server is not connected, or was lost during the call.
+    UpstreamUnavailable,
+    /// The tool ran and reported an error.
+    ToolFailed,
+    /// The result does not fit in a message.
+    ResultTooLarge,
+    /// The call requires approval, and a user declined it or could not be asked.
+    ApprovalDeclined,
+    /// A limit of the policy is used up, for a while or for this execution.
+    RateLimited,
+    /// The result or skill does not exist, or no longer exists.
+    NotFound,
+}
+
+impl FailureCode {
+    /// Returns the code as programs see it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Denied => "denied",
+            Self::InvalidArguments => "invalid_arguments",
+            Self::UnknownTool => "unknown_tool",
+            Self::Timeout => "timeout",
+            Self::UpstreamUnavailable => "upstream_unavailable",
+            Self::ToolFailed => "tool_failed",
+            Self::ResultTooLarge => "result_too_large",
+            Self::ApprovalDeclined => "approval_declined",
+            Self::RateLimited => "rate_limited",
+            Self::NotFound => "not_found",
+        }
+    }
+}
+
+/// The outcome of a run, as the worker reports it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// The program ran to its end. The JSON of its value, if it has one.
+    Value(Option<Vec<u8>>),
+    /// The program raised an error that it did not catch.
+    Error(CodeError),
+    /// The supervisor's interrupt stopped the program.
+    Interrupted(CodeError),
+    /// The program used up its CPU time.
+    CpuLimit(CodeError),
+    /// The program used up its memory.
+    MemoryLimit(CodeError),
+}
+
+/// An error of the submitted program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeError {
+    /// The error's name in the language, such as `ValueError`.
+    pub kind: String,
+    /// [`FailureCode::as_str`] if the error is a `ToolError`.
+    pub code: Option<String>,
+    /// The error's message.
+    pub message: String,
+    /// The line of the submitted code, counted from 1.
+    pub line: Option<u32>,
+    /// The column of that line, counted from 1.
+    pub column: Option<u32>,
+    /// The frames of the traceback that are in the submitted code.
+    pub traceback: Option<String>,
+    /// A hint about what to do instead.
+    pub hint: Option<String>,
+}

@@ -1,0 +1,428 @@
+//! Writes the hash chain of one process: appends records, signs checkpoints, rotates segments daily, and records gaps
+//! after failed writes.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::hash_chain::{Chain, RecordBody, timestamp};
+use super::segment::{SegmentName, day};
+use super::segment_append::SegmentFile;
+use super::segment_index::Index;
+use super::signing::SigningKeys;
+use data_encoding::HEXLOWER;
+
+/// Version of the record format. A reader reports other versions.
+pub(super) const VERSION: u32 = 1;
+
+/// When a checkpoint is signed, and when a new segment is started.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Intervals {
+    pub(super) records: u64,
+    pub(super) time: Duration,
+    pub(super) segment_bytes: u64,
+}
+
+impl Default for Intervals {
+    fn default() -> Self {
+        Self { records: 1_000, time: Duration::from_secs(60), segment_bytes: 256 * 1024 * 1024 }
+    }
+}
+
+/// Maintenance that remains to be done outside of the path of calls.
+#[derive(Debug)]
+pub(super) struct MaintenanceWork {
+    /// The file that must be synced to disk.
+    pub(super) to_sync: Option<Arc<File>>,
+    /// Whether unsigned records remain, which a later maintenance must sign.
+    pub(super) needs_signature: bool,
+    /// Whether a segment was started since the last maintenance.
+    pub(super) has_new_segment: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    directory: PathBuf,
+    secrets: Arc<SigningKeys>,
+    intervals: Intervals,
+    segment: Option<Segment>,
+    /// The previous segment, and the end of its chain.
+    previous: Option<(SegmentName, Chain)>,
+    gap: Option<Gap>,
+    has_new_segment: bool,
+}
+
+#[derive(Debug)]
+struct Segment {
+    name: SegmentName,
+    file: SegmentFile,
+    chain: Chain,
+    /// Records since the last signature.
+    unsigned: u64,
+    /// When the first unsigned record was written.
+    unsigned_since: SystemTime,
+    dirty: bool,
+}
+
+/// Records that could not be written.
+#[derive(Debug)]
+struct Gap {
+    since: SystemTime,
+    records: u64,
+    reason: String,
+    /// Bytes of incomplete lines before the gap record.
+    torn: u64,
+}
+
+impl Writer {
+    pub(super) fn new(directory: PathBuf, secrets: Arc<SigningKeys>, intervals: Intervals) -> Self {
+        Self {
+            directory,
+            secrets,
+            intervals,
+            segment: None,
+            previous: None,
+            gap: None,
+            has_new_segment: false,
+        }
+    }
+
+    /// Whether the last record could not be written.
+    pub(super) fn has_gap(&self) -> bool {
+        self.gap.is_some()
+    }
+
+    /// Path of the current segment, or the directory if there is none.
+    pub(super) fn path(&self) -> PathBuf {
+        let name = self.segment.as_ref().map(|segment| segment.name.as_str());
+        name.map_or_else(|| self.directory.clone(), |name| self.directory.join(name))
+    }
+
+    /// Appends one record. When this returns, the kernel has the record, even if the process is killed.
+    pub(super) fn append(&mut self, now: SystemTime, body: &RecordBody) -> io::Result<()> {
+        let written = self.try_append(now, body);
+        if let Err(error) = &written {
+            self.record_gap(now, 1, error.to_string());
+        }
+        written
+    }
+
+    fn try_append(&mut self, now: SystemTime, body: &RecordBody) -> io::Result<()> {
+        self.rotate_if_due(now);
+        let segment = match &mut self.segment {
+            Some(segment) => segment,
+            none => {
+                self.has_new_segment = true;
+                none.insert(open_segment(&self.directory, &self.secrets, self.previous.as_ref(), now)?)
+            }
+        };
+        let (mut chain, mut lines) = (segment.chain, Vec::new());
+        if let Some(gap) = &self.gap {
+            gap.write(&mut chain, &mut lines, now);
+        }
+        chain.push(&mut lines, now, body);
+        if let Err(unwritten) = segment.file.append(&lines) {
+            let gap = self.gap.get_or_insert_with(|| Gap::new(now));
+            gap.torn += unwritten.torn;
+            return Err(unwritten.source);
+        }
+        self.gap = None;
+        if segment.unsigned == 0 {
+            segment.unsigned_since = now;
+        }
+        segment.unsigned += chain.seq - segment.chain.seq;
+        segment.dirty = true;
+        segment.chain = chain;
+        if segment.unsigned >= self.intervals.records {
+            self.checkpoint(now);
+        }
+        Ok(())
+    }
+
+    /// Notes that records are missing. The next successful write starts with a `gap` record.
+    pub(super) fn record_gap(&mut self, now: SystemTime, records: u64, reason: String) {
+        let gap = self.gap.get_or_insert_with(|| Gap::new(now));
+        gap.records += records;
+        gap.reason = reason;
+    }
+
+    /// Signs all records so far with a checkpoint.
+    fn checkpoint(&mut self, now: SystemTime) {
+        let Some(segment) = &mut self.segment else { return };
+        let (mut chain, mut line) = (segment.chain, Vec::new());
+        chain.push_signed(&mut line, now, &RecordBody::new("checkpoint"), &self.secrets);
+        match segment.file.append(&line) {
+            Ok(()) => {
+                (segment.chain, segment.unsigned, segment.dirty) = (chain, 0, true);
+            }
+            Err(unwritten) => {
+                tracing::error!("the audit log cannot be signed: {}", unwritten.source);
+                let gap = self.gap.get_or_insert_with(|| Gap::new(now));
+                gap.torn += unwritten.torn;
+                gap.reason = unwritten.source.to_string();
+            }
+        }
+    }
+
+    /// Does the maintenance that is due at this time.
+    pub(super) fn maintain(&mut self, now: SystemTime) -> MaintenanceWork {
+        self.rotate_if_due(now);
+        let waited = |segment: &Segment| now.duration_since(segment.unsigned_since).unwrap_or_default();
+        let time = self.intervals.time;
+        if self.segment.as_ref().is_some_and(|segment| segment.unsigned > 0 && waited(segment) >= time) {
+            self.checkpoint(now);
+        }
+        let has_new_segment = self.take_new_segment();
+        let Some(segment) = &mut self.segment else {
+            return MaintenanceWork { to_sync: None, needs_signature: false, has_new_segment };
+        };
+        let to_sync = std::mem::take(&mut segment.dirty).then(|| segment.file.file());
+        MaintenanceWork { to_sync, needs_signature: segment.unsigned > 0, has_new_segment }
+    }
+
+    fn rotate_if_due(&mut self, now: SystemTime) {
+        let Some(segment) = &self.segment else { return };
+        if segment.file.is_removed() {
+            let reason = format!("{} was removed while it was written", segment.name);
+            tracing::error!("the audit log's {reason}");
+            let (name, chain) = (segment.name.clone(), segment.chain);
+            self.previous = Some((name, chain));
+            self.segment = None;
+            self.record_gap(now, 0, reason);
+        } else if *day(now) > *segment.name.day() || segment.file.bytes() >= self.intervals.segment_bytes {
+            self.close(now, "rotation");
+        }
+    }
+
+    /// Whether a segment was started since the last call.
+    pub(super) fn take_new_segment(&mut self) -> bool {
+        std::mem::take(&mut self.has_new_segment)
+    }
+
+    /// Signs the last records and ends the segment. A later record starts a new segment.
+    pub(super) fn close(&mut self, now: SystemTime, reason: &str) {
+        let Some(mut segment) = self.segment.take() else { return };
+        if let Err(error) = segment.close(&self.directory, &self.secrets, now, reason) {
+            tracing::error!("cannot write the end of the audit log segment {}: {error}", segment.name);
+        }
+        self.previous = Some((segment.name, segment.chain));
+    }
+}
+
+impl Segment {
+    fn close(
+        &mut self,
+        directory: &Path,
+        secrets: &SigningKeys,
+        now: SystemTime,
+        reason: &str,
+    ) -> io::Result<()> {
+        let mut index = Index::open(directory)?;
+        let (mut chain, mut line) = (self.chain, Vec::new());
+        chain.push_signed(&mut line, now, &RecordBody::new("close").text("reason", reason), secrets);
+        self.file.append(&line).map_err(|unwritten| unwritten.source)?;
+        self.chain = chain;
+        self.file.file().sync_data()?;
+        index.closed(now, secrets, &self.name, chain.seq - 1, chain.prev)
+    }
+}
+
+/// Starts a segment. Either both its file and its index entry are written, or neither.
+fn open_segment(
+    directory: &Path,
+    secrets: &SigningKeys,
+    previous: Option<&(SegmentName, Chain)>,
+    now: SystemTime,
+) -> io::Result<Segment> {
+    let mut index = Index::open(directory)?;
+    let name = SegmentName::new(now);
+    let path = directory.join(name.as_str());
+    let mut start = [0; 16];
+    aws_lc_rs::rand::fill(&mut start).map_err(|_| io::Error::other("no random numbers are available"))?;
+    let body = RecordBody::new("open").number("version", VERSION).text("segment", name.as_str());
+    let body = body.text("key", &secrets.public_key().to_hex()).number("process", std::process::id());
+    let body = body.text("lockhouse", env!("CARGO_PKG_VERSION")).text("start", &HEXLOWER.encode(&start));
+    let body = body.text_if("previous", previous.map(|(name, _)| name.as_str()));
+    let mut chain = Chain { seq: 0, prev: previous.map_or([0; 32], |(_, chain)| chain.prev) };
+    let mut line = Vec::new();
+    chain.push_signed(&mut line, now, &body, secrets);
+    let mut file = SegmentFile::create(&path)?;
+    let begun = file.append(&line).map_err(|unwritten| unwritten.source);
+    if let Err(error) = begun.and_then(|()| index.opened(now, secrets, &name, chain.prev)) {
+        let _ = std::fs::remove_file(&path);
+        return Err(error);
+    }
+    Ok(Segment { name, file, chain, unsigned: 0, unsigned_since: now, dirty: true })
+}
+
+impl Gap {
+    fn new(since: SystemTime) -> Self {
+        Self { since, records: 0, reason: String::new(), torn: 0 }
+    }
+
+    fn write(&self, chain: &mut Chain, lines: &mut Vec<u8>, now: SystemTime) {
+        if self.torn > 0 {
+            lines.push(b'\n');
+        }
+        let body =
+            RecordBody::new("gap").text("since", &timestamp(self.since)).number("records", self.records);
+        chain.push(lines, now, &body.text("reason", &self.reason).number("torn", self.torn));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::super::segment::segments;
+    use super::super::verify::{Finding, FindingKind, LogLocation, verify};
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+    fn writer(directory: &Path, intervals: Intervals) -> Writer {
+        let secrets = SigningKeys::load_or_create(&directory.join("keys")).expect("a key");
+        Writer::new(directory.to_owned(), Arc::new(secrets), intervals)
+    }
+
+    fn noon() -> SystemTime {
+        SystemTime::UNIX_EPOCH + DAY * 20_000 + DAY / 2
+    }
+
+    fn verified(writer: &Writer) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        verify(&writer.directory, LogLocation::Copy, &writer.secrets.public_key(), &mut |finding| {
+            findings.push(finding)
+        })
+        .expect("readable");
+        assert!(findings.iter().all(|finding| finding.kind == FindingKind::Note), "{findings:?}");
+        findings
+    }
+
+    fn names(writer: &Writer) -> Vec<SegmentName> {
+        segments(&writer.directory).expect("readable")
+    }
+
+    #[test]
+    fn no_segment_is_created_before_the_first_record() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals::default());
+        writer.maintain(noon());
+        writer.close(noon(), "exit");
+        assert!(names(&writer).is_empty());
+    }
+
+    #[test]
+    fn each_day_has_a_segment_that_continues_the_previous_chain() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals::default());
+        for time in [noon(), noon() + DAY / 3, noon() + DAY, noon() + DAY / 3, noon() + 4 * DAY] {
+            writer.append(time, &RecordBody::new("call")).expect("written");
+        }
+        assert_eq!(
+            names(&writer).iter().map(SegmentName::day).collect::<Vec<_>>(),
+            ["2024-10-04", "2024-10-05", "2024-10-08"]
+        );
+        // The process continues past midnight without writing more records.
+        assert!(!writer.maintain(noon() + 5 * DAY).needs_signature);
+        assert!(verified(&writer).is_empty(), "each is closed: {:?}", verified(&writer));
+    }
+
+    #[test]
+    fn a_segment_is_bounded() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals { segment_bytes: 2_000, ..Intervals::default() });
+        for _ in 0..50 {
+            writer.append(noon(), &RecordBody::new("call")).expect("written");
+        }
+        assert!(names(&writer).len() > 3);
+        for name in names(&writer) {
+            let bytes = std::fs::metadata(directory.path().join(name.as_str())).expect("there").len();
+            assert!(bytes < 3_000, "{name}: {bytes}");
+        }
+        verified(&writer);
+    }
+
+    #[test]
+    fn unsigned_records_are_signed_within_the_interval() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals::default());
+        writer.append(noon(), &RecordBody::new("call")).expect("written");
+        let first = writer.maintain(noon() + Duration::from_secs(1));
+        assert!(first.needs_signature && first.to_sync.is_some() && first.has_new_segment, "{first:?}");
+        let idle = writer.maintain(noon() + Duration::from_secs(2));
+        assert!(idle.needs_signature && idle.to_sync.is_none() && !idle.has_new_segment, "{idle:?}");
+        let signed = writer.maintain(noon() + Duration::from_secs(60));
+        assert!(!signed.needs_signature && signed.to_sync.is_some(), "{signed:?}");
+        let verification = format!("{:?}", verified(&writer));
+        assert!(verification.contains("all records are signed"), "{verification}");
+    }
+
+    #[test]
+    fn an_incomplete_write_is_recorded_as_a_gap_and_is_no_fault() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals::default());
+        writer.append(noon(), &RecordBody::new("call")).expect("written");
+        for piece in ["{\"seq\":2,\"pre", "{\"seq\":2}\n{\"a\n{"] {
+            let segment = writer.segment.as_mut().expect("one");
+            (&*segment.file.file()).write_all(piece.as_bytes()).expect("written");
+            writer.record_gap(noon(), 1, "no space".into());
+            writer.gap.as_mut().expect("one").torn = piece.len() as u64;
+            writer.append(noon(), &RecordBody::new("call")).expect("written");
+        }
+        writer.close(noon(), "exit");
+        let verification = format!("{:?}", verified(&writer));
+        assert!(
+            verification.contains("13 bytes before it are an incomplete record: no space"),
+            "{verification}"
+        );
+    }
+
+    #[test]
+    fn a_removed_segment_is_detected_and_a_new_one_is_started() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals::default());
+        writer.append(noon(), &RecordBody::new("call")).expect("written");
+        std::fs::remove_file(writer.path()).expect("removed");
+        writer.append(noon(), &RecordBody::new("call")).expect("written");
+        let text = std::fs::read_to_string(writer.path()).expect("another one");
+        assert!(text.contains("was removed while it was written"), "{text}");
+        let mut findings = Vec::new();
+        verify(directory.path(), LogLocation::Copy, &writer.secrets.public_key(), &mut |finding| {
+            findings.push(finding)
+        })
+        .expect("readable");
+        assert!(findings.iter().any(|found| found.what.starts_with("removed")), "{findings:?}");
+    }
+
+    #[test]
+    fn expired_segments_are_removed_without_a_fault() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals::default());
+        for day in [0, 1, 29, 30, 31] {
+            writer.append(noon() + DAY * day, &RecordBody::new("call")).expect("written");
+        }
+        let expire = |writer: &Writer| {
+            super::super::retention::expire(directory.path(), &writer.secrets, 30, noon() + DAY * 31)
+                .expect("done");
+        };
+        expire(&writer);
+        expire(&writer);
+        let index = || {
+            std::fs::read_to_string(directory.path().join(super::super::segment_index::INDEX))
+                .expect("an index")
+        };
+        let (lines, first_kept) = (index().lines().count(), day(noon() + DAY));
+        let open = Index::open(directory.path()).expect("an index");
+        open.cut(directory.path(), noon() + DAY * 31, &writer.secrets, &first_kept, 0).expect("cut");
+        // The first line was replaced by a `cut` record.
+        assert!(
+            index().lines().count() == lines
+                && index().lines().next().is_some_and(|line| line.contains("\"cut\""))
+        );
+        assert_eq!(names(&writer).len(), 4, "the last thirty days and today: {:?}", names(&writer));
+        verified(&writer);
+    }
+}

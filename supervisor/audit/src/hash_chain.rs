@@ -1,0 +1,173 @@
+//! Serializes records as a hash chain: one JSON object per line, each with the SHA-256 of the line before it.
+//!
+//! A line is written member by member. Building a JSON tree for every call would cost more than the write itself.
+
+use std::fmt::Write as _;
+use std::time::SystemTime;
+
+use sha2::{Digest as _, Sha256};
+
+use super::signing::SigningKeys;
+use data_encoding::HEXLOWER;
+
+/// The text before the signature of a record. The signature covers everything before this text.
+pub(super) const SIGNATURE: &str = ",\"signature\":\"";
+
+/// Maximum characters of one string in a record. Longer strings are truncated.
+const TEXT_CHARS_MAX: usize = 4_096;
+
+/// SHA-256 of a line without its line feed.
+pub(crate) type Hash = [u8; 32];
+
+pub(super) fn hash(line: &[u8]) -> Hash {
+    Sha256::digest(line).into()
+}
+
+/// Formats a time as RFC 3339 with microseconds. Sorting these texts sorts by time.
+pub(super) fn timestamp(time: SystemTime) -> String {
+    humantime::format_rfc3339_micros(time).to_string()
+}
+
+/// The members of a record from `event` on.
+#[derive(Clone, Debug)]
+pub(super) struct RecordBody(String);
+
+impl RecordBody {
+    pub(super) fn new(event: &'static str) -> Self {
+        let mut text = String::with_capacity(512);
+        let _ = write!(text, "\"event\":\"{event}\"");
+        Self(text)
+    }
+
+    /// Appends a string member, truncated to the maximum length.
+    pub(super) fn text(mut self, name: &str, value: &str) -> Self {
+        self.name(name);
+        match value.char_indices().nth(TEXT_CHARS_MAX) {
+            Some((end, _)) => push_string(&mut self.0, &format!("{}…", &value[..end])),
+            None => push_string(&mut self.0, value),
+        }
+        self
+    }
+
+    pub(super) fn text_if(self, name: &str, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.text(name, value),
+            None => self,
+        }
+    }
+
+    pub(super) fn number(mut self, name: &str, value: impl std::fmt::Display) -> Self {
+        self.name(name);
+        let _ = write!(self.0, "{value}");
+        self
+    }
+
+    pub(super) fn number_if(self, name: &str, value: Option<impl std::fmt::Display>) -> Self {
+        match value {
+            Some(value) => self.number(name, value),
+            None => self,
+        }
+    }
+
+    /// Appends a member whose value is JSON text already.
+    pub(super) fn json(self, name: &str, json: &str) -> Self {
+        self.number(name, json)
+    }
+
+    fn name(&mut self, name: &str) {
+        self.0.push(',');
+        push_string(&mut self.0, name);
+        self.0.push(':');
+    }
+}
+
+/// Appends a JSON string.
+pub(super) fn push_string(to: &mut String, value: &str) {
+    let is_plain = value.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\' && byte != 0x7f);
+    if is_plain {
+        to.push('"');
+        to.push_str(value);
+        to.push('"');
+    } else {
+        to.push_str(&serde_json::to_string(value).unwrap_or_default());
+    }
+}
+
+/// Position at the end of a hash chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Chain {
+    /// Sequence number of the next line.
+    pub(super) seq: u64,
+    /// Hash of the last line.
+    pub(super) prev: Hash,
+}
+
+impl Chain {
+    /// Appends an unsigned record to `lines`.
+    pub(super) fn push(&mut self, lines: &mut Vec<u8>, now: SystemTime, body: &RecordBody) {
+        let line = self.open_line(now, body);
+        self.finish(lines, line + "}");
+    }
+
+    /// Appends a signed record to `lines`.
+    pub(super) fn push_signed(
+        &mut self,
+        lines: &mut Vec<u8>,
+        now: SystemTime,
+        body: &RecordBody,
+        secrets: &SigningKeys,
+    ) {
+        let line = self.open_line(now, body);
+        let signature = HEXLOWER.encode(&secrets.sign(line.as_bytes()));
+        self.finish(lines, format!("{line}{SIGNATURE}{signature}\"}}"));
+    }
+
+    fn open_line(&self, now: SystemTime, body: &RecordBody) -> String {
+        let mut line = String::with_capacity(body.0.len() + 160);
+        let _ = write!(line, "{{\"seq\":{},\"prev\":\"", self.seq);
+        line.push_str(&HEXLOWER.encode(&self.prev));
+        let _ = write!(line, "\",\"time\":\"{}\",", humantime::format_rfc3339_micros(now));
+        line.push_str(&body.0);
+        line
+    }
+
+    fn finish(&mut self, lines: &mut Vec<u8>, line: String) {
+        *self = Self { seq: self.seq + 1, prev: hash(line.as_bytes()) };
+        lines.extend_from_slice(line.as_bytes());
+        lines.push(b'\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_becomes_a_json_string() {
+        for text in ["", "plain", "é…", "a\"b\\c\n\u{0}\u{7f}\u{1f}", "\u{2028}"] {
+            let mut json = String::new();
+            push_string(&mut json, text);
+            assert_eq!(serde_json::from_str::<String>(&json).expect("JSON"), text);
+            assert!(!json.contains('\n'));
+        }
+    }
+
+    #[test]
+    fn each_line_contains_the_hash_of_the_previous_line() {
+        let (mut chain, mut lines) = (Chain { seq: 0, prev: [0; 32] }, Vec::new());
+        let body = RecordBody::new("call").text("server", "a\nb").number("ms", 1.5);
+        chain.push(&mut lines, SystemTime::UNIX_EPOCH, &body);
+        chain.push(&mut lines, SystemTime::UNIX_EPOCH, &body);
+        let text = String::from_utf8(lines).expect("text");
+        let [one, two] = text.lines().collect::<Vec<_>>()[..] else { panic!("two lines: {text}") };
+        let record: serde_json::Value = serde_json::from_str(two).expect("JSON");
+        assert_eq!(
+            (&record["seq"], &record["prev"]),
+            (&1.into(), &HEXLOWER.encode(&hash(one.as_bytes())).into())
+        );
+        assert_eq!(
+            (&record["server"], &record["time"]),
+            (&"a\nb".into(), &"1970-01-01T00:00:00.000000Z".into())
+        );
+    }
+}

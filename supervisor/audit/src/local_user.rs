@@ -1,0 +1,31 @@
+//! The user of this machine who did something, as reported by the kernel.
+
+use super::hash_chain::RecordBody;
+
+/// Value of `loginuid` for a process outside of any login session.
+const NO_LOGIN: u32 = u32::MAX;
+
+/// A user of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalUser {
+    /// User ID of the process that the user ran.
+    pub uid: u32,
+    pub pid: Option<i32>,
+    /// User ID of the login session. It stays the same after `su` or `sudo`.
+    pub login_uid: Option<u32>,
+}
+
+impl LocalUser {
+    /// The user who runs this process.
+    pub fn current() -> Self {
+        let login_uid = std::fs::read_to_string("/proc/self/loginuid").ok();
+        let login_uid = login_uid.and_then(|uid| uid.trim().parse().ok()).filter(|uid| *uid != NO_LOGIN);
+        Self { uid: nix::unistd::getuid().as_raw(), pid: i32::try_from(std::process::id()).ok(), login_uid }
+    }
+
+    /// Adds the user to a record.
+    pub(super) fn write_to(self, body: RecordBody) -> RecordBody {
+        let Self { uid, pid, login_uid } = self;
+        body.number("uid", uid).number_if("pid", pid).number_if("login_uid", login_uid)
+    }
+}

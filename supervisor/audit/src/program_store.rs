@@ -1,0 +1,269 @@
+//! Stores the submitted programs beside the audit log. Each is stored once, in a file that is named by the SHA-256 of
+//! its content.
+//!
+//! Secrets of the configuration are redacted in stored programs. The record of the execution then has two hashes: of
+//! the program as it ran (`code`) and of the stored file (`code_kept`).
+
+use parking_lot::{Mutex, MutexGuard};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::hash_chain::hash;
+use data_encoding::HEXLOWER;
+use lockhouse_base::files;
+use lockhouse_base::language::Language;
+
+const DIRECTORY: &str = "code";
+/// Upper bound of the size of a stored program. The configuration limits programs to less.
+const BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Maximum number of files that wait for a common sync. Further files are synced at once.
+const UNSYNCED_MAX: usize = 1_000;
+/// Start of the text that replaces a secret. Records of older versions without `code_kept` have no hash of the
+/// redacted text.
+const REDACTED: &str = "[redacted ";
+
+/// Path of a stored program.
+fn path(directory: &Path, language: &str, hash: &str) -> PathBuf {
+    let ending = if language == Language::Python.as_str() { "py" } else { "ts" };
+    directory.join(DIRECTORY).join(format!("{hash}.{ending}"))
+}
+
+/// Stores programs for one process.
+#[derive(Debug)]
+pub(super) struct ProgramStore {
+    directory: PathBuf,
+    unsynced: Mutex<Vec<PathBuf>>,
+}
+
+impl ProgramStore {
+    /// Creates the store beside the log in this directory.
+    pub(super) fn new(directory: PathBuf) -> Self {
+        Self { directory, unsynced: Mutex::default() }
+    }
+
+    /// Stores a text under its hash. An existing file gets a new modification time; a modified file is rewritten.
+    pub(super) fn keep(&self, language: Language, text: &str, hash: &str) -> io::Result<()> {
+        let path = path(&self.directory, language.as_str(), hash);
+        match files::open_to_read(&path).and_then(|file| Ok((has(&file, text)?, file))) {
+            Ok((true, file)) => return file.set_modified(SystemTime::now()),
+            Ok((false, _)) => tracing::warn!("{} was changed; rewriting it", path.display()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => tracing::warn!("{} cannot be read; rewriting it: {error}", path.display()),
+        }
+        if is_replaced_directory(&self.directory)? {
+            return Err(io::Error::other("the directory `code` of the audit log is a link or a file"));
+        }
+        files::replace(&path, text.as_bytes())?;
+        let mut unsynced = self.unsynced();
+        if unsynced.len() >= UNSYNCED_MAX {
+            return sync(&path);
+        }
+        unsynced.push(path);
+        Ok(())
+    }
+
+    /// Syncs new files to disk, so that a power failure does not look like tampering.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        let new = std::mem::take(&mut *self.unsynced());
+        if new.is_empty() {
+            return Ok(());
+        }
+        new.iter().try_for_each(|path| sync(path))?;
+        File::open(self.directory.join(DIRECTORY))?.sync_all()
+    }
+
+    fn unsynced(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.unsynced.lock()
+    }
+}
+
+fn sync(path: &Path) -> io::Result<()> {
+    match files::open_to_read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        file => file?.sync_all(),
+    }
+}
+
+/// Whether the file contains exactly this text.
+fn has(file: &File, text: &str) -> io::Result<bool> {
+    if file.metadata()?.len() != text.len() as u64 {
+        return Ok(false);
+    }
+    let mut content = Vec::with_capacity(text.len());
+    file.take(text.len() as u64 + 1).read_to_end(&mut content)?;
+    Ok(content == text.as_bytes())
+}
+
+/// Whether the path of the program directory is something other than a directory, for example a link.
+fn is_replaced_directory(directory: &Path) -> io::Result<bool> {
+    match std::fs::symlink_metadata(directory.join(DIRECTORY)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        metadata => Ok(!metadata?.is_dir()),
+    }
+}
+
+/// Whether the program directory exists.
+pub(super) fn directory_exists(directory: &Path) -> bool {
+    std::fs::symlink_metadata(directory.join(DIRECTORY)).is_ok()
+}
+
+/// Whether the program directory contains any file.
+pub(super) fn contains_programs(directory: &Path) -> bool {
+    std::fs::read_dir(directory.join(DIRECTORY)).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+/// What the audit record of an execution says about its program.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramRecord<'a> {
+    pub language: &'a str,
+    /// SHA-256 of the program as it ran.
+    pub code: &'a str,
+    /// SHA-256 of the stored file, if the program was stored.
+    pub kept: Option<&'a str>,
+}
+
+/// Result of comparing the stored file of a program with the audit record.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ProgramComparison {
+    /// The file contains the program as it ran.
+    Genuine(String),
+    /// The file contains the program with secrets redacted.
+    Redacted(String),
+    /// The file contains redacted text, and its record comes from an older version without a hash of that text, so the
+    /// text cannot be verified.
+    Unverifiable(String),
+    /// The file was replaced. `found` describes its present content.
+    Replaced { file: PathBuf, found: String },
+    /// The program was stored, and the file is missing.
+    Removed { file: PathBuf },
+    /// The record does not say that the program was stored, and there is no file.
+    Absent,
+}
+
+/// Compares the stored file of a program with the record of its execution.
+///
+/// # Errors
+/// The file or its directory cannot be read, or the record has no valid hash.
+pub fn compare(directory: &Path, recorded: ProgramRecord<'_>) -> io::Result<ProgramComparison> {
+    let ProgramRecord { language, code, kept } = recorded;
+    let expected = kept.unwrap_or(code);
+    // Hashes from the log are validated before they become part of a path.
+    let is_hash = |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_hash(expected) || !is_hash(code) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the record has no valid hash of the program",
+        ));
+    }
+    let file = path(directory, language, expected);
+    if is_replaced_directory(directory)? {
+        return Ok(ProgramComparison::Replaced { file, found: "its directory is a link or a file".into() });
+    }
+    let content = match files::open_to_read(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(if kept.is_some() {
+                ProgramComparison::Removed { file }
+            } else {
+                ProgramComparison::Absent
+            });
+        }
+        Err(error) if files::is_not_regular_file(&error) => {
+            return Ok(ProgramComparison::Replaced { file, found: error.to_string() });
+        }
+        opened => {
+            let mut content = Vec::new();
+            opened?.take(BYTES_MAX).read_to_end(&mut content)?;
+            content
+        }
+    };
+    let found = HEXLOWER.encode(&hash(&content));
+    Ok(match String::from_utf8(content) {
+        Ok(text) if found == code => ProgramComparison::Genuine(text),
+        Ok(text) if found == expected => ProgramComparison::Redacted(text),
+        Ok(text) if kept.is_none() && text.contains(REDACTED) => ProgramComparison::Unverifiable(text),
+        _ => ProgramComparison::Replaced { file, found: format!("its SHA-256 is {found}") },
+    })
+}
+
+/// Removes stored programs that were not run since `before`.
+pub(super) fn expire(directory: &Path, before: SystemTime) -> io::Result<()> {
+    if is_replaced_directory(directory)? {
+        return Err(io::Error::other("the directory `code` of the audit log is a link or a file"));
+    }
+    let entries = match std::fs::read_dir(directory.join(DIRECTORY)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if !metadata.is_dir() && metadata.modified()? < before {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(text: &str) -> (tempfile::TempDir, String, PathBuf) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let hash = HEXLOWER.encode(&hash(text.as_bytes()));
+        let store = ProgramStore::new(directory.path().to_owned());
+        store.keep(Language::Python, text, &hash).expect("kept");
+        store.sync().expect("on the disk");
+        let file = path(directory.path(), "python", &hash);
+        (directory, hash, file)
+    }
+
+    #[test]
+    fn a_stored_program_is_compared_with_its_record() {
+        let (directory, hash, file) = kept("print(1)");
+        let other = "0".repeat(64);
+        let look = |code: &str, kept: Option<&str>| {
+            compare(directory.path(), ProgramRecord { language: "python", code, kept }).expect("readable")
+        };
+        let text = || "print(1)".to_owned();
+        assert_eq!(look(&hash, Some(&hash)), ProgramComparison::Genuine(text()));
+        assert_eq!(look(&hash, None), ProgramComparison::Genuine(text()));
+        assert_eq!(look(&other, Some(&hash)), ProgramComparison::Redacted(text()));
+        assert_eq!(look(&other, None), ProgramComparison::Absent);
+        assert!(matches!(look(&hash, Some(&other)), ProgramComparison::Removed { .. }));
+        std::fs::write(&file, "print(2)").expect("written");
+        assert!(matches!(look(&hash, Some(&hash)), ProgramComparison::Replaced { .. }));
+        std::fs::write(&file, "print('[redacted KEY]')").expect("written");
+        assert!(matches!(look(&hash, Some(&hash)), ProgramComparison::Replaced { .. }));
+        assert!(matches!(look(&hash, None), ProgramComparison::Unverifiable(_)));
+        for wrong in ["", "../../etc/passwd", "é"] {
+            let recorded = ProgramRecord { language: "python", code: wrong, kept: None };
+            assert!(compare(directory.path(), recorded).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn changed_files_and_links_are_rewritten_and_a_linked_directory_is_refused() {
+        let (directory, hash, file) = kept("print(1)");
+        let target = directory.path().join("target");
+        std::fs::write(&target, "print(1)").expect("written");
+        let store = ProgramStore::new(directory.path().to_owned());
+        let genuine = || std::fs::read_to_string(&file).is_ok_and(|text| text == "print(1)");
+        std::fs::write(&file, "print(2)").expect("written");
+        store.keep(Language::Python, "print(1)", &hash).expect("kept");
+        assert!(genuine());
+        std::fs::remove_file(&file).expect("removed");
+        std::os::unix::fs::symlink(&target, &file).expect("a link");
+        store.keep(Language::Python, "print(1)", &hash).expect("kept");
+        assert!(genuine() && std::fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_file()));
+        let code = directory.path().join(DIRECTORY);
+        std::fs::remove_dir_all(&code).expect("removed");
+        std::fs::create_dir(directory.path().join("elsewhere")).expect("a directory");
+        std::os::unix::fs::symlink(directory.path().join("elsewhere"), &code).expect("a link");
+        assert!(store.keep(Language::Python, "print(1)", &hash).is_err());
+        assert!(expire(directory.path(), SystemTime::now()).is_err());
+    }
+}

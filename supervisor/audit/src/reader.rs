@@ -1,0 +1,231 @@
+//! Reads the records of all processes, merged in order of time. Records are streamed, so memory use does not grow with
+//! the size of the log.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use lockhouse_base::files;
+
+use super::hash_chain::timestamp;
+use super::record::{Record, RecordMembers};
+use super::segment::{SegmentName, segments};
+
+/// Maximum bytes of a line. Lockhouse writes no longer ones.
+pub(super) const LINE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// The audit log, or one of its segments, cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be read: {source}", path.display())]
+pub struct ReadError {
+    pub path: PathBuf,
+    pub source: io::Error,
+}
+
+/// Selects records. A field that is `None` matches every record.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub event: Option<String>,
+    pub server: Option<String>,
+    pub tool: Option<String>,
+    pub client: Option<String>,
+    /// Outcome of a call, question or approval, or status of an execution.
+    pub outcome: Option<String>,
+    /// `allow`, `ask` or `deny`.
+    pub decision: Option<String>,
+    /// Prefix of the execution ID.
+    pub execution: Option<String>,
+    pub since: Option<SystemTime>,
+    pub until: Option<SystemTime>,
+}
+
+/// A record with the segment that contains it.
+#[derive(Clone, Debug)]
+pub struct LocatedRecord {
+    pub segment: SegmentName,
+    /// The line in the segment, without its line feed.
+    pub text: String,
+    pub record: Record,
+}
+
+/// Returns the matching records in order of time. Lines that are not valid records are skipped; `verify` reports them.
+///
+/// # Errors
+/// [`ReadError`] if the directory cannot be read. The iterator also returns one for a segment that cannot be read.
+pub fn records(directory: &Path, filter: &Filter) -> Result<Records, ReadError> {
+    let to_read_error = |source| ReadError { path: directory.to_owned(), source };
+    let mut waiting = segments(directory).map_err(to_read_error)?;
+    let (since, until) = (filter.since.map(timestamp), filter.until.map(timestamp));
+    let day = |timestamp: &Option<String>| timestamp.as_ref().map(|timestamp| timestamp[..10].to_owned());
+    if let Some(first) = day(&since) {
+        waiting.retain(|name| *name.day() >= *first);
+    }
+    if let Some(last) = day(&until) {
+        waiting.retain(|name| *name.day() <= *last);
+    }
+    waiting.reverse();
+    let (directory, filter) = (directory.to_owned(), filter.clone());
+    Ok(Records { directory, filter, since, until, waiting, open: BinaryHeap::new() })
+}
+
+/// Iterator over matching records, created by [`records`].
+#[derive(Debug)]
+pub struct Records {
+    directory: PathBuf,
+    filter: Filter,
+    since: Option<String>,
+    until: Option<String>,
+    /// Segments that are not open yet, in reverse order of time.
+    waiting: Vec<SegmentName>,
+    open: BinaryHeap<Reverse<OpenSegment>>,
+}
+
+/// An open segment with its next record.
+#[derive(Debug)]
+struct OpenSegment {
+    time: String,
+    name: SegmentName,
+    reader: BufReader<File>,
+    line: String,
+    members: RecordMembers,
+}
+
+impl Ord for OpenSegment {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        // Records of the same time are ordered by segment, which keeps those of one process together.
+        (&self.time, &self.name).cmp(&(&other.time, &other.name))
+    }
+}
+
+impl PartialOrd for OpenSegment {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for OpenSegment {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for OpenSegment {}
+
+impl Iterator for Records {
+    type Item = Result<LocatedRecord, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Err(error) = self.open_due_segments() {
+                return Some(Err(error));
+            }
+            let Reverse(OpenSegment { name, mut reader, line, members, .. }) = self.open.pop()?;
+            match next_record(&mut reader) {
+                Ok(Some((line, members))) => {
+                    let time = members.time.clone();
+                    self.open.push(Reverse(OpenSegment { time, name: name.clone(), reader, line, members }));
+                }
+                Ok(None) => {}
+                Err(source) => {
+                    return Some(Err(ReadError { path: self.directory.join(name.as_str()), source }));
+                }
+            }
+            if self.matches(&members) {
+                return Some(Ok(LocatedRecord { segment: name, text: line, record: members.into_record() }));
+            }
+        }
+    }
+}
+
+impl Records {
+    /// Opens every segment that may contain a record earlier than the next known one.
+    fn open_due_segments(&mut self) -> Result<(), ReadError> {
+        while let Some(name) = self.waiting.last() {
+            let next = self.open.peek().map(|Reverse(open)| &open.time);
+            let began = name.started_at().map(timestamp).unwrap_or_default();
+            // Segment names have a precision of milliseconds, records of microseconds.
+            if next.is_some_and(|next| began > *next) {
+                return Ok(());
+            }
+            let Some(name) = self.waiting.pop() else { return Ok(()) };
+            let path = self.directory.join(name.as_str());
+            let to_read_error = |source| ReadError { path: path.clone(), source };
+            let mut reader = match files::open_to_read(&path) {
+                Ok(file) => BufReader::new(file),
+                // The segment has expired and was removed since it was listed.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(to_read_error(error)),
+            };
+            if let Some((line, members)) = next_record(&mut reader).map_err(to_read_error)? {
+                let time = members.time.clone();
+                self.open.push(Reverse(OpenSegment { time, name, reader, line, members }));
+            }
+        }
+        Ok(())
+    }
+
+    fn matches(&self, members: &RecordMembers) -> bool {
+        let Filter { event, server, tool, client, outcome, decision, execution, .. } = &self.filter;
+        let is = |wanted: &Option<String>, found: &Option<String>| wanted.is_none() || wanted == found;
+        let begins = |wanted: &Option<String>, found: &Option<String>| match (wanted, found) {
+            (None, _) => true,
+            (Some(wanted), found) => found.as_ref().is_some_and(|found| found.starts_with(wanted.as_str())),
+        };
+        event.as_ref().is_none_or(|event| members.event == *event)
+            && is(server, &members.server)
+            && is(tool, &members.tool)
+            && is(client, &members.client)
+            && (is(outcome, &members.outcome) || is(outcome, &members.status))
+            && is(decision, &members.decision)
+            && begins(execution, &members.execution)
+            && self.since.as_ref().is_none_or(|since| members.time >= *since)
+            && self.until.as_ref().is_none_or(|until| members.time <= *until)
+    }
+}
+
+/// Returns the next complete line that is a valid record.
+fn next_record(reader: &mut BufReader<File>) -> io::Result<Option<(String, RecordMembers)>> {
+    while let Some(line) = next_line(reader)? {
+        if let Some(line) = line
+            && let Ok(members) = serde_json::from_str(&line)
+        {
+            return Ok(Some((line, members)));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the next complete line. `Some(None)` is a line that is too long or not UTF-8. `None` means the end of the
+/// file, or an incomplete last line.
+fn next_line(reader: &mut BufReader<File>) -> io::Result<Option<Option<String>>> {
+    let mut line = Vec::new();
+    reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+    if line.pop_if(|last| *last == b'\n').is_some() {
+        return Ok(Some(String::from_utf8(line).ok()));
+    }
+    if (line.len() as u64) < LINE_BYTES_MAX {
+        return Ok(None);
+    }
+    skip_line(reader)?;
+    Ok(Some(None))
+}
+
+/// Skips the rest of a line of any length. Returns the number of skipped bytes.
+pub(super) fn skip_line(reader: &mut impl io::BufRead) -> io::Result<u64> {
+    let mut skipped = 0;
+    loop {
+        let part = reader.fill_buf()?;
+        let (count, is_end) = match part.iter().position(|byte| *byte == b'\n') {
+            Some(end) => (end + 1, true),
+            None => (part.len(), part.is_empty()),
+        };
+        reader.consume(count);
+        skipped += count as u64;
+        if is_end {
+            return Ok(skipped);
+        }
+    }
+}

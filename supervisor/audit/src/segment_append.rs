@@ -1,0 +1,64 @@
+//! Appends records to a segment, and takes an incomplete record back when a write fails.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use lockhouse_base::files;
+
+/// A file to which whole lines are appended.
+#[derive(Debug)]
+pub(super) struct SegmentFile {
+    file: Arc<File>,
+    /// Bytes of the file, at the end of its last complete line.
+    bytes: u64,
+}
+
+/// Lines could not be appended.
+#[derive(Debug)]
+pub(super) struct AppendError {
+    pub(super) source: io::Error,
+    /// Bytes of an incomplete line that could not be removed from the end of the file. 0 if there are none.
+    pub(super) torn: u64,
+}
+
+impl SegmentFile {
+    /// Creates a new file with mode 0600.
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(path)?;
+        files::give_to_owner_of_directory(&file, path)?;
+        Ok(Self { file: Arc::new(file), bytes: 0 })
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn file(&self) -> Arc<File> {
+        self.file.clone()
+    }
+
+    /// Whether the file was removed, so that further records could not be read.
+    pub(super) fn is_removed(&self) -> bool {
+        self.file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
+    }
+
+    /// Appends all lines or none. Uses one write where possible, so that a killed process leaves complete lines and
+    /// readers can follow the file.
+    pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), AppendError> {
+        let Err(source) = (&*self.file).write_all(lines) else {
+            self.bytes += lines.len() as u64;
+            return Ok(());
+        };
+        let length = self.file.metadata().map_or(self.bytes, |metadata| metadata.len());
+        if length == self.bytes || self.file.set_len(self.bytes).is_ok() {
+            return Err(AppendError { source, torn: 0 });
+        }
+        // An append-only file keeps the incomplete line, and the next append terminates it.
+        let torn = length.saturating_sub(self.bytes);
+        self.bytes = length;
+        Err(AppendError { source, torn })
+    }
+}

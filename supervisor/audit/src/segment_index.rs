@@ -1,0 +1,192 @@
+//! The index `segments.jsonl` lists all segments, so that a removed or truncated segment is detected.
+//!
+//! All processes share one hash chain in this file and write it under a file lock. Every line is signed: there are few
+//! per process, while a segment has thousands. A process that holds the lock sees segments and index in agreement.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use lockhouse_base::files;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use serde::Deserialize;
+
+use super::hash_chain::{Chain, Hash, RecordBody, hash};
+use super::segment::SegmentName;
+use super::signing::SigningKeys;
+use data_encoding::HEXLOWER;
+
+pub(super) const INDEX: &str = "segments.jsonl";
+/// Upper bound of the bytes of an index line.
+pub(super) const LINE_BYTES_MAX: u64 = 16 * 1024;
+/// The lock is held for the time of a few writes. A process that never releases it must not block this one forever.
+const LOCK_TRIES: u32 = 200;
+const LOCK_AGAIN_AFTER: Duration = Duration::from_millis(2);
+
+/// The locked index.
+#[derive(Debug)]
+pub(super) struct Index {
+    file: Flock<File>,
+    chain: Chain,
+    bytes: u64,
+}
+
+#[derive(Deserialize)]
+struct Numbered {
+    seq: u64,
+    #[serde(default)]
+    time: String,
+}
+
+/// Locks the index file, shared or exclusive.
+pub(super) fn lock(mut file: File, how: FlockArg) -> io::Result<Flock<File>> {
+    for _ in 0..LOCK_TRIES {
+        file = match Flock::lock(file, how) {
+            Ok(locked) => return Ok(locked),
+            Err((file, Errno::EWOULDBLOCK | Errno::EINTR)) => file,
+            Err((_, error)) => return Err(error.into()),
+        };
+        std::thread::sleep(LOCK_AGAIN_AFTER);
+    }
+    let message = format!("another process does not release its lock on {INDEX}");
+    Err(io::Error::new(io::ErrorKind::TimedOut, message))
+}
+
+/// Opens the index. A new file is given to the owner of the directory, who may differ from the current user.
+fn open_or_create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).mode(0o600);
+    match files::open_regular_file(&mut options, path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened,
+    }
+    match files::open_regular_file(options.create_new(true), path) {
+        Ok(file) => files::give_to_owner_of_directory(&file, path).map(|()| file),
+        // Another process created the file at the same time.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            files::open_regular_file(options.create_new(false), path)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+impl Index {
+    pub(super) fn open(directory: &Path) -> io::Result<Self> {
+        let path = directory.join(INDEX);
+        let mut file = loop {
+            let file = lock(open_or_create(&path)?, FlockArg::LockExclusiveNonblock)?;
+            // Truncation may have replaced the file while this process waited for the lock.
+            if std::fs::metadata(&path)
+                .is_ok_and(|there| file.metadata().is_ok_and(|ours| ours.ino() == there.ino()))
+            {
+                break file;
+            }
+        };
+        let length = file.metadata()?.len();
+        let from = length.saturating_sub(2 * LINE_BYTES_MAX);
+        file.seek(SeekFrom::Start(from))?;
+        let mut tail = Vec::new();
+        (&*file).take(2 * LINE_BYTES_MAX).read_to_end(&mut tail)?;
+        // An incomplete last line was left by a killed process, and nothing relies on it yet.
+        let whole = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let bytes = from + whole as u64;
+        if bytes < length {
+            file.set_len(bytes)?;
+        }
+        let last = tail[..whole].strip_suffix(b"\n").map(|lines| {
+            let start = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            &lines[start..]
+        });
+        let chain = match last {
+            None => Chain { seq: 0, prev: [0; 32] },
+            // A damaged last line must not stop calls. `verify` reports the damage.
+            Some(line) => Chain {
+                seq: serde_json::from_slice::<Numbered>(line).map_or(0, |line| line.seq.saturating_add(1)),
+                prev: hash(line),
+            },
+        };
+        Ok(Self { file, chain, bytes })
+    }
+
+    /// Records that a segment starts with this first line.
+    pub(super) fn opened(
+        &mut self,
+        now: SystemTime,
+        secrets: &SigningKeys,
+        name: &SegmentName,
+        first: Hash,
+    ) -> io::Result<()> {
+        let body =
+            RecordBody::new("opened").text("segment", name.as_str()).text("first", &HEXLOWER.encode(&first));
+        self.add(now, secrets, &body)
+    }
+
+    /// Records that a segment ended with this last line.
+    pub(super) fn closed(
+        &mut self,
+        now: SystemTime,
+        secrets: &SigningKeys,
+        name: &SegmentName,
+        last_seq: u64,
+        last: Hash,
+    ) -> io::Result<()> {
+        let body = RecordBody::new("closed").text("segment", name.as_str());
+        self.add(now, secrets, &body.number("last_seq", last_seq).text("last", &HEXLOWER.encode(&last)))
+    }
+
+    /// Records that a segment is removed because it expired.
+    pub(super) fn expired(
+        &mut self,
+        now: SystemTime,
+        secrets: &SigningKeys,
+        name: &SegmentName,
+    ) -> io::Result<()> {
+        self.add(now, secrets, &RecordBody::new("expired").text("segment", name.as_str()))
+    }
+
+    /// Removes the index lines before a time, if they have at least `bytes_min` bytes. A line that records the removal
+    /// comes first in the new file. Consumes the lock, since the locked file is replaced.
+    pub(super) fn cut(
+        mut self,
+        directory: &Path,
+        now: SystemTime,
+        secrets: &SigningKeys,
+        before: &str,
+        bytes_min: usize,
+    ) -> io::Result<()> {
+        let mut text = Vec::new();
+        self.file.seek(SeekFrom::Start(0))?;
+        (&*self.file).read_to_end(&mut text)?;
+        let (mut end, mut last) = (0, None);
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            match serde_json::from_slice::<Numbered>(line) {
+                Ok(numbered) if *numbered.time < *before => {
+                    end += line.len();
+                    last = Some((numbered.seq, hash(line.strip_suffix(b"\n").unwrap_or(line))));
+                }
+                _ => break,
+            }
+        }
+        let Some((seq, last)) = last.filter(|_| end >= bytes_min) else { return Ok(()) };
+        let mut kept = Vec::new();
+        let body = RecordBody::new("cut").text("last", &HEXLOWER.encode(&last));
+        Chain { seq, prev: last }.push_signed(&mut kept, now, &body, secrets);
+        kept.extend_from_slice(&text[end..]);
+        files::replace_for_service(&directory.join(INDEX), &kept)
+    }
+
+    fn add(&mut self, now: SystemTime, secrets: &SigningKeys, body: &RecordBody) -> io::Result<()> {
+        let (mut chain, mut line) = (self.chain, Vec::new());
+        chain.push_signed(&mut line, now, body, secrets);
+        if let Err(error) = self.file.write_all(&line).and_then(|()| self.file.sync_data()) {
+            let _ = self.file.set_len(self.bytes);
+            return Err(error);
+        }
+        self.chain = chain;
+        self.bytes += line.len() as u64;
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Reads the lines of a log file, with lookahead.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, Read as _};
+
+use data_encoding::HEXLOWER;
+use serde::Deserialize;
+
+use super::super::hash_chain::{Hash, SIGNATURE, hash};
+use super::super::reader::{LINE_BYTES_MAX, skip_line};
+use super::super::signing::PublicKey;
+
+/// A line of a log file.
+#[derive(Debug)]
+pub(super) struct LogLine {
+    /// Line number, starting at 1.
+    pub(super) number: u64,
+    /// Byte offset of the line in the file.
+    pub(super) start: u64,
+    pub(super) hash: Hash,
+    /// `None` if the line is not a valid record.
+    pub(super) record: Option<SignedRecord>,
+    /// Whether the line ends with a line feed.
+    pub(super) is_whole: bool,
+}
+
+/// The members of a record that the hash chain needs, and the state of its signature.
+#[derive(Debug)]
+pub(super) struct SignedRecord {
+    pub(super) members: ChainMembers,
+    /// Whether the trusted key signed the record. `None` if it has no signature.
+    pub(super) signature: Option<bool>,
+}
+
+/// The members of a record that verification uses.
+#[derive(Debug, Deserialize)]
+pub(super) struct ChainMembers {
+    pub(super) seq: u64,
+    #[serde(deserialize_with = "deserialize_hash")]
+    pub(super) prev: Hash,
+    pub(super) event: String,
+    #[serde(default)]
+    pub(super) version: u32,
+    #[serde(default)]
+    pub(super) segment: String,
+    #[serde(default)]
+    pub(super) key: String,
+    pub(super) previous: Option<String>,
+    /// Members of a `gap` record.
+    #[serde(default)]
+    pub(super) records: u64,
+    #[serde(default)]
+    pub(super) torn: u64,
+    #[serde(default)]
+    pub(super) reason: String,
+    /// Members of an `execution` or `skill` record.
+    pub(super) language: Option<String>,
+    pub(super) code: Option<String>,
+    pub(super) code_kept: Option<String>,
+    /// Members of records of the index.
+    #[serde(default)]
+    pub(super) first: String,
+    #[serde(default)]
+    pub(super) last: String,
+    #[serde(default)]
+    pub(super) last_seq: u64,
+}
+
+fn deserialize_hash<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Hash, D::Error> {
+    use serde::de::Error as _;
+    let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+    hash_from_hex(&text).ok_or_else(|| D::Error::custom("no hash"))
+}
+
+/// Parses a hash of 64 lower-case hexadecimal digits.
+pub(super) fn hash_from_hex(text: &str) -> Option<Hash> {
+    HEXLOWER.decode(text.as_bytes()).ok()?.try_into().ok()
+}
+
+/// Reads lines with lookahead.
+pub(super) struct LineReader<'a, R> {
+    reader: R,
+    key: &'a PublicKey,
+    next_number: u64,
+    next_start: u64,
+    ahead: VecDeque<LogLine>,
+}
+
+impl<'a, R: BufRead> LineReader<'a, R> {
+    pub(super) fn new(reader: R, key: &'a PublicKey) -> Self {
+        Self { reader, key, next_number: 1, next_start: 0, ahead: VecDeque::new() }
+    }
+
+    pub(super) fn next(&mut self) -> io::Result<Option<LogLine>> {
+        match self.ahead.pop_front() {
+            Some(line) => Ok(Some(line)),
+            None => self.read(),
+        }
+    }
+
+    /// Looks ahead, past `skipped` lines, without consuming any.
+    pub(super) fn peek(&mut self, skipped: usize) -> io::Result<Option<&LogLine>> {
+        while self.ahead.len() <= skipped {
+            match self.read()? {
+                Some(line) => self.ahead.push_back(line),
+                None => return Ok(None),
+            }
+        }
+        Ok(self.ahead.get(skipped))
+    }
+
+    fn read(&mut self) -> io::Result<Option<LogLine>> {
+        let mut text = Vec::new();
+        let mut bytes = self.reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut text)? as u64;
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let mut is_whole = text.pop_if(|last| *last == b'\n').is_some();
+        let is_too_long = bytes == LINE_BYTES_MAX && !is_whole;
+        if is_too_long {
+            bytes += skip_line(&mut self.reader)?;
+            is_whole = true;
+        }
+        let record = if is_too_long { None } else { self.signed(&text) };
+        let line =
+            LogLine { number: self.next_number, start: self.next_start, hash: hash(&text), record, is_whole };
+        self.next_number += 1;
+        self.next_start += bytes;
+        Ok(Some(line))
+    }
+
+    fn signed(&self, text: &[u8]) -> Option<SignedRecord> {
+        let members: ChainMembers = serde_json::from_slice(text).ok()?;
+        let at = text.windows(SIGNATURE.len()).rposition(|window| window == SIGNATURE.as_bytes());
+        let signature = at.map(|at| {
+            let signature = text[at + SIGNATURE.len()..].strip_suffix(b"\"}");
+            let signature = signature.and_then(|signature| std::str::from_utf8(signature).ok());
+            signature.is_some_and(|signature| self.key.verifies(&text[..at], signature))
+        });
+        Some(SignedRecord { members, signature })
+    }
+}

@@ -1,0 +1,139 @@
+//! Rate limiter with one account for each AI client (generic cell rate algorithm).
+//!
+//! The cost of a request is known only once it has been read. The request is therefore charged in full, even if that
+//! puts its client into debt, and a client in debt has to wait.
+//!
+//! The crate `governor` does not fit: it charges nothing for a request that exceeds what is left.
+
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use lockhouse_policies::Rate;
+
+use crate::principal::Owner;
+
+/// Accounts that are kept. Above this number, full accounts are dropped.
+const ACCOUNTS_MAX: usize = 10_000;
+
+/// Limits how many units (runs, requests) each client may use in a time.
+#[derive(Debug)]
+pub struct ClientRateLimiter {
+    /// The time in which one unit is refilled.
+    unit_interval: Duration,
+    /// The time in which an empty account becomes full.
+    burst_interval: Duration,
+    /// When each account will be full. Full accounts may be missing.
+    full_at: Mutex<HashMap<Owner, Instant>>,
+}
+
+impl ClientRateLimiter {
+    pub fn new(rate: Rate) -> Self {
+        let unit_interval = (rate.per / rate.calls.get()).max(Duration::from_nanos(1));
+        Self { unit_interval, burst_interval: unit_interval * rate.burst.get(), full_at: Mutex::default() }
+    }
+
+    /// Takes one unit, or returns how long until one is available.
+    pub fn take(&self, owner: Owner, now: Instant) -> Result<(), Duration> {
+        let mut accounts = self.accounts();
+        let time_until_full = time_until_full(&accounts, owner, now) + self.unit_interval;
+        if owner.is_limited() && time_until_full > self.burst_interval {
+            return Err(time_until_full - self.burst_interval);
+        }
+        self.set(&mut accounts, owner, time_until_full, now);
+        Ok(())
+    }
+
+    /// Charges `units` that were used, at most a full account, even if fewer are left.
+    pub fn charge(&self, owner: Owner, units: u32, now: Instant) {
+        let mut accounts = self.accounts();
+        let used = self.unit_interval.saturating_mul(units).min(self.burst_interval);
+        let time_until_full = time_until_full(&accounts, owner, now) + used;
+        self.set(&mut accounts, owner, time_until_full, now);
+    }
+
+    /// Returns how long a client in debt must wait until it may take a unit; `None` if it has no debt.
+    pub fn debt_wait(&self, owner: Owner, now: Instant) -> Option<Duration> {
+        let time_until_full = time_until_full(&self.accounts(), owner, now);
+        (owner.is_limited() && time_until_full > self.burst_interval)
+            .then(|| time_until_full + self.unit_interval - self.burst_interval)
+    }
+
+    fn set(
+        &self,
+        accounts: &mut HashMap<Owner, Instant>,
+        owner: Owner,
+        time_until_full: Duration,
+        now: Instant,
+    ) {
+        if !owner.is_limited() {
+            return;
+        }
+        if accounts.len() >= ACCOUNTS_MAX {
+            accounts.retain(|_, full_at| *full_at > now);
+        }
+        accounts.insert(owner, now + time_until_full);
+    }
+
+    fn accounts(&self) -> MutexGuard<'_, HashMap<Owner, Instant>> {
+        self.full_at.lock()
+    }
+}
+
+/// Returns the time until the account is full.
+fn time_until_full(accounts: &HashMap<Owner, Instant>, owner: Owner, now: Instant) -> Duration {
+    accounts.get(&owner).map_or(Duration::ZERO, |full_at| full_at.saturating_duration_since(now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A limiter with a burst of three units that refills one unit in a second.
+    fn limiter_of_three() -> ClientRateLimiter {
+        let rate = Rate::parse("60/min").expect("a rate");
+        ClientRateLimiter::new(Rate { burst: 3.try_into().expect("a number"), ..rate })
+    }
+
+    #[test]
+    fn units_are_there_at_once_and_come_back_and_are_each_clients_own() {
+        let (limiter, now) = (limiter_of_three(), Instant::now());
+        let (one, other) = (Owner::from_name("token:one"), Owner::from_name("token:other"));
+        for _ in 0..3 {
+            assert_eq!(limiter.take(one, now), Ok(()));
+        }
+        assert_eq!(limiter.take(one, now), Err(SECOND));
+        assert_eq!(limiter.take(other, now), Ok(()));
+        assert_eq!(limiter.take(one, now + SECOND), Ok(()));
+        assert_eq!(limiter.take(one, now + SECOND), Err(SECOND));
+    }
+
+    #[test]
+    fn who_is_charged_more_than_there_was_waits_until_it_is_paid_and_never_for_ever() {
+        let (limiter, now) = (limiter_of_three(), Instant::now());
+        let (one, other) = (Owner::from_name("token:one"), Owner::from_name("token:other"));
+        assert_eq!(limiter.take(one, now), Ok(()));
+        assert_eq!(limiter.debt_wait(one, now), None);
+        limiter.charge(one, 1_000_000, now);
+        let wait = limiter.debt_wait(one, now).expect("a debt");
+        assert_eq!((wait, limiter.debt_wait(other, now)), (2 * SECOND, None));
+        assert_eq!(limiter.take(one, now), Err(wait));
+        // After the wait that was returned, the client may use the same amount again.
+        assert_eq!(limiter.take(one, now + wait), Ok(()));
+        assert_eq!(limiter.debt_wait(one, now + wait), None);
+    }
+
+    #[test]
+    fn who_started_the_process_is_not_counted_and_full_accounts_are_forgotten() {
+        let (limiter, now) = (limiter_of_three(), Instant::now());
+        limiter.charge(Owner::LOCAL, 1_000, now);
+        assert_eq!((limiter.take(Owner::LOCAL, now), limiter.debt_wait(Owner::LOCAL, now)), (Ok(()), None));
+        for number in 0..ACCOUNTS_MAX {
+            assert_eq!(limiter.take(Owner::from_name(&number.to_string()), now), Ok(()));
+        }
+        assert_eq!(limiter.take(Owner::from_name("new"), now + 2 * SECOND), Ok(()));
+        assert_eq!(limiter.accounts().len(), 1);
+    }
+}

@@ -1,0 +1,193 @@
+//! The catalogue of one server's tools.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use lockhouse_protocol::ToolName;
+use serde::Deserialize;
+
+use super::search::Index;
+use super::{DEFINITIONS_BYTES_MAX, TOOLS_MAX, Tool, ToolChange, identifiers};
+
+/// Number of skipped tools that the log names, and the longest name in characters.
+const NAMED_MAX: usize = 3;
+const NAME_CHARS_MAX: usize = 40;
+
+/// The tools of one server, as its last `tools/list` returned them.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    pub tools: Vec<Tool>,
+    by_name: HashMap<ToolName, usize>,
+    /// Size of all definitions in bytes, as a client that loads them all would receive them.
+    pub definitions_bytes: usize,
+    /// The search index, built at the first search.
+    index: OnceLock<Index>,
+}
+
+/// Tools of a listing that are not in the catalogue.
+#[derive(Debug, Default)]
+pub struct SkippedTools {
+    /// Number of tools that cannot be used.
+    count: usize,
+    first_names: Vec<String>,
+    /// Whether the limit on tools or bytes was reached.
+    pub is_full: bool,
+}
+
+impl Catalogue {
+    pub fn tool(&self, name: &ToolName) -> Option<&Tool> {
+        self.by_name.get(name).map(|index| &self.tools[*index])
+    }
+
+    /// Returns whether both catalogues have the same definitions with the same review state.
+    pub fn has_same_tools(&self, other: &Self) -> bool {
+        let same = |(one, other): (&Tool, &Tool)| {
+            one.definition() == other.definition() && one.change == other.change
+        };
+        self.tools.len() == other.tools.len() && self.tools.iter().zip(&other.tools).all(same)
+    }
+
+    /// Copies the tools without the search index, so that they can be compared with the accepted definitions again.
+    pub fn clone_tools(&self) -> Self {
+        Self {
+            tools: self.tools.clone(),
+            by_name: self.by_name.clone(),
+            definitions_bytes: self.definitions_bytes,
+            index: OnceLock::new(),
+        }
+    }
+
+    /// Returns whether a user has accepted every tool as it is.
+    pub fn is_accepted(&self) -> bool {
+        self.tools.iter().all(|tool| tool.change.is_none())
+    }
+
+    /// Counts the tools that differ in this way from the accepted ones.
+    pub fn count(&self, change: ToolChange) -> usize {
+        self.tools.iter().filter(|tool| tool.change == Some(change)).count()
+    }
+
+    /// Returns the search index. The first call takes milliseconds for hundreds of tools.
+    pub fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::new(self.tools.iter()))
+    }
+
+    /// Parses definitions, each a JSON text. Returns the catalogue and the tools that were skipped.
+    pub fn from_definitions<'a>(definitions: impl Iterator<Item = &'a str>) -> (Self, SkippedTools) {
+        let (mut catalogue, mut skipped) = (Self::default(), SkippedTools::default());
+        catalogue.add(definitions, &mut skipped);
+        (catalogue, skipped)
+    }
+
+    /// Adds tools until a limit is reached.
+    pub fn add<'a>(&mut self, definitions: impl Iterator<Item = &'a str>, skipped: &mut SkippedTools) {
+        self.index = OnceLock::new();
+        for definition in definitions {
+            self.definitions_bytes += definition.len();
+            if self.tools.len() == TOOLS_MAX || self.definitions_bytes > DEFINITIONS_BYTES_MAX {
+                skipped.is_full = true;
+                break;
+            }
+            match Tool::from_json(definition) {
+                Some(tool) if !self.by_name.contains_key(&tool.name) => {
+                    self.by_name.insert(tool.name.clone(), self.tools.len());
+                    self.tools.push(tool);
+                }
+                _ => skipped.add(definition),
+            }
+        }
+        self.assign_identifiers();
+    }
+
+    /// Gives each tool a distinct identifier.
+    fn assign_identifiers(&mut self) {
+        let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let identifiers = identifiers::identifiers(&names);
+        for (tool, identifier) in self.tools.iter_mut().zip(identifiers) {
+            if tool.identifier != identifier {
+                tool.set_identifier(identifier);
+            }
+        }
+    }
+
+    /// Finds a tool by its name, by its identifier, or by another spelling if only one tool matches it.
+    pub fn resolve(&self, name: &str) -> Option<&Tool> {
+        let is_named = |tool: &&Tool| tool.name.as_str() == name;
+        let is_identified = |tool: &&Tool| tool.identifier == name;
+        let tools = || self.tools.iter();
+        tools().find(is_named).or_else(|| tools().find(is_identified)).or_else(|| {
+            let normalized = identifiers::normalized(name);
+            let mut alike = tools().filter(|tool| identifiers::normalized(tool.name.as_str()) == normalized);
+            alike.next().filter(|_| alike.next().is_none())
+        })
+    }
+
+    /// Removes the tools for whose name `is_kept` returns false.
+    pub fn retain(&mut self, is_kept: impl Fn(&str) -> bool) {
+        self.index = OnceLock::new();
+        self.tools.retain(|tool| is_kept(tool.name.as_str()));
+        self.by_name =
+            self.tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();
+    }
+}
+
+impl SkippedTools {
+    fn add(&mut self, definition: &str) {
+        #[derive(Deserialize)]
+        struct Named {
+            name: Option<String>,
+        }
+        self.count += 1;
+        if self.first_names.len() < NAMED_MAX {
+            let named: Option<Named> = serde_json::from_str(definition).ok();
+            let name = named.and_then(|named| named.name).unwrap_or_default();
+            self.first_names.push(format!("{:?}", name.chars().take(NAME_CHARS_MAX).collect::<String>()));
+        }
+    }
+
+    /// Returns a log message about the skipped tools, without control characters. Returns `None` if there are none.
+    pub fn message(&self) -> Option<String> {
+        let (count, first) = (self.count, self.first_names.join(", "));
+        let more = if count > self.first_names.len() { ", …" } else { "" };
+        (count > 0).then(|| {
+            format!(
+                "skipped {count} tools that have no usable, distinct name or are too large: {first}{more}"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skipped_tools_are_reported_without_control_characters() {
+        let names = ["a", "a", "\\u001b]0;x\\u202e", "b c", "", "d"];
+        let definitions = names.map(|name| format!("{{\"name\": \"{name}\"}}"));
+        let (catalogue, skipped) = Catalogue::from_definitions(definitions.iter().map(String::as_str));
+        assert_eq!(catalogue.tools.len(), 2);
+        assert!(!skipped.is_full);
+        let message = skipped.message().expect("words");
+        assert!(message.contains("skipped 4 tools"), "{message}");
+        assert!(message.ends_with(r#""a", "\u{1b}]0;x\u{202e}", "b c", …"#), "{message}");
+        assert_eq!(SkippedTools::default().message(), None);
+    }
+
+    #[test]
+    fn tools_are_found_after_others_are_removed() {
+        let definitions = ["a", "b", "c"].map(|name| format!("{{\"name\": \"{name}\"}}"));
+        let (mut catalogue, _) = Catalogue::from_definitions(definitions.iter().map(String::as_str));
+        catalogue.retain(|name| name != "a");
+        let found =
+            |name| catalogue.tool(&ToolName::new(name).expect("a name")).map(|tool| tool.name.as_str());
+        assert_eq!([found("a"), found("b"), found("c")], [None, Some("b"), Some("c")]);
+    }
+
+    #[test]
+    fn tools_above_the_limit_are_reported() {
+        let definitions: Vec<String> = (0..=TOOLS_MAX).map(|n| format!("{{\"name\": \"t{n}\"}}")).collect();
+        let (catalogue, skipped) = Catalogue::from_definitions(definitions.iter().map(String::as_str));
+        assert_eq!((catalogue.tools.len(), skipped.is_full), (TOOLS_MAX, true));
+    }
+}

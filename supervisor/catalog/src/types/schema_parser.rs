@@ -1,0 +1,310 @@
+//! Parses JSON Schema to types, with limits that bound the cost of hostile schemas.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::intersection::{Intersection, union};
+use super::{Definition, Field, Object, ParsedSchema, Type};
+
+/// Largest depth of a schema, and largest number of subschemas that are read.
+const DEPTH_MAX: usize = 24;
+const PARTS_MAX: usize = 10_000;
+/// Largest number of type parts that are copied for intersections.
+const COPIES_MAX: usize = 20_000;
+/// Largest number of fields of an object, options of a union, values of an enumeration, and definitions.
+const FIELDS_MAX: usize = 1_000;
+const OPTIONS_MAX: usize = 64;
+const VALUES_MAX: usize = 512;
+const DEFINITIONS_MAX: usize = 1_000;
+/// Longest name, enumeration value and default, in bytes, and longest description, in characters.
+const NAME_BYTES_MAX: usize = 200;
+const VALUE_BYTES_MAX: usize = 200;
+const DEFAULT_BYTES_MAX: usize = 1_000;
+const DESCRIPTION_CHARS_MAX: usize = 2_000;
+
+/// Parses a schema.
+pub(crate) fn parse_schema(schema: &Value) -> ParsedSchema {
+    let mut reader = Reader {
+        root: schema,
+        definitions: Vec::new(),
+        indexes: HashMap::new(),
+        enclosing: Vec::new(),
+        parts: 0,
+        copies_left: COPIES_MAX,
+    };
+    let kind = reader.read(schema, 0);
+    ParsedSchema { kind, definitions: reader.definitions }
+}
+
+struct Reader<'s> {
+    root: &'s Value,
+    definitions: Vec<Definition>,
+    /// Indexes of the definitions, by their JSON pointers.
+    indexes: HashMap<String, usize>,
+    /// The definitions and containers around the current schema, outermost first.
+    enclosing: Vec<Enclosing>,
+    parts: usize,
+    copies_left: usize,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Enclosing {
+    Definition(usize),
+    Container,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, schema: &Value, depth: usize) -> Type {
+        self.parts += 1;
+        if depth > DEPTH_MAX || self.parts > PARTS_MAX {
+            return Type::Any;
+        }
+        let schema = match schema {
+            Value::Bool(false) => return Type::Never,
+            Value::Object(schema) => schema,
+            _ => return Type::Any,
+        };
+        let mut kind = self.own_type(schema, depth);
+        if let Some(address) =
+            ["$ref", "$recursiveRef", "$dynamicRef"].iter().find_map(|key| schema.get(*key))
+        {
+            let referred =
+                address.as_str().map_or(Type::Any, |address| self.resolve_reference(address, depth));
+            kind = self.intersect(kind, referred);
+        }
+        for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten().take(OPTIONS_MAX) {
+            let part = self.read(part, depth + 1);
+            kind = self.intersect(kind, part);
+        }
+        for key in ["anyOf", "oneOf"] {
+            let Some(options) = schema.get(key).and_then(Value::as_array) else { continue };
+            if options.len() > OPTIONS_MAX {
+                continue;
+            }
+            let options: Vec<Type> = options.iter().map(|option| self.read(option, depth + 1)).collect();
+            // An option without properties of its own leaves an object type unchanged.
+            kind = match kind {
+                Type::Object(_) => self.intersection().intersect_options(options, kind, 0),
+                kind => self.intersect(kind, union(options)),
+            };
+        }
+        if schema.get("nullable") == Some(&Value::Bool(true)) { union([kind, Type::Null]) } else { kind }
+    }
+
+    fn intersect(&mut self, one: Type, other: Type) -> Type {
+        self.intersection().intersect(one, other, 0)
+    }
+
+    fn intersection(&mut self) -> Intersection<'_> {
+        Intersection { definitions: &self.definitions, copies_left: &mut self.copies_left }
+    }
+
+    /// Returns the type from the schema's own keywords, without references and combinations.
+    fn own_type(&mut self, schema: &Map<String, Value>, depth: usize) -> Type {
+        if let Some(value) = schema.get("const") {
+            return type_of_values(std::slice::from_ref(value));
+        }
+        if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+            self.parts += values.len().min(VALUES_MAX);
+            return type_of_values(values);
+        }
+        match schema.get("type") {
+            Some(Value::String(name)) => self.named_type(name, schema, depth),
+            Some(Value::Array(names)) => {
+                let names: Vec<&str> = names.iter().take(8).filter_map(Value::as_str).collect();
+                union(names.into_iter().map(|name| self.named_type(name, schema, depth)).collect::<Vec<_>>())
+            }
+            _ if has_any(schema, &["properties", "additionalProperties", "patternProperties"]) => {
+                self.object(schema, depth)
+            }
+            _ if has_any(schema, &["items", "prefixItems"]) => self.list(schema, depth),
+            _ => Type::Any,
+        }
+    }
+
+    fn named_type(&mut self, name: &str, schema: &Map<String, Value>, depth: usize) -> Type {
+        match name {
+            "string" => Type::Str,
+            "integer" => Type::Int,
+            "number" => Type::Float,
+            "boolean" => Type::Bool,
+            "null" => Type::Null,
+            "array" => self.list(schema, depth),
+            "object" => self.object(schema, depth),
+            _ => Type::Any,
+        }
+    }
+
+    /// Parses a subschema for the contents of a value, which may refer to the enclosing type.
+    fn nested_type(&mut self, schema: &Value, depth: usize) -> Type {
+        self.enclosing.push(Enclosing::Container);
+        let kind = self.read(schema, depth + 1);
+        self.enclosing.pop();
+        kind
+    }
+
+    fn list(&mut self, schema: &Map<String, Value>, depth: usize) -> Type {
+        let items = schema.get("items");
+        let (first, rest) = match (schema.get("prefixItems"), items) {
+            (Some(Value::Array(first)), rest) => (first, rest),
+            (_, Some(Value::Array(first))) => (first, schema.get("additionalItems")),
+            _ => {
+                return Type::List(Box::new(items.map_or(Type::Any, |items| self.nested_type(items, depth))));
+            }
+        };
+        if first.len() > OPTIONS_MAX {
+            return Type::List(Box::new(Type::Any));
+        }
+        let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
+        let required = usize::try_from(least).unwrap_or(usize::MAX).min(first.len());
+        let rest = Box::new(rest.map_or(Type::Any, |rest| self.nested_type(rest, depth)));
+        Type::Tuple {
+            items: first.iter().map(|item| self.nested_type(item, depth)).collect(),
+            required,
+            rest,
+        }
+    }
+
+    fn object(&mut self, schema: &Map<String, Value>, depth: usize) -> Type {
+        let empty = Map::new();
+        let listed = schema.get("properties").and_then(Value::as_object);
+        let properties = listed.unwrap_or(&empty);
+        let required = schema.get("required").and_then(Value::as_array);
+        let required: Vec<&str> =
+            required.into_iter().flatten().take(FIELDS_MAX).filter_map(Value::as_str).collect();
+        let fits = |name: &str| name.len() <= NAME_BYTES_MAX;
+        let mut fields = Vec::new();
+        for (name, schema) in properties.iter().filter(|(name, _)| fits(name)).take(FIELDS_MAX) {
+            let (kind, required) = (self.nested_type(schema, depth), required.contains(&name.as_str()));
+            // The schema forbids this property.
+            if kind == Type::Never && !required {
+                continue;
+            }
+            let default = schema.get("default").filter(|value| is_small(value, DEFAULT_BYTES_MAX)).cloned();
+            fields.push(Field {
+                name: name.clone(),
+                kind,
+                required,
+                description: description(schema),
+                default,
+            });
+        }
+        for name in required.iter().filter(|name| !properties.contains_key(**name) && fits(name)) {
+            if fields.len() < FIELDS_MAX && !fields.iter().any(|field| field.name == **name) {
+                let (name, description) = ((*name).to_owned(), String::new());
+                fields.push(Field { name, kind: Type::Any, required: true, description, default: None });
+            }
+        }
+        let left_out = properties.len() > FIELDS_MAX || properties.keys().any(|name| !fits(name));
+        let more = ["additionalProperties", "unevaluatedProperties"].iter().find_map(|key| schema.get(*key));
+        let patterns = schema.get("patternProperties").and_then(Value::as_object).into_iter().flatten();
+        let patterns: Vec<Type> =
+            patterns.take(OPTIONS_MAX).map(|(_, schema)| self.nested_type(schema, depth)).collect();
+        let rest = match more {
+            _ if left_out => Type::Any,
+            Some(more) => union([self.nested_type(more, depth)].into_iter().chain(patterns)),
+            None if patterns.is_empty() && listed.is_none() => Type::Any,
+            None => union(patterns),
+        };
+        Type::Object(Object { fields, rest: (rest != Type::Never).then(|| Box::new(rest)) })
+    }
+
+    /// Resolves a `$ref`. Only JSON pointers within the same schema are followed.
+    fn resolve_reference(&mut self, address: &str, depth: usize) -> Type {
+        let Some(pointer) = address.strip_prefix('#').filter(|rest| rest.is_empty() || rest.starts_with('/'))
+        else {
+            return Type::Any;
+        };
+        let pointer = percent_decoded(pointer);
+        if let Some(index) = self.indexes.get(&pointer) {
+            return self.definition_type(*index);
+        }
+        let Some(target) = self.root.pointer(&pointer) else { return Type::Any };
+        if self.definitions.len() == DEFINITIONS_MAX {
+            return Type::Any;
+        }
+        let index = self.definitions.len();
+        let name = pointer.rsplit('/').next().unwrap_or_default().chars().take(NAME_BYTES_MAX).collect();
+        self.definitions.push(Definition { name, kind: Type::Any, description: description(target) });
+        self.indexes.insert(pointer, index);
+        self.enclosing.push(Enclosing::Definition(index));
+        let kind = self.read(target, depth + 1);
+        self.enclosing.pop();
+        self.definitions[index].kind = kind;
+        self.definition_type(index)
+    }
+
+    /// Returns a reference to a definition, or the type itself if it is simple.
+    fn definition_type(&self, index: usize) -> Type {
+        let position =
+            self.enclosing.iter().rposition(|enclosing| *enclosing == Enclosing::Definition(index));
+        if let Some(position) = position {
+            // A type that is defined as itself permits anything.
+            let is_inside = self.enclosing[position..].contains(&Enclosing::Container);
+            return if is_inside { Type::Named(index) } else { Type::Any };
+        }
+        match &self.definitions[index].kind {
+            Type::Object(object) if !object.fields.is_empty() => Type::Named(index),
+            Type::Union(_) | Type::List(_) | Type::Tuple { .. } | Type::Object(_) => Type::Named(index),
+            simple => simple.clone(),
+        }
+    }
+}
+
+fn has_any(schema: &Map<String, Value>, keys: &[&str]) -> bool {
+    keys.iter().any(|key| schema.contains_key(*key))
+}
+
+/// Returns a literal type of the values, or the union of their types if they are too many or too large.
+fn type_of_values(values: &[Value]) -> Type {
+    let literal = |value: &Value| match value {
+        Value::Array(_) | Value::Object(_) => false,
+        value => is_small(value, VALUE_BYTES_MAX),
+    };
+    if !values.is_empty() && values.len() <= VALUES_MAX && values.iter().all(literal) {
+        let mut distinct: Vec<Value> = Vec::with_capacity(values.len());
+        for value in values {
+            if !distinct.contains(value) {
+                distinct.push(value.clone());
+            }
+        }
+        return Type::Literal(distinct);
+    }
+    union(values.iter().map(|value| match value {
+        Value::Null => Type::Null,
+        Value::Bool(_) => Type::Bool,
+        Value::Number(number) if number.is_f64() => Type::Float,
+        Value::Number(_) => Type::Int,
+        Value::String(_) => Type::Str,
+        Value::Array(_) => Type::List(Box::new(Type::Any)),
+        Value::Object(_) => Type::Object(Object { fields: Vec::new(), rest: Some(Box::new(Type::Any)) }),
+    }))
+}
+
+fn is_small(value: &Value, bytes_max: usize) -> bool {
+    match value {
+        Value::String(text) => text.len() <= bytes_max,
+        Value::Array(_) | Value::Object(_) => value.to_string().len() <= bytes_max,
+        _ => true,
+    }
+}
+
+fn description(schema: &Value) -> String {
+    let words = ["description", "title"].iter().find_map(|key| schema.get(*key).and_then(Value::as_str));
+    words.unwrap_or_default().chars().take(DESCRIPTION_CHARS_MAX).collect()
+}
+
+/// Decodes percent escapes, since a JSON pointer may be part of a URL.
+fn percent_decoded(pointer: &str) -> String {
+    let mut bytes = Vec::with_capacity(pointer.len());
+    let mut rest = pointer.as_bytes();
+    while let [first, more @ ..] = rest {
+        let digits =
+            more.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        let decoded = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(decoded.unwrap_or(*first));
+        rest = if decoded.is_some() { &more[2..] } else { more };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,126 @@
+//! The registry of active runs, for operators who list and end runs.
+
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lockhouse_base::language::Language;
+use lockhouse_policies::ClientName;
+use lockhouse_protocol::ExecutionId;
+use lockhouse_upstream::ai_client::{OpenQuestions, ProgressRequests, RunStarted};
+use serde::{Deserialize, Serialize};
+
+use crate::execution::{Cancellation, StopHandle};
+use crate::sessions::SessionKey;
+
+/// All active runs of this process. Clones share one registry.
+#[derive(Clone, Debug, Default)]
+pub struct ActiveRuns(Arc<Mutex<BTreeMap<u128, ActiveRun>>>);
+
+#[derive(Debug)]
+struct ActiveRun {
+    client: Option<ClientName>,
+    language: Language,
+    session: Option<String>,
+    since: Instant,
+    begun: RunStarted,
+    questions: OpenQuestions,
+    stop: StopHandle,
+}
+
+/// One active run, as listed for an operator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunListing {
+    pub execution: String,
+    /// `None` for `lockhouse run`, and for an AI client that does not give its name.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub client: Option<String>,
+    pub language: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub session: Option<String>,
+    /// `running`, `waiting` (for a worker or for its session), or `waiting for a person` (for an answer to a
+    /// question).
+    pub state: String,
+    /// The subject of the oldest pending question, and how long it has been pending.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub waiting_for: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub waiting_s: Option<f64>,
+    /// Seconds since the run was requested.
+    pub age_s: f64,
+}
+
+/// Removes the run from the registry when dropped.
+#[derive(Debug)]
+pub struct ActiveRunGuard {
+    execution: ExecutionId,
+    active_runs: ActiveRuns,
+    /// Stops the run when its AI client or an operator ends it.
+    pub stop: StopHandle,
+}
+
+impl Drop for ActiveRunGuard {
+    fn drop(&mut self) {
+        self.active_runs.active().remove(&self.execution.0);
+    }
+}
+
+impl ActiveRuns {
+    pub fn register(
+        &self,
+        execution: ExecutionId,
+        client: Option<ClientName>,
+        (language, session): (Language, Option<&SessionKey>),
+        (progress_requests, questions): (&ProgressRequests, &OpenQuestions),
+        stop: StopHandle,
+    ) -> ActiveRunGuard {
+        let session = session.map(|key| key.name.to_string());
+        let (since, begun) = (Instant::now(), progress_requests.started_flag());
+        let questions = questions.clone();
+        let run = ActiveRun { client, language, session, since, begun, questions, stop: stop.clone() };
+        self.active().insert(execution.0, run);
+        ActiveRunGuard { execution, active_runs: self.clone(), stop }
+    }
+
+    /// Lists the active runs, ordered by the time of their request.
+    pub fn list(&self) -> Vec<RunListing> {
+        let seconds = |duration: Duration| duration.as_millis() as f64 / 1000.0;
+        let listing = |(id, run): (&u128, &ActiveRun)| {
+            let person = run.questions.oldest();
+            let state = match (run.begun.get(), &person) {
+                (false, _) => "waiting",
+                (true, None) => "running",
+                (true, Some(_)) => "waiting for a person",
+            };
+            RunListing {
+                execution: ExecutionId(*id).to_string(),
+                client: run.client.as_ref().map(|client| client.as_str().to_owned()),
+                language: run.language.as_str().into(),
+                session: run.session.clone(),
+                state: state.into(),
+                waiting_for: person.as_ref().map(|person| person.reason.clone()),
+                waiting_s: person.map(|person| seconds(person.since)),
+                age_s: seconds(run.since.elapsed()),
+            }
+        };
+        self.active().iter().map(listing).collect()
+    }
+
+    /// Stops the run with this ID, or all runs. Returns the IDs of the stopped runs.
+    pub fn end(&self, execution: Option<&str>) -> Vec<String> {
+        let run = self.active();
+        let ids = run.iter().map(|(id, run)| (ExecutionId(*id).to_string(), run));
+        let selected = ids.filter(|(id, _)| execution.is_none_or(|execution| execution == id));
+        selected
+            .map(|(id, run)| {
+                run.stop.stop(Cancellation::Person);
+                id
+            })
+            .collect()
+    }
+
+    fn active(&self) -> MutexGuard<'_, BTreeMap<u128, ActiveRun>> {
+        self.0.lock()
+    }
+}

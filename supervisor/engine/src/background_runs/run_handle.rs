@@ -1,0 +1,178 @@
+//! A handle to one run, through which any number of requests can follow it.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant, SystemTime};
+
+use lockhouse_base::principal::Owner;
+use lockhouse_messages::{Answer, AskError, FinishedRun, OpenQuestion, RunState, RunView};
+use lockhouse_protocol::ExecutionId;
+use lockhouse_upstream::ai_client::{ClientMessage, ProgressHandle, RunFollower};
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::Instrument;
+
+use crate::pending_questions::PendingQuestions;
+
+/// A handle to one run. The run is cancelled when the last handle is dropped.
+#[derive(Clone, Debug)]
+pub(crate) struct RunHandle(Arc<Shared>);
+
+/// A weak handle, which does not keep the run alive.
+#[derive(Clone, Debug)]
+pub(super) struct WeakRunHandle(Weak<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    owner: Owner,
+    execution: ExecutionId,
+    started_at: Instant,
+    started_at_wall: SystemTime,
+    messages: tokio::sync::Mutex<mpsc::Receiver<ClientMessage>>,
+    questions: Mutex<PendingQuestions>,
+    finished: watch::Receiver<Option<Arc<FinishedRun>>>,
+    progress: ProgressHandle,
+    token: CancellationToken,
+    _cancelling: DropGuard,
+}
+
+/// The next update of a run.
+pub(crate) enum RunUpdate {
+    Question(OpenQuestion),
+    Progress(String),
+    /// The run has ended. `None` if its task failed.
+    Finished(Option<Arc<FinishedRun>>),
+}
+
+impl RunHandle {
+    /// Starts a task that polls `completion`. Cancelling `token` ends the run early.
+    pub(super) fn start(
+        owner: Owner,
+        follower: RunFollower,
+        token: CancellationToken,
+        completion: impl Future<Output = FinishedRun> + Send + 'static,
+    ) -> Self {
+        let RunFollower { execution, messages, progress_handle } = follower;
+        let (tell, finished) = watch::channel(None);
+        let started_at_wall = SystemTime::now();
+        let completion = async move {
+            let ended = completion.await;
+            let (begun, now) = (rfc3339(started_at_wall), rfc3339(SystemTime::now()));
+            tell.send_replace(Some(Arc::new(FinishedRun { begun, ended: now, ..ended })));
+        };
+        tokio::spawn(completion.in_current_span());
+        Self(Arc::new(Shared {
+            owner,
+            execution,
+            started_at: Instant::now(),
+            started_at_wall,
+            messages: tokio::sync::Mutex::new(messages),
+            questions: Mutex::default(),
+            finished,
+            progress: progress_handle,
+            _cancelling: token.clone().drop_guard(),
+            token,
+        }))
+    }
+
+    pub(crate) fn owner(&self) -> Owner {
+        self.0.owner
+    }
+
+    pub(crate) fn execution(&self) -> ExecutionId {
+        self.0.execution
+    }
+
+    pub(super) fn downgrade(&self) -> WeakRunHandle {
+        WeakRunHandle(Arc::downgrade(&self.0))
+    }
+
+    /// Cancels the run, even if other requests follow it.
+    pub(crate) fn cancel(&self) {
+        self.0.token.cancel();
+    }
+
+    /// Waits for the next update. Several requests may wait at once: all of them get the final answer, and one of them
+    /// gets each question and progress message.
+    pub(crate) async fn next(&self) -> RunUpdate {
+        tokio::select! {
+            biased;
+            step = self.message() => step,
+            finished = self.finished() => RunUpdate::Finished(finished),
+        }
+    }
+
+    /// Waits for the final answer only. Returns `None` if the task of the run failed.
+    pub(crate) fn finished(&self) -> impl Future<Output = Option<Arc<FinishedRun>>> + use<> {
+        let mut finished = self.0.finished.clone();
+        async move { finished.wait_for(Option::is_some).await.ok()?.clone() }
+    }
+
+    async fn message(&self) -> RunUpdate {
+        let mut messages = self.0.messages.lock().await;
+        loop {
+            match messages.recv().await {
+                Some(ClientMessage::Question(pending)) => {
+                    if let Some(question) = self.0.questions.lock().open(pending) {
+                        return RunUpdate::Question(question);
+                    }
+                }
+                Some(ClientMessage::Progress(message)) => return RunUpdate::Progress(message),
+                // Forwarded notifications belong to direct calls only.
+                Some(ClientMessage::Forwarded(_)) => {}
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Returns the current state and progress of the run.
+    pub(crate) async fn view(&self) -> RunView {
+        let state = match self.0.progress.request().await {
+            Some(progress) => RunState::Running(progress),
+            None if self.0.progress.has_started() => RunState::Ending,
+            None => RunState::Queued,
+        };
+        RunView {
+            execution: self.0.execution,
+            age: self.age(),
+            begun: rfc3339(self.0.started_at_wall),
+            state,
+        }
+    }
+
+    fn age(&self) -> Duration {
+        self.0.started_at.elapsed()
+    }
+
+    /// Returns all pending questions of the run, including those that have just arrived.
+    pub(crate) fn questions(&self) -> Vec<OpenQuestion> {
+        let mut questions = self.0.questions.lock();
+        if let Ok(mut messages) = self.0.messages.try_lock() {
+            while let Ok(message) = messages.try_recv() {
+                if let ClientMessage::Question(pending) = message {
+                    questions.open(pending);
+                }
+            }
+        }
+        questions.all()
+    }
+
+    /// Passes on the answer to one pending question.
+    pub(crate) fn answer(&self, key: &str, answer: Result<Answer, AskError>) {
+        self.0.questions.lock().answer(key, answer);
+    }
+}
+
+impl WeakRunHandle {
+    pub(super) fn upgrade(&self) -> Option<RunHandle> {
+        self.0.upgrade().map(RunHandle)
+    }
+
+    pub(super) fn is_alive(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
+fn rfc3339(time: SystemTime) -> String {
+    humantime::format_rfc3339_millis(time).to_string()
+}

@@ -1,0 +1,136 @@
+//! Quotas of each AI client, so that one client cannot use up what all clients share.
+
+mod cpu_credit;
+
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lockhouse_base::client_rate_limiter::ClientRateLimiter;
+use lockhouse_base::principal::Owner;
+use lockhouse_policies::Rate;
+
+use cpu_credit::CpuCredit;
+
+/// Settings of the table `[clients]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientLimits {
+    /// Rate limit of requests. A request also costs according to the size of its body.
+    pub requests: Rate,
+    /// Rate limit of runs.
+    pub runs: Rate,
+    /// Maximum number of concurrent runs, including those that wait for a worker.
+    pub running: usize,
+    /// Maximum number of open sessions.
+    pub sessions: usize,
+}
+
+/// Why a run was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuotaExceeded {
+    #[error("this client reached its rate limit for runs; retry in {:.1} s", retry_after.as_secs_f64().max(0.1))]
+    RateLimit { retry_after: Duration },
+    #[error("this client has {max} active runs, the maximum; wait for one of them to end")]
+    TooManyConcurrent { max: usize },
+}
+
+/// The usage of each AI client. Clones share one state.
+#[derive(Clone, Debug)]
+pub struct ClientQuotas(Arc<Usage>);
+
+#[derive(Debug)]
+struct Usage {
+    limits: ClientLimits,
+    runs: ClientRateLimiter,
+    running: Mutex<BTreeMap<Owner, usize>>,
+    cpu: CpuCredit,
+}
+
+/// Counts as a concurrent run of its AI client until it is dropped.
+#[derive(Debug)]
+pub struct RunPermit {
+    quotas: ClientQuotas,
+    owner: Owner,
+}
+
+impl ClientQuotas {
+    pub fn new(limits: ClientLimits) -> Self {
+        let runs = ClientRateLimiter::new(limits.runs);
+        Self(Arc::new(Usage { limits, runs, running: Mutex::default(), cpu: CpuCredit::default() }))
+    }
+
+    /// Admits one more run of an AI client, or returns the exceeded quota.
+    pub fn admit_run(&self, owner: Owner) -> Result<RunPermit, QuotaExceeded> {
+        let max = self.0.limits.running;
+        let mut running = self.0.running.lock();
+        let count = running.get(&owner).copied().unwrap_or_default();
+        if owner.is_limited() && count >= max {
+            return Err(QuotaExceeded::TooManyConcurrent { max });
+        }
+        self.0
+            .runs
+            .take(owner, Instant::now())
+            .map_err(|retry_after| QuotaExceeded::RateLimit { retry_after })?;
+        running.insert(owner, count + 1);
+        Ok(RunPermit { quotas: self.clone(), owner })
+    }
+
+    /// CPU time that a run of this client may use before it is scheduled as idle work. `None` for a client without
+    /// this limit.
+    pub fn cpu_credit(&self, owner: Owner) -> Option<Duration> {
+        self.0.cpu.remaining(owner, Instant::now())
+    }
+
+    /// Deducts CPU time that a run has used from the client's credit.
+    pub fn charge_cpu(&self, owner: Owner, used: Duration) {
+        self.0.cpu.charge(owner, used, Instant::now());
+    }
+}
+
+impl Drop for RunPermit {
+    fn drop(&mut self) {
+        let mut running = self.quotas.0.running.lock();
+        if let Some(count) = running.get_mut(&self.owner) {
+            *count -= 1;
+            if *count == 0 {
+                running.remove(&self.owner);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quotas(runs: &str, running: usize) -> ClientQuotas {
+        let rate = |text: &str| Rate::parse(text).expect("a rate");
+        ClientQuotas::new(ClientLimits { requests: rate("10/min"), runs: rate(runs), running, sessions: 1 })
+    }
+
+    #[test]
+    fn quotas_of_clients_are_independent() {
+        let (one, other) = (Owner::from_name("one"), Owner::from_name("other"));
+        let quotas = quotas("3/h", 2);
+        let first = quotas.admit_run(one).expect("room");
+        let _second = quotas.admit_run(one).expect("room");
+        assert_eq!(quotas.admit_run(one).expect_err("full"), QuotaExceeded::TooManyConcurrent { max: 2 });
+        assert!(quotas.admit_run(other).is_ok());
+        drop(first);
+        assert!(quotas.admit_run(one).is_ok());
+        let refused = quotas.admit_run(one).expect_err("often");
+        assert!(
+            matches!(refused, QuotaExceeded::RateLimit { retry_after } if retry_after > Duration::from_secs(600)),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn the_local_user_has_no_quota() {
+        let quotas = quotas("1/h", 1);
+        let runs: Vec<RunPermit> = (0..50).map(|_| quotas.admit_run(Owner::LOCAL).expect("room")).collect();
+        drop(runs);
+        assert!(quotas.0.running.lock().is_empty());
+    }
+}

@@ -1,0 +1,138 @@
+//! The control socket, through which `lockhouse approvals`, `sessions`, `runs` and `status` reach a running
+//! supervisor.
+//!
+//! It is a Unix domain socket in a directory with mode 0700. Each line is one JSON object: a message of the approval
+//! queue (`supervisor/gate/src/approvals*`) or one of `operator_commands.rs`. A connection either watches the approval
+//! queue or sends one request. The kernel reports the peer's user ID; only this user and root are accepted. A worker
+//! cannot reach the socket: it has no file system access and cannot create sockets. Any other process of this user
+//! can, for example an AI client with a shell; docs/approvals.md explains the consequences.
+
+mod connection;
+mod operator_commands;
+pub mod socket_path;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use crate::supervisor::Supervisor;
+use interprocess::local_socket::tokio::{Listener, Stream};
+use interprocess::local_socket::traits::StreamCommon;
+use interprocess::local_socket::traits::tokio::Listener as _;
+use interprocess::local_socket::{GenericFilePath, ListenerOptions, ToFsName};
+use interprocess::os::unix::local_socket::ListenerOptionsExt;
+use lockhouse_audit::LocalUser;
+use nix::unistd::geteuid;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+pub use connection::{LINE_BYTES_MAX, VERSION, read_line, write_line};
+pub use operator_commands::{OperatorRequest, OperatorResponse};
+
+/// Maximum number of concurrent connections.
+const CONNECTIONS_MAX: usize = 16;
+/// Pause after a failed accept. The cause is often temporary, such as too many open files.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
+
+/// The control socket could not be opened in any directory.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot open the control socket, so `lockhouse approvals` cannot reach this process: {}", list(.attempts))]
+pub struct ControlSocketError {
+    /// The directories that were tried, in order, each with its error.
+    attempts: Vec<(PathBuf, std::io::Error)>,
+}
+
+fn list(attempts: &[(PathBuf, std::io::Error)]) -> String {
+    let attempt = |(directory, error): &(PathBuf, _)| format!("{}: {error}", directory.display());
+    attempts.iter().map(attempt).collect::<Vec<_>>().join("; ")
+}
+
+/// The open control socket. Dropping it closes the socket and removes the file.
+#[derive(Debug)]
+pub struct ControlSocket {
+    path: PathBuf,
+    accepting: JoinHandle<()>,
+}
+
+impl ControlSocket {
+    /// Opens the control socket of this process in the first usable directory, and removes sockets of supervisors that
+    /// were killed. Without a control socket, `lockhouse approvals` cannot answer questions of this process.
+    ///
+    /// # Errors
+    /// [`ControlSocketError`] with the error of each directory.
+    pub fn open(supervisor: &Arc<Supervisor>) -> Result<Self, ControlSocketError> {
+        let mut attempts = Vec::new();
+        for directory in socket_path::candidate_directories() {
+            match listen(&directory) {
+                Ok((path, listener)) => {
+                    let accepting = tokio::spawn(accept(listener, Arc::downgrade(supervisor)));
+                    return Ok(Self { path, accepting });
+                }
+                Err(error) => attempts.push((directory, error)),
+            }
+        }
+        Err(ControlSocketError { attempts })
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        self.accepting.abort();
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn listen(directory: &Path) -> std::io::Result<(PathBuf, Listener)> {
+    socket_path::create_directory(directory)?;
+    socket_path::remove_stale_sockets(directory);
+    let path = directory.join(socket_path::socket_name(std::process::id()));
+    let name = path.as_path().to_fs_name::<GenericFilePath>()?;
+    // This module removes the file itself. A listener that is dropped late must not remove the socket of another
+    // process.
+    let options = ListenerOptions::new().name(name).mode(0o600).reclaim_name(false);
+    let listener = options.create_tokio()?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+    Ok((path, listener))
+}
+
+async fn accept(listener: Listener, supervisor: Weak<Supervisor>) {
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let stream = match listener.accept().await {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::warn!("the control socket cannot accept a connection: {error}");
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+                continue;
+            }
+        };
+        if !is_trusted(&stream) {
+            tracing::warn!("rejected a connection of another user to the control socket");
+            continue;
+        }
+        let Ok(permit) = permits.clone().try_acquire_owned() else {
+            tracing::warn!(
+                "rejected a connection to the control socket: {CONNECTIONS_MAX} are open, the maximum"
+            );
+            continue;
+        };
+        let Some(supervisor) = supervisor.upgrade() else { return };
+        tokio::spawn(async move {
+            connection::serve(&stream, &supervisor).await;
+            drop(permit);
+        });
+    }
+}
+
+/// The user at the other end, as the kernel reports it.
+fn peer_user(stream: &Stream) -> Option<LocalUser> {
+    let peer = stream.peer_creds().ok()?;
+    Some(LocalUser { uid: peer.euid()?, pid: peer.pid(), login_uid: None })
+}
+
+/// Whether the peer is this user or root, as the kernel reports it.
+pub fn is_trusted(stream: &Stream) -> bool {
+    let peer = stream.peer_creds().ok().and_then(|peer| peer.euid());
+    peer.is_some_and(|uid| uid == 0 || uid == geteuid().as_raw())
+}

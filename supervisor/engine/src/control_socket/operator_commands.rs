@@ -1,0 +1,81 @@
+//! Requests of operators over the control socket. Each connection sends one request and gets one response.
+
+use crate::active_runs::RunListing;
+use crate::sessions::{SessionListing, SessionSelector};
+use crate::supervisor::Supervisor;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The reason that the AI client gets for a session that an operator ended.
+const ENDED_BY_OPERATOR: &str = "a person ended it with `lockhouse sessions end`";
+
+/// A request of an operator. The number is the version of the control protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OperatorRequest {
+    ListSessions(u32),
+    /// The session with this name, if exactly one AI client has one.
+    EndSession(String),
+    /// The session with this ID from the list of sessions.
+    EndSessionWithId(u64),
+    EndSessions(u32),
+    Health(u32),
+    ListRuns(u32),
+    /// The run with this execution ID.
+    EndRun(String),
+    EndRuns(u32),
+}
+
+/// The response to a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OperatorResponse {
+    Sessions(Vec<SessionListing>),
+    /// Names of the sessions that are ending. Their active runs are being stopped.
+    Ended(Vec<String>),
+    /// Health of the process, as `/health` reports it.
+    Health(Value),
+    Runs(Vec<RunListing>),
+    /// IDs of the executions that are being stopped.
+    EndedRuns(Vec<String>),
+    /// The request was refused, and nothing changed.
+    Refused {
+        id: Option<u64>,
+        reason: String,
+    },
+}
+
+/// Carries out a request and returns its response.
+pub(super) fn carry_out(request: &OperatorRequest, supervisor: &Supervisor) -> OperatorResponse {
+    let (sessions, runs) = (supervisor.sessions(), supervisor.active_runs());
+    match request {
+        OperatorRequest::Health(_) => {
+            OperatorResponse::Health(serde_json::to_value(supervisor.health()).unwrap_or_default())
+        }
+        OperatorRequest::ListSessions(_) => OperatorResponse::Sessions(sessions.list()),
+        OperatorRequest::EndSession(name) => {
+            ended_response(sessions.end(SessionSelector::Named(name), ENDED_BY_OPERATOR))
+        }
+        OperatorRequest::EndSessionWithId(id) => {
+            ended_response(sessions.end(SessionSelector::Numbered(*id), ENDED_BY_OPERATOR))
+        }
+        OperatorRequest::ListRuns(_) => OperatorResponse::Runs(runs.list()),
+        OperatorRequest::EndRun(execution) => OperatorResponse::EndedRuns(runs.end(Some(execution))),
+        OperatorRequest::EndRuns(_) => OperatorResponse::EndedRuns(runs.end(None)),
+        OperatorRequest::EndSessions(_) => {
+            ended_response(sessions.end(SessionSelector::All, ENDED_BY_OPERATOR))
+        }
+    }
+}
+
+fn ended_response(ended: Result<Vec<String>, usize>) -> OperatorResponse {
+    match ended {
+        Ok(names) => OperatorResponse::Ended(names),
+        Err(count) => {
+            let reason = format!(
+                "{count} clients have a session with this name; end one of them by its ID from the list"
+            );
+            OperatorResponse::Refused { id: None, reason }
+        }
+    }
+}

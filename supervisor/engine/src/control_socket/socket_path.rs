@@ -1,0 +1,98 @@
+//! Directories and names of control sockets.
+
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use lockhouse_base::files;
+use nix::unistd::geteuid;
+
+const PREFIX: &str = "control-";
+const SUFFIX: &str = ".sock";
+
+/// All directories that may contain control sockets of this user, in the order in which they are tried. An AI client
+/// may start a supervisor with fewer environment variables than a terminal has, so all of them must be searched.
+pub fn candidate_directories() -> Vec<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let of_session = PathBuf::from(format!("/run/user/{}", geteuid())).join("lockhouse");
+    let directories = [
+        absolute("RUNTIME_DIRECTORY"),
+        absolute("XDG_RUNTIME_DIR").map(|directory| directory.join("lockhouse")),
+        lockhouse_base::directories::state().map(|directory| directory.join("run")),
+        Some(of_session),
+    ];
+    let mut known = Vec::new();
+    for directory in directories.into_iter().flatten() {
+        if !known.contains(&directory) {
+            known.push(directory);
+        }
+    }
+    known
+}
+
+/// File name of the control socket of a process.
+pub(super) fn socket_name(pid: u32) -> String {
+    format!("{PREFIX}{pid}{SUFFIX}")
+}
+
+/// Creates the directory with mode 0700. Fails if the directory belongs to another user.
+pub(super) fn create_directory(directory: &Path) -> io::Result<()> {
+    files::create_private_directory(directory)?;
+    let metadata = std::fs::metadata(directory)?;
+    if metadata.uid() != geteuid().as_raw() {
+        return Err(io::Error::new(ErrorKind::PermissionDenied, "the directory belongs to another user"));
+    }
+    if metadata.permissions().mode() & 0o077 != 0 {
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// Control sockets in a directory, each with the process ID from its name.
+pub fn sockets(directory: &Path) -> Vec<(u32, PathBuf)> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let socket = |entry: std::fs::DirEntry| {
+        let name = entry.file_name();
+        let pid = name.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok()?;
+        Some((pid, entry.path()))
+    };
+    entries.filter_map(socket).collect()
+}
+
+/// Removes control sockets on which no process listens.
+pub(super) fn remove_stale_sockets(directory: &Path) {
+    for (_, path) in sockets(directory) {
+        let connected = UnixStream::connect(&path);
+        if connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_stale_sockets_are_removed() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
+        drop(std::os::unix::net::UnixListener::bind(path("control-1.sock")).expect("a socket"));
+        let _alive = std::os::unix::net::UnixListener::bind(path("control-2.sock")).expect("a socket");
+        drop(std::os::unix::net::UnixListener::bind(path("other.sock")).expect("a socket"));
+        std::fs::write(path("control-x.sock"), "").expect("a file");
+        remove_stale_sockets(directory.path());
+        assert_eq!(sockets(directory.path()), [(2, path("control-2.sock"))]);
+        assert!(path("other.sock").exists() && path("control-x.sock").exists());
+    }
+
+    #[test]
+    fn the_directory_is_private() {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).expect("a mode");
+        create_directory(directory.path()).expect("made");
+        let mode = std::fs::metadata(directory.path()).expect("there").permissions().mode() & 0o777;
+        assert_eq!(mode, 0o700);
+    }
+}

@@ -1,0 +1,112 @@
+//! The names under which AI clients see the tools and prompts of upstream servers with `direct` access.
+
+use std::collections::{BTreeMap, HashMap};
+
+use data_encoding::HEXLOWER;
+use lockhouse_messages::BUILT_IN_TOOL_NAMES;
+use lockhouse_protocol::ServerName;
+use sha2::{Digest, Sha256};
+
+/// Maximum characters of a name. AI clients prepend `mcp__lockhouse__`, and some accept at most 64 characters in
+/// total.
+const NAME_CHARS_MAX: usize = 64 - "mcp__lockhouse__".len();
+/// Characters of the digest that ends a shortened name.
+const DIGEST_CHARS: usize = 8;
+
+/// Exposed names, mapped in both directions.
+#[derive(Debug, Default)]
+pub(super) struct ExposedNames {
+    targets: BTreeMap<String, (ServerName, String)>,
+    exposed: HashMap<(ServerName, String), String>,
+    /// Tools and prompts without a name, because another one has it already.
+    pub(super) refused: Vec<String>,
+}
+
+impl ExposedNames {
+    /// Assigns a name to each tool or prompt, given as server, prefix and original name. If two would get the same
+    /// name, the first one has it, and unshortened names come first.
+    pub(super) fn new<'a>(targets: impl Iterator<Item = (&'a ServerName, &'a str, &'a str)>) -> Self {
+        let candidates = targets.map(|(server, prefix, name)| (server, name, exposed(server, prefix, name)));
+        let (unchanged, clipped): (Vec<_>, Vec<_>) =
+            candidates.partition(|(.., exposed)| !exposed.is_clipped);
+        let mut names = Self::default();
+        for (server, name, ExposedName { name: exposed, .. }) in unchanged.into_iter().chain(clipped) {
+            let target = (server.clone(), name.to_owned());
+            if BUILT_IN_TOOL_NAMES.contains(&exposed.as_str()) || names.targets.contains_key(&exposed) {
+                names.refused.push(format!("{server}.{name} as {exposed}"));
+                continue;
+            }
+            names.exposed.insert(target.clone(), exposed.clone());
+            names.targets.insert(exposed, target);
+        }
+        names
+    }
+
+    /// Returns the server and the original name for an exposed name.
+    pub(super) fn resolve(&self, exposed: &str) -> Option<&(ServerName, String)> {
+        self.targets.get(exposed)
+    }
+
+    /// Returns the exposed name of a tool or prompt.
+    pub(super) fn exposed_name(&self, server: &ServerName, name: &str) -> Option<&str> {
+        self.exposed.get(&(server.clone(), name.to_owned())).map(String::as_str)
+    }
+}
+
+struct ExposedName {
+    name: String,
+    /// Whether the name was shortened or changed, and ends in a digest.
+    is_clipped: bool,
+}
+
+fn exposed(server: &ServerName, prefix: &str, name: &str) -> ExposedName {
+    let whole = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}__{name}") };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if whole.len() <= NAME_CHARS_MAX && whole.chars().all(is_plain) {
+        return ExposedName { name: whole, is_clipped: false };
+    }
+    let plain = whole.chars().map(|c| if is_plain(c) { c } else { '_' });
+    let beginning: String = plain.take(NAME_CHARS_MAX - DIGEST_CHARS - 1).collect();
+    let digest = HEXLOWER.encode(&Sha256::digest(format!("{server}\n{name}")));
+    ExposedName { name: format!("{beginning}_{}", &digest[..DIGEST_CHARS]), is_clipped: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(targets: &[(&str, &str, &str)]) -> ExposedNames {
+        let targets: Vec<_> = targets
+            .iter()
+            .map(|(server, prefix, name)| (ServerName::new(*server).expect("a name"), *prefix, *name))
+            .collect();
+        ExposedNames::new(targets.iter().map(|(server, prefix, name)| (server, *prefix, *name)))
+    }
+
+    #[test]
+    fn exposed_names_fit_every_client_and_resolve_back() {
+        let long = "x".repeat(70);
+        let tools =
+            [("git", "git", "log"), ("git", "git", "a.b/ü"), ("git", "git", &long), ("fs", "", "read")];
+        let names = names(&tools);
+        for (server, _, name) in tools {
+            let server = ServerName::new(server).expect("a name");
+            let exposed = names.exposed_name(&server, name).expect("a name of its own");
+            assert!(exposed.len() <= NAME_CHARS_MAX, "{exposed}");
+            assert!(
+                exposed.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)),
+                "{exposed}"
+            );
+            assert_eq!(names.resolve(exposed), Some(&(server, name.to_owned())));
+        }
+        assert!(names.resolve("git__log").is_some() && names.resolve("read").is_some());
+    }
+
+    #[test]
+    fn the_first_of_two_equal_names_wins_and_reserved_names_are_refused() {
+        let names = names(&[("a", "", "read"), ("b", "", "read"), ("a", "", "run_code"), ("c", "a", "x")]);
+        assert_eq!(names.resolve("read").map(|(server, _)| server.as_str()), Some("a"));
+        assert_eq!(names.resolve("run_code"), None);
+        assert_eq!(names.refused, ["b.read as read", "a.run_code as run_code"]);
+    }
+}

@@ -1,0 +1,189 @@
+//! Lists the tools, prompts and resources of upstream servers with `direct` access for one AI client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lockhouse_catalog::{Catalogue, make_json_visible};
+use lockhouse_gate::Entries;
+use lockhouse_messages::ListKind;
+use lockhouse_policies::Listing;
+use lockhouse_protocol::ServerName;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use super::{DirectServers, ExposedNames, RequestingClient};
+use crate::supervisor::Supervisor;
+
+/// How long a list waits for an upstream server whose tools are not yet known.
+const CATALOG_WAIT: Duration = Duration::from_secs(10);
+
+#[derive(Deserialize)]
+struct NamedEntry<'a> {
+    #[serde(borrow)]
+    name: &'a RawValue,
+}
+
+/// Server, prefix, JSON definition and original name of a prompt.
+pub(super) type PromptEntry = (ServerName, String, String, String);
+
+impl DirectServers {
+    /// Returns the entries of a list as JSON texts.
+    pub(crate) async fn list(
+        &self,
+        supervisor: &Supervisor,
+        client: &RequestingClient,
+        list: ListKind,
+    ) -> Vec<String> {
+        let entry_json = |(_, resource, _)| resource;
+        match list {
+            ListKind::Tools => self.list_tools(supervisor, client).await,
+            ListKind::Prompts => self.list_prompt_entries(supervisor, client).await,
+            ListKind::Resources => {
+                self.list_resources(supervisor, client, false).await.into_iter().map(entry_json).collect()
+            }
+            ListKind::ResourceTemplates => {
+                self.list_resources(supervisor, client, true).await.into_iter().map(entry_json).collect()
+            }
+        }
+    }
+
+    /// Returns a digest of the tools that an AI client sees, to detect changes.
+    pub(crate) async fn tools_digest(&self, supervisor: &Supervisor, client: &RequestingClient) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        self.list_tools(supervisor, client).await.iter().for_each(|tool| digest.update(tool));
+        digest.finalize().into()
+    }
+
+    async fn list_tools(&self, supervisor: &Supervisor, client: &RequestingClient) -> Vec<String> {
+        let names = self.tool_names(supervisor, true).await;
+        let gate = supervisor.gate();
+        let scope = gate.direct_scope(&client.principal);
+        let mut entries = Vec::new();
+        for (server, connection, _) in gate.direct_servers() {
+            let Some(catalogue) = connection.known_catalogue() else { continue };
+            let shown = catalogue
+                .tools
+                .iter()
+                .filter(|tool| gate.shows_tool(server, tool, client.name.as_ref(), &scope));
+            entries.extend(shown.filter_map(|tool| {
+                renamed(tool.definition(), names.exposed_name(server, tool.name.as_str())?)
+            }));
+        }
+        entries
+    }
+
+    /// Returns the exposed names of all tools, independent of the AI client, so that a tool has one name for all AI
+    /// clients.
+    pub(super) async fn tool_names(&self, supervisor: &Supervisor, waits: bool) -> Arc<ExposedNames> {
+        let gate = supervisor.gate();
+        if waits {
+            let first = gate.direct_servers().map(|(_, connection, _)| connection.catalogue());
+            join_all(first.map(|first| tokio::time::timeout(CATALOG_WAIT, first))).await;
+        }
+        let direct: Vec<(&ServerName, &str, Arc<Catalogue>)> = gate
+            .direct_servers()
+            .filter_map(|(name, connection, prefix)| Some((name, prefix, connection.known_catalogue()?)))
+            .collect();
+        self.exposed_names(&direct)
+    }
+
+    async fn list_prompt_entries(&self, supervisor: &Supervisor, client: &RequestingClient) -> Vec<String> {
+        let listed = self.list_prompts(supervisor, client, Listing::Prompts).await;
+        let names = prompt_names(&listed);
+        let renamed =
+            |(server, _, prompt, name): &PromptEntry| renamed(prompt, names.exposed_name(server, name)?);
+        listed.iter().filter_map(renamed).collect()
+    }
+
+    /// Lists resources or resource templates, each with its server and its URI. If several servers list the same URI,
+    /// the first one is kept.
+    pub(super) async fn list_resources(
+        &self,
+        supervisor: &Supervisor,
+        client: &RequestingClient,
+        templates: bool,
+    ) -> Vec<(ServerName, String, String)> {
+        #[derive(Deserialize)]
+        struct Resource {
+            #[serde(alias = "uriTemplate")]
+            uri: String,
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        let mut resources = Vec::new();
+        for (server, _, entries) in entries(supervisor, client, Listing::Resources).await {
+            let all = if templates { entries.templates } else { entries.items };
+            for entry in all {
+                let Ok(Resource { uri }) = serde_json::from_str(entry.get()) else { continue };
+                if seen.insert(uri.clone()) {
+                    resources.push((server.clone(), make_json_visible(entry.get()).into_owned(), uri));
+                }
+            }
+        }
+        resources
+    }
+
+    /// Lists prompts with their servers and original names.
+    pub(super) async fn list_prompts(
+        &self,
+        supervisor: &Supervisor,
+        client: &RequestingClient,
+        listing: Listing,
+    ) -> Vec<PromptEntry> {
+        let mut listed = Vec::new();
+        for (server, prefix, entries) in entries(supervisor, client, listing).await {
+            for entry in entries.items {
+                let named = serde_json::from_str::<NamedEntry<'_>>(entry.get());
+                let name = named.and_then(|named| serde_json::from_str::<String>(named.name.get()));
+                if let Ok(name) = name {
+                    listed.push((server.clone(), prefix.clone(), entry.get().to_owned(), name));
+                }
+            }
+        }
+        listed
+    }
+}
+
+/// Asks all upstream servers concurrently. Servers that do not answer are left out.
+async fn entries(
+    supervisor: &Supervisor,
+    client: &RequestingClient,
+    listing: Listing,
+) -> Vec<(ServerName, String, Entries)> {
+    let gate = supervisor.gate();
+    let ask = gate.direct_servers().map(|(server, _, prefix)| async move {
+        let (channel, _follower) = client.open_channel();
+        let entries = supervisor.list_directly(channel, server, listing).await?;
+        Some((server.clone(), prefix.to_owned(), entries))
+    });
+    join_all(ask).await.into_iter().flatten().collect()
+}
+
+pub(super) fn prompt_names(listed: &[PromptEntry]) -> ExposedNames {
+    ExposedNames::new(listed.iter().map(|(server, prefix, _, name)| (server, prefix.as_str(), name.as_str())))
+}
+
+/// Returns a definition with its name replaced by the exposed name, and with hidden characters made visible.
+/// Everything else stays byte for byte.
+fn renamed(entry: &str, name: &str) -> Option<String> {
+    let entry = &*make_json_visible(entry);
+    let own: NamedEntry<'_> = serde_json::from_str(entry).ok()?;
+    let own = own.name.get();
+    let start = own.as_ptr() as usize - entry.as_ptr() as usize;
+    let name = serde_json::to_string(name).ok()?;
+    Some([&entry[..start], &name, &entry[start + own.len()..]].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_name_of_a_definition_is_replaced() {
+        let entry = r#"{ "x":{"name":"inner"}, "name" : "a\u0062", "new":[1.0,1e400] }"#;
+        let expected = r#"{ "x":{"name":"inner"}, "name" : "s__ab", "new":[1.0,1e400] }"#;
+        assert_eq!(renamed(entry, "s__ab").as_deref(), Some(expected));
+        assert_eq!(renamed(r#"{"name":"a","name":"b"}"#, "c"), None);
+    }
+}

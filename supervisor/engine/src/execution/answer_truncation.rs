@@ -1,0 +1,187 @@
+//! Truncates an answer for display: long parts keep their head and tail, and a handle gives access to the stored
+//! whole.
+
+mod embedded_files;
+
+use std::borrow::Cow;
+
+use lockhouse_base::json::{self, decode_string, truncate_text};
+use lockhouse_messages::ResultFile;
+use lockhouse_protocol::ResultHandle;
+use serde_json::{Map, Value, json};
+
+use super::answer::Answer;
+use super::answer_json::AnswerParts;
+use super::call_summary;
+use super::display_limits::{CALLS_MAX, DisplayLimits, FILE_BYTES_MAX, FILES_MAX};
+
+/// How an answer is rendered.
+pub struct DisplayOptions<'a> {
+    pub limits: DisplayLimits,
+    /// Tells the reader how to get the next part of a truncated value.
+    pub next_part_hint: &'a str,
+    /// Whether files are extracted from the value.
+    pub extract_files: bool,
+    /// Stores truncated JSON. Returns its handle, or `None` if it cannot be stored.
+    pub keep: &'a dyn Fn(&str) -> Option<ResultHandle>,
+}
+
+/// An answer that is ready for display.
+#[derive(Debug)]
+pub struct RenderedAnswer {
+    pub json: Value,
+    /// Files that were extracted from the value. The value refers to them by number, starting at 1.
+    pub files: Vec<ResultFile>,
+}
+
+/// Renders an answer within the display limits.
+pub fn render_answer(answer: &Answer, options: &DisplayOptions<'_>) -> RenderedAnswer {
+    let mut shown = AnswerParts::empty();
+    let mut truncation = TruncationReport { options, parts: Map::new(), hint: None };
+    let mut files = ExtractedFiles::default();
+    if let Some(raw) = &answer.value {
+        shown.value = Some(render_value(raw.get(), &mut shown.bytes, &mut truncation, &mut files));
+    }
+    shown.bytes += files.extracted.iter().map(|file| file.base64.len()).sum::<usize>();
+    shown.stdout = render_output("stdout", &answer.stdout, &mut shown.bytes, &mut truncation);
+    shown.stderr = render_output("stderr", &answer.stderr, &mut shown.bytes, &mut truncation);
+    shown.calls = call_summary::summarise(&answer.calls);
+    if answer.calls.len() > CALLS_MAX {
+        let count = answer.calls.len();
+        truncation
+            .parts
+            .insert("calls".into(), json!({"count": count, "shown": "grouped by tool and outcome"}));
+    }
+    let mut json = answer.to_json_with(shown);
+    if let Some(truncation) = truncation.into_json() {
+        json["truncated"] = truncation;
+    }
+    RenderedAnswer { json, files: files.extracted }
+}
+
+/// Replaces each file in the JSON of a value with a short description, for display to a user.
+pub fn omit_files(json: &str) -> Cow<'_, str> {
+    embedded_files::replace_files(json, |file| {
+        Value::from(format!("<{}, {} bytes>", file.mime_type, json::group_thousands(file.bytes())))
+            .to_string()
+    })
+}
+
+fn render_value(
+    whole: &str,
+    bytes: &mut usize,
+    truncation: &mut TruncationReport<'_>,
+    files: &mut ExtractedFiles,
+) -> Value {
+    let limit = truncation.options.limits.part_bytes;
+    let json = match truncation.options.extract_files {
+        true => embedded_files::replace_files(whole, |file| files.extract(file)),
+        false => whole.into(),
+    };
+    let text = decode_string(&json);
+    let length = text.as_ref().map_or(json.len(), String::len);
+    let (value, shown, cut_positions) = match text {
+        _ if length <= limit => (tree(&json), length, Vec::new()),
+        Some(text) => {
+            let shown = truncate_text(&text, limit).unwrap_or(text);
+            let length = shown.len();
+            (Value::from(shown), length, Vec::new())
+        }
+        None => {
+            let cut = json::truncate(&json, limit);
+            let length = cut.json.len();
+            (cut.value(), length, cut.omissions)
+        }
+    };
+    *bytes += shown;
+    if length > limit || files.omitted > 0 {
+        truncation.record("value", whole, length, shown, cut_positions);
+    }
+    value
+}
+
+/// Parses JSON text. Returns it as a JSON string if it is too deep or too large to be parsed.
+fn tree(json: &str) -> Value {
+    json::parse_bounded(json.as_bytes(), usize::MAX).unwrap_or_else(|_| json.into())
+}
+
+fn render_output<'a>(
+    part: &str,
+    whole: &'a str,
+    bytes: &mut usize,
+    truncation: &mut TruncationReport<'_>,
+) -> Cow<'a, str> {
+    let shown = truncate_text(whole, truncation.options.limits.printed_bytes)
+        .map_or(Cow::Borrowed(whole), Cow::Owned);
+    *bytes += shown.len();
+    if shown.len() < whole.len() {
+        truncation.record(part, &Value::from(whole).to_string(), whole.len(), shown.len(), Vec::new());
+    }
+    shown
+}
+
+/// The member `truncated` of an answer: which parts were shortened, and how to get the rest.
+struct TruncationReport<'a> {
+    options: &'a DisplayOptions<'a>,
+    parts: Map<String, Value>,
+    hint: Option<String>,
+}
+
+impl TruncationReport<'_> {
+    fn record(&mut self, part: &str, whole: &str, bytes: usize, shown: usize, cut_positions: Vec<Value>) {
+        let mut row = json!({"bytes": bytes, "shown": shown});
+        if !cut_positions.is_empty() {
+            row["cut"] = cut_positions.into();
+        }
+        self.hint = Some(match (self.options.keep)(whole) {
+            Some(handle) => {
+                row["handle"] = handle.as_str().into();
+                format!(
+                    "next part: {}; whole value in code: load_result(handle)",
+                    self.options.next_part_hint
+                )
+            }
+            None => "return or print less: filter, aggregate or slice in the code".into(),
+        });
+        self.parts.insert(part.to_owned(), row);
+    }
+
+    fn into_json(mut self) -> Option<Value> {
+        if let Some(hint) = self.hint {
+            self.parts.insert("hint".into(), hint.into());
+        }
+        (!self.parts.is_empty()).then_some(Value::Object(self.parts))
+    }
+}
+
+/// Files that were extracted from one value.
+#[derive(Default)]
+struct ExtractedFiles {
+    extracted: Vec<ResultFile>,
+    bytes: usize,
+    omitted: usize,
+}
+
+impl ExtractedFiles {
+    /// Extracts a file if the limits allow it. Returns the JSON object that replaces the file in the value.
+    fn extract(&mut self, file: &embedded_files::File<'_>) -> String {
+        let mut stand_in = json!({"content": null, "mime_type": file.mime_type, "bytes": file.bytes()});
+        if let Some(name) = &file.name {
+            stand_in["name"] = name.as_ref().into();
+        }
+        if self.extracted.len() < FILES_MAX && self.bytes + file.bytes() <= FILE_BYTES_MAX {
+            self.bytes += file.bytes();
+            self.extracted.push(ResultFile {
+                base64: file.base64.to_owned(),
+                mime_type: file.mime_type.clone().into_owned(),
+                name: file.name.clone().map(Cow::into_owned),
+            });
+            stand_in["content"] = self.extracted.len().into();
+        } else {
+            self.omitted += 1;
+            stand_in["left_out"] =
+                format!("at most {FILES_MAX} files with {FILE_BYTES_MAX} bytes in total are shown").into();
+        }
+        stand_in.to_string()
+    }
+}

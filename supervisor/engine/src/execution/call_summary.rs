@@ -1,0 +1,48 @@
+//! The calls of an execution as JSON: a few are listed one by one, many are grouped.
+
+use lockhouse_gate::CallRecord;
+use serde_json::{Value, json};
+
+use super::display_limits::{CALL_GROUPS_MAX, CALLS_MAX};
+
+/// Lists the calls, or groups them if they are more than the limit.
+pub(super) fn summarise(calls: &[CallRecord]) -> Value {
+    if calls.len() > CALLS_MAX { group(calls) } else { list(calls) }
+}
+
+/// Lists each call with its outcome, duration and size.
+pub(crate) fn list(calls: &[CallRecord]) -> Value {
+    let row = |call: &CallRecord| {
+        json!({
+            "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes.are_possible(),
+            "ms": call.ms, "bytes": call.bytes,
+        })
+    };
+    calls.iter().map(row).collect()
+}
+
+/// Groups calls to the same tool with the same outcome. Each group has a count, the total duration and the total size.
+fn group(calls: &[CallRecord]) -> Value {
+    let mut groups: Vec<(&CallRecord, usize, f64, usize)> = Vec::new();
+    for call in calls {
+        let alike = |other: &CallRecord| {
+            (&other.server, other.kind, &other.name, other.outcome, other.changes)
+                == (&call.server, call.kind, &call.name, call.outcome, call.changes)
+        };
+        let has_capacity = groups.len() < CALL_GROUPS_MAX;
+        match groups.iter_mut().find(|(other, ..)| alike(other)) {
+            Some((_, count, ms, bytes)) => {
+                (*count, *ms, *bytes) = (*count + 1, *ms + call.ms, *bytes + call.bytes)
+            }
+            None if has_capacity => groups.push((call, 1, call.ms, call.bytes)),
+            None => {}
+        }
+    }
+    let row = |(call, count, ms, bytes): (&CallRecord, usize, f64, usize)| {
+        json!({
+            "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes.are_possible(),
+            "count": count, "ms": (ms * 1000.0).round() / 1000.0, "bytes": bytes,
+        })
+    };
+    groups.into_iter().map(row).collect()
+}

@@ -1,0 +1,150 @@
+//! Stops a run from outside, and records the cause.
+
+use std::sync::{Arc, OnceLock};
+
+use lockhouse_base::lifecycle::Lifecycle;
+use lockhouse_base::principal::Principal;
+use tokio_util::sync::CancellationToken;
+
+/// Why a run was cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancellation {
+    /// The AI client cancelled its request or disconnected.
+    Client,
+    /// An operator used `lockhouse runs end`.
+    Person,
+    /// The user of `lockhouse run` pressed Ctrl-C.
+    Interrupt,
+    /// The session of the run was ended.
+    Session,
+    /// The access token of the AI client was revoked.
+    Revoked,
+    /// The process is shutting down.
+    Shutdown,
+}
+
+impl Cancellation {
+    pub(crate) fn message(self) -> &'static str {
+        match self {
+            Self::Client => "the AI client cancelled it",
+            Self::Person => "a person ended it with `lockhouse runs end`",
+            Self::Interrupt => "it was interrupted with Ctrl-C",
+            Self::Session => "its session was ended",
+            Self::Revoked => "the token of its client is no longer valid",
+            Self::Shutdown => "Lockhouse is shutting down, and the run did not end in time; run it again",
+        }
+    }
+
+    pub(super) fn hint(self) -> Option<&'static str> {
+        let person = "a person did this on purpose: do not run it again unless they ask for it";
+        matches!(self, Self::Person | Self::Interrupt).then_some(person)
+    }
+}
+
+/// Stops one run. The first cause counts. All clones stop the same run.
+#[derive(Clone, Debug)]
+pub struct StopHandle {
+    token: CancellationToken,
+    cause: Arc<OnceLock<Cancellation>>,
+    /// The cause to report when the token is cancelled without a cause.
+    default_cause: Cancellation,
+}
+
+impl StopHandle {
+    /// Creates a handle that also stops the run when `cancelled` is cancelled, with the cause `default_cause`.
+    pub fn new(cancelled: &CancellationToken, default_cause: Cancellation) -> Self {
+        Self { token: cancelled.child_token(), cause: Arc::default(), default_cause }
+    }
+
+    /// Stops the run with a cause, unless it is already being stopped.
+    pub fn stop(&self, cause: Cancellation) {
+        if !self.token.is_cancelled() {
+            let _ = self.cause.set(cause);
+            self.token.cancel();
+        }
+    }
+
+    /// Waits until the run must stop, and returns the cause: this handle, the end of its session, a revoked token, or
+    /// the shutdown of the process. If several are ready, the first in this order counts.
+    pub async fn requested(
+        &self,
+        session: Option<&CancellationToken>,
+        principal: &Principal,
+        lifecycle: &Lifecycle,
+    ) -> Cancellation {
+        let session_ends = async {
+            match session {
+                Some(session) => session.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.token.cancelled() => self.cause.get().copied().unwrap_or(self.default_cause),
+            () = session_ends => Cancellation::Session,
+            () = principal.revoked() => Cancellation::Revoked,
+            () = lifecycle.stopping().cancelled() => Cancellation::Shutdown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+    use lockhouse_base::principal::{Grant, Validity};
+
+    use super::*;
+
+    /// Every source that can stop a run, in its initial state.
+    struct Sources {
+        request: CancellationToken,
+        session: CancellationToken,
+        grant: Grant,
+        lifecycle: Lifecycle,
+        stop: StopHandle,
+    }
+
+    impl Sources {
+        fn new() -> Self {
+            let request = CancellationToken::new();
+            let stop = StopHandle::new(&request, Cancellation::Client);
+            let lifecycle = Lifecycle::new(Duration::ZERO);
+            Self { request, session: CancellationToken::new(), grant: Grant::default(), lifecycle, stop }
+        }
+
+        fn cause(&self) -> Option<Cancellation> {
+            let standing = Validity::Revocable(self.grant.clone());
+            let principal = Principal::authenticated("token:a", "a", None, standing);
+            self.stop.requested(Some(&self.session), &principal, &self.lifecycle).now_or_never()
+        }
+    }
+
+    #[test]
+    fn every_source_has_its_cause() {
+        let table: [(fn(&Sources), Cancellation); 5] = [
+            (|sources| sources.request.cancel(), Cancellation::Client),
+            (|sources| sources.stop.stop(Cancellation::Person), Cancellation::Person),
+            (|sources| sources.session.cancel(), Cancellation::Session),
+            (|sources| sources.grant.revoke(), Cancellation::Revoked),
+            (|sources| sources.lifecycle.close(), Cancellation::Shutdown),
+        ];
+        for (stop, cause) in table {
+            let sources = Sources::new();
+            assert_eq!(sources.cause(), None);
+            stop(&sources);
+            assert_eq!(sources.cause(), Some(cause));
+        }
+    }
+
+    #[test]
+    fn the_first_cause_counts() {
+        let sources = Sources::new();
+        sources.stop.stop(Cancellation::Person);
+        sources.stop.stop(Cancellation::Interrupt);
+        sources.request.cancel();
+        sources.lifecycle.close();
+        assert_eq!(sources.cause(), Some(Cancellation::Person));
+    }
+}

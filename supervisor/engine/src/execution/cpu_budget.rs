@@ -1,0 +1,77 @@
+//! Waits until a worker has used a given amount of CPU time. No event reports that, so the CPU clock of the process is
+//! polled.
+
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use lockhouse_pool::WorkerProcess;
+
+/// Minimum interval between two reads of the CPU clock. The interval shrinks as the remaining budget does.
+const POLL_INTERVAL_MIN: Duration = Duration::from_millis(20);
+/// Maximum interval between two reads of the CPU clock while a run still has CPU credit.
+const POLL_INTERVAL_MAX: Duration = Duration::from_millis(100);
+/// CPU time that a run may use between SIGXCPU at its limit and SIGKILL.
+const CPU_GRACE: Duration = Duration::from_secs(1);
+
+static CORES: LazyLock<u32> =
+    LazyLock::new(|| std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32));
+
+/// The CPU limit of one run in a session. The kernel's own limit covers all runs of the session, so the supervisor
+/// enforces this one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CpuBudget {
+    /// CPU time that earlier runs of the session used, and the limit of this run.
+    before: Duration,
+    limit: Duration,
+}
+
+impl CpuBudget {
+    pub(super) fn new(before: Duration, limit: Duration) -> Self {
+        Self { before, limit }
+    }
+
+    /// CPU time of this run, given the total of the process.
+    pub(super) fn used(&self, total: Duration) -> Duration {
+        total.saturating_sub(self.before)
+    }
+
+    /// Waits until the run has used its CPU limit. Never completes without a budget; the kernel enforces the limit
+    /// then.
+    pub(super) async fn wait_for_limit(budget: Option<Self>, process: &WorkerProcess) {
+        Self::wait_for(budget, Duration::ZERO, process).await;
+    }
+
+    /// Waits until the run has used its CPU limit and the grace time after it.
+    pub(super) async fn wait_for_grace_end(budget: Option<Self>, process: &WorkerProcess) {
+        Self::wait_for(budget, CPU_GRACE, process).await;
+    }
+
+    async fn wait_for(budget: Option<Self>, grace: Duration, process: &WorkerProcess) {
+        let Some(Self { before, limit }) = budget else { return std::future::pending().await };
+        wait_until_used(before + limit + grace, process, |left| (left / *CORES).max(POLL_INTERVAL_MIN)).await;
+    }
+}
+
+/// Waits until the run has used its CPU credit, after which it is scheduled as idle work. Never completes without a
+/// credit.
+pub(super) async fn wait_for_credit(credit: Option<Duration>, process: &WorkerProcess) {
+    let used = |credit| process.cpu_time().map(|before| before + credit);
+    let Some(cpu) = credit.and_then(used) else { return std::future::pending().await };
+    let started = Instant::now();
+    // A worker that uses little CPU time is polled less and less often.
+    let pause = |left: Duration| left.max(POLL_INTERVAL_MAX.min(started.elapsed() / 4));
+    wait_until_used(cpu, process, pause).await;
+}
+
+/// Polls until the process has used `cpu`. `pause` returns the next interval for the remaining CPU time. Never
+/// completes once the process has exited, which the caller learns elsewhere.
+async fn wait_until_used(cpu: Duration, process: &WorkerProcess, pause: impl Fn(Duration) -> Duration) {
+    while let Some(used) = process.cpu_time() {
+        let left = cpu.saturating_sub(used);
+        if left.is_zero() {
+            return;
+        }
+        tokio::time::sleep(pause(left)).await;
+    }
+    std::future::pending().await
+}

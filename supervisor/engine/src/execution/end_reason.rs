@@ -1,0 +1,129 @@
+//! The reasons for which a run ends.
+
+use lockhouse_protocol::{CodeError, Exit, STACK_OVERFLOW_STATUS};
+use nix::sys::signal::Signal;
+
+use super::Cancellation;
+
+/// Why a run ended.
+#[derive(Debug)]
+pub enum EndReason {
+    /// The code completed. Contains the JSON of its value, if it has one.
+    Value(Option<Vec<u8>>),
+    /// The code raised an error.
+    Error(CodeError),
+    /// The run reached its deadline. Contains the location of the code, if the code could report it.
+    Timeout(Option<CodeError>),
+    /// The run reached a limit. Contains the location of the code, if the code could report it.
+    Limit(ReachedLimit, Option<CodeError>),
+    /// The worker process died. `is_attack` is true if it made a system call that only an attack makes.
+    Killed { message: String, is_attack: bool },
+    /// The worker violated the protocol.
+    ProtocolViolation(String),
+    /// The run was cancelled. Contains the location of the code, if the code could report it.
+    Cancelled(Cancellation, Option<CodeError>),
+}
+
+/// A limit that a run reached.
+#[derive(Debug)]
+pub struct ReachedLimit {
+    /// The error type that the AI client sees, in both languages.
+    pub kind: &'static str,
+    /// The value of the label `reason` in the metrics.
+    metric_label: &'static str,
+    /// Which limit was reached.
+    pub message: String,
+    /// What to do about it, unless the code reported a more specific hint.
+    pub hint: &'static str,
+}
+
+impl ReachedLimit {
+    pub(super) fn time(message: String) -> Self {
+        let hint = "ask tools for less, run calls in parallel, or split the work over several runs";
+        Self { kind: "TimeoutError", metric_label: "cpu", message, hint }
+    }
+
+    pub(super) fn memory(message: String) -> Self {
+        Self {
+            kind: "MemoryError",
+            metric_label: "memory",
+            message,
+            hint: "keep less at once: let the tool filter, or work through pages",
+        }
+    }
+
+    pub(super) fn amount(message: String) -> Self {
+        Self {
+            kind: "LimitError",
+            metric_label: "amount",
+            message,
+            hint: "ask and print less: filter in the tool, and return only what matters",
+        }
+    }
+}
+
+impl EndReason {
+    /// The metrics label for a run that was killed, cancelled or stopped at a limit. `None` if the code ended by
+    /// itself.
+    pub fn kill_label(&self) -> Option<&'static str> {
+        match self {
+            Self::Value(_) | Self::Error(_) => None,
+            Self::Timeout(_) => Some("timeout"),
+            Self::Limit(limit, _) => Some(limit.metric_label),
+            Self::Killed { is_attack: true, .. } | Self::ProtocolViolation(_) => Some("violation"),
+            Self::Killed { .. } => Some("died"),
+            Self::Cancelled(..) => Some("cancelled"),
+        }
+    }
+
+    /// The reason to report for a session that ended because of this run.
+    pub fn session_end_reason(&self) -> String {
+        match self {
+            Self::Value(_) | Self::Error(_) => "its worker ended".into(),
+            Self::Timeout(_) => {
+                "a run reached its deadline, did not stop when interrupted, and was killed".into()
+            }
+            Self::Limit(limit, _) => format!("a run was killed: {}", limit.message),
+            Self::Killed { message, .. } => message.clone(),
+            Self::ProtocolViolation(why) => format!("its worker broke the protocol and was killed: {why}"),
+            Self::Cancelled(Cancellation::Shutdown, _) => "Lockhouse was shut down".into(),
+            Self::Cancelled(..) => {
+                "a run was cancelled, did not stop when interrupted, and was killed".into()
+            }
+        }
+    }
+}
+
+/// Converts the exit of a worker process to an end reason.
+pub(super) fn reason_from_exit(exit: Exit) -> EndReason {
+    let is_attack = exit == Exit::Signal(Signal::SIGSYS as i32);
+    EndReason::Killed { message: describe_exit(exit), is_attack }
+}
+
+/// Explains the exit status or signal of a worker process.
+fn describe_exit(exit: Exit) -> String {
+    match exit {
+        Exit::Status(STACK_OVERFLOW_STATUS) => {
+            "the stack overflowed: recursion outside the language's own check went too deep".into()
+        }
+        Exit::Status(status) => format!("the worker exited with status {status}"),
+        Exit::Signal(number) => match Signal::try_from(number) {
+            Ok(Signal::SIGKILL) => {
+                "the worker was killed from outside (SIGKILL), by a person or by the kernel because the \
+                                    whole machine ran out of memory"
+                    .into()
+            }
+            Ok(Signal::SIGSYS) => {
+                "the worker made a system call that only an attack makes, and was killed (SIGSYS)".into()
+            }
+            Ok(Signal::SIGSEGV) => {
+                "the worker crashed (SIGSEGV): compiled code accessed invalid memory".into()
+            }
+            Ok(Signal::SIGABRT) => {
+                "the worker aborted (SIGABRT): compiled code detected an unrecoverable error".into()
+            }
+            Ok(signal) => format!("the worker was killed by {signal}"),
+            Err(_) => format!("the worker was killed by signal {number}"),
+        },
+    }
+}

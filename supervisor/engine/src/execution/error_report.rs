@@ -1,0 +1,169 @@
+//! Turns the end reason of a run into status and error, with the location of the code and a list of calls that may
+//! have changed something.
+
+use std::fmt::Write as _;
+
+use lockhouse_catalog::SideEffects;
+use lockhouse_gate::CallRecord;
+use lockhouse_protocol::CodeError;
+use serde_json::value::RawValue;
+
+use super::{Cancellation, EndReason, ReachedLimit, Status};
+
+/// Maximum number of calls that are listed by name. Further calls are counted.
+const LISTED_CALLS_MAX: usize = 10;
+
+/// Returns status, value and error of a run. `calls_in_flight` had no reply at the end, `finished_calls` had one.
+pub(super) fn report(
+    end_reason: EndReason,
+    wall_limit: f32,
+    finished_calls: &[CallRecord],
+    calls_in_flight: &[CallRecord],
+) -> (Status, Option<Box<RawValue>>, Option<CodeError>) {
+    let error_with =
+        |kind: &str, message: String| CodeError { kind: kind.into(), message, ..CodeError::default() };
+    let (status, error) = match end_reason {
+        EndReason::Value(None) => return (Status::Ok, None, None),
+        EndReason::Value(Some(json)) => match serde_json::from_slice(&json) {
+            Ok(value) => return (Status::Ok, Some(value), None),
+            Err(error) => {
+                (Status::Error, error_with("ValueError", format!("the value is not JSON: {error}")))
+            }
+        },
+        EndReason::Error(error) => (Status::Error, error),
+        EndReason::Timeout(location) => {
+            let limit = ReachedLimit::time(format!("the code did not end within {wall_limit} s"));
+            (Status::Timeout, limit_error(limit, location, finished_calls, calls_in_flight))
+        }
+        EndReason::Limit(limit, location) => {
+            (Status::Limit, limit_error(limit, location, finished_calls, calls_in_flight))
+        }
+        EndReason::Killed { message, .. } => (
+            Status::Killed,
+            with_call_location(error_with("Killed", message), finished_calls, calls_in_flight),
+        ),
+        EndReason::ProtocolViolation(why) => (
+            Status::Killed,
+            error_with("Killed", format!("the worker broke the protocol and was killed: {why}")),
+        ),
+        EndReason::Cancelled(why, location) => {
+            (Status::Cancelled, cancellation_error(why, location, finished_calls, calls_in_flight))
+        }
+    };
+    (status, None, Some(error))
+}
+
+/// The error of a run that reached a limit.
+fn limit_error(
+    limit: ReachedLimit,
+    location: Option<CodeError>,
+    finished_calls: &[CallRecord],
+    calls_in_flight: &[CallRecord],
+) -> CodeError {
+    let ReachedLimit { kind, message, hint, .. } = limit;
+    let location = location.unwrap_or_default();
+    let hint = location.hint.clone().or_else(|| Some(hint.into()));
+    with_call_location(
+        CodeError { kind: kind.into(), message, hint, ..location },
+        finished_calls,
+        calls_in_flight,
+    )
+}
+
+/// The error of a run that was cancelled.
+fn cancellation_error(
+    why: Cancellation,
+    location: Option<CodeError>,
+    finished_calls: &[CallRecord],
+    calls_in_flight: &[CallRecord],
+) -> CodeError {
+    let (kind, message) = ("Cancelled".into(), why.message().into());
+    let hint = why.hint().map(str::to_owned);
+    with_call_location(
+        CodeError { kind, message, hint, ..location.unwrap_or_default() },
+        finished_calls,
+        calls_in_flight,
+    )
+}
+
+/// Adds to an error which calls the program was waiting for, or, if its location is unknown, its last call.
+fn with_call_location(
+    error: CodeError,
+    finished_calls: &[CallRecord],
+    calls_in_flight: &[CallRecord],
+) -> CodeError {
+    let known = if calls_in_flight.is_empty() { finished_calls.last() } else { calls_in_flight.first() };
+    let Some(CallRecord { line: Some(line), .. }) = known else { return error };
+    let message = match (calls_in_flight, finished_calls.last()) {
+        ([], Some(last)) if error.line.is_none() => {
+            format!("{}; its last call was {}, at line {line}", error.message, last.title())
+        }
+        ([], _) => return error,
+        ([one], _) => format!("{}; it was waiting for {}, called at line {line}", error.message, one.title()),
+        _ => format!(
+            "{}; it was waiting for {} calls: {}",
+            error.message,
+            calls_in_flight.len(),
+            list_calls(calls_in_flight.iter(), false)
+        ),
+    };
+    let line = error.line.or((!calls_in_flight.is_empty()).then_some(*line));
+    CodeError { message, line, ..error }
+}
+
+/// For a failed program: describes in one sentence which of its calls may have changed something. Calls to tools that
+/// do not declare whether they change anything are listed separately.
+pub(super) fn describe_changes(calls: &[CallRecord]) -> Option<String> {
+    let with_changes = |changes| calls.iter().filter(|call| call.changes == changes).collect::<Vec<_>>();
+    let (declared, undeclared) = (with_changes(SideEffects::Declared), with_changes(SideEffects::Undeclared));
+    let mut parts = Vec::new();
+    if !declared.is_empty() {
+        let summary = match declared.len() {
+            1 => "1 call that may change something was already made".to_owned(),
+            count => format!("{count} calls that may change something were already made"),
+        };
+        parts.push(format!("{summary}: {}", list_calls(declared.iter().copied(), true)));
+    }
+    if !undeclared.is_empty() {
+        let summary = match undeclared.len() {
+            1 => {
+                "1 call was already made whose server does not declare whether it changes anything".to_owned()
+            }
+            count => {
+                format!(
+                    "{count} calls were already made whose servers do not declare whether they change anything"
+                )
+            }
+        };
+        parts.push(format!("{summary}: {}", list_calls(undeclared.iter().copied(), true)));
+    }
+    let pronoun = if declared.len() + undeclared.len() == 1 { "it" } else { "them" };
+    (!parts.is_empty()).then(|| format!("{}; do not repeat {pronoun} blindly", parts.join("; ")))
+}
+
+/// Lists calls with their line numbers, and with their outcomes unless `ok` if `show_outcomes` is set. Identical
+/// entries are merged.
+fn list_calls<'a>(calls: impl Iterator<Item = &'a CallRecord>, show_outcomes: bool) -> String {
+    let mut groups: Vec<(String, usize)> = Vec::new();
+    for call in calls {
+        let line = call.line.map(|line| format!("line {line}"));
+        let outcome = (show_outcomes && call.outcome != "ok").then(|| format!("outcome {}", call.outcome));
+        let notes: Vec<String> = line.into_iter().chain(outcome).collect();
+        let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
+        let title = format!("{}{notes}", call.title());
+        match groups.iter_mut().find(|(other, _)| *other == title) {
+            Some((_, count)) => *count += 1,
+            None => groups.push((title, 1)),
+        }
+    }
+    let mut text = String::new();
+    for (title, count) in groups.iter().take(LISTED_CALLS_MAX) {
+        let times = if *count > 1 { format!("{count} × ") } else { String::new() };
+        let _ = write!(text, "{}{times}{title}", if text.is_empty() { "" } else { ", " });
+    }
+    if groups.len() > LISTED_CALLS_MAX {
+        let rest: usize = groups.iter().skip(LISTED_CALLS_MAX).map(|(_, count)| count).sum();
+        let _ = write!(text, " and {rest} more");
+    }
+    text
+}

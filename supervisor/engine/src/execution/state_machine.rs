@@ -1,0 +1,239 @@
+//! Decides what a run does next, without I/O: each event has one effect.
+//!
+//! ```text
+//! Waiting ──Begin──► Running ──deadline, or cancelled in a session──► Interrupted
+//!                       │ │                                             │ │ │
+//!                       │ └── limit, or cancelled ──► Stopping ◄────────┘ │ │
+//!                       └── channel closed ─────────► Exiting  ◄──────────┘ │
+//!                       └── Done ───────────────────► Finished ◄────────────┘
+//! ```
+//! Interrupted code may still finish normally until its grace time is over. Of code that is being stopped, only the final
+//! message counts. A worker that closed its channel must exit, or is killed. Every phase ends in one [`EndReason`].
+
+mod deadline_and_interrupt;
+mod event;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use lockhouse_protocol::{Action, Conversation, Exit, FromWorker, Job, Outcome, ToWorker};
+use nix::sys::signal::Signal;
+
+use deadline_and_interrupt::{Interruption, StopCause};
+pub(super) use event::{Effect, Event, WorkerExit};
+
+use super::end_reason::{EndReason, reason_from_exit};
+use super::limits::ExecutionLimits;
+
+/// Time for a worker that closed its channel to exit by itself.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
+/// Time for the zygote to reap a worker that was killed.
+const REAP_TIMEOUT: Duration = Duration::from_secs(5);
+
+#[derive(Debug)]
+enum Phase {
+    /// The worker has no code yet. Threads of a session may have sent messages since the last run.
+    Waiting,
+    Running,
+    Interrupted(Interruption),
+    Stopping(StopCause),
+    /// The channel is closed, and the process has not exited yet. Contains the earlier interruption, if there was one.
+    Exiting(Option<Interruption>),
+    /// The process did not exit in time, and was killed.
+    Killed(Option<Interruption>),
+    /// The worker reported that the code has ended.
+    Finished,
+    /// The run ended in any other way.
+    Ended,
+}
+
+/// The state of one run, without I/O.
+#[derive(Debug)]
+pub(super) struct StateMachine {
+    phase: Phase,
+    conversation: Conversation,
+    limits: ExecutionLimits,
+    in_session: bool,
+    /// Bytes of output that the code may still print.
+    output_bytes_left: usize,
+}
+
+impl StateMachine {
+    /// Creates the state before the code is sent. The conversation is that of an idle worker, or of a paused session
+    /// worker.
+    pub(super) fn new(conversation: Conversation, limits: ExecutionLimits, in_session: bool) -> Self {
+        let output_bytes_left = limits.conversation.output_bytes as usize;
+        Self { phase: Phase::Waiting, conversation, limits, in_session, output_bytes_left }
+    }
+
+    /// Whether the worker's requests are answered.
+    pub(super) fn answers_requests(&self) -> bool {
+        matches!(self.phase, Phase::Running | Phase::Interrupted(_))
+    }
+
+    /// Whether only the final message and output of the code are accepted.
+    pub(super) fn is_stopping(&self) -> bool {
+        matches!(self.phase, Phase::Stopping(_))
+    }
+
+    /// Whether the exit of the process is all that is awaited.
+    pub(super) fn is_exiting(&self) -> bool {
+        matches!(self.phase, Phase::Exiting(_) | Phase::Killed(_))
+    }
+
+    /// Returns the conversation if the session can have another run.
+    pub(super) fn into_idle_conversation(self) -> Option<Conversation> {
+        (self.in_session && matches!(self.phase, Phase::Finished)).then_some(self.conversation)
+    }
+
+    /// Returns the effect of an event. An event without a meaning in the current phase has no effect.
+    pub(super) fn on(&mut self, event: Event) -> Effect {
+        match event {
+            Event::Begin(job) => self.begin(job),
+            Event::Message(message) if self.is_stopping() => self.receive_final_message(message),
+            Event::Message(message) => self.receive(message),
+            Event::InvalidFrame(cause) => self.end_with(EndReason::ProtocolViolation(cause)),
+            Event::ReplyReady(call, reply) => match self.conversation.reply(call) {
+                true => Effect::Send(ToWorker::Reply { call, reply }),
+                false => Effect::Nothing,
+            },
+            Event::StopRequested(cause) => self.on_stop_requested(cause),
+            Event::DeadlineReached => self.on_deadline(),
+            Event::TimerExpired => self.on_timer_expired(),
+            Event::CpuLimitReached if self.answers_requests() => Effect::Signal(Signal::SIGXCPU),
+            Event::CpuGraceExpired if self.answers_requests() => {
+                self.end_with(EndReason::Limit(self.limits.cpu_reached(), None))
+            }
+            Event::CpuLimitReached | Event::CpuGraceExpired => Effect::Nothing,
+            Event::ChannelClosed => self.await_exit(),
+        }
+    }
+
+    /// Returns the end reason after the process exited. `None` if the exit status is unknown, because the zygote
+    /// exited too.
+    pub(super) fn exited(&mut self, exited: Option<WorkerExit>) -> EndReason {
+        let our_kill = Exit::Signal(Signal::SIGKILL as i32);
+        match (std::mem::replace(&mut self.phase, Phase::Ended), exited) {
+            // A process that was killed by our SIGKILL had not exited in time. Any other exit status means that it
+            // exited by itself.
+            (Phase::Killed(cause), exited) if exited.is_none_or(|exited| exited.exit == our_kill) => {
+                reason_after_kill(cause)
+            }
+            (Phase::Exiting(Some(cause)) | Phase::Killed(Some(cause)), _) => cause.end_reason(None),
+            (_, Some(exited)) => self.reason_from_worker_exit(exited),
+            (_, None) => EndReason::Killed {
+                message: "its zygote exited, and the worker with it".into(),
+                is_attack: false,
+            },
+        }
+    }
+
+    fn begin(&mut self, job: Job) -> Effect {
+        if !self.conversation.start_run(job.session) {
+            return self.end_with(EndReason::ProtocolViolation("it was not idle".into()));
+        }
+        self.phase = Phase::Running;
+        Effect::Send(ToWorker::Run(job))
+    }
+
+    fn receive(&mut self, message: FromWorker) -> Effect {
+        match self.conversation.receive(message) {
+            Ok(Action::Append(stream, text)) => {
+                self.output_bytes_left = self.output_bytes_left.saturating_sub(text.len());
+                Effect::Append(stream, text)
+            }
+            Ok(Action::Answer(call, request)) => Effect::AskGate(call, request),
+            Ok(Action::Finish(outcome)) => self.finish(outcome),
+            Ok(Action::Stop(limit)) => {
+                let limit = self.limits.exceeded(limit);
+                match self.phase {
+                    Phase::Running | Phase::Interrupted(Interruption::Deadline) => {
+                        self.interrupt(Phase::Stopping(StopCause::Limit(limit)))
+                    }
+                    // Without code there is no location to report, and cancelled code had its grace time already.
+                    _ => self.end_with(EndReason::Limit(limit, None)),
+                }
+            }
+            Ok(Action::Verify | Action::SealFailed(_)) => {
+                self.end_with(EndReason::ProtocolViolation("it reported its seal twice".into()))
+            }
+            Err(violation) => self.end_with(EndReason::ProtocolViolation(violation.to_string())),
+        }
+    }
+
+    /// Accepts the final message of stopped code, which reports its location, and its output within the limit.
+    /// Requests are ignored.
+    fn receive_final_message(&mut self, message: FromWorker) -> Effect {
+        match message {
+            FromWorker::Done(outcome) => self.finish(outcome),
+            FromWorker::Output { stream, text } if text.len() <= self.output_bytes_left => {
+                self.output_bytes_left -= text.len();
+                Effect::Append(stream, text)
+            }
+            _ => Effect::Nothing,
+        }
+    }
+
+    fn finish(&mut self, outcome: Outcome) -> Effect {
+        let next = if self.is_stopping() { Phase::Ended } else { Phase::Finished };
+        let phase = std::mem::replace(&mut self.phase, next);
+        Effect::End(match (phase, outcome) {
+            (Phase::Stopping(cause), Outcome::Interrupted(error)) => cause.end_reason(Some(error)),
+            (Phase::Stopping(cause), _) => cause.end_reason(None),
+            (Phase::Interrupted(cause), Outcome::Interrupted(error)) => cause.end_reason(Some(error)),
+            (Phase::Interrupted(cause @ Interruption::Cancelled(_)), _) => cause.end_reason(None),
+            (_, Outcome::Value(value)) => EndReason::Value(value),
+            // The supervisor did not interrupt the code: the code raised the interrupt itself.
+            (_, Outcome::Error(error) | Outcome::Interrupted(error)) => EndReason::Error(error),
+            (_, Outcome::CpuLimit(error)) => EndReason::Limit(self.limits.cpu_reached(), Some(error)),
+            (_, Outcome::MemoryLimit(error)) => EndReason::Limit(self.limits.memory_reached(), Some(error)),
+        })
+    }
+
+    fn await_exit(&mut self) -> Effect {
+        match std::mem::replace(&mut self.phase, Phase::Ended) {
+            Phase::Stopping(cause) => return Effect::End(cause.end_reason(None)),
+            Phase::Interrupted(cause) => self.phase = Phase::Exiting(Some(cause)),
+            _ => self.phase = Phase::Exiting(None),
+        }
+        Effect::Wait(EXIT_TIMEOUT)
+    }
+
+    /// Ends the run with this reason, unless a cancellation or a limit is already ending it.
+    fn end_with(&mut self, reason: EndReason) -> Effect {
+        Effect::End(match std::mem::replace(&mut self.phase, Phase::Ended) {
+            Phase::Stopping(cause) => cause.end_reason(None),
+            Phase::Interrupted(cause @ Interruption::Cancelled(_)) => cause.end_reason(None),
+            _ => reason,
+        })
+    }
+
+    /// Returns the end reason for a worker that exited without a final message, from its exit status and resource use.
+    fn reason_from_worker_exit(&self, exited: WorkerExit) -> EndReason {
+        match exited {
+            // The kernel sends SIGKILL at the hard CPU limit to a process that ignored SIGXCPU at the soft limit.
+            WorkerExit { cpu, .. } if cpu >= self.limits.cpu => {
+                EndReason::Limit(self.limits.cpu_reached(), None)
+            }
+            exited if self.is_out_of_memory(&exited) => EndReason::Limit(self.limits.memory_reached(), None),
+            WorkerExit { exit, .. } => reason_from_exit(exit),
+        }
+    }
+
+    /// Whether the process died for lack of memory: the kernel reports it, or an interpreter aborted while most of its
+    /// memory was in use.
+    fn is_out_of_memory(&self, exited: &WorkerExit) -> bool {
+        let aborted = matches!(exited.exit, Exit::Signal(number)
+            if [Signal::SIGABRT, Signal::SIGSEGV, Signal::SIGBUS].iter().any(|signal| *signal as i32 == number));
+        exited.was_out_of_memory || aborted && exited.peak_growth_bytes >= self.limits.memory_bytes / 4 * 3
+    }
+}
+
+/// The end reason of a worker that closed its channel and had to be killed.
+fn reason_after_kill(cause: Option<Interruption>) -> EndReason {
+    match cause {
+        Some(cause @ Interruption::Cancelled(_)) => cause.end_reason(None),
+        _ => EndReason::ProtocolViolation("it closed its channel and did not exit".into()),
+    }
+}

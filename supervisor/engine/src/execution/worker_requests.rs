@@ -1,0 +1,87 @@
+//! Requests of the running code. The gate answers them, and each call leaves a record.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use lockhouse_gate::{CallRecord, Gate, Requester, ToolRequest};
+use lockhouse_messages::Progress;
+use lockhouse_protocol::{CallId, Reply, Request};
+
+use super::captured_output::CapturedOutput;
+use lockhouse_upstream::ai_client::TAIL_BYTES_MAX;
+
+type PendingReply<'a> = BoxFuture<'a, (CallId, Reply, Option<CallRecord>)>;
+
+/// All requests of one run. The conversation limits how many are open at a time.
+pub(super) struct WorkerRequests<'a> {
+    gate: &'a Gate,
+    from: Requester,
+    pending_replies: FuturesUnordered<PendingReply<'a>>,
+    /// Calls without a reply, with their start times.
+    in_flight: BTreeMap<CallId, (ToolRequest, Instant)>,
+    records: Vec<CallRecord>,
+}
+
+impl<'a> WorkerRequests<'a> {
+    pub(super) fn new(gate: &'a Gate, from: Requester) -> Self {
+        Self {
+            gate,
+            from,
+            pending_replies: FuturesUnordered::new(),
+            in_flight: BTreeMap::new(),
+            records: Vec::new(),
+        }
+    }
+
+    /// Submits a request to the gate. [`Self::next`] drives it to its reply.
+    pub(super) fn submit(&mut self, call: CallId, request: Request) {
+        let asked = ToolRequest::from_request(&request);
+        if let Some(asked) = &asked {
+            self.in_flight.insert(call, (asked.clone(), Instant::now()));
+        }
+        let (gate, from) = (self.gate, self.from.clone());
+        self.pending_replies.push(Box::pin(async move {
+            let (reply, record) = gate.handle_request(&from, call, asked, request).await;
+            (call, reply, record)
+        }));
+    }
+
+    /// Returns the next reply, or `None` if no request is open. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<(CallId, Reply)> {
+        let (call, reply, record) = self.pending_replies.next().await?;
+        self.in_flight.remove(&call);
+        self.records.extend(record);
+        Some((call, reply))
+    }
+
+    /// Withdraws the pending approvals of this run's calls.
+    pub(super) fn cancel_approvals(&self) {
+        self.from.approvals.cancel();
+    }
+
+    /// The progress of the run, for an AI client that asks for it.
+    pub(super) fn progress(&self, elapsed: Duration, output: &CapturedOutput) -> Progress {
+        let mut in_flight = BTreeMap::new();
+        for (asked, _) in self.in_flight.values() {
+            *in_flight.entry(format!("{}.{}", asked.server, asked.item)).or_default() += 1;
+        }
+        let person = self.from.caller.questions.oldest();
+        let stdout = output.tail(TAIL_BYTES_MAX).to_owned();
+        Progress { elapsed, finished_calls: self.records.len(), in_flight, waiting_for: person, stdout }
+    }
+
+    /// Ends all requests when the run ends. Returns a record of each call, and the number of calls without a reply,
+    /// which come last. Whether those took effect is unknown, and their records say so.
+    pub(super) fn abandon(self) -> (Vec<CallRecord>, usize) {
+        let Self { gate, from, in_flight, mut records, pending_replies } = self;
+        let in_flight_count = in_flight.len();
+        for (call, (asked, since)) in in_flight {
+            records.push(gate.record_abandoned(&from, call, &asked, since.elapsed()));
+        }
+        drop(pending_replies);
+        (records, in_flight_count)
+    }
+}

@@ -1,0 +1,144 @@
+//! The engine's end of the connection to one front. Each request becomes a task with an exchange.
+
+mod call_requests;
+mod change_notifications;
+mod code_requests;
+mod exchange;
+mod search_requests;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use lockhouse_base::principal::{Grant, Principal, Validity};
+use lockhouse_messages::{
+    Caller, EngineClient, EngineEndpoint, ExchangeId, FrontEndpoint, Input, Request, Response, ToEngine,
+    ToFront, VERSION,
+};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::direct::RequestingClient;
+use crate::supervisor::Supervisor;
+use exchange::Exchange;
+
+/// Maximum number of queued inputs of one exchange. It exceeds the number of questions that one execution can have
+/// open.
+const INPUTS_MAX: usize = 64;
+
+/// The connection to one front.
+struct FrontConnection {
+    supervisor: Arc<Supervisor>,
+    front: Weak<dyn FrontEndpoint>,
+    open_exchanges: Arc<Mutex<HashMap<ExchangeId, mpsc::Sender<Input>>>>,
+    /// The grants of AI clients of this front, by the numbers that the front uses for them. Revoking a grant ends the
+    /// client's runs.
+    grants: Mutex<HashMap<u64, Grant>>,
+    /// Cancelled when the front disconnects.
+    closed: CancellationToken,
+}
+
+/// Connects a front in the same process. When `closing` is cancelled, the front's requests end.
+pub fn connect(supervisor: &Arc<Supervisor>, closing: CancellationToken) -> EngineClient {
+    EngineClient::connect(|front| FrontConnection::new(supervisor.clone(), front), closing)
+}
+
+impl FrontConnection {
+    fn new(supervisor: Arc<Supervisor>, front: Weak<dyn FrontEndpoint>) -> Arc<Self> {
+        let (open_exchanges, grants, closed) = (Arc::default(), Mutex::default(), CancellationToken::new());
+        Arc::new(Self { supervisor, front, open_exchanges, grants, closed })
+    }
+
+    fn negotiate_version(&self, version: u32) {
+        let Some(front) = self.front.upgrade() else { return };
+        if version != VERSION {
+            front.send(ToFront::Unsupported { version: VERSION });
+            return;
+        }
+        front.send(ToFront::Welcome { version: VERSION });
+        self.supervisor.add_front(self.front.clone());
+    }
+
+    fn start_exchange(&self, id: ExchangeId, caller: Caller, request: Request) {
+        let (sender, inputs) = mpsc::channel(INPUTS_MAX);
+        self.open_exchanges.lock().insert(id, sender);
+        let exchange =
+            Exchange { id, front: self.front.clone(), inputs, open_exchanges: self.open_exchanges.clone() };
+        let (client, supervisor) = (self.client(caller), self.supervisor.clone());
+        let cancellation = self.closed.child_token();
+        let serving = async move { serve(&supervisor, client, request, exchange, cancellation).await };
+        tokio::spawn(serving.in_current_span());
+    }
+
+    fn client(&self, caller: Caller) -> RequestingClient {
+        let Caller { identity, grant, client, abilities } = caller;
+        let standing = match grant {
+            None => Validity::Connection,
+            Some(number) => Validity::Revocable(self.grants.lock().entry(number).or_default().clone()),
+        };
+        RequestingClient { principal: Principal::new(identity, standing), name: client, abilities }
+    }
+}
+
+impl EngineEndpoint for FrontConnection {
+    fn receive(&self, message: ToEngine) {
+        match message {
+            ToEngine::Hello { version } => self.negotiate_version(version),
+            ToEngine::Request(id, caller, request) => self.start_exchange(id, *caller, *request),
+            ToEngine::Input(id, input) => {
+                if let Some(inputs) = self.open_exchanges.lock().get(&id) {
+                    let _ = inputs.try_send(input);
+                }
+            }
+            // Dropping the sender ends the input of the exchange, which its task notices.
+            ToEngine::Close(id) => drop(self.open_exchanges.lock().remove(&id)),
+            ToEngine::Revoke { grant } => {
+                let grant = self.grants.lock().remove(&grant);
+                if let Some(grant) = grant {
+                    grant.revoke();
+                }
+            }
+            ToEngine::Goodbye => self.closed.cancel(),
+        }
+    }
+}
+
+/// Serves one request and sends its response.
+async fn serve(
+    supervisor: &Arc<Supervisor>,
+    client: RequestingClient,
+    request: Request,
+    mut exchange: Exchange,
+    cancellation: CancellationToken,
+) {
+    let response = match request {
+        Request::RunCode(program) => {
+            code_requests::run(supervisor, client, program, &mut exchange, cancellation).await
+        }
+        Request::FollowRun(name) => {
+            code_requests::resume_following(supervisor, &client, &name, &mut exchange).await
+        }
+        Request::Call(call) => {
+            call_requests::serve(supervisor, &client, call, &mut exchange, cancellation).await
+        }
+        Request::FollowChanges => {
+            change_notifications::follow(supervisor, &client, &mut exchange, &cancellation).await
+        }
+        Request::Search(search) => tokio::select! {
+            found = search_requests::serve(supervisor, &client, &search) => Some(Response::Json(found)),
+            () = exchange.closed() => None,
+        },
+        Request::List(list) => tokio::select! {
+            entries = supervisor.direct().list(supervisor, &client, list) => Some(Response::Entries(entries)),
+            () = exchange.closed() => None,
+        },
+        Request::ReadResult { handle, offset } => Some(supervisor.read_result(&client, &handle, offset)),
+        Request::Health => Some(Response::Json(supervisor.health_for(&client.principal))),
+        Request::Readiness => Some(Response::Reasons(supervisor.unready_reasons())),
+        Request::Metrics => Some(Response::Text(supervisor.render_metrics())),
+    };
+    if let Some(response) = response {
+        exchange.end(response);
+    }
+}

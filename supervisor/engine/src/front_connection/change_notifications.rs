@@ -1,0 +1,80 @@
+//! Notifies AI clients of changes to the tools, prompts and resources of upstream servers with `direct` access.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_messages::{Event, Input, ListChanges, Response};
+use lockhouse_upstream::ChangeNotice;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+
+use super::exchange::Exchange;
+use crate::direct::RequestingClient;
+use crate::supervisor::Supervisor;
+
+/// Changes within this time are sent as one notification.
+const BATCH_WINDOW: Duration = Duration::from_millis(50);
+
+/// Sends change notifications to one AI client until the exchange is closed.
+pub(super) async fn follow(
+    supervisor: &Arc<Supervisor>,
+    client: &RequestingClient,
+    exchange: &mut Exchange,
+    cancellation: &CancellationToken,
+) -> Option<Response> {
+    let mut notices = supervisor.gate().upstreams().notices().subscribe();
+    let mut seen = supervisor.direct().tools_digest(supervisor, client).await;
+    loop {
+        let changed = tokio::select! {
+            changed = next(&mut notices) => changed,
+            () = exchange.closed() => None,
+            () = cancellation.cancelled() => None,
+        };
+        let mut changed = changed?;
+        let shown = supervisor.direct().tools_digest(supervisor, client).await;
+        changed.tools = changed.tools && std::mem::replace(&mut seen, shown) != seen;
+        if changed == ListChanges::default() {
+            continue;
+        }
+        exchange.send(Event::Changed(changed));
+        while !matches!(exchange.input().await?, Input::ChangesDelivered) {}
+    }
+}
+
+fn merge(changed: &mut ListChanges, notice: ChangeNotice) {
+    match notice {
+        ChangeNotice::Tools => changed.tools = true,
+        ChangeNotice::Resources => changed.resources = true,
+        ChangeNotice::Prompts => changed.prompts = true,
+        ChangeNotice::Resource(server, uri) => {
+            let resource = (server, uri);
+            if !changed.updated.contains(&resource) {
+                changed.updated.push(resource);
+            }
+        }
+        ChangeNotice::Everything => (changed.tools, changed.resources, changed.prompts) = (true, true, true),
+    }
+}
+
+/// Waits for changes and merges those that arrive close together. Returns `None` when no more changes can come.
+async fn next(notices: &mut Receiver<ChangeNotice>) -> Option<ListChanges> {
+    let mut changed = ListChanges::default();
+    let mut take = |received: Result<ChangeNotice, RecvError>| match received {
+        Ok(notice) => {
+            merge(&mut changed, notice);
+            true
+        }
+        Err(RecvError::Lagged(_)) => {
+            merge(&mut changed, ChangeNotice::Everything);
+            true
+        }
+        Err(RecvError::Closed) => false,
+    };
+    if !take(notices.recv().await) {
+        return None;
+    }
+    let batch = async { while take(notices.recv().await) {} };
+    let _ = tokio::time::timeout(BATCH_WINDOW, batch).await;
+    Some(changed)
+}

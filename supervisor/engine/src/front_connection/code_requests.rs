@@ -1,0 +1,93 @@
+//! Requests to run code, and to follow a background run.
+
+use std::sync::Arc;
+
+use lockhouse_base::telemetry;
+use lockhouse_messages::{Event, FinishedRun, Input, Response, RunCode, RunReference};
+use tokio_util::sync::CancellationToken;
+
+use super::exchange::Exchange;
+use crate::background_runs::{RunHandle, RunLookup, RunUpdate};
+use crate::direct::RequestingClient;
+use crate::execution::{self, Answer, DisplayOptions, RenderedAnswer, Status};
+use crate::sessions::{SessionKey, SessionName};
+use crate::supervisor::{CodeRequest, Supervisor};
+
+pub(super) async fn run(
+    supervisor: &Arc<Supervisor>,
+    client: RequestingClient,
+    program: RunCode,
+    exchange: &mut Exchange,
+    cancellation: CancellationToken,
+) -> Option<Response> {
+    let owner = client.principal.owner();
+    let RunCode { language, code, timeout, servers, session } = program;
+    let session = match session.map(|name| SessionName::new(&name)).transpose() {
+        Ok(name) => name.map(|name| SessionKey { owner, name }),
+        Err(invalid) => return Some(Response::Invalid(invalid.to_string())),
+    };
+    let request = CodeRequest { language, code, timeout, servers, session };
+    let (channel, follower) = client.open_channel();
+    let (engine, stop) = (supervisor.clone(), cancellation.clone());
+    let answering = async move {
+        let answer = engine.run_code_for(Some(channel), request, &stop).await;
+        render(&engine, &client, answer)
+    };
+    follow(supervisor, supervisor.background_runs().start(owner, follower, cancellation, answering), exchange)
+        .await
+}
+
+pub(super) async fn resume_following(
+    supervisor: &Arc<Supervisor>,
+    client: &RequestingClient,
+    name: &RunReference,
+    exchange: &mut Exchange,
+) -> Option<Response> {
+    match supervisor.background_runs().find(client.principal.owner(), name) {
+        None => Some(Response::NotFound),
+        Some(RunLookup::Ended(ended)) => Some(Response::Run(ended)),
+        Some(RunLookup::Live(run)) => {
+            exchange.send(Event::Following(run.execution()));
+            follow(supervisor, run, exchange).await
+        }
+    }
+}
+
+/// Follows a run until it ends or the front closes the exchange.
+async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exchange) -> Option<Response> {
+    loop {
+        tokio::select! {
+            biased;
+            input = exchange.input() => match input? {
+                Input::Answer(key, answer) => run.answer(&key, answer),
+                Input::Questions => exchange.send(Event::Questions(run.questions())),
+                Input::View => exchange.send(Event::View(run.view().await)),
+                Input::Detach => exchange.send(Event::Detached(supervisor.background_runs().keep(&run))),
+                Input::Cancel => run.cancel(),
+                Input::ChangesDelivered => {}
+            },
+            step = run.next() => match step {
+                RunUpdate::Question(question) => exchange.send(Event::Question(question)),
+                RunUpdate::Progress(words) => exchange.send(Event::ProgressMessage(words)),
+                RunUpdate::Finished(Some(ended)) => return Some(Response::Run(Box::new((*ended).clone()))),
+                RunUpdate::Finished(None) => return Some(Response::EngineFailed),
+            },
+        }
+    }
+}
+
+/// Renders an answer for the model, and stores truncated values.
+fn render(supervisor: &Supervisor, client: &RequestingClient, answer: Answer) -> FinishedRun {
+    let keep = |json: &str| supervisor.results().store(client.principal.owner(), json);
+    let limits = supervisor.settings().display;
+    let next_part_hint = "get_result(handle)";
+    let RenderedAnswer { json, files } = execution::render_answer(
+        &answer,
+        &DisplayOptions { limits, next_part_hint, extract_files: true, keep: &keep },
+    );
+    telemetry::count_withheld_bytes(json["stats"]["bytes_kept_out"].as_u64().unwrap_or(0));
+    let (cancelled, is_error) = (answer.status == Status::Cancelled, answer.status != Status::Ok);
+    // The run handle sets both times.
+    let (execution, begun, ended) = (answer.execution, String::new(), String::new());
+    FinishedRun { execution, cancelled, is_error, begun, ended, json, files }
+}

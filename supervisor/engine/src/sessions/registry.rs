@@ -1,0 +1,253 @@
+//! The registry of sessions: owners, queues of waiting runs, and expiry. It does no I/O: `W` is the worker type, and
+//! callers pass the current time.
+
+mod session;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use lockhouse_base::language::Language;
+use lockhouse_base::principal::Owner;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::{SessionError, SessionKey, SessionListing, SessionSelector, SessionSettings, WAITING_MAX};
+use session::Session;
+pub(super) use session::{GrantResult, WorkerGrant};
+
+/// Maximum number of ended sessions whose reason was not reported yet.
+const UNREPORTED_ENDS_MAX: usize = 256;
+
+/// Result of acquiring a session.
+#[derive(Debug)]
+pub(super) enum Acquisition<W> {
+    Granted(WorkerGrant<W>),
+    /// Other runs come first. The receiver gets the grant later.
+    Queued(oneshot::Receiver<GrantResult<W>>),
+}
+
+#[derive(Debug)]
+pub(super) struct Registry<W> {
+    settings: SessionSettings,
+    live: BTreeMap<SessionKey, Session<W>>,
+    /// Ended sessions whose reason was not reported yet.
+    unreported_ends: VecDeque<(SessionKey, String)>,
+    begun: u64,
+    closed: bool,
+}
+
+impl<W> Registry<W> {
+    pub(super) fn new(settings: SessionSettings) -> Self {
+        Self { settings, live: BTreeMap::new(), unreported_ends: VecDeque::new(), begun: 0, closed: false }
+    }
+
+    /// Acquires the session with this name, or queues for it. Starts the session if it does not exist.
+    pub(super) fn acquire(
+        &mut self,
+        key: &SessionKey,
+        language: Language,
+        owner: &str,
+        now: Instant,
+    ) -> Result<Acquisition<W>, SessionError> {
+        if self.closed {
+            return Err(SessionError::Closed);
+        }
+        let name = || key.name.to_string();
+        if let Some(why) = self.take_unreported_end(key) {
+            return Err(SessionError::Ended { name: name(), why });
+        }
+        let Some(session) = self.live.get_mut(key) else {
+            return self.begin(key, language, owner, now).map(Acquisition::Granted);
+        };
+        if session.language != language {
+            let (language, requested) = (session.language.as_str(), language.as_str());
+            return Err(SessionError::WrongLanguage { name: name(), language, requested });
+        }
+        if let Some(worker) = session.worker.take() {
+            return Ok(Acquisition::Granted(session.grant(Some(worker), now)));
+        }
+        session.waiting.retain(|waiting| !waiting.is_closed());
+        if session.waiting.len() >= WAITING_MAX {
+            return Err(SessionError::Busy(name()));
+        }
+        let (waiting, turn) = oneshot::channel();
+        session.waiting.push_back(waiting);
+        Ok(Acquisition::Queued(turn))
+    }
+
+    fn begin(&mut self, key: &SessionKey, language: Language, owner: &str, now: Instant) -> GrantResult<W> {
+        let SessionSettings { max, per_client, .. } = self.settings;
+        let own = self.live.keys().filter(|other| other.owner == key.owner).count();
+        if key.owner.is_limited() && own >= per_client {
+            return Err(SessionError::ClientLimit {
+                max: per_client,
+                open: self.describe_open(&key.owner, now),
+            });
+        }
+        if self.live.len() >= max {
+            return Err(SessionError::TooMany { max, open: self.describe_open(&key.owner, now) });
+        }
+        self.begun += 1;
+        let session = Session::new(self.begun, owner, language, now);
+        Ok(self.live.entry(key.clone()).or_insert(session).grant(None, now))
+    }
+
+    /// Returns the worker after a run. Without a worker, the session ends for the reason `why`. Returns the reason if
+    /// the session ended.
+    pub(super) fn give_back(
+        &mut self,
+        key: &SessionKey,
+        number: u64,
+        worker: Option<W>,
+        why: impl FnOnce() -> String,
+        now: Instant,
+    ) -> Option<String> {
+        let max_age = self.settings.max_age;
+        let session = self.live.get_mut(key).filter(|session| session.number == number)?;
+        let is_old = session.created + max_age <= now;
+        let end = match (session.end_requested.take(), worker) {
+            (Some(why), _) => why,
+            (None, None) => why(),
+            (None, Some(_)) if is_old => too_old(max_age),
+            (None, Some(worker)) => {
+                session.hand_over(worker, now);
+                return None;
+            }
+        };
+        self.end_session(key, &end);
+        Some(end)
+    }
+
+    /// Removes a session whose worker could not be created. Only runs that wait for it get the reason.
+    pub(super) fn abandon(&mut self, key: &SessionKey, number: u64, why: &str) {
+        if self.live.get(key).is_some_and(|session| session.number == number) {
+            self.end_session(key, why);
+            let _ = self.take_unreported_end(key);
+        }
+    }
+
+    /// Ends the selected sessions and stops their active runs. Returns the names of the sessions.
+    ///
+    /// # Errors
+    /// The number of sessions with the name, if the selector is ambiguous.
+    pub(super) fn end(&mut self, which: SessionSelector<'_>, why: &str) -> Result<Vec<String>, usize> {
+        let is_selected = |(key, session): &(&SessionKey, &Session<W>)| match which {
+            SessionSelector::All => true,
+            SessionSelector::Named(name) => key.name.as_str() == name,
+            SessionSelector::Numbered(number) => session.number == number,
+        };
+        let keys: Vec<SessionKey> =
+            self.live.iter().filter(is_selected).map(|(key, _)| key.clone()).collect();
+        if matches!(which, SessionSelector::Named(_)) && keys.len() > 1 {
+            return Err(keys.len());
+        }
+        for key in &keys {
+            match self.live.get_mut(key) {
+                Some(session) if session.worker.is_none() => {
+                    session.end_requested = Some(why.to_owned());
+                    session.stop.cancel();
+                }
+                _ => self.end_session(key, why),
+            }
+        }
+        Ok(keys.iter().map(|key| key.name.to_string()).collect())
+    }
+
+    /// Ends all sessions and refuses new ones.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        // `SessionSelector::All` is never ambiguous.
+        let _ = self.end(SessionSelector::All, "Lockhouse was shut down");
+    }
+
+    /// Ends idle sessions whose worker process was killed from outside.
+    pub(super) fn end_killed(&mut self, is_alive: impl Fn(&W) -> bool) {
+        self.end_resting(|_, worker| {
+            (!is_alive(worker)).then(|| "its worker was killed from outside while it was idle".to_owned())
+        });
+    }
+
+    /// Ends idle sessions that were unused for too long or are too old. Returns the time of the next expiry.
+    pub(super) fn end_expired(&mut self, now: Instant) -> Option<Instant> {
+        let SessionSettings { idle_timeout, max_age, .. } = self.settings;
+        self.end_resting(|session, _| match () {
+            () if session.created + max_age <= now => Some(too_old(max_age)),
+            () if session.used + idle_timeout <= now => {
+                Some(format!("it was not used for {} s", idle_timeout.as_secs_f32()))
+            }
+            () => None,
+        });
+        let resting = self.live.values().filter(|session| session.worker.is_some());
+        resting.map(|session| (session.used + idle_timeout).min(session.created + max_age)).min()
+    }
+
+    /// Ends idle sessions for which `reason` returns a reason.
+    fn end_resting(&mut self, reason: impl Fn(&Session<W>, &W) -> Option<String>) {
+        let over = |(key, session): (&SessionKey, &Session<W>)| {
+            let why = reason(session, session.worker.as_ref()?)?;
+            Some((key.clone(), why))
+        };
+        let over: Vec<(SessionKey, String)> = self.live.iter().filter_map(over).collect();
+        over.iter().for_each(|(key, why)| self.end_session(key, why));
+    }
+
+    /// Lists the sessions of all owners, ordered by their start.
+    pub(super) fn list(&self, now: Instant) -> Vec<SessionListing> {
+        let listed = |(key, session): (&SessionKey, &Session<W>)| SessionListing {
+            id: session.number,
+            owner: session.owner.clone(),
+            name: key.name.to_string(),
+            language: session.language.as_str().into(),
+            state: session.state().into(),
+            runs: session.runs,
+            unused_s: now.duration_since(session.used).as_secs(),
+            age_s: now.duration_since(session.created).as_secs(),
+        };
+        let mut all: Vec<SessionListing> = self.live.iter().map(listed).collect();
+        all.sort_by_key(|session| session.id);
+        all
+    }
+
+    fn take_unreported_end(&mut self, key: &SessionKey) -> Option<String> {
+        let at = self.unreported_ends.iter().position(|(ended, _)| ended == key)?;
+        self.unreported_ends.remove(at).map(|(_, why)| why)
+    }
+
+    /// Ends a session and kills its worker. The reason goes to the runs that wait, or else to the next run under that
+    /// name.
+    fn end_session(&mut self, key: &SessionKey, why: &str) {
+        let Some(session) = self.live.remove(key) else { return };
+        let mut is_reported = false;
+        for waiting in session.waiting {
+            let ended = SessionError::Ended { name: key.name.to_string(), why: why.to_owned() };
+            is_reported |= waiting.send(Err(ended)).is_ok();
+        }
+        if is_reported {
+            return;
+        }
+        self.unreported_ends.push_back((key.clone(), why.to_owned()));
+        if self.unreported_ends.len() > UNREPORTED_ENDS_MAX {
+            self.unreported_ends.pop_front();
+        }
+    }
+
+    /// Describes the open sessions of one owner. Sessions of other owners are only mentioned.
+    fn describe_open(&self, owner: &Owner, now: Instant) -> String {
+        let (own, others): (Vec<_>, Vec<_>) = self.live.iter().partition(|(key, _)| key.owner == *owner);
+        let shown = |(key, session): (&SessionKey, &Session<W>)| match session.state() {
+            "idle" => format!("{} (idle for {} s)", key.name, now.duration_since(session.used).as_secs()),
+            state => format!("{} ({state})", key.name),
+        };
+        let mut words: Vec<String> = own.into_iter().map(shown).collect();
+        if !others.is_empty() {
+            words.push("sessions of other clients".to_owned());
+        }
+        words.join(", ")
+    }
+}
+
+fn too_old(max_age: Duration) -> String {
+    format!("it reached the maximum age of {} s", max_age.as_secs_f32())
+}

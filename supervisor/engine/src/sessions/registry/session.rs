@@ -1,0 +1,93 @@
+//! One session and its queue of waiting runs.
+
+use std::collections::VecDeque;
+
+use lockhouse_base::language::Language;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::sessions::SessionError;
+
+/// The right of one run to use the worker of a session. It must be returned with `Registry::give_back`.
+#[derive(Debug)]
+pub(in crate::sessions) struct WorkerGrant<W> {
+    /// Number of the session.
+    pub(in crate::sessions) number: u64,
+    /// Number of runs of the session so far, including this one.
+    pub(in crate::sessions) runs: u32,
+    /// `None` for the first run, which creates the worker.
+    pub(in crate::sessions) worker: Option<W>,
+    /// Cancelled when the session must end while the run is active.
+    pub(in crate::sessions) stop: CancellationToken,
+}
+
+/// A grant, or the reason why there is none.
+pub(in crate::sessions) type GrantResult<W> = Result<WorkerGrant<W>, SessionError>;
+
+#[derive(Debug)]
+pub(super) struct Session<W> {
+    /// Distinguishes this session from an earlier one with the same name.
+    pub(super) number: u64,
+    /// Description of the owner, for operators.
+    pub(super) owner: String,
+    pub(super) language: Language,
+    pub(super) created: Instant,
+    pub(super) used: Instant,
+    pub(super) runs: u32,
+    /// `None` while a run uses the worker.
+    pub(super) worker: Option<W>,
+    pub(super) waiting: VecDeque<oneshot::Sender<GrantResult<W>>>,
+    /// Stops the active run when the session must end.
+    pub(super) stop: CancellationToken,
+    /// The reason for which the session ends after its active run.
+    pub(super) end_requested: Option<String>,
+}
+
+impl<W> Session<W> {
+    /// Creates a session without a worker. The first run creates the worker.
+    pub(super) fn new(number: u64, owner: &str, language: Language, now: Instant) -> Self {
+        Self {
+            number,
+            owner: owner.to_owned(),
+            language,
+            created: now,
+            used: now,
+            runs: 0,
+            worker: None,
+            waiting: VecDeque::new(),
+            stop: CancellationToken::new(),
+            end_requested: None,
+        }
+    }
+
+    pub(super) fn state(&self) -> &'static str {
+        if self.worker.is_some() { "idle" } else { "running" }
+    }
+
+    /// Grants the worker to the next run.
+    pub(super) fn grant(&mut self, worker: Option<W>, now: Instant) -> WorkerGrant<W> {
+        self.runs += 1;
+        self.used = now;
+        WorkerGrant { number: self.number, runs: self.runs, worker, stop: self.stop.clone() }
+    }
+
+    /// Grants the worker to the run that has waited longest, or keeps it idle.
+    pub(super) fn hand_over(&mut self, worker: W, now: Instant) {
+        self.used = now;
+        let mut worker = Some(worker);
+        while worker.is_some()
+            && let Some(waiting) = self.waiting.pop_front()
+        {
+            if waiting.is_closed() {
+                continue;
+            }
+            let runs = self.runs;
+            let grant = self.grant(worker.take(), now);
+            if let Err(Ok(returned)) = waiting.send(Ok(grant)) {
+                (worker, self.runs) = (returned.worker, runs);
+            }
+        }
+        self.worker = worker;
+    }
+}

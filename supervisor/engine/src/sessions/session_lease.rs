@@ -1,0 +1,104 @@
+//! The exclusive hold of one run on its session.
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::registry::{Acquisition, GrantResult, WorkerGrant};
+use super::{SessionError, SessionKey, Sessions};
+use crate::execution::{EndReason, SessionReport, SessionWorker};
+
+/// The exclusive hold of one run on its session. Dropping it without `release` ends the session, unless its worker is
+/// still in the lease.
+#[derive(Debug)]
+pub struct SessionLease {
+    sessions: Sessions,
+    key: SessionKey,
+    grant: WorkerGrant<SessionWorker>,
+    is_released: bool,
+}
+
+impl SessionLease {
+    fn new(sessions: &Sessions, key: &SessionKey, grant: WorkerGrant<SessionWorker>) -> Self {
+        Self { sessions: sessions.clone(), key: key.clone(), grant, is_released: false }
+    }
+
+    /// Waits in the queue of the session if necessary.
+    pub(super) async fn next(
+        sessions: &Sessions,
+        key: &SessionKey,
+        next: Acquisition<SessionWorker>,
+    ) -> Result<Self, SessionError> {
+        match next {
+            Acquisition::Granted(grant) => Ok(Self::new(sessions, key, grant)),
+            Acquisition::Queued(granted) => {
+                let mut waiting = Waiting { sessions, key, granted };
+                let granted = (&mut waiting.granted).await.unwrap_or(Err(SessionError::Closed));
+                granted.map(|grant| Self::new(sessions, key, grant))
+            }
+        }
+    }
+
+    /// Takes the worker of the session. Returns `None` for the first run, which creates the worker.
+    pub fn take_worker(&mut self) -> Option<SessionWorker> {
+        self.grant.worker.take()
+    }
+
+    /// Cancelled when the session must end while this run is active.
+    pub fn stop(&self) -> &CancellationToken {
+        &self.grant.stop
+    }
+
+    /// Removes the session because its worker could not be created.
+    pub fn abandon(mut self, why: &str) {
+        self.is_released = true;
+        self.sessions.state().abandon(&self.key, self.grant.number, why);
+    }
+
+    /// Releases the session after a run. Without a worker the session ends. Returns the report for the answer.
+    pub fn release(mut self, session_worker: Option<SessionWorker>, end_reason: &EndReason) -> SessionReport {
+        let (name, runs) = (self.key.name.to_string(), self.grant.runs);
+        let ended = self.give_back(session_worker, || end_reason.session_end_reason());
+        SessionReport { name, runs, ended }
+    }
+
+    /// Returns the worker to the registry. Returns the reason if the session ended.
+    fn give_back(
+        &mut self,
+        session_worker: Option<SessionWorker>,
+        why: impl FnOnce() -> String,
+    ) -> Option<String> {
+        self.is_released = true;
+        let (key, number) = (&self.key, self.grant.number);
+        let ended = self.sessions.state().give_back(key, number, session_worker, why, Instant::now());
+        // The session that is idle now may be the next one to expire.
+        self.sessions.wake_expiry_task();
+        ended
+    }
+}
+
+impl Drop for SessionLease {
+    fn drop(&mut self) {
+        if !self.is_released {
+            let session_worker = self.grant.worker.take();
+            let _ = self.give_back(session_worker, || "its run failed with an internal error".to_owned());
+        }
+    }
+}
+
+/// A run in the queue of a session.
+struct Waiting<'a> {
+    sessions: &'a Sessions,
+    key: &'a SessionKey,
+    granted: oneshot::Receiver<GrantResult<SessionWorker>>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.granted.close();
+        // A grant that arrives after the run stopped waiting is returned at once, and the session stays open.
+        if let Ok(Ok(grant)) = self.granted.try_recv() {
+            drop(SessionLease::new(self.sessions, self.key, grant));
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Calls that an AI client makes itself, without code, to an upstream server with `direct` access. Each call is an
+//! execution of its own.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use lockhouse_gate::{Entries, Gate, Requester, ToolRequest};
+use lockhouse_policies::Listing;
+use lockhouse_protocol::{Failure, FailureCode, ServerName};
+use lockhouse_upstream::ai_client::{AiClient, ClientChannel, OpenQuestions};
+use lockhouse_upstream::{Caller, DirectFailure, DirectRequest};
+use tokio_util::sync::CancellationToken;
+
+use super::Supervisor;
+
+/// The outcome of a direct call.
+#[derive(Debug)]
+pub enum DirectCallOutcome {
+    /// The result of the call, as raw JSON from the upstream server.
+    Result(Vec<u8>),
+    /// The error that the upstream server answered.
+    ServerError(DirectFailure),
+    /// The call was not made, or no answer came.
+    Failure(Failure),
+}
+
+impl Supervisor {
+    /// Makes one call for an AI client through the gate, with policy, approval and audit as for calls from code.
+    pub async fn call_directly(
+        &self,
+        channel: ClientChannel,
+        request: DirectRequest,
+        asked: ToolRequest,
+        arguments: Vec<u8>,
+        cancelled: &CancellationToken,
+    ) -> DirectCallOutcome {
+        let (gate, request) = (self.gate(), Arc::new(request));
+        let requester = self.direct_requester(&gate, channel, Some(request.clone()));
+        let started = Instant::now();
+        let reply = tokio::select! {
+            reply = gate.call_directly(&requester, &asked, arguments) => reply,
+            () = cancelled_or_revoked(&requester, cancelled) => {
+                gate.abandon_direct_call(&requester, &asked, started.elapsed());
+                Err(cancelled_failure())
+            }
+        };
+        match reply {
+            Ok(result) => DirectCallOutcome::Result(result),
+            Err(failure) => request
+                .take_failure()
+                .map_or(DirectCallOutcome::Failure(failure), DirectCallOutcome::ServerError),
+        }
+    }
+
+    /// Lists the resources or prompts of an upstream server that the AI client may see. Returns `None` if the server
+    /// does not answer.
+    pub async fn list_directly(
+        &self,
+        channel: ClientChannel,
+        server: &ServerName,
+        listing: Listing,
+    ) -> Option<Entries> {
+        let gate = self.gate();
+        let requester = self.direct_requester(&gate, channel, None);
+        gate.list_directly(&requester, server, listing).await
+    }
+
+    fn direct_requester(
+        &self,
+        gate: &Gate,
+        channel: ClientChannel,
+        request: Option<Arc<DirectRequest>>,
+    ) -> Requester {
+        let (execution, client, questions) =
+            (channel.execution, channel.client.clone(), OpenQuestions::default());
+        let principal = channel.principal.clone();
+        let question_timeout = self.settings.limits.question;
+        let ai_client = AiClient::new(channel, gate.audit(), question_timeout, questions.clone());
+        let caller = Caller { execution, client, ai_client: Some(ai_client), questions, direct: request };
+        let scope = gate.direct_scope(&principal);
+        Requester::new(caller, None, principal, scope, "".into(), self.approvers.clone(), gate.audit())
+    }
+}
+
+/// Waits until the answer is not needed any more: the AI client cancelled its call, or its token was revoked. Revocation also
+/// withdraws a pending approval; cancellation leaves it open.
+async fn cancelled_or_revoked(requester: &Requester, cancelled: &CancellationToken) {
+    tokio::select! {
+        () = cancelled.cancelled() => {}
+        () = requester.principal.revoked() => requester.approvals.cancel(),
+    }
+}
+
+fn cancelled_failure() -> Failure {
+    let message = "the AI client cancelled the call".to_owned();
+    Failure { code: FailureCode::UpstreamUnavailable, message, server: None, tool: None, retryable: false }
+}

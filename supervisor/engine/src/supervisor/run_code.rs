@@ -1,0 +1,292 @@
+//! Requests to run code. Each request is checked, gets a worker, and has exactly one answer.
+
+mod worker_acquisition;
+
+use std::time::Duration;
+
+use lockhouse_audit::{ExecutionEnd, Program, RefusedRun};
+use lockhouse_base::language::Language;
+use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_base::telemetry::{self, Stage, traces};
+use lockhouse_gate::{Gate, Requester, Scope, ScopeError};
+use lockhouse_policies::ClientName;
+use lockhouse_protocol::ExecutionId;
+use lockhouse_upstream::Caller;
+use lockhouse_upstream::ai_client::{AiClient, ClientChannel, OpenQuestions, ProgressRequests};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::{Supervisor, log_audit_error};
+use crate::client_quotas::QuotaExceeded;
+use crate::execution::{
+    self, Answer, Cancellation, ExecutionLimits, Refusal, RunResult, Sandbox, StopHandle,
+};
+use crate::sessions::{SessionKey, SessionLease};
+use worker_acquisition::AcquiredWorker;
+
+/// One request to run code.
+#[derive(Debug)]
+pub struct CodeRequest {
+    pub language: Language,
+    pub code: String,
+    /// Requested time limit. It can shorten the configured maximum and not exceed it.
+    pub timeout: Option<Duration>,
+    /// Restricts the run to these upstream servers and tools: `NAME`, `NAME.TOOL` or `NAME.PREFIX*`. `None` for no
+    /// restriction.
+    pub servers: Option<Vec<String>>,
+    /// The session in which the code runs. A session that does not exist is started.
+    pub session: Option<SessionKey>,
+}
+
+impl Supervisor {
+    /// Runs code for the local user. Always returns exactly one answer.
+    pub async fn run_code(&self, request: CodeRequest, cancelled: &CancellationToken) -> Answer {
+        self.run_code_for(None, request, cancelled).await
+    }
+
+    /// Runs code on behalf of an AI client, if `channel` names one. Upstream servers may then ask the client's user
+    /// questions.
+    pub async fn run_code_for(
+        &self,
+        mut channel: Option<ClientChannel>,
+        request: CodeRequest,
+        cancelled: &CancellationToken,
+    ) -> Answer {
+        let (execution, progress_requests) = match &mut channel {
+            Some(channel) => (channel.execution, std::mem::take(&mut channel.progress_requests)),
+            None => (ExecutionId(uuid::Uuid::now_v7().as_u128()), ProgressRequests::default()),
+        };
+        let _in_flight = self.lifecycle.begin_run();
+        let language = request.language.as_str();
+        let span = tracing::info_span!("execution", id = %execution, client = tracing::field::Empty);
+        if let Some(client) = channel.as_ref().and_then(|channel| channel.client.as_ref()) {
+            span.record("client", client.as_str());
+        }
+        let client = channel.as_ref().and_then(|channel| channel.client.clone());
+        let language_and_session = (request.language, request.session.as_ref());
+        let record_fields = (client.clone(), request.language);
+        let default_cause = if channel.is_some() { Cancellation::Client } else { Cancellation::Interrupt };
+        let (questions, stop) = (OpenQuestions::default(), StopHandle::new(cancelled, default_cause));
+        let active_run = self.active_runs.register(
+            execution,
+            client,
+            language_and_session,
+            (&progress_requests, &questions),
+            stop,
+        );
+        let answer_future = async {
+            let answer = self
+                .answer((execution, channel, questions), request, progress_requests, &active_run.stop)
+                .await;
+            tracing::debug!(status = answer.status.as_str(), "a run ended");
+            if answer.refusal.is_some() {
+                self.record_refusal(&answer, record_fields.0.as_ref(), record_fields.1);
+            }
+            answer
+        };
+        let trace_span = traces::code_run(execution, language);
+        let answer = answer_future.instrument(span).instrument(trace_span.clone()).await;
+        traces::record_run_status(&trace_span, answer.status.as_str());
+        telemetry::count_execution(language, answer.refusal.map_or(answer.status.as_str(), |_| "refused"));
+        answer
+    }
+
+    async fn answer(
+        &self,
+        (execution, channel, questions): (ExecutionId, Option<ClientChannel>, OpenQuestions),
+        request: CodeRequest,
+        progress_requests: ProgressRequests,
+        stop: &StopHandle,
+    ) -> Answer {
+        let principal = channel.as_ref().map_or_else(Principal::local, |channel| channel.principal.clone());
+        let permit = match self.quotas.admit_run(principal.owner()) {
+            Ok(permit) => permit,
+            Err(error) => return quota_answer(execution, error),
+        };
+        let answer = match self.validate(&principal, &request) {
+            Ok(scope) => {
+                let question_timeout = self.settings.limits.question;
+                let client = channel.as_ref().and_then(|channel| channel.client.clone());
+                let ai_client = channel.map(|channel| {
+                    AiClient::new(channel, self.gate().audit(), question_timeout, questions.clone())
+                });
+                let caller = Caller { execution, client, ai_client, questions, direct: None };
+                self.run_checked(caller, principal, request, scope, progress_requests, stop).await
+            }
+            Err(error) => {
+                Answer::refused(execution, Refusal::InvalidRequest, error.to_string(), error.hint())
+            }
+        };
+        drop(permit);
+        answer
+    }
+
+    fn record_refusal(&self, answer: &Answer, client: Option<&ClientName>, language: Language) {
+        let error = answer.error.as_ref();
+        let outcome = error.map_or("refused", |error| error.kind.as_str());
+        let reason = error.map_or("", |error| error.message.as_str());
+        let execution = answer.execution;
+        log_audit_error(self.gate().audit().refused_run(RefusedRun {
+            execution,
+            client,
+            language,
+            outcome,
+            reason,
+        }));
+    }
+
+    fn validate(&self, principal: &Principal, request: &CodeRequest) -> Result<Scope, InvalidRequest> {
+        let (bytes, limit) = (request.code.len(), self.settings.code_bytes_max);
+        if request.code.trim().is_empty() {
+            return Err(InvalidRequest::Empty);
+        }
+        if bytes > limit {
+            return Err(InvalidRequest::TooLong { bytes, limit });
+        }
+        let granted = self.gate().scope_for(principal);
+        match &request.servers {
+            None => Ok(granted),
+            Some(names) => granted.narrowed_to(names).map_err(InvalidRequest::Servers),
+        }
+    }
+
+    /// Runs code that was checked: acquires a worker, records the run, executes it and builds the answer.
+    async fn run_checked(
+        &self,
+        caller: Caller,
+        principal: Principal,
+        request: CodeRequest,
+        scope: Scope,
+        progress_requests: ProgressRequests,
+        stop: &StopHandle,
+    ) -> Answer {
+        let execution = caller.execution;
+        let AcquiredWorker { worker, session_lease, sandbox } =
+            match self.acquire(&caller, &principal, &request, stop).await {
+                Ok(acquired) => acquired,
+                Err(error) => return error.to_answer(execution),
+            };
+        // The run keeps this configuration until it ends, even if a reload replaces it.
+        let gate = self.gate();
+        let owner = principal.owner();
+        let limits = self.limits(&request, owner);
+        let requester = self.requester(&gate, caller, principal.clone(), &request, scope);
+        record_start(&gate, &requester, &request).await;
+        let stop_requested =
+            stop.requested(session_lease.as_ref().map(SessionLease::stop), &principal, &self.lifecycle);
+        let result = execution::run(
+            worker,
+            request.code,
+            requester,
+            &gate,
+            &limits,
+            progress_requests,
+            stop_requested,
+        )
+        .instrument(traces::run_stage("run in the worker"))
+        .await;
+        self.charge(owner, &limits, &result);
+        finish_run(&gate, execution, result, &limits, session_lease, sandbox)
+    }
+
+    fn limits(&self, request: &CodeRequest, owner: Owner) -> ExecutionLimits {
+        let limits = self.settings.limits;
+        let wall = request.timeout.unwrap_or(limits.wall).min(limits.wall);
+        ExecutionLimits { wall, cpu_credit: self.quotas.cpu_credit(owner), ..limits }
+    }
+
+    /// Describes to the gate who makes the requests of this run, and within which scope.
+    fn requester(
+        &self,
+        gate: &Gate,
+        caller: Caller,
+        principal: Principal,
+        request: &CodeRequest,
+        scope: Scope,
+    ) -> Requester {
+        let (language, code) = (Some(request.language), request.code.as_str().into());
+        let scope = scope.retain_configured(&gate.code_servers());
+        Requester::new(caller, language, principal, scope, code, self.approvers.clone(), gate.audit())
+    }
+
+    /// Charges the client's CPU credit, and counts the run in the metrics.
+    fn charge(&self, owner: Owner, limits: &ExecutionLimits, result: &RunResult) {
+        telemetry::record_stage(Stage::Run, result.wall);
+        if let Some((credit, used)) = limits.cpu_credit.zip(result.cpu) {
+            self.quotas.charge_cpu(owner, used.min(credit));
+        }
+        if let Some(reason) = result.end_reason.kill_label() {
+            telemetry::count_kill(reason);
+        }
+    }
+}
+
+/// Writes the audit record of a run that is about to start.
+async fn record_start(gate: &Gate, requester: &Requester, request: &CodeRequest) {
+    let program = Program {
+        language: request.language,
+        code: &request.code,
+        servers: requester.scope.servers(),
+        session: request.session.as_ref().map(|key| key.name.as_str()),
+        policy: gate.policy_digest(),
+    };
+    log_audit_error(
+        gate.audit().execution(requester.caller.execution, requester.caller.client.as_ref(), program).await,
+    );
+}
+
+/// Returns the session worker, writes the audit record of the end of the run, and builds the answer.
+fn finish_run(
+    gate: &Gate,
+    execution: ExecutionId,
+    mut result: RunResult,
+    limits: &ExecutionLimits,
+    session_lease: Option<SessionLease>,
+    sandbox: Sandbox,
+) -> Answer {
+    let (wall, cpu) = (result.wall, result.cpu);
+    let session = session_lease
+        .map(|session_lease| session_lease.release(result.session_worker.take(), &result.end_reason));
+    let mut answer = Answer::new(execution, result, limits.wall.as_secs_f32(), sandbox);
+    let (status, calls) = (answer.status.as_str(), answer.calls.len());
+    log_audit_error(gate.audit().end(execution, ExecutionEnd { status, wall, cpu, calls }));
+    answer.session = session;
+    answer
+}
+
+/// Why a request to run code is invalid.
+#[derive(Debug, thiserror::Error)]
+enum InvalidRequest {
+    #[error("the code is empty")]
+    Empty,
+    #[error("the code has {bytes} bytes, the limit is {limit}")]
+    TooLong { bytes: usize, limit: usize },
+    /// The names in `servers` are invalid.
+    #[error(transparent)]
+    Servers(#[from] ScopeError),
+}
+
+impl InvalidRequest {
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::Empty => "send a program; the value of its last expression is the result",
+            Self::TooLong { .. } => "read large data through a tool instead of writing it into the code",
+            Self::Servers(_) => "omit `servers` to use all of them",
+        }
+    }
+}
+
+fn quota_answer(execution: ExecutionId, error: QuotaExceeded) -> Answer {
+    let (reason, hint, retry_after) = match error {
+        QuotaExceeded::RateLimit { retry_after } => {
+            ("rate", "do more in one program: this limit counts runs, not calls", Some(retry_after))
+        }
+        QuotaExceeded::TooManyConcurrent { .. } => {
+            ("quota", "run one program after another, or combine several into one", None)
+        }
+    };
+    telemetry::count_http_refusal(reason);
+    let mut answer = Answer::refused(execution, Refusal::RateLimited, error.to_string(), hint);
+    answer.retry_after = retry_after;
+    answer
+}

@@ -1,0 +1,119 @@
+//! The peer of a connection: its address, or its user id as the kernel reports it (SO_PEERCRED).
+
+use std::fmt::{self, Display, Formatter};
+use std::net::{IpAddr, SocketAddr};
+
+use lockhouse_base::principal::{Principal, Validity};
+use nix::errno::Errno;
+use nix::unistd::{Uid, User, geteuid};
+use serde::Deserialize;
+use thiserror::Error;
+
+/// The peer of a connection, or the client that a trusted proxy names for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    Tcp(SocketAddr),
+    /// The client address that a trusted proxy passed on.
+    Forwarded(IpAddr),
+    /// A process on this host, as the kernel recorded it when the connection was made (SO_PEERCRED).
+    Unix {
+        uid: u32,
+        gid: u32,
+        /// `None` if the kernel does not report it.
+        pid: Option<i32>,
+    },
+}
+
+impl Display for Peer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "{address}"),
+            Self::Forwarded(address) => write!(f, "{address}, through a trusted proxy,"),
+            Self::Unix { uid, gid, pid: Some(pid) } => write!(f, "user {uid} (group {gid}, process {pid})"),
+            Self::Unix { uid, gid, pid: None } => write!(f, "user {uid} (group {gid})"),
+        }
+    }
+}
+
+/// A user in the configuration, by id or by name.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum ConfiguredUser {
+    Id(u32),
+    Name(String),
+}
+
+/// Users of this host who are authenticated by their user id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowedUsers(Vec<(u32, Option<String>)>);
+
+/// Why a user in the configuration cannot be resolved.
+#[derive(Debug, Error)]
+pub enum UserLookupError {
+    #[error("users of [http]: there is no user {0:?} on this machine")]
+    NoUser(String),
+    #[error("users of [http]: {name:?} cannot be looked up: {source}")]
+    LookUp { name: String, source: Errno },
+}
+
+impl AllowedUsers {
+    /// Looks up the configured users. Without any, allows the user who runs this process and root, who has every right
+    /// on the host anyway.
+    pub fn resolve(configured: Option<&[ConfiguredUser]>) -> Result<Self, UserLookupError> {
+        let Some(configured) = configured else {
+            let mut own = vec![geteuid().as_raw()];
+            if !geteuid().is_root() {
+                own.push(0);
+            }
+            return Ok(Self(own.into_iter().map(|id| (id, user_name(id))).collect()));
+        };
+        let looked_up = configured.iter().map(|user| match user {
+            ConfiguredUser::Id(id) => Ok((*id, user_name(*id))),
+            ConfiguredUser::Name(name) => match User::from_name(name) {
+                Ok(Some(user)) => Ok((user.uid.as_raw(), Some(user.name))),
+                Ok(None) => Err(UserLookupError::NoUser(name.clone())),
+                Err(source) => Err(UserLookupError::LookUp { name: name.clone(), source }),
+            },
+        });
+        looked_up.collect::<Result<Vec<_>, _>>().map(Self)
+    }
+
+    /// Returns the principal of a user id, or `None` if the user is not allowed.
+    pub(super) fn principal(&self, uid: u32) -> Option<Principal> {
+        let (_, name) = self.0.iter().find(|(id, _)| *id == uid)?;
+        // A name with invisible characters, or of digits alone, could be taken for another user. Then the id is the
+        // name.
+        let is_exact = |name: &&String| {
+            name.bytes().all(|byte| byte.is_ascii_graphic())
+                && !name.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let name = name.as_ref().filter(is_exact);
+        let client = name.map_or_else(|| format!("user:{uid}"), |name| format!("user:{name}"));
+        Some(Principal::authenticated(&format!("user:{uid}"), &client, None, Validity::Connection))
+    }
+}
+
+fn user_name(uid: u32) -> Option<String> {
+    User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_resolved_by_name_and_id() {
+        let users =
+            AllowedUsers::resolve(Some(&[ConfiguredUser::Name("root".into()), ConfiguredUser::Id(12_345)]))
+                .expect("users");
+        let client = |uid| Some(users.principal(uid)?.client(None)?.as_str().to_owned());
+        assert_eq!(client(0).as_deref(), Some("user:root"));
+        assert_eq!(client(12_345).as_deref(), Some("user:12345"));
+        assert_eq!(client(12_346), None);
+        let absent = AllowedUsers::resolve(Some(&[ConfiguredUser::Name("no such user".into())]))
+            .expect_err("nobody")
+            .to_string();
+        assert!(absent.contains("there is no user \"no such user\""), "{absent}");
+        assert!(AllowedUsers::resolve(None).expect("users").principal(geteuid().as_raw()).is_some());
+    }
+}

@@ -1,0 +1,31 @@
+//! Converts files in the result of a run to MCP content blocks.
+
+use lockhouse_messages::ResultFile;
+use lockhouse_protocol::ExecutionId;
+use rmcp::model::{ContentBlock, ResourceContents};
+
+/// Longest file name in a resource URI, in characters.
+const NAME_CHARS_MAX: usize = 80;
+
+/// Returns the content block with this number in the result of an execution: an image, audio, or an embedded resource.
+pub(super) fn content_block(execution: ExecutionId, number: usize, file: ResultFile) -> ContentBlock {
+    let ResultFile { base64, mime_type, name } = file;
+    match mime_type.split('/').next() {
+        Some("image") => ContentBlock::image(base64, mime_type),
+        Some("audio") => ContentBlock::audio(base64, mime_type),
+        _ => {
+            let name = name.map(|name| format!("/{}", uri_segment(&name))).unwrap_or_default();
+            ContentBlock::resource(ResourceContents::BlobResourceContents {
+                uri: format!("lockhouse://{execution}/{number}{name}"),
+                mime_type: Some(mime_type),
+                blob: base64,
+                meta: None,
+            })
+        }
+    }
+}
+
+fn uri_segment(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    name.chars().take(NAME_CHARS_MAX).map(plain).collect()
+}

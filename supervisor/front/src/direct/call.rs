@@ -1,0 +1,197 @@
+//! Follows one call of an AI client to a directly exposed server: forwards progress, log messages and questions until
+//! the call ends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_messages::{
+    Answer, AskError, Event, Exchange, ExchangeStep, ForwardedNotification, Input, OpenQuestion, Question,
+    Response,
+};
+use parking_lot::{Mutex, MutexGuard};
+use rmcp::model::{CustomNotification, ErrorData, InputRequiredResult, InputResponses, ServerNotification};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
+
+use crate::elicitation_queue::ElicitationQueue;
+use crate::runs::new_handle;
+use crate::{elicitation, supports_input_required};
+
+/// Largest number of suspended calls, in total and per client.
+const SUSPENDED_MAX: usize = 256;
+const SUSPENDED_PER_CLIENT_MAX: usize = 32;
+/// Prefix of the `requestState` of a call that Lockhouse suspended. Any other state belongs to the upstream server.
+const STATE_PREFIX: &str = "lockhouse:";
+const QUESTION_ID: &str = "question";
+
+/// The outcome of a call for the AI client.
+pub(super) enum CallAnswer {
+    Response(Response),
+    /// A question; the AI client repeats the request with the answer.
+    InputRequired(InputRequiredResult),
+    Error(ErrorData),
+}
+
+/// Calls that wait for the AI client to repeat its request with an answer.
+#[derive(Clone, Default)]
+pub(crate) struct SuspendedCalls(Arc<Mutex<HashMap<String, SuspendedCall>>>);
+
+struct SuspendedCall {
+    owner: Owner,
+    /// Target and arguments of the call. The repeated request must have the same.
+    request: Value,
+    call: Exchange,
+    is_sampling: bool,
+    /// Key of the question that the engine asked.
+    key: String,
+}
+
+/// Returns whether a `requestState` belongs to a call that Lockhouse suspended.
+pub(super) fn is_suspended_call(state: &str) -> bool {
+    state.starts_with(STATE_PREFIX)
+}
+
+/// Follows a call until it ends, or until a question suspends it.
+pub(super) async fn follow_call(
+    mut call: Exchange,
+    principal: &Principal,
+    suspended: &SuspendedCalls,
+    request: &Value,
+    context: &RequestContext<RoleServer>,
+    log_threshold: Option<u8>,
+) -> CallAnswer {
+    let mut questions = ElicitationQueue::new(&context.peer);
+    loop {
+        let event = tokio::select! {
+            biased;
+            answered = questions.next_answer(), if questions.has_active() => {
+                call.send(Input::Answer(answered.key, answered.answer));
+                continue;
+            }
+            step = call.next() => match step {
+                ExchangeStep::Finished(response) => return CallAnswer::Response(response),
+                ExchangeStep::Event(event) => event,
+            },
+            () = context.ct.cancelled() => return cancelled_answer(),
+        };
+        match event {
+            Event::Question(question) if supports_input_required(context) => {
+                match suspended.suspend(principal, request, call, question) {
+                    Ok(input_request) => return CallAnswer::InputRequired(input_request),
+                    Err(back) => call = back,
+                }
+            }
+            Event::Question(question) => questions.add(question),
+            event => forward(event, context, log_threshold).await,
+        }
+    }
+}
+
+/// Returns the answer to a cancelled request. rmcp does not send it.
+fn cancelled_answer() -> CallAnswer {
+    CallAnswer::Error(ErrorData::internal_error("cancelled", None))
+}
+
+/// Forwards progress and log messages of an upstream server. Progress gets the AI client's own progress token.
+async fn forward(event: Event, context: &RequestContext<RoleServer>, log_threshold: Option<u8>) {
+    match event {
+        Event::Notification(ForwardedNotification::Progress(mut progress)) => {
+            if let Some(token) = context.meta.get_progress_token() {
+                progress.progress_token = token;
+                let _ = context.peer.notify_progress(progress).await;
+            }
+        }
+        Event::Notification(ForwardedNotification::Log(line))
+            if log_threshold.is_some_and(|threshold| severity(&line) >= threshold) =>
+        {
+            let notification = CustomNotification::new("notifications/message", Some(line));
+            let notification = ServerNotification::CustomNotification(notification);
+            let _ = context.peer.send_notification(notification).await;
+        }
+        _ => {}
+    }
+}
+
+/// The severities of MCP log messages, in ascending order.
+pub(crate) const SEVERITIES: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+fn severity(line: &Value) -> u8 {
+    let level = line.get("level").and_then(Value::as_str);
+    let number = SEVERITIES.iter().position(|severity| Some(*severity) == level);
+    number.and_then(|number| u8::try_from(number).ok()).unwrap_or_default()
+}
+
+impl SuspendedCalls {
+    /// Suspends a call until the AI client repeats its request or the question times out. Returns the call if it cannot
+    /// be suspended.
+    fn suspend(
+        &self,
+        principal: &Principal,
+        request: &Value,
+        call: Exchange,
+        question: OpenQuestion,
+    ) -> Result<InputRequiredResult, Exchange> {
+        let OpenQuestion { key, question, time_left } = question;
+        let owner = principal.owner();
+        let is_sampling = matches!(question, Question::Sampling(_));
+        let mut calls = self.calls();
+        let of_client = calls.values().filter(|suspended_call| suspended_call.owner == owner).count();
+        let unasked = match elicitation::to_input_request(question) {
+            Ok(input_request) if calls.len() < SUSPENDED_MAX && of_client < SUSPENDED_PER_CLIENT_MAX => {
+                let state = format!("{STATE_PREFIX}{}", new_handle());
+                let request = request.clone();
+                calls.insert(state.clone(), SuspendedCall { owner, request, call, is_sampling, key });
+                let (suspended, name) = (self.clone(), state.clone());
+                tokio::spawn(async move {
+                    tokio::time::sleep(time_left).await;
+                    suspended.calls().remove(&name);
+                });
+                return Ok(InputRequiredResult::new(
+                    Some([(QUESTION_ID.to_owned(), input_request)].into()),
+                    Some(state),
+                ));
+            }
+            Ok(_) => AskError::Busy,
+            Err(unasked) => unasked,
+        };
+        drop(calls);
+        call.send(Input::Answer(key, Err(unasked)));
+        Err(call)
+    }
+
+    /// Resumes a suspended call and hands the AI client's answer to the engine.
+    pub(super) fn resume(
+        &self,
+        principal: &Principal,
+        state: &str,
+        request: &Value,
+        mut responses: InputResponses,
+    ) -> Result<Exchange, &'static str> {
+        let mut calls = self.calls();
+        let suspended_call =
+            calls.get(state).filter(|suspended_call| suspended_call.owner == principal.owner());
+        let suspended_call = suspended_call.ok_or(
+            "no request waits for this answer: it came too late, or twice, or its requestState was changed. Call again",
+        )?;
+        if suspended_call.request != *request {
+            return Err("the repeated request must have the same parameters as the first one");
+        }
+        let Some(SuspendedCall { call, is_sampling, key, .. }) = calls.remove(state) else {
+            return Err("the request has ended");
+        };
+        drop(calls);
+        let answer = match responses.remove(QUESTION_ID) {
+            None => Answer::Cancel,
+            Some(message) if is_sampling => Answer::Accept(Some(message)),
+            Some(answer) => elicitation::parse_answer(answer),
+        };
+        call.send(Input::Answer(key, Ok(answer)));
+        Ok(call)
+    }
+
+    fn calls(&self) -> MutexGuard<'_, HashMap<String, SuspendedCall>> {
+        self.0.lock()
+    }
+}

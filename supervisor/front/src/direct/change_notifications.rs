@@ -1,0 +1,206 @@
+//! Notifies AI clients of changes in directly exposed servers: from protocol 2026-07-28 on those that subscribe, before
+//! it all.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockhouse_messages::{
+    DirectAction, DirectTarget, Event, Exchange, ExchangeStep, Input, InputSupport, ListChanges, Request,
+};
+use lockhouse_protocol::ServerName;
+use parking_lot::{Mutex, MutexGuard};
+use rmcp::model::{ErrorData, JsonObject, ResourceUpdatedNotificationParam, SubscriptionFilter};
+use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::Call;
+use crate::{McpHandler, client_name};
+
+/// Largest number of resource subscriptions per client.
+const SUBSCRIPTIONS_MAX: usize = 100;
+
+/// The resource subscriptions of one connection. Forwarding of changes stops when the last clone is dropped.
+#[derive(Clone)]
+pub(crate) struct ConnectionSubscriptions(Arc<SubscriptionState>);
+
+struct SubscriptionState {
+    closed: CancellationToken,
+    _guard: DropGuard,
+    /// URIs of the subscribed resources, each with its server.
+    resources: Mutex<BTreeMap<String, ServerName>>,
+}
+
+impl Default for ConnectionSubscriptions {
+    fn default() -> Self {
+        let closed = CancellationToken::new();
+        let guard = closed.clone().drop_guard();
+        Self(Arc::new(SubscriptionState { closed, _guard: guard, resources: Mutex::default() }))
+    }
+}
+
+impl ConnectionSubscriptions {
+    fn resources(&self) -> MutexGuard<'_, BTreeMap<String, ServerName>> {
+        self.0.resources.lock()
+    }
+}
+
+/// Returns the next changes, or `None` when the engine closes the exchange.
+async fn next_change(changes: &mut Exchange) -> Option<ListChanges> {
+    loop {
+        match changes.next().await {
+            ExchangeStep::Event(Event::Changed(changed)) => return Some(changed),
+            ExchangeStep::Event(_) => {}
+            ExchangeStep::Finished(_) => return None,
+        }
+    }
+}
+
+impl McpHandler {
+    /// Starts to notify an AI client of an older protocol version of all changes, until its connection closes.
+    pub(crate) fn follow_changes(&self, context: &NotificationContext<RoleServer>) {
+        let Some(principal) = self.transport.principal(&context.extensions) else { return };
+        let (peer, closed) = (context.peer.clone(), self.direct.subscriptions.0.closed.clone());
+        // A strong reference would keep the subscriptions alive after the connection has closed.
+        let subscriptions = Arc::downgrade(&self.direct.subscriptions.0);
+        let closing = self.closing.clone();
+        let name = principal.client(peer.peer_info().map(|info| info.client_info.name.clone()).as_deref());
+        let mut changes = self.engine.open(&principal, name, InputSupport::default(), Request::FollowChanges);
+        tokio::spawn(async move {
+            loop {
+                let changed = tokio::select! {
+                    changed = next_change(&mut changes) => changed,
+                    () = closed.cancelled() => return,
+                    () = closing.cancelled() => return,
+                };
+                let Some(changed) = changed else { return };
+                let Some(subscriptions) = subscriptions.upgrade().map(ConnectionSubscriptions) else {
+                    return;
+                };
+                let resources = |(server, uri): &(ServerName, String)| {
+                    subscriptions.resources().get(uri).is_some_and(|of| of == server)
+                };
+                let updated: Vec<String> =
+                    changed.updated.iter().filter(|of| resources(of)).map(|(_, uri)| uri.clone()).collect();
+                drop(subscriptions);
+                if notify(&peer, &changed, updated).await.is_err() {
+                    return;
+                }
+                changes.send(Input::ChangesDelivered);
+            }
+        });
+    }
+
+    /// Returns the part of a subscription filter that Lockhouse accepts, or `None` if no server is exposed directly.
+    pub(crate) fn accepted_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        if !self.has_direct() {
+            return None;
+        }
+        let mut accepted = requested.clone();
+        if let Some(resources) = &mut accepted.resource_subscriptions {
+            resources.truncate(SUBSCRIPTIONS_MAX);
+        }
+        Some(accepted)
+    }
+
+    /// Serves `subscriptions/listen` (protocol 2026-07-28): sends changes until either side ends the subscription.
+    pub(crate) async fn send_changes(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let request = context.request_context();
+        let principal = self.principal(request)?;
+        let name = client_name(&principal, request);
+        let mut changes = self.engine.open(&principal, name, InputSupport::default(), Request::FollowChanges);
+        let mut resources = BTreeMap::new();
+        for uri in context.accepted().resource_subscriptions.iter().flatten() {
+            if let Ok(server) = self.subscribe_upstream(uri, request).await {
+                resources.insert(uri.clone(), server);
+            }
+        }
+        let sink = context.sink();
+        loop {
+            let changed = tokio::select! {
+                changed = next_change(&mut changes) => changed,
+                () = context.cancelled() => None,
+                () = self.closing.cancelled() => None,
+            };
+            let Some(changed) = changed else { return Ok(()) };
+            // The sink drops notifications that the filter does not include.
+            if changed.tools {
+                let _ = sink.notify_tool_list_changed().await;
+            }
+            if changed.resources {
+                let _ = sink.notify_resource_list_changed().await;
+            }
+            if changed.prompts {
+                let _ = sink.notify_prompt_list_changed().await;
+            }
+            for (server, uri) in changed.updated {
+                if resources.get(&uri) == Some(&server) {
+                    let _ = sink.notify_resource_updated(uri).await;
+                }
+            }
+            changes.send(Input::ChangesDelivered);
+        }
+    }
+
+    /// Subscribes to a resource, or unsubscribes, for an AI client of an older protocol version.
+    pub(crate) async fn set_subscription(
+        &self,
+        uri: &str,
+        context: &RequestContext<RoleServer>,
+        is_subscribed: bool,
+    ) -> Result<(), ErrorData> {
+        let subscriptions = &self.direct.subscriptions;
+        if !is_subscribed {
+            subscriptions.resources().remove(uri);
+            return Ok(());
+        }
+        if subscriptions.resources().len() >= SUBSCRIPTIONS_MAX {
+            let message = format!("this client has {SUBSCRIPTIONS_MAX} resource subscriptions already");
+            return Err(ErrorData::invalid_request(message, None));
+        }
+        let server = self.subscribe_upstream(uri, context).await?;
+        subscriptions.resources().insert(uri.to_owned(), server);
+        Ok(())
+    }
+
+    /// Subscribes to a resource at the upstream server. The policy decides as for reading the resource.
+    async fn subscribe_upstream(
+        &self,
+        uri: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ServerName, ErrorData> {
+        let call = Call {
+            target: DirectTarget::Resource(uri.to_owned()),
+            action: DirectAction::Subscribe,
+            arguments: JsonObject::new(),
+            responses: None,
+            state: None,
+        };
+        match self.call_direct(call, context, false).await? {
+            Ok((server, _)) => Ok(server),
+            Err(_) => Err(ErrorData::invalid_request(
+                "the subscription requires approval, and none can be asked for here",
+                None,
+            )),
+        }
+    }
+}
+
+async fn notify(
+    peer: &Peer<RoleServer>,
+    changed: &ListChanges,
+    updated: Vec<String>,
+) -> Result<(), rmcp::ServiceError> {
+    if changed.tools {
+        peer.notify_tool_list_changed().await?;
+    }
+    if changed.resources {
+        peer.notify_resource_list_changed().await?;
+    }
+    if changed.prompts {
+        peer.notify_prompt_list_changed().await?;
+    }
+    for uri in updated {
+        peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
+    }
+    Ok(())
+}

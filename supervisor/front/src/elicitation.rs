@@ -1,0 +1,96 @@
+//! Elicitation: asks the user of an AI client by MCP's means.
+//!
+//! AI clients of protocol versions before 2026-07-28 get an elicitation request while one of their requests is in
+//! flight. Newer AI clients get the question as the result of their request (`input_required`) and repeat the request
+//! with the answer; meanwhile the run is kept.
+
+use std::time::Duration;
+
+use lockhouse_messages::{Answer, AskError, InputSupport, Question};
+use rmcp::model::{
+    ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest,
+};
+use rmcp::service::{Peer, RoleServer, ServiceError};
+use serde_json::Value;
+
+/// Largest answer of a user, in bytes; larger ones are refused as garbled.
+const CONTENT_BYTES_MAX: usize = 256 * 1024;
+
+/// Converts the capabilities that an AI client declares.
+pub(super) fn client_abilities(capabilities: Option<ClientCapabilities>) -> InputSupport {
+    let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
+    let Some(elicitation) = elicitation else { return InputSupport::default() };
+    // Older protocol versions know form elicitation only, and declare it as an empty object.
+    let form = elicitation.form.is_some() || elicitation.url.is_none();
+    InputSupport { form, url: elicitation.url.is_some(), ..InputSupport::default() }
+}
+
+/// Sends an elicitation or sampling request to the AI client and waits for the answer.
+pub(super) async fn elicit(
+    peer: &Peer<RoleServer>,
+    question: Question,
+    timeout: Duration,
+) -> Result<Answer, AskError> {
+    if let Question::Sampling(parameters) = question {
+        return request_sampling(peer, parameters, timeout).await;
+    }
+    let parameters = elicitation_params(question)?;
+    match peer.create_elicitation_with_timeout(parameters, Some(timeout)).await {
+        Ok(result) => Ok(to_answer(result)),
+        Err(ServiceError::Timeout { .. }) => Ok(Answer::TimedOut),
+        Err(_) => Err(AskError::Unsupported),
+    }
+}
+
+#[expect(deprecated)]
+async fn request_sampling(
+    peer: &Peer<RoleServer>,
+    parameters: Value,
+    timeout: Duration,
+) -> Result<Answer, AskError> {
+    let parameters: rmcp::model::CreateMessageRequestParams =
+        serde_json::from_value(parameters).map_err(|_| AskError::Unsupported)?;
+    match tokio::time::timeout(timeout, peer.create_message(parameters)).await {
+        Ok(Ok(message)) => serde_json::to_value(message)
+            .map(|message| Answer::Accept(Some(message)))
+            .map_err(|_| AskError::Unsupported),
+        Ok(Err(ServiceError::McpError(_))) => Ok(Answer::Decline),
+        Ok(Err(_)) => Err(AskError::Unsupported),
+        Err(_) => Ok(Answer::TimedOut),
+    }
+}
+
+/// Converts a question to the parameters of an elicitation request.
+pub(super) fn elicitation_params(question: Question) -> Result<ElicitRequestParams, AskError> {
+    let parameters = question.to_elicitation_parameters().ok_or(AskError::Unsupported)?;
+    serde_json::from_value(parameters).map_err(|_| AskError::Unsupported)
+}
+
+/// Converts a question to an entry of `inputRequests` in an `input_required` result.
+#[expect(deprecated)]
+pub(super) fn to_input_request(question: Question) -> Result<InputRequest, AskError> {
+    match question {
+        Question::Sampling(parameters) => serde_json::from_value(parameters)
+            .map(|parameters| InputRequest::CreateMessage(rmcp::model::CreateMessageRequest::new(parameters)))
+            .map_err(|_| AskError::Unsupported),
+        question => Ok(InputRequest::Elicitation(ElicitRequest::new(elicitation_params(question)?))),
+    }
+}
+
+/// Parses an entry of `inputResponses`, which an AI client sends with a repeated request.
+pub(super) fn parse_answer(response: Value) -> Answer {
+    serde_json::from_value(response).map_or(Answer::Malformed, to_answer)
+}
+
+/// Converts the result of an elicitation to the user's answer.
+pub(super) fn to_answer(result: ElicitResult) -> Answer {
+    let fits = |content: &Value| content.is_object() && content.to_string().len() <= CONTENT_BYTES_MAX;
+    match result.action {
+        ElicitationAction::Accept => match result.content {
+            Some(content) if !fits(&content) => Answer::Malformed,
+            content => Answer::Accept(content),
+        },
+        ElicitationAction::Decline => Answer::Decline,
+        _ => Answer::Cancel,
+    }
+}

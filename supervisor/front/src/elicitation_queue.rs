@@ -1,0 +1,76 @@
+//! Sends the elicitation requests of one MCP request to the AI client, one after the other.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+
+use lockhouse_messages::{Answer, AskError, OpenQuestion};
+use rmcp::service::{Peer, RoleServer};
+use tokio::time::{Duration, Instant};
+
+use crate::elicitation;
+
+/// The pending questions of one MCP request.
+pub(crate) struct ElicitationQueue {
+    peer: Peer<RoleServer>,
+    /// Questions that are not sent yet, each with its deadline.
+    waiting: VecDeque<(OpenQuestion, Instant)>,
+    current: Option<ActiveQuestion>,
+}
+
+/// The question that the AI client is answering now.
+struct ActiveQuestion {
+    key: String,
+    since: Instant,
+    answer: Pin<Box<dyn Future<Output = Result<Answer, AskError>> + Send>>,
+}
+
+/// The answer to one question, and how long it took.
+pub(crate) struct ElicitationAnswer {
+    pub(crate) key: String,
+    pub(crate) answer: Result<Answer, AskError>,
+    pub(crate) took: Duration,
+}
+
+impl ElicitationQueue {
+    pub(crate) fn new(peer: &Peer<RoleServer>) -> Self {
+        Self { peer: peer.clone(), waiting: VecDeque::new(), current: None }
+    }
+
+    /// Returns whether a question has been sent and has no answer yet.
+    pub(crate) fn has_active(&self) -> bool {
+        self.current.is_some()
+    }
+
+    pub(crate) fn add(&mut self, question: OpenQuestion) {
+        let until = Instant::now() + question.time_left;
+        self.waiting.push_back((question, until));
+        self.start_next();
+    }
+
+    /// Sends the oldest waiting question, unless one is active.
+    fn start_next(&mut self) {
+        if self.current.is_some() {
+            return;
+        }
+        self.current = self.waiting.pop_front().map(|(OpenQuestion { key, question, .. }, until)| {
+            let since = Instant::now();
+            let (peer, patience) = (self.peer.clone(), until.saturating_duration_since(since));
+            let answer = Box::pin(async move { elicitation::elicit(&peer, question, patience).await });
+            ActiveQuestion { key, since, answer }
+        });
+    }
+
+    /// Waits for the answer to the active question. Without one, the future never completes.
+    pub(crate) async fn next_answer(&mut self) -> ElicitationAnswer {
+        let answer = match &mut self.current {
+            Some(current) => current.answer.as_mut().await,
+            None => std::future::pending().await,
+        };
+        let (key, since) = match self.current.take() {
+            Some(ActiveQuestion { key, since, .. }) => (key, since),
+            None => std::future::pending().await,
+        };
+        self.start_next();
+        ElicitationAnswer { key, answer, took: since.elapsed() }
+    }
+}

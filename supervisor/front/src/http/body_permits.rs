@@ -1,0 +1,77 @@
+//! Permits for large request bodies. A client may hold a quarter of them.
+
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lockhouse_base::principal::Owner;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The permits for all clients.
+#[derive(Debug)]
+pub(super) struct BodyPermits {
+    total: Arc<Semaphore>,
+    /// Largest number of permits for one client.
+    share: usize,
+    by_client: Mutex<HashMap<Owner, Arc<Semaphore>>>,
+}
+
+/// The permit for one large body; dropping it returns it.
+#[derive(Debug)]
+pub(super) struct BodyPermit {
+    _client_permit: OwnedSemaphorePermit,
+    _total_permit: OwnedSemaphorePermit,
+}
+
+impl BodyPermits {
+    pub(super) fn new(permits: usize) -> Self {
+        let permits = permits.max(1);
+        let total = Arc::new(Semaphore::new(permits));
+        Self { total, share: permits.div_ceil(4), by_client: Mutex::default() }
+    }
+
+    /// Acquires a permit in the order of requests. A client that holds its share waits without delaying other clients.
+    pub(super) async fn acquire(&self, owner: Owner) -> Option<BodyPermit> {
+        let client_permit = self.client_semaphore(owner).acquire_owned().await.ok()?;
+        let total_permit = self.total.clone().acquire_owned().await.ok()?;
+        Some(BodyPermit { _client_permit: client_permit, _total_permit: total_permit })
+    }
+
+    fn client_semaphore(&self, owner: Owner) -> Arc<Semaphore> {
+        let mut clients = self.by_client.lock();
+        // Clients that hold a permit or wait for one have a clone of their semaphore.
+        clients.retain(|_, permits| Arc::strong_count(permits) > 1);
+        clients.entry(owner).or_insert_with(|| Arc::new(Semaphore::new(self.share))).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_gets_a_quarter_of_the_body_permits() {
+        let permits = BodyPermits::new(8);
+        let [one, other] = ["one", "other"].map(Owner::from_name);
+        let first = permits.acquire(one).await.expect("a place");
+        let _second = permits.acquire(one).await.expect("a place");
+        let mut third = Box::pin(permits.acquire(one));
+        assert!((&mut third).now_or_never().is_none(), "it has its share");
+        assert!(permits.acquire(other).now_or_never().is_some(), "another client has its own");
+        drop(first);
+        assert!(third.now_or_never().is_some(), "a place came back");
+    }
+
+    #[tokio::test]
+    async fn body_permits_are_bounded_and_idle_clients_are_removed() {
+        let permits = BodyPermits::new(2);
+        let [one, two, three] = ["one", "two", "three"].map(Owner::from_name);
+        let held = (permits.acquire(one).await, permits.acquire(two).await);
+        assert!(permits.acquire(three).now_or_never().is_none());
+        drop(held);
+        assert!(permits.acquire(three).now_or_never().is_some());
+        assert_eq!(permits.by_client.lock().len(), 1);
+    }
+}

@@ -1,0 +1,131 @@
+//! The endpoints `/live`, `/ready`, `/health` and `/metrics`.
+
+use std::convert::Infallible;
+use std::io;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use lockhouse_base::lifecycle::Lifecycle;
+use lockhouse_base::principal::Principal;
+use lockhouse_base::telemetry;
+use lockhouse_messages::{EngineClient, Request as Ask, Response as Answer};
+use thiserror::Error;
+
+use super::ListenAddress;
+use super::listener::{self, BindError, Listener, Socket};
+
+/// Content type of Prometheus' text format.
+const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// The engine that the HTTP server serves, and its lifecycle.
+#[derive(Clone)]
+pub struct HttpService {
+    pub engine: EngineClient,
+    pub lifecycle: Lifecycle,
+}
+
+impl HttpService {
+    /// Asks the engine on behalf of the operator.
+    async fn ask(&self, request: Ask) -> Answer {
+        self.engine.ask(&Principal::local(), None, request).await
+    }
+}
+
+/// Returns the public routes `/live` and `/ready`.
+pub(super) fn public_routes(service: &HttpService) -> Router {
+    let router = Router::new().route("/live", get(async || "alive\n")).route("/ready", get(ready));
+    router.with_state(service.clone())
+}
+
+/// Returns the routes `/health` and `/metrics`, for authenticated clients without restrictions.
+pub(super) fn authenticated_routes(service: &HttpService) -> Router {
+    status_routes(service).layer(middleware::from_fn(require_unrestricted))
+}
+
+/// Why the metrics server failed.
+#[derive(Debug, Error)]
+pub enum MetricsServerError {
+    #[error("[metrics]: {0}")]
+    Bind(#[from] BindError),
+    #[error(transparent)]
+    Serve(#[from] io::Error),
+}
+
+/// Serves all four endpoints without authentication at the addresses of `[metrics]`. Returns on an error only.
+pub async fn serve_metrics(
+    service: &HttpService,
+    addresses: &[ListenAddress],
+) -> Result<Infallible, MetricsServerError> {
+    let router = public_routes(service).merge(status_routes(service));
+    let listeners = listener::bind(addresses).await?;
+    let serving = listeners.into_iter().map(async |at: Listener| {
+        match &at.address {
+            ListenAddress::Tcp(address) => tracing::info!("serving metrics at http://{address}/metrics"),
+            unix @ ListenAddress::Unix(_) => tracing::info!("serving metrics at {unix}"),
+        }
+        // The rest of the listener is dropped when serving ends, which removes a socket's file.
+        match at.socket {
+            Socket::Tcp(socket) => axum::serve(socket, router.clone()).await,
+            Socket::Unix(socket) => axum::serve(socket, router.clone()).await,
+        }
+    });
+    futures_util::future::try_join_all(serving).await?;
+    // There are no addresses, since serving at one never returns without an error.
+    Ok(std::future::pending().await)
+}
+
+fn status_routes(service: &HttpService) -> Router {
+    let router = Router::new().route("/health", get(health)).route("/metrics", get(metrics));
+    router.with_state(service.clone())
+}
+
+async fn ready(State(service): State<HttpService>) -> Response {
+    let Answer::Reasons(reasons) = service.ask(Ask::Readiness).await else { return engine_failed() };
+    if reasons.is_empty() {
+        return "ready\n".into_response();
+    }
+    let retry = service.lifecycle.retry_after().as_secs().to_string();
+    let words = format!("not ready: {}\n", reasons.join("; "));
+    (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, retry)], words).into_response()
+}
+
+async fn health(State(service): State<HttpService>) -> Response {
+    let Answer::Json(health) = service.ask(Ask::Health).await else { return engine_failed() };
+    ([(CACHE_CONTROL, "no-store")], axum::Json(health)).into_response()
+}
+
+async fn metrics(State(service): State<HttpService>) -> Response {
+    match service.ask(Ask::Metrics).await {
+        Answer::Text(Some(figures)) => ([(CONTENT_TYPE, PROMETHEUS_CONTENT_TYPE)], figures).into_response(),
+        Answer::Text(None) => StatusCode::NOT_FOUND.into_response(),
+        _ => engine_failed(),
+    }
+}
+
+/// Returns 500: the engine gave no valid answer.
+fn engine_failed() -> Response {
+    StatusCode::INTERNAL_SERVER_ERROR.into_response()
+}
+
+/// Middleware that refuses clients whose token grants only part of the servers. Health and metrics cover all of them.
+async fn require_unrestricted(request: Request, next: Next) -> Response {
+    match request.extensions().get::<Principal>() {
+        Some(principal) if principal.only().is_none() => next.run(request).await,
+        _ => (
+            StatusCode::FORBIDDEN,
+            "this client may use only some of the servers, and this endpoint covers all of them\n",
+        )
+            .into_response(),
+    }
+}
+
+/// Middleware that counts responses by status code.
+pub(super) async fn count_response(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    telemetry::count_http_response(response.status().as_u16());
+    response
+}

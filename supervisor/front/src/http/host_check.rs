@@ -1,0 +1,287 @@
+//! Checks the `Host` and `Origin` of requests, against DNS rebinding.
+//!
+//! A web page of an attacker can send requests to this server from a user's browser. With a domain name that resolves
+//! to this server's address, it could read the responses too. Such requests carry the attacker's domain as `Host` and
+//! the page as `Origin`.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use lockhouse_base::telemetry;
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::ConnectionInfo;
+
+/// A host name of this server in `[http] hosts`, for one port or for every port.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct HostName {
+    name: String,
+    port: Option<u16>,
+}
+
+/// A web origin that may send requests, in `[http] origins`: `https://NAME` or `https://NAME:PORT`, as browsers send
+/// it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct PageOrigin(String);
+
+/// Why an entry of `hosts` or `origins` is invalid.
+#[derive(Debug, Error)]
+pub enum InvalidWebName {
+    #[error("{0:?} is not a host: write NAME or NAME:PORT, such as mcp.example.com")]
+    Host(String),
+    #[error("{0:?} is not an origin: write https://NAME or http://NAME:PORT, without a path")]
+    Origin(String),
+}
+
+impl TryFrom<String> for HostName {
+    type Error = InvalidWebName;
+
+    fn try_from(text: String) -> Result<Self, InvalidWebName> {
+        let error = || InvalidWebName::Host(text.clone());
+        let authority = Authority::from_str(&text).map_err(|_| error())?;
+        let is_plain = !text.contains('@') && !authority.host().is_empty() && !text.contains('*');
+        let port = explicit_port(&authority).map_err(|()| error())?;
+        is_plain.then(|| Self { name: normalized_name(&authority), port }).ok_or_else(error)
+    }
+}
+
+impl TryFrom<String> for PageOrigin {
+    type Error = InvalidWebName;
+
+    fn try_from(text: String) -> Result<Self, InvalidWebName> {
+        let error = || InvalidWebName::Origin(text.clone());
+        let (scheme, authority) = text.split_once("://").ok_or_else(error)?;
+        let is_web = scheme == "http" || scheme == "https";
+        HostName::try_from(authority.to_owned()).map_err(|_| error())?;
+        is_web.then(|| Self(text.to_lowercase())).ok_or_else(error)
+    }
+}
+
+/// The host names and origins that requests may have.
+#[derive(Debug)]
+pub(super) struct HostCheck {
+    pub(super) hosts: Vec<HostName>,
+    pub(super) origins: Vec<PageOrigin>,
+}
+
+/// Middleware that refuses requests for other hosts (421) and from other web origins (403).
+pub(super) async fn check_host(
+    State(host_check): State<Arc<HostCheck>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let connection_info = request.extensions().get::<ConnectionInfo>().copied();
+    let checked = match connection_info {
+        // A browser cannot connect to a Unix domain socket, so the host is not checked.
+        Some(connection_info @ ConnectionInfo { local: None, .. }) => {
+            host_check.check_origin(request.headers(), None, connection_info)
+        }
+        Some(connection_info) => requested_host(&request)
+            .and_then(|authority| host_check.check_host_name(&authority, connection_info).map(|()| authority))
+            .and_then(|authority| {
+                host_check.check_origin(request.headers(), Some(&authority), connection_info)
+            }),
+        None => Err((StatusCode::INTERNAL_SERVER_ERROR, "the connection is not known".to_owned())),
+    };
+    match checked {
+        Ok(()) => next.run(request).await,
+        Err((status, words)) => {
+            telemetry::count_http_refusal(if status == StatusCode::FORBIDDEN { "origin" } else { "host" });
+            (status, words).into_response()
+        }
+    }
+}
+
+type Refusal = (StatusCode, String);
+
+/// Returns the host of a request. `Host` header and URL must agree, and there must be exactly one `Host` header.
+fn requested_host(request: &Request) -> Result<Authority, Refusal> {
+    let bad = |words: &str| (StatusCode::BAD_REQUEST, words.to_owned());
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let of_header = match (hosts.next(), hosts.next()) {
+        (_, Some(_)) => return Err(bad("there are several Host headers")),
+        (None, None) => None,
+        (Some(host), None) => {
+            let host = host.to_str().ok().and_then(|host| Authority::from_str(host).ok());
+            Some(
+                host.filter(|host| !host.as_str().contains('@'))
+                    .ok_or_else(|| bad("the Host header is not a host"))?,
+            )
+        }
+    };
+    match (request.uri().authority().cloned(), of_header) {
+        (Some(of_target), Some(of_header)) if of_target != of_header => {
+            Err(bad("the Host header and the URL name different hosts"))
+        }
+        (Some(authority), _) | (None, Some(authority)) => Ok(authority),
+        (None, None) => Err(bad("the Host header is missing")),
+    }
+}
+
+impl HostCheck {
+    /// Accepts the connection's local address, `localhost` if that is a loopback address, and the configured hosts.
+    fn check_host_name(&self, asked: &Authority, connection_info: ConnectionInfo) -> Result<(), Refusal> {
+        let error = || {
+            (
+                StatusCode::MISDIRECTED_REQUEST,
+                format!(
+                    "{asked} is not a host name of this server: use its address, or have the name added to hosts in [http] of its configuration"
+                ),
+            )
+        };
+        let (name, port) = (normalized_name(asked), explicit_port(asked).map_err(|()| error())?);
+        let is_configured = self.hosts.iter().any(|host| {
+            host.name == name
+                && host.port.is_none_or(|allowed| allowed == port.unwrap_or(default_port(connection_info)))
+        });
+        if is_configured || is_own_address(connection_info, &name, port) { Ok(()) } else { Err(error()) }
+    }
+
+    /// Accepts requests without `Origin`, with this server's own origin, and with the configured origins.
+    fn check_origin(
+        &self,
+        headers: &HeaderMap,
+        host: Option<&Authority>,
+        connection_info: ConnectionInfo,
+    ) -> Result<(), Refusal> {
+        let scheme = if connection_info.is_tls { "https" } else { "http" };
+        let is_own = |origin: &str| {
+            let authority = origin.strip_prefix(scheme).and_then(|rest| rest.strip_prefix("://"));
+            authority.and_then(|own| Authority::from_str(own).ok()).is_some_and(|own| {
+                host == Some(&own)
+                    || explicit_port(&own)
+                        .is_ok_and(|port| is_own_address(connection_info, &normalized_name(&own), port))
+            })
+        };
+        for origin in headers.get_all(header::ORIGIN) {
+            let origin = origin.to_str().unwrap_or_default().to_lowercase();
+            if !is_own(&origin) && !self.origins.iter().any(|allowed| allowed.0 == origin) {
+                let words = "web pages of this origin are not allowed: origins in [http] of the server's configuration lists the allowed ones";
+                return Err((StatusCode::FORBIDDEN, words.to_owned()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a name and port are the connection's local address, or `localhost` if that is a loopback address.
+fn is_own_address(connection_info: ConnectionInfo, name: &str, port: Option<u16>) -> bool {
+    connection_info.local.is_some_and(|local| {
+        let address = local.ip().to_canonical();
+        let is_it = name.parse().is_ok_and(|named: IpAddr| named.to_canonical() == address)
+            || (address.is_loopback() && name == "localhost");
+        is_it && port.unwrap_or(default_port(connection_info)) == local.port()
+    })
+}
+
+fn default_port(connection_info: ConnectionInfo) -> u16 {
+    if connection_info.is_tls { 443 } else { 80 }
+}
+
+/// Returns the host in lower case, without brackets of IPv6 and without a trailing dot.
+fn normalized_name(authority: &Authority) -> String {
+    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
+    name.trim_end_matches('.').to_ascii_lowercase()
+}
+
+/// Returns the port, if there is one. `Authority` also accepts ports that are not numbers; these are an error.
+fn explicit_port(authority: &Authority) -> Result<Option<u16>, ()> {
+    let rest = &authority.as_str()[authority.as_str().rfind(']').map_or(0, |end| end + 1)..];
+    match rest.rsplit_once(':') {
+        None => Ok(None),
+        Some((_, port)) => port.parse().map(Some).map_err(|_| ()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host_check() -> HostCheck {
+        let host = |text: &str| HostName::try_from(text.to_owned()).expect("a host");
+        let origin = PageOrigin::try_from("https://app.example.com".to_owned()).expect("an origin");
+        HostCheck { hosts: vec![host("mcp.example.com"), host("Proxy:8443")], origins: vec![origin] }
+    }
+
+    fn host(asked: &str, local: &str) -> bool {
+        let connection_info =
+            ConnectionInfo { local: Some(local.parse().expect("an address")), is_tls: false };
+        host_check().check_host_name(&asked.parse().expect("an authority"), connection_info).is_ok()
+    }
+
+    #[test]
+    fn only_own_addresses_and_configured_hosts_are_accepted() {
+        for (asked, local, passes) in [
+            ("127.0.0.1:7300", "127.0.0.1:7300", true),
+            ("localhost:7300", "127.0.0.1:7300", true),
+            ("LOCALHOST.:7300", "[::1]:7300", true),
+            ("[::1]:7300", "[::1]:7300", true),
+            ("127.0.0.1:7300", "[::ffff:127.0.0.1]:7300", true),
+            ("127.0.0.1", "127.0.0.1:80", true),
+            ("10.0.0.5:7300", "10.0.0.5:7300", true),
+            ("mcp.example.com", "10.0.0.5:7300", true),
+            ("mcp.example.com:9", "10.0.0.5:7300", true),
+            ("proxy:8443", "10.0.0.5:7300", true),
+            ("proxy:8444", "10.0.0.5:7300", false),
+            ("proxy", "10.0.0.5:7300", false),
+            ("127.0.0.1:7301", "127.0.0.1:7300", false),
+            ("localhost:7300", "10.0.0.5:7300", false),
+            ("127.0.0.1", "127.0.0.1:7300", false),
+            ("evil.example:7300", "127.0.0.1:7300", false),
+            ("localhost.evil.example:7300", "127.0.0.1:7300", false),
+            ("mcp.example.com.evil.example", "127.0.0.1:7300", false),
+            ("10.0.0.6:7300", "10.0.0.5:7300", false),
+        ] {
+            assert_eq!(host(asked, local), passes, "{asked} at {local}");
+        }
+    }
+
+    #[test]
+    fn only_own_and_configured_origins_are_accepted() {
+        let connection_info = ConnectionInfo { local: Some(([127, 0, 0, 1], 7300).into()), is_tls: false };
+        for (origin, passes) in [
+            ("http://127.0.0.1:7300", true),
+            ("http://localhost:7300", true),
+            ("http://mcp.example.com", true),
+            ("http://mcp.example.com:9", false),
+            ("http://localhost", false),
+            ("https://app.example.com", true),
+            ("https://APP.example.com", true),
+            ("https://127.0.0.1:7300", false),
+            ("http://127.0.0.1:7301", false),
+            ("http://app.example.com", false),
+            ("https://app.example.com:444", false),
+            ("https://evil.example", false),
+            ("null", false),
+            ("", false),
+        ] {
+            let headers = HeaderMap::from_iter([(header::ORIGIN, origin.parse().expect("a value"))]);
+            let authority = Authority::from_static("mcp.example.com");
+            assert_eq!(
+                host_check().check_origin(&headers, Some(&authority), connection_info).is_ok(),
+                passes,
+                "{origin}"
+            );
+        }
+        assert!(host_check().check_origin(&HeaderMap::new(), None, connection_info).is_ok());
+    }
+
+    #[test]
+    fn invalid_hosts_and_origins_are_rejected() {
+        for wrong in ["", "https://x", "a b", "u@x", "x:port", "*.example.com", "x/y"] {
+            assert!(HostName::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+        for wrong in ["", "x", "ftp://x", "https://", "https://x/", "https://*", "null"] {
+            assert!(PageOrigin::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Listening sockets: opened by this process, or passed by systemd.
+
+mod socket_activation;
+mod unix_socket;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use thiserror::Error;
+use tokio::net::{TcpListener, UnixListener};
+
+use super::listen_address::ListenAddress;
+use unix_socket::{SocketFile, UnixSocketError};
+
+pub(super) use socket_activation::{SocketActivationError, inherited_listeners};
+
+/// A listening socket and its address.
+#[derive(Debug)]
+pub(super) struct Listener {
+    pub(super) socket: Socket,
+    /// The address, with the port that the kernel chose if the configuration says port 0.
+    pub(super) address: ListenAddress,
+    /// The socket's file, if this process created it; removed when dropped.
+    _file: Option<SocketFile>,
+}
+
+#[derive(Debug)]
+pub(super) enum Socket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// An address cannot be listened at.
+#[derive(Debug, Error)]
+#[error("cannot listen at {address}: {source}")]
+pub struct BindError {
+    address: ListenAddress,
+    source: SocketError,
+}
+
+#[derive(Debug, Error)]
+enum SocketError {
+    #[error(transparent)]
+    Tcp(#[from] io::Error),
+    #[error(transparent)]
+    Unix(#[from] UnixSocketError),
+}
+
+/// Opens a listener for each address.
+pub(super) async fn bind(addresses: &[ListenAddress]) -> Result<Vec<Listener>, BindError> {
+    let mut listeners = Vec::new();
+    for address in addresses {
+        let opened = match address {
+            ListenAddress::Tcp(tcp) => bind_tcp(*tcp).await.map_err(SocketError::from),
+            ListenAddress::Unix(path) => bind_unix(path).map_err(SocketError::from),
+        };
+        listeners.push(opened.map_err(|source| BindError { address: address.clone(), source })?);
+    }
+    Ok(listeners)
+}
+
+async fn bind_tcp(address: SocketAddr) -> io::Result<Listener> {
+    let listener = TcpListener::bind(address).await?;
+    let address = ListenAddress::Tcp(listener.local_addr()?);
+    Ok(Listener { socket: Socket::Tcp(listener), address, _file: None })
+}
+
+fn bind_unix(path: &Path) -> Result<Listener, UnixSocketError> {
+    let (listener, file) = unix_socket::bind(path)?;
+    let address = ListenAddress::Unix(path.to_owned());
+    Ok(Listener { socket: Socket::Unix(listener), address, _file: Some(file) })
+}

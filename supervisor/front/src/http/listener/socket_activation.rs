@@ -1,0 +1,75 @@
+//! Listening sockets that systemd passes to this process (socket activation).
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
+
+use nix::sys::socket::{self, AddressFamily, SockType, SockaddrLike, SockaddrStorage, sockopt};
+use thiserror::Error;
+use tokio::net::{TcpListener, UnixListener};
+
+use super::{Listener, Socket};
+use crate::http::listen_address::ListenAddress;
+
+/// Why the sockets from systemd cannot be used.
+#[derive(Debug, Error)]
+pub enum SocketActivationError {
+    #[error("the sockets that systemd passes: {0}")]
+    Environment(#[from] io::Error),
+    #[error("file descriptor {number}, which was passed as a socket to listen at: {source}")]
+    Descriptor { number: i32, source: DescriptorFault },
+}
+
+/// Why a file descriptor is not a usable listening socket.
+#[derive(Debug, Error)]
+pub enum DescriptorFault {
+    #[error("it is not a socket")]
+    NotSocket,
+    #[error("it is not a listening stream socket (in the unit: ListenStream=, and not Accept=yes)")]
+    NotListener,
+    #[error("it is neither a TCP nor a Unix domain socket")]
+    Family,
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
+/// Returns the listening sockets that systemd passed; empty if there are none.
+pub(in crate::http) fn inherited_listeners() -> Result<Vec<Listener>, SocketActivationError> {
+    let adopt = |number| {
+        adopt(take_descriptor(number)).map_err(|source| SocketActivationError::Descriptor { number, source })
+    };
+    sd_notify::listen_fds()?.map(adopt).collect()
+}
+
+#[allow(unsafe_code, reason = "A file descriptor that the environment names")]
+fn take_descriptor(number: i32) -> OwnedFd {
+    // SAFETY: `listen_fds` checked that the descriptor is open. LISTEN_PID says that it is this process's, and it is
+    // taken once.
+    unsafe { OwnedFd::from_raw_fd(number) }
+}
+
+fn adopt(socket: OwnedFd) -> Result<Listener, DescriptorFault> {
+    let waits = socket::getsockopt(&socket, sockopt::AcceptConn).map_err(|_| DescriptorFault::NotSocket)?;
+    if !waits || socket::getsockopt(&socket, sockopt::SockType) != Ok(SockType::Stream) {
+        return Err(DescriptorFault::NotListener);
+    }
+    let bound: SockaddrStorage = socket::getsockname(socket.as_raw_fd()).map_err(io::Error::from)?;
+    match bound.family() {
+        Some(AddressFamily::Inet | AddressFamily::Inet6) => {
+            let listener = std::net::TcpListener::from(socket);
+            listener.set_nonblocking(true)?;
+            let listener = TcpListener::from_std(listener)?;
+            let address = ListenAddress::Tcp(listener.local_addr()?);
+            Ok(Listener { socket: Socket::Tcp(listener), address, _file: None })
+        }
+        Some(AddressFamily::Unix) => {
+            let path = bound.as_unix_addr().and_then(|unix| unix.path()).map(Path::to_owned);
+            let listener = std::os::unix::net::UnixListener::from(socket);
+            listener.set_nonblocking(true)?;
+            let listener = UnixListener::from_std(listener)?;
+            let address = ListenAddress::Unix(path.unwrap_or_default());
+            Ok(Listener { socket: Socket::Unix(listener), address, _file: None })
+        }
+        _ => Err(DescriptorFault::Family),
+    }
+}

@@ -1,0 +1,297 @@
+//! Follows a run on behalf of an MCP request: to its answer, to a question, or until the request has waited long
+//! enough.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use lockhouse_base::principal::Principal;
+use lockhouse_messages::{
+    AskError, Event, Exchange, ExchangeStep, Input, OpenQuestion, Request, Response, RunReference, RunView,
+};
+use lockhouse_protocol::ResultHandle;
+use rmcp::model::{CallToolResponse, InputResponses, JsonObject};
+use rmcp::service::{RequestContext, RoleServer};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
+
+use super::super::progress_notifications::{ProgressReporter, VIEW_INTERVAL};
+use super::super::{McpHandler, client_name, elicitation, invalid_request, supports_input_required};
+use super::response_to_result;
+use super::running_status::running_status;
+use crate::elicitation_queue::ElicitationQueue;
+use crate::tool_arguments::{self, run_code_request};
+
+/// Delay before the engine is asked again to keep a run that it could not keep.
+const DETACH_RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// The tool that a request calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunTool {
+    RunCode,
+    GetResult,
+}
+
+/// A request that follows a run.
+struct RunRequest<'a> {
+    exchange: Exchange,
+    principal: &'a Principal,
+    /// Handle of the run, if it continues without the request.
+    handle: Option<ResultHandle>,
+    tool: RunTool,
+    arguments: &'a JsonObject,
+    wait: Duration,
+    /// Whether the run may have questions from before this request.
+    is_resumed: bool,
+    /// Keys of questions that this request answers. The engine may still list them as open.
+    answered: Vec<String>,
+}
+
+impl McpHandler {
+    /// Serves `run_code`: starts a run and follows it.
+    pub(crate) async fn run_code(
+        &self,
+        principal: &Principal,
+        arguments: &JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResponse {
+        let program = match run_code_request(arguments) {
+            Ok(program) => program,
+            Err(wrong) => return invalid_request(&wrong.to_string()).into(),
+        };
+        let exchange = self.open(principal, context, Request::RunCode(program));
+        let (tool, wait) = (RunTool::RunCode, self.engine.settings().wait);
+        let request = RunRequest {
+            exchange,
+            principal,
+            handle: None,
+            tool,
+            arguments,
+            wait,
+            is_resumed: false,
+            answered: Vec::new(),
+        };
+        self.follow(request, context).await
+    }
+
+    /// Serves a repeated `run_code` or `get_result` that brings the user's answers.
+    pub(crate) async fn resume_request(
+        &self,
+        principal: &Principal,
+        tool: RunTool,
+        arguments: &JsonObject,
+        (follower, responses): (&str, InputResponses),
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResponse {
+        let (exchange, answered) = match self.suspended.resume(principal, follower, arguments, responses) {
+            Ok(resumed) => resumed,
+            Err(message) => return invalid_request(message).into(),
+        };
+        let wait = self.engine.settings().wait;
+        let (handle, wait) = match tool {
+            RunTool::RunCode => (None, wait),
+            // `resume` has compared the arguments with those of the first request, which were valid.
+            RunTool::GetResult => (
+                tool_arguments::parse_handle(arguments).ok(),
+                tool_arguments::parse_wait(arguments, wait).unwrap_or(wait),
+            ),
+        };
+        let request =
+            RunRequest { exchange, principal, handle, tool, arguments, wait, is_resumed: true, answered };
+        self.follow(request, context).await
+    }
+
+    /// Serves `get_result` for a run. Returns `None` if the handle does not name a run.
+    pub(crate) async fn get_run_result(
+        &self,
+        principal: &Principal,
+        arguments: &JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<CallToolResponse> {
+        let handle = tool_arguments::parse_handle(arguments).ok()?;
+        let request = Request::FollowRun(RunReference::Handle(handle.clone()));
+        let mut exchange = self.open(principal, context, request);
+        match exchange.next().await {
+            ExchangeStep::Finished(Response::NotFound) => return None,
+            ExchangeStep::Finished(response) => return Some(response_to_result(response).into()),
+            ExchangeStep::Event(_) => {}
+        }
+        let wait = match tool_arguments::parse_wait(arguments, self.engine.settings().wait) {
+            Ok(wait) => wait,
+            Err(wrong) => return Some(invalid_request(&wrong.to_string()).into()),
+        };
+        let (tool, handle) = (RunTool::GetResult, Some(handle));
+        let request = RunRequest {
+            exchange,
+            principal,
+            handle,
+            tool,
+            arguments,
+            wait,
+            is_resumed: true,
+            answered: Vec::new(),
+        };
+        Some(self.follow(request, context).await)
+    }
+
+    /// Opens an exchange with the engine on behalf of the client of an MCP request.
+    pub(crate) fn open(
+        &self,
+        principal: &Principal,
+        context: &RequestContext<RoleServer>,
+        request: Request,
+    ) -> Exchange {
+        let abilities = elicitation::client_abilities(context.client_capabilities());
+        self.engine.open(principal, client_name(principal, context), abilities, request)
+    }
+
+    async fn follow(
+        &self,
+        request: RunRequest<'_>,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResponse {
+        // Questions that were asked while no request followed the run, or that the last request left unanswered.
+        if request.is_resumed && supports_input_required(context) {
+            request.exchange.send(Input::Questions);
+        }
+        let mut follower = RunFollower {
+            handler: self,
+            context,
+            until: Instant::now() + request.wait,
+            progress: ProgressReporter::new(context),
+            questions: ElicitationQueue::new(&context.peer),
+            detach: Detach::Attached,
+            request,
+        };
+        let mut view_ticks = interval_at(Instant::now() + VIEW_INTERVAL, VIEW_INTERVAL);
+        view_ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let is_attached = follower.detach == Detach::Attached;
+            let event = tokio::select! {
+                biased;
+                // A client that cancels its request cancels the run. rmcp does not send the answer to a cancelled
+                // request.
+                () = context.ct.cancelled() => {
+                    follower.request.exchange.send(Input::Cancel);
+                    return invalid_request("cancelled").into();
+                }
+                step = follower.request.exchange.next() => match step {
+                    ExchangeStep::Finished(response) => return response_to_result(response).into(),
+                    ExchangeStep::Event(event) => event,
+                },
+                answered = follower.questions.next_answer(), if follower.questions.has_active() => {
+                    // Time that the user takes for an answer does not count.
+                    follower.until += answered.took;
+                    follower.request.exchange.send(Input::Answer(answered.key, answered.answer));
+                    continue;
+                }
+                () = sleep_until(follower.until), if is_attached && !follower.questions.has_active() => {
+                    follower.detach();
+                    continue;
+                }
+                _ = view_ticks.tick(), if follower.progress.is_requested() && is_attached => {
+                    follower.request.exchange.send(Input::View);
+                    continue;
+                }
+            };
+            follower = match follower.handle(event).await {
+                ControlFlow::Continue(follower) => follower,
+                ControlFlow::Break(response) => return response,
+            };
+        }
+    }
+}
+
+/// The steps by which a request ends before its run does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detach {
+    Attached,
+    /// The engine was asked to keep the run without this request.
+    Requested,
+    /// The engine was asked for the run's state, with which the request is answered.
+    Reporting,
+}
+
+/// The state of a request that follows a run.
+struct RunFollower<'a> {
+    handler: &'a McpHandler,
+    context: &'a RequestContext<RoleServer>,
+    request: RunRequest<'a>,
+    /// Deadline of the request; it moves by the time that questions take.
+    until: Instant,
+    progress: ProgressReporter,
+    questions: ElicitationQueue,
+    detach: Detach,
+}
+
+impl<'a> RunFollower<'a> {
+    /// Starts to detach the request from its run, since the deadline has passed.
+    fn detach(&mut self) {
+        let (detach, input) = match self.request.handle {
+            Some(_) => (Detach::Reporting, Input::View),
+            None => (Detach::Requested, Input::Detach),
+        };
+        self.detach = detach;
+        self.request.exchange.send(input);
+    }
+
+    /// Handles an event of the run. Breaks with the response if the event ends the request.
+    async fn handle(mut self, event: Event) -> ControlFlow<CallToolResponse, Self> {
+        match event {
+            Event::ProgressMessage(words) => self.progress.report(&words).await,
+            Event::Detached(handle) => self.set_kept(handle),
+            Event::View(view) => match &self.request.handle {
+                Some(handle) if self.detach == Detach::Reporting => {
+                    return ControlFlow::Break(self.running_response(&view, handle));
+                }
+                _ => self.progress.report_view(&view).await,
+            },
+            Event::Question(question) if supports_input_required(self.context) => {
+                let has_capacity = self.handler.suspended.has_capacity(self.request.principal.owner());
+                self.request.exchange.send(match has_capacity {
+                    true => Input::Questions,
+                    false => Input::Answer(question.key, Err(AskError::Busy)),
+                });
+            }
+            Event::Question(question) => self.questions.add(question),
+            Event::Questions(questions) => return self.suspend(questions),
+            Event::Following(_) | Event::Notification(_) | Event::Changed(_) => {}
+        }
+        ControlFlow::Continue(self)
+    }
+
+    /// Handles the engine's reply to [`Input::Keep`]. Without a handle, the run cannot be kept, and the engine is asked
+    /// again later.
+    fn set_kept(&mut self, handle: Option<ResultHandle>) {
+        self.request.handle = handle;
+        match self.request.handle {
+            Some(_) => self.detach(),
+            None => (self.detach, self.until) = (Detach::Attached, Instant::now() + DETACH_RETRY_DELAY),
+        }
+    }
+
+    fn running_response(&self, view: &RunView, handle: &ResultHandle) -> CallToolResponse {
+        let capabilities = self.context.client_capabilities();
+        let takes_tasks = capabilities.is_some_and(|capabilities| capabilities.supports_tasks());
+        match self.request.tool {
+            RunTool::RunCode if takes_tasks => self.handler.new_task(view, handle).into(),
+            RunTool::RunCode | RunTool::GetResult => running_status(view, handle).into(),
+        }
+    }
+
+    /// Suspends the request and answers it with the questions. Continues to follow if none can be asked or no capacity
+    /// is left.
+    fn suspend(mut self, mut questions: Vec<OpenQuestion>) -> ControlFlow<CallToolResponse, Self> {
+        let owner = self.request.principal.owner();
+        if !self.handler.suspended.has_capacity(owner) {
+            return ControlFlow::Continue(self);
+        }
+        questions.retain(|question| !self.request.answered.contains(&question.key));
+        let RunRequest { exchange, arguments, .. } = self.request;
+        match self.handler.suspended.suspend(owner, exchange, questions, arguments) {
+            Ok(required) => ControlFlow::Break(required.into()),
+            Err(exchange) => {
+                self.request = RunRequest { exchange, ..self.request };
+                ControlFlow::Continue(self)
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The tool result for a run that is still running.
+
+use std::time::Duration;
+
+use lockhouse_messages::{Progress, RunState, RunView, UserWait};
+use lockhouse_protocol::ResultHandle;
+use rmcp::model::CallToolResult;
+use serde_json::{Map, Value, json};
+
+/// Returns a tool result with the handle, the progress and a hint for a run that is still running.
+pub(super) fn running_status(view: &RunView, handle: &ResultHandle) -> CallToolResult {
+    let mut progress = Map::new();
+    let mut status = json!({
+        "execution": view.execution.to_string(), "status": "running", "handle": handle.as_str(),
+    });
+    progress.insert("elapsed_s".into(), seconds(view.age));
+    if matches!(view.state, RunState::Queued) {
+        progress.insert("waiting".into(), "for a worker".into());
+    }
+    let mut hint =
+        "the program is still running: get_result(handle) waits for its answer; do not run it again"
+            .to_owned();
+    if let Some(Progress { finished_calls, in_flight, waiting_for, stdout, .. }) = view.progress() {
+        if let Some(UserWait { reason, since }) = waiting_for {
+            progress.insert("waiting".into(), "for a person".into());
+            progress.insert("waiting_for".into(), reason.as_str().into());
+            progress.insert("waiting_s".into(), seconds(*since));
+            hint = format!(
+                "the program waits for a person ({reason}): get_result(handle) waits for its answer; do not run it again"
+            );
+        }
+        progress.insert("calls".into(), (*finished_calls).into());
+        if !in_flight.is_empty() {
+            progress.insert("under_way".into(), json!(in_flight));
+        }
+        if !stdout.is_empty() {
+            progress.insert("stdout_tail".into(), stdout.as_str().into());
+        }
+    }
+    status["progress"] = progress.into();
+    status["hint"] = hint.into();
+    CallToolResult::structured(status)
+}
+
+fn seconds(duration: Duration) -> Value {
+    (duration.as_millis() as f64 / 1000.0).into()
+}

@@ -1,0 +1,121 @@
+//! Requests that were answered with `input_required`: their exchanges wait until the client repeats the request with
+//! answers.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_messages::{Answer, Exchange, Input, OpenQuestion};
+use parking_lot::{Mutex, MutexGuard};
+use rmcp::model::{InputRequest, InputRequiredResult, InputResponses, JsonObject};
+
+use super::super::elicitation;
+
+/// Largest number of suspended requests, in total and per client.
+const SUSPENDED_MAX: usize = 256;
+const SUSPENDED_PER_CLIENT_MAX: usize = 16;
+
+/// Suspended requests, by the `requestState` that their clients send back. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct SuspendedRequests {
+    requests: Arc<Mutex<HashMap<String, SuspendedRequest>>>,
+}
+
+struct SuspendedRequest {
+    /// Only the same owner can resume the request.
+    owner: Owner,
+    exchange: Exchange,
+    /// Keys of the questions that the client was asked.
+    keys: Vec<String>,
+    /// Arguments of the request. The repeated request must have the same.
+    arguments: JsonObject,
+}
+
+impl SuspendedRequests {
+    /// Returns whether another request of this owner can be suspended.
+    pub(super) fn has_capacity(&self, owner: Owner) -> bool {
+        let requests = self.requests();
+        let own = requests.values().filter(|request| request.owner == owner).count();
+        requests.len() < SUSPENDED_MAX && own < SUSPENDED_PER_CLIENT_MAX
+    }
+
+    /// Suspends a request until its client repeats it or the last question times out. After that, the engine cancels a
+    /// run that no other request follows. Returns the exchange if no question can be asked.
+    pub(super) fn suspend(
+        &self,
+        owner: Owner,
+        exchange: Exchange,
+        questions: Vec<OpenQuestion>,
+        arguments: &JsonObject,
+    ) -> Result<InputRequiredResult, Exchange> {
+        let (input_requests, patience) = input_requests(&exchange, questions);
+        let Some(time_left) = patience else { return Err(exchange) };
+        let (name, arguments) = (new_handle(), arguments.clone());
+        let keys = input_requests.keys().cloned().collect();
+        self.requests().insert(name.clone(), SuspendedRequest { owner, exchange, keys, arguments });
+        let (suspended, to_end) = (self.clone(), name.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(time_left).await;
+            suspended.requests().remove(&to_end);
+        });
+        Ok(InputRequiredResult::new(Some(input_requests), Some(name)))
+    }
+
+    /// Resumes a request: hands the answers to the engine and returns the exchange and the keys of the answered
+    /// questions.
+    pub(super) fn resume(
+        &self,
+        principal: &Principal,
+        state: &str,
+        arguments: &JsonObject,
+        mut responses: InputResponses,
+    ) -> Result<(Exchange, Vec<String>), &'static str> {
+        let mut requests = self.requests();
+        let own = |request: &&SuspendedRequest| request.owner == principal.owner();
+        let request = requests.get(state).filter(own).ok_or(
+            "no request waits for this answer: it came too late, or twice. The execution has ended; run the code again",
+        )?;
+        if request.arguments != *arguments {
+            return Err("the repeated call must have the same arguments as the first one");
+        }
+        let Some(SuspendedRequest { exchange, keys, .. }) = requests.remove(state) else {
+            return Err("the request has ended");
+        };
+        drop(requests);
+        // A question without an answer counts as cancelled.
+        for key in &keys {
+            let answer = responses.remove(key).map_or(Answer::Cancel, elicitation::parse_answer);
+            exchange.send(Input::Answer(key.clone(), Ok(answer)));
+        }
+        Ok((exchange, keys))
+    }
+
+    fn requests(&self) -> MutexGuard<'_, HashMap<String, SuspendedRequest>> {
+        self.requests.lock()
+    }
+}
+
+/// Converts questions to MCP input requests and returns them with the longest timeout. Refuses questions that MCP
+/// cannot express.
+pub(super) fn input_requests(
+    exchange: &Exchange,
+    questions: Vec<OpenQuestion>,
+) -> (BTreeMap<String, InputRequest>, Option<Duration>) {
+    let (mut input_requests, mut most) = (BTreeMap::new(), None);
+    for OpenQuestion { key, question, time_left } in questions {
+        match elicitation::to_input_request(question) {
+            Ok(request) => {
+                input_requests.insert(key, request);
+                most = most.max(Some(time_left));
+            }
+            Err(unasked) => exchange.send(Input::Answer(key, Err(unasked))),
+        }
+    }
+    (input_requests, most)
+}
+
+/// Returns a random handle of 64 digits with 148 random bits, which nobody can guess.
+pub(crate) fn new_handle() -> String {
+    format!("{}{}", uuid::Uuid::now_v7().simple(), uuid::Uuid::now_v7().simple())
+}

@@ -1,0 +1,219 @@
+//! Parses the arguments of Lockhouse's own tools.
+
+use std::time::Duration;
+
+use lockhouse_base::language::Language;
+use lockhouse_messages::{Request, RunCode, SearchRequest};
+use lockhouse_protocol::{InvalidName, ResultHandle, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SearchDetail};
+use rmcp::model::JsonObject;
+use serde_json::Value;
+use thiserror::Error;
+
+/// Longest wait of `get_result`; larger values of `wait_s` are reduced to it.
+const WAIT_MAX: Duration = Duration::from_secs(600);
+const RUN_CODE_ARGUMENTS: [&str; 5] = ["language", "code", "session", "timeout_s", "servers"];
+
+/// Why the arguments of `run_code` are invalid.
+#[derive(Debug, Error)]
+pub(crate) enum InvalidRunCode {
+    #[error("unknown argument {0:?}: run_code takes {known}", known = RUN_CODE_ARGUMENTS.join(", "))]
+    Unknown(String),
+    #[error(r#"unknown language {0:?}: use "python" or "typescript""#)]
+    UnknownLanguage(String),
+    #[error(r#"language is missing: use "python" or "typescript""#)]
+    NoLanguage,
+    #[error("code is missing, or is not a string")]
+    Code,
+    #[error("timeout_s must be a number of seconds above 0")]
+    Timeout,
+    #[error("servers must be a list of names")]
+    Servers,
+    #[error("session must be a string: the name of a session")]
+    Session,
+}
+
+/// Parses the arguments of `run_code`.
+pub(crate) fn run_code_request(arguments: &JsonObject) -> Result<RunCode, InvalidRunCode> {
+    if let Some(unknown) = arguments.keys().find(|key| !RUN_CODE_ARGUMENTS.contains(&key.as_str())) {
+        return Err(InvalidRunCode::Unknown(truncate_name(unknown)));
+    }
+    let language = match arguments.get("language").and_then(Value::as_str) {
+        Some("python") => Language::Python,
+        Some("typescript" | "javascript") => Language::Typescript,
+        Some(other) => return Err(InvalidRunCode::UnknownLanguage(truncate_name(other))),
+        None => return Err(InvalidRunCode::NoLanguage),
+    };
+    let code = arguments.get("code").and_then(Value::as_str).ok_or(InvalidRunCode::Code)?;
+    let timeout = match arguments.get("timeout_s") {
+        None | Some(Value::Null) => None,
+        Some(seconds) => Some(parse_timeout(seconds).ok_or(InvalidRunCode::Timeout)?),
+    };
+    let servers = match arguments.get("servers") {
+        None | Some(Value::Null) => None,
+        Some(names) => Some(serde_json::from_value(names.clone()).map_err(|_| InvalidRunCode::Servers)?),
+    };
+    let session = match arguments.get("session") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(name)) => Some(name.clone()),
+        Some(_) => return Err(InvalidRunCode::Session),
+    };
+    Ok(RunCode { language, code: code.to_owned(), timeout, servers, session })
+}
+
+/// Why the arguments of `search_tools` are invalid.
+#[derive(Debug, Error)]
+pub(crate) enum InvalidSearch {
+    #[error("query must be a string")]
+    Query,
+    #[error("limit must be a whole number from 1 to {SEARCH_LIMIT_MAX}")]
+    Limit,
+    #[error(r#"detail must be "names", "signatures" or "full""#)]
+    SearchDetail,
+    #[error(r#"language must be "python" or "typescript""#)]
+    Language,
+}
+
+/// Parses the arguments of `search_tools`.
+pub(crate) fn search_request(arguments: &JsonObject) -> Result<SearchRequest, InvalidSearch> {
+    let query = match arguments.get("query") {
+        None => String::new(),
+        Some(Value::String(query)) => query.clone(),
+        Some(_) => return Err(InvalidSearch::Query),
+    };
+    let limit = match arguments.get("limit") {
+        None | Some(Value::Null) => Some(SEARCH_LIMIT_DEFAULT),
+        Some(limit) => limit.as_u64().and_then(|limit| u32::try_from(limit).ok()),
+    };
+    let limit = limit.filter(|limit| (1..=SEARCH_LIMIT_MAX).contains(limit));
+    let limit = limit.ok_or(InvalidSearch::Limit)?;
+    let detail = match arguments.get("detail") {
+        None | Some(Value::Null) => Some(SearchDetail::default()),
+        Some(detail) => detail.as_str().and_then(SearchDetail::parse),
+    };
+    let detail = detail.ok_or(InvalidSearch::SearchDetail)?;
+    let language = match arguments.get("language").map(Value::as_str) {
+        None | Some(Some("python")) => Language::Python,
+        Some(Some("typescript" | "javascript")) => Language::Typescript,
+        Some(_) => return Err(InvalidSearch::Language),
+    };
+    Ok(SearchRequest { query, limit, detail, language })
+}
+
+/// Why the arguments of `get_result` are invalid.
+#[derive(Debug, Error)]
+pub(crate) enum InvalidGetResult {
+    #[error("handle is missing, or is not a string")]
+    NoHandle,
+    #[error(transparent)]
+    Handle(#[from] InvalidName),
+    #[error("wait_s must be a number of seconds, 0 or more")]
+    Wait,
+    #[error("offset must be a whole number, 0 or more")]
+    Offset,
+}
+
+/// Parses the argument `handle` of `get_result`.
+pub(crate) fn parse_handle(arguments: &JsonObject) -> Result<ResultHandle, InvalidGetResult> {
+    let handle = arguments.get("handle").and_then(Value::as_str).ok_or(InvalidGetResult::NoHandle)?;
+    Ok(ResultHandle::new(handle)?)
+}
+
+/// Parses the argument `wait_s` of `get_result`: how long to wait for the run to end.
+pub(crate) fn parse_wait(arguments: &JsonObject, default: Duration) -> Result<Duration, InvalidGetResult> {
+    match arguments.get("wait_s") {
+        None | Some(Value::Null) => Ok(default),
+        Some(seconds) => {
+            let seconds = seconds.as_f64().filter(|seconds| *seconds >= 0.0).ok_or(InvalidGetResult::Wait)?;
+            Ok(Duration::try_from_secs_f64(seconds).unwrap_or(WAIT_MAX).min(WAIT_MAX))
+        }
+    }
+}
+
+/// Parses the arguments of `get_result` for a stored result.
+pub(crate) fn read_result_request(arguments: &JsonObject) -> Result<Request, InvalidGetResult> {
+    let handle = parse_handle(arguments)?;
+    let offset = match arguments.get("offset") {
+        None | Some(Value::Null) => Some(0),
+        Some(offset) => offset.as_u64().and_then(|offset| usize::try_from(offset).ok()),
+    };
+    let offset = offset.ok_or(InvalidGetResult::Offset)?;
+    Ok(Request::ReadResult { handle, offset })
+}
+
+/// Shortens an unknown name to 80 characters, for an error message.
+pub(crate) fn truncate_name(name: &str) -> String {
+    name.chars().take(80).collect()
+}
+
+fn parse_timeout(seconds: &Value) -> Option<Duration> {
+    let seconds = seconds.as_f64().filter(|seconds| *seconds > 0.0)?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(arguments: &Value) -> JsonObject {
+        arguments.as_object().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn invalid_run_code_arguments_are_reported() {
+        let language = "use \"python\" or \"typescript\"";
+        for (arguments, message) in [
+            (
+                json!({"language": "python", "code": "1", "time": 1}),
+                "unknown argument \"time\": run_code takes language, code, session, timeout_s, servers",
+            ),
+            (json!({"language": "ruby", "code": "1"}), &format!("unknown language \"ruby\": {language}")),
+            (json!({"code": "1"}), &format!("language is missing: {language}")),
+            (json!({"language": "python", "code": 1}), "code is missing, or is not a string"),
+            (
+                json!({"language": "python", "code": "1", "timeout_s": 0}),
+                "timeout_s must be a number of seconds above 0",
+            ),
+            (
+                json!({"language": "python", "code": "1", "timeout_s": 1e300}),
+                "timeout_s must be a number of seconds above 0",
+            ),
+            (json!({"language": "python", "code": "1", "servers": "a"}), "servers must be a list of names"),
+            (
+                json!({"language": "python", "code": "1", "session": 1}),
+                "session must be a string: the name of a session",
+            ),
+        ] {
+            let wrong = run_code_request(&object(&arguments)).map(drop).expect_err(message);
+            assert_eq!(wrong.to_string(), message);
+        }
+    }
+
+    #[test]
+    fn invalid_get_result_arguments_are_reported() {
+        for (arguments, message) in [
+            (json!({}), "handle is missing, or is not a string"),
+            (json!({"handle": "a b"}), "result handle name \"a b\" is not valid"),
+            (json!({"handle": "a", "offset": -1}), "offset must be a whole number, 0 or more"),
+        ] {
+            let wrong = read_result_request(&object(&arguments)).map(drop).expect_err(message).to_string();
+            assert!(wrong.starts_with(message), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn wait_s_is_validated_and_bounded() {
+        let default = Duration::from_secs(7);
+        for (arguments, expected) in [
+            (json!({}), Some(default)),
+            (json!({"wait_s": null}), Some(default)),
+            (json!({"wait_s": 1.5}), Some(Duration::from_millis(1_500))),
+            (json!({"wait_s": 1e300}), Some(WAIT_MAX)),
+            (json!({"wait_s": -1}), None),
+            (json!({"wait_s": "1"}), None),
+        ] {
+            assert_eq!(parse_wait(&object(&arguments), default).ok(), expected, "{arguments}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Definitions of Lockhouse's own tools. They are part of every model's context, so together they stay below 500
+//! tokens.
+
+use std::sync::Arc;
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::{Value, json};
+
+pub(super) const INSTRUCTIONS: &str = "Run code that calls the tools of all connected MCP servers. Find tools with search_tools, \
+    then do the whole task in one run_code program and return only what matters.";
+
+const RUN_CODE: &str = "Run a program in a sealed sandbox (no files, network or processes) where MCP servers are libraries.\n\
+    python: from mcp_tools.SERVER import TOOL; TOOL(arg=value)\n\
+    typescript: await SERVER.TOOL({arg: value})\n\
+    Also list_servers(), search_tools(query), describe(server, tool), call_tool(server, tool, args), \
+    list_resources(server), read_resource(server, uri) (from mcp_tools; camelCase in typescript). Failures raise ToolError(code, message). Parallel: asyncio.gather over mcp_tools.aio.SERVER, \
+    Promise.all. Functions worth keeping: import skills; skills.save(f, \"what it does\"), skills.search(words), \
+    from skills.NAME import f. Result: the last expression (or return in typescript), and stdout. Filter and aggregate in code; \
+    large results are cut. \
+    A long run answers status \"running\" with a handle.";
+
+const SEARCH_TOOLS: &str = "Find tools of the connected MCP servers by words, or names; server:NAME in the query for one server. Gives signatures to use in run_code.";
+
+const GET_RESULT: &str = "The answer of a run that is still running, or more of a result that was cut (code reads it whole with \
+    load_result(handle)), by its handle.";
+
+const HEALTH: &str = "Whether code can run now: engines, servers, queue.";
+
+/// Returns the tools that every AI client gets.
+pub(super) fn all() -> Vec<Tool> {
+    let run_code = json!({
+        "type": "object",
+        "properties": {
+            "language": {"type": "string", "enum": ["python", "typescript"]},
+            "code": {"type": "string"},
+            "session": {"type": "string", "description": "Any name: variables and imports stay for its next run"},
+            "timeout_s": {"type": "number"},
+            "servers": {"type": "array", "items": {"type": "string"}, "description": "Only these: NAME, NAME.TOOL, NAME.PREFIX*"},
+        },
+        "required": ["language", "code"],
+    });
+    let search_tools = json!({
+        "type": "object",
+        "properties": {
+            "query": {"type": "string"},
+            "limit": {"type": "integer"},
+            "detail": {"type": "string", "enum": ["names", "signatures", "full"]},
+            "language": {"type": "string", "enum": ["python", "typescript"]},
+        },
+        "required": ["query"],
+    });
+    let get_result = json!({
+        "type": "object",
+        "properties": {"handle": {"type": "string"}, "offset": {"type": "integer"}, "wait_s": {"type": "number"}},
+        "required": ["handle"],
+    });
+    let read_only = || ToolAnnotations::new().read_only(true);
+    vec![
+        Tool::new("run_code", RUN_CODE, object(run_code)),
+        Tool::new("search_tools", SEARCH_TOOLS, object(search_tools)).with_annotations(read_only()),
+        Tool::new("get_result", GET_RESULT, object(get_result)).with_annotations(read_only()),
+    ]
+}
+
+/// Returns the tool `health`, which `health_tool` in the configuration enables.
+pub(super) fn health() -> Tool {
+    let nothing = json!({"type": "object", "properties": {}});
+    Tool::new("health", HEALTH, object(nothing)).with_annotations(ToolAnnotations::new().read_only(true))
+}
+
+fn object(schema: Value) -> Arc<JsonObject> {
+    Arc::new(schema.as_object().cloned().unwrap_or_default())
+}

@@ -1,0 +1,291 @@
+//! The queue of approval questions that are answered outside the AI client: by `lockhouse approvals` over the control
+//! socket, or at the terminal of `lockhouse run`.
+
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_audit::LocalUser;
+use tokio::sync::{mpsc, oneshot};
+
+use super::Approval;
+use super::approver_protocol::{ApprovalQuestion, ApproverAnswer, Decision, FromSupervisor};
+use super::outcome::{PromptOutcome, Refusal};
+
+/// Unread messages that one watcher may have. A watcher whose channel is full is disconnected.
+const UNREAD_MESSAGES_MAX: usize = 2_048;
+/// Closed questions whose outcome is remembered, to reject late answers with the right reason.
+const CLOSED_MAX: usize = 200;
+
+/// The channel through which a question is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AnswerChannel {
+    Client,
+    /// The control socket, with the operating-system user who answered; `None` until the answer arrives.
+    Local(Option<LocalUser>),
+    Terminal,
+}
+
+impl AnswerChannel {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Local(_) => "local",
+            Self::Terminal => "terminal",
+        }
+    }
+
+    /// The operating-system user who answered; `None` for answers through the AI client.
+    pub(super) fn answered_by(self) -> Option<LocalUser> {
+        match self {
+            Self::Client => None,
+            Self::Local(person) => person,
+            Self::Terminal => Some(LocalUser::current()),
+        }
+    }
+}
+
+/// How a watcher is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatcherKind {
+    /// The control socket, with the operating-system user at its other end.
+    Socket(Option<LocalUser>),
+    /// The terminal of this process.
+    Terminal,
+}
+
+/// Why an answer is rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    #[error("it was answered already, and the first answer counts")]
+    Answered,
+    #[error("this question is closed: it timed out, or its execution has ended")]
+    Closed,
+    #[error("there is no question with this number")]
+    Unknown,
+    #[error("the digest does not match this question: read the question again")]
+    OtherDigest,
+    #[error("this scope is not offered for this question")]
+    Scope,
+}
+
+/// Open approval questions and the watchers who can answer them. Clones share the same queue.
+#[derive(Clone, Debug, Default)]
+pub struct ApprovalQueue(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    last: u64,
+    open: BTreeMap<u64, OpenQuestion>,
+    /// The most recently closed questions, with the error that a late answer gets.
+    closed: VecDeque<(u64, AnswerError)>,
+    watchers: BTreeMap<u64, mpsc::Sender<Arc<FromSupervisor>>>,
+}
+
+#[derive(Debug)]
+struct OpenQuestion {
+    ask: Arc<FromSupervisor>,
+    digest: String,
+    scopes: Vec<Approval>,
+    answer: oneshot::Sender<(PromptOutcome, AnswerChannel)>,
+}
+
+impl State {
+    fn broadcast(&mut self, message: &Arc<FromSupervisor>) {
+        self.watchers.retain(|_, watcher| watcher.try_send(message.clone()).is_ok());
+    }
+
+    fn close(&mut self, id: u64, error: AnswerError) -> Option<OpenQuestion> {
+        let open = self.open.remove(&id)?;
+        self.closed.push_back((id, error));
+        if self.closed.len() > CLOSED_MAX {
+            self.closed.pop_front();
+        }
+        self.broadcast(&Arc::new(FromSupervisor::Gone(id)));
+        Some(open)
+    }
+}
+
+impl ApprovalQueue {
+    /// Whether anyone is connected who can answer.
+    pub(super) fn has_watchers(&self) -> bool {
+        !self.state().watchers.is_empty()
+    }
+
+    /// Publishes a question to all watchers and waits for the first valid answer. Returns `None` when none arrives
+    /// within the timeout. Watchers who connect meanwhile receive the question too.
+    pub(super) async fn ask(
+        &self,
+        ask: ApprovalQuestion,
+        patience: Duration,
+    ) -> Option<(PromptOutcome, AnswerChannel)> {
+        let (answer, answered) = oneshot::channel();
+        let withdrawn = {
+            let mut state = self.state();
+            state.last += 1;
+            let id = state.last;
+            let (digest, scopes) = (ask.digest.clone(), ask.scopes.clone());
+            let ask = Arc::new(FromSupervisor::Ask(Box::new(ApprovalQuestion { id, ..ask })));
+            state.broadcast(&ask);
+            state.open.insert(id, OpenQuestion { ask, digest, scopes, answer });
+            OpenQuestionGuard { queue: self, id }
+        };
+        let answered = tokio::time::timeout(patience, answered).await;
+        drop(withdrawn);
+        answered.ok()?.ok()
+    }
+
+    /// Registers a watcher and sends it all open questions.
+    pub fn watch(&self, kind: WatcherKind) -> Watcher {
+        let (sender, messages) = mpsc::channel(UNREAD_MESSAGES_MAX);
+        let mut state = self.state();
+        for open in state.open.values() {
+            let _ = sender.try_send(open.ask.clone());
+        }
+        state.last += 1;
+        let number = state.last;
+        state.watchers.insert(number, sender);
+        Watcher { queue: self.clone(), number, kind, messages }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock()
+    }
+}
+
+/// Closes the question when dropped, if nobody answered it.
+struct OpenQuestionGuard<'a> {
+    queue: &'a ApprovalQueue,
+    id: u64,
+}
+
+impl Drop for OpenQuestionGuard<'_> {
+    fn drop(&mut self) {
+        let _ = self.queue.state().close(self.id, AnswerError::Closed);
+    }
+}
+
+/// A connected watcher. Dropping it disconnects the watcher.
+#[derive(Debug)]
+pub struct Watcher {
+    queue: ApprovalQueue,
+    number: u64,
+    kind: WatcherKind,
+    messages: mpsc::Receiver<Arc<FromSupervisor>>,
+}
+
+impl Watcher {
+    /// Waits for the next message. Returns `None` after the watcher was disconnected for not reading its messages.
+    pub async fn next(&mut self) -> Option<Arc<FromSupervisor>> {
+        self.messages.recv().await
+    }
+
+    /// Accepts an answer to an open question.
+    ///
+    /// # Errors
+    /// Fails if the question is closed or unknown, or if the digest or the scope does not match it.
+    pub fn answer(&self, answer: &ApproverAnswer) -> Result<(), AnswerError> {
+        let mut state = self.queue.state();
+        let Some(open) = state.open.get(&answer.id) else {
+            let closed = state.closed.iter().find(|(id, _)| *id == answer.id);
+            return Err(closed.map_or(AnswerError::Unknown, |(_, error)| *error));
+        };
+        if open.digest != answer.digest {
+            return Err(AnswerError::OtherDigest);
+        }
+        if !open.scopes.contains(&answer.scope) {
+            return Err(AnswerError::Scope);
+        }
+        let outcome = match answer.decision {
+            Decision::Approve => PromptOutcome::Approved(answer.scope),
+            Decision::Decline => PromptOutcome::Refused(Refusal::Declined),
+        };
+        let channel = match self.kind {
+            WatcherKind::Socket(person) => AnswerChannel::Local(person),
+            WatcherKind::Terminal => AnswerChannel::Terminal,
+        };
+        let open = state.close(answer.id, AnswerError::Answered).ok_or(AnswerError::Closed)?;
+        open.answer.send((outcome, channel)).map_err(|_| AnswerError::Closed)
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.queue.state().watchers.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask() -> ApprovalQuestion {
+        ApprovalQuestion {
+            id: 0,
+            digest: "d1".into(),
+            execution: String::new(),
+            client: None,
+            seconds: 1.0,
+            text: String::new(),
+            scopes_text: String::new(),
+            scopes: vec![Approval::Once, Approval::Execution],
+            calls: Vec::new(),
+            diff: None,
+        }
+    }
+
+    fn answer(id: u64, digest: &str, scope: Approval) -> ApproverAnswer {
+        ApproverAnswer { id, digest: digest.into(), decision: Decision::Approve, scope }
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[tokio::test]
+    async fn the_first_valid_answer_counts_and_every_other_is_refused() {
+        let queue = ApprovalQueue::default();
+        assert!(!queue.has_watchers());
+        let (mut first, second) =
+            (queue.watch(WatcherKind::Socket(None)), queue.watch(WatcherKind::Terminal));
+        let asking = tokio::spawn({
+            let queue = queue.clone();
+            async move { queue.ask(ask(), LONG).await }
+        });
+        let Some(FromSupervisor::Ask(shown)) = first.next().await.as_deref().cloned() else {
+            panic!("no question")
+        };
+        let id = shown.id;
+        for (invalid_answer, error) in [
+            (answer(id, "d2", Approval::Once), AnswerError::OtherDigest),
+            (answer(id, "", Approval::Once), AnswerError::OtherDigest),
+            (answer(id, "d1", Approval::Always), AnswerError::Scope),
+            (answer(id + 7, "d1", Approval::Once), AnswerError::Unknown),
+        ] {
+            assert_eq!(first.answer(&invalid_answer), Err(error), "{invalid_answer:?}");
+        }
+        assert_eq!(second.answer(&answer(id, "d1", Approval::Execution)), Ok(()));
+        assert_eq!(first.answer(&answer(id, "d1", Approval::Once)), Err(AnswerError::Answered));
+        let outcome = asking.await.expect("one");
+        assert_eq!(outcome, Some((PromptOutcome::Approved(Approval::Execution), AnswerChannel::Terminal)));
+        assert_eq!(first.next().await.as_deref(), Some(&FromSupervisor::Gone(id)));
+        drop((first, second));
+        assert!(!queue.has_watchers());
+    }
+
+    #[tokio::test]
+    async fn a_closed_question_accepts_no_answer() {
+        let queue = ApprovalQueue::default();
+        assert_eq!(queue.ask(ask(), Duration::from_millis(1)).await, None);
+        let watcher = queue.watch(WatcherKind::Socket(None));
+        assert_eq!(watcher.answer(&answer(1, "d1", Approval::Once)), Err(AnswerError::Closed));
+        // A watcher who connects late sees open questions, and is notified when one is withdrawn.
+        let mut late = {
+            let asking = queue.ask(ask(), LONG);
+            tokio::pin!(asking);
+            assert!(futures_util::poll!(&mut asking).is_pending());
+            queue.watch(WatcherKind::Socket(None))
+        };
+        assert!(matches!(late.next().await.as_deref(), Some(FromSupervisor::Ask(_))));
+        assert!(matches!(late.next().await.as_deref(), Some(FromSupervisor::Gone(_))));
+    }
+}

@@ -1,0 +1,89 @@
+//! A call that requires approval, with what a prompt needs to display it.
+
+use lockhouse_catalog::ToolHints;
+use lockhouse_policies::{CallDigest, CallTarget, PendingCall, PermittedCall};
+use lockhouse_protocol::{CallId, ExecutionId, ServerName};
+use uuid::Uuid;
+
+use super::argument_order::ArgumentOrder;
+use super::outcome::Refusal;
+use super::untrusted_text::{push_json_escaped, rendered_chars};
+
+/// Displayed characters of a URI or prompt name in a table of calls. A call with a longer name gets a prompt of its
+/// own; tool names are always shorter.
+const NAME_CHARS_MAX: usize = 300;
+
+/// The key under which refusals are counted: the server, and the tool or kind of item.
+pub(super) type RefusalKey = (ServerName, String);
+
+/// A call that requires approval.
+#[derive(Debug)]
+pub(super) struct ApprovalRequest {
+    pub(super) pending: PendingCall,
+    pub(super) line: Option<u32>,
+    pub(super) claims: ToolHints,
+    /// The order in which its arguments are displayed.
+    pub(super) order: ArgumentOrder,
+    /// Describes required arguments that would not fit into any prompt; `None` if all of them fit.
+    pub(super) hidden: Option<String>,
+    /// Characters that its arguments need in a table.
+    pub(super) chars_needed: usize,
+    /// Digest of the call, its arguments and the occasion; an answer must name this digest.
+    pub(super) digest: CallDigest,
+    pub(super) call: CallId,
+    /// The call's id in the audit log.
+    pub(super) id: Uuid,
+    occasion: String,
+}
+
+impl ApprovalRequest {
+    pub(super) fn new(
+        (execution, call, id): (ExecutionId, CallId, Uuid),
+        pending: PendingCall,
+        line: Option<u32>,
+        claims: ToolHints,
+        order: ArgumentOrder,
+    ) -> Self {
+        let occasion = format!("{execution}/{}", call.0);
+        let digest = pending.digest(&occasion);
+        let hidden = order.hidden_required_text(pending.arguments());
+        let chars_needed = order.chars_needed(pending.arguments());
+        Self { pending, line, claims, order, hidden, chars_needed, digest, call, id, occasion }
+    }
+
+    /// Whether the call gets a prompt of its own: skills with code do, and calls with long names.
+    pub(super) fn needs_own_prompt(&self) -> bool {
+        self.order.needs_own_prompt() || has_long_name(self.pending.item())
+    }
+
+    /// Returns the key under which refusals of this call are counted: the tool, or all resources or all prompts of
+    /// the server, since the program chooses their names.
+    pub(super) fn refusal_key(&self) -> RefusalKey {
+        let item = self.pending.item();
+        let name = if item.kind() == "tool" { item.to_string() } else { format!("any {}", item.kind()) };
+        (self.pending.server().clone(), name)
+    }
+
+    /// Turns the request into a permitted call. Fails if the digest does not match the call.
+    pub(super) fn into_permitted(self) -> Result<PermittedCall, Refusal> {
+        self.pending.approve(&self.occasion, self.digest).map_err(|_| Refusal::Broken)
+    }
+}
+
+/// Whether an item's name is too long for a row of a table of calls.
+fn has_long_name(item: &CallTarget) -> bool {
+    rendered_chars(item.as_str(), NAME_CHARS_MAX, push_json_escaped) > NAME_CHARS_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use lockhouse_protocol::ResourceUri;
+
+    use super::*;
+
+    #[test]
+    fn a_call_with_a_long_name_gets_its_own_prompt() {
+        let uri = |length| CallTarget::Resource(ResourceUri::new("u".repeat(length)).expect("a URI"));
+        assert!(!has_long_name(&uri(NAME_CHARS_MAX)) && has_long_name(&uri(NAME_CHARS_MAX + 1)));
+    }
+}

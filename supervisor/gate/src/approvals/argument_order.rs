@@ -1,0 +1,124 @@
+//! Display order of a call's arguments and of their nested members. The program cannot choose it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use lockhouse_catalog::Tool;
+use lockhouse_policies::{PendingCall, SKILLS};
+use serde_json::{Map, Value};
+
+use super::prompt_limits::{ARGUMENT_CHARS_MIN, DEPTH_MAX, ELEMENTS_MAX, json_chars};
+use super::schema_members::{LOOKS_MAX, MemberSchema, PARTS_MAX};
+
+/// The arguments of `skills.save` in display order: first what would be executed.
+const OF_SKILLS: [&str; 6] = ["code", "description", "tests", "name", "language", "tags"];
+
+/// Display order of a tool's arguments, or of the members of one value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ArgumentOrder {
+    /// Names in display order, required ones first. Names not listed here follow in alphabetical order.
+    pub(super) names: Vec<String>,
+    pub(super) required: usize,
+    /// Orders of nested members, by member name, or by index label for list elements.
+    pub(super) inner: BTreeMap<String, ArgumentOrder>,
+    /// Whether the first argument is code, which is shown line by line and gets space before all others.
+    pub(super) code_first: bool,
+}
+
+/// The alphabetical order, used where the schema lists no members.
+static BY_NAME: ArgumentOrder =
+    ArgumentOrder { names: Vec::new(), required: 0, inner: BTreeMap::new(), code_first: false };
+
+impl ArgumentOrder {
+    pub(super) fn for_call(call: &PendingCall, tool: Option<&Tool>) -> Self {
+        let arguments = call.arguments();
+        if call.server().as_str() == SKILLS {
+            let names = OF_SKILLS.map(str::to_owned).to_vec();
+            return Self { required: names.len(), names, code_first: true, ..Self::default() };
+        }
+        let Some(tool) = tool else {
+            // Without a schema any argument may be required.
+            let mut names: Vec<String> = arguments.keys().cloned().collect();
+            names.sort_unstable();
+            return Self { required: names.len(), names, ..Self::default() };
+        };
+        let order = Self { names: tool.parameters.clone(), required: tool.required, ..Self::default() };
+        // If everything fits or no value has members, nested order does not matter.
+        if !arguments.values().any(has_members)
+            || json_chars(arguments, ARGUMENT_CHARS_MIN) <= ARGUMENT_CHARS_MIN
+        {
+            return order;
+        }
+        let definition: Value = serde_json::from_str(tool.definition()).unwrap_or_default();
+        order.with_nested(definition.get("inputSchema").unwrap_or(&Value::Null), arguments)
+    }
+
+    /// Adds the order of nested members.
+    fn with_nested(mut self, schema: &Value, arguments: &Map<String, Value>) -> Self {
+        let (schema, mut looks) = (MemberSchema::new(schema), LOOKS_MAX);
+        // Required arguments come first, so that optional ones cannot use up the read limit.
+        for (name, value) in self.sorted(arguments).into_iter().filter(|(_, value)| has_members(value)) {
+            let order = Self::for_value(&schema.member(name), value, 0, &mut looks);
+            self.inner.extend(order.map(|order| (name.to_owned(), order)));
+        }
+        self
+    }
+
+    /// Returns the order of a value's members; `None` below the maximum depth or when the read limit is exhausted.
+    fn for_value(schema: &MemberSchema<'_>, value: &Value, depth: usize, looks: &mut usize) -> Option<Self> {
+        *looks = looks.saturating_sub(PARTS_MAX);
+        if depth >= DEPTH_MAX || *looks == 0 {
+            return None;
+        }
+        let mut order = Self::default();
+        match value {
+            Value::Object(members) => {
+                let (names, required) = schema.ordered_names(members, looks);
+                for name in names.iter().filter(|name| has_members(&members[**name])) {
+                    let inner = Self::for_value(&schema.member(name), &members[*name], depth + 1, looks);
+                    order.inner.extend(inner.map(|inner| ((*name).to_owned(), inner)));
+                }
+                (order.names, order.required) = (names.into_iter().map(str::to_owned).collect(), required);
+            }
+            Value::Array(elements) => {
+                let elements = elements.iter().take(ELEMENTS_MAX).enumerate();
+                for (index, element) in elements.filter(|(_, element)| has_members(element)) {
+                    let inner = Self::for_value(&schema.element(index), element, depth + 1, looks);
+                    order.inner.extend(inner.map(|inner| (index_label(index), inner)));
+                }
+            }
+            _ => return None,
+        }
+        Some(order)
+    }
+
+    /// Whether the call gets a prompt of its own because its arguments contain code.
+    pub(super) fn needs_own_prompt(&self) -> bool {
+        self.code_first
+    }
+
+    pub(super) fn sorted<'a>(&self, arguments: &'a Map<String, Value>) -> Vec<(&'a str, &'a Value)> {
+        let places: HashMap<&str, usize> =
+            self.names.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
+        let mut sorted: Vec<(&str, &Value)> =
+            arguments.iter().map(|(name, value)| (name.as_str(), value)).collect();
+        sorted.sort_by_key(|(name, _)| (places.get(name).copied().unwrap_or(usize::MAX), *name));
+        sorted
+    }
+
+    pub(super) fn required_count(&self, arguments: &Map<String, Value>) -> usize {
+        self.names[..self.required].iter().filter(|name| arguments.contains_key(*name)).count()
+    }
+
+    pub(super) fn nested(&self, name: &str) -> &Self {
+        self.inner.get(name).unwrap_or(&BY_NAME)
+    }
+}
+
+fn has_members(value: &Value) -> bool {
+    value.is_object() || value.is_array()
+}
+
+/// Returns the label of a list element.
+pub(super) fn index_label(index: usize) -> String {
+    format!("[{index}]")
+}

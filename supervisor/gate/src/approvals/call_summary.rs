@@ -1,0 +1,124 @@
+//! The description of one call in an approval prompt.
+
+use lockhouse_catalog::ToolHints;
+use serde::{Deserialize, Serialize};
+
+use super::approval_request::ApprovalRequest;
+use super::argument_display::ArgumentDisplay;
+use super::prompt_limits::{ARGUMENT_CHARS_MAX, ARGUMENT_CHARS_MIN};
+use super::untrusted_text::{both_ends, one_line, push_json_escaped, rendered_chars, truncated_start};
+
+/// Characters that are shown of a line of code.
+const CODE_CHARS_MAX: usize = 200;
+
+/// One call as displayed to an approver. All texts are escaped and safe to display.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallSummary {
+    pub server: String,
+    /// `tool`, `resource`, `prompt` or a list of them.
+    pub kind: String,
+    pub name: String,
+    /// Characters of the name that are not shown.
+    #[serde(default)]
+    pub name_left_out: usize,
+    /// JSON-quoted argument names in the order of the tool's schema, as many as fit.
+    #[serde(default)]
+    pub argument_names: Vec<String>,
+    /// Number of argument names that are not shown.
+    #[serde(default)]
+    pub argument_names_left_out: usize,
+    /// The arguments in the same order: one JSON object if it fits, otherwise one line per argument.
+    pub arguments: String,
+    /// Characters of the arguments that are not shown.
+    pub arguments_left_out: usize,
+    /// What the upstream server claims about the tool's effects (MCP annotations), as text.
+    pub claims: String,
+    /// Line number in the submitted code. Reported by the worker, so it may be wrong.
+    pub line: Option<u32>,
+    /// The text of that line; `None` if the code has no such line.
+    pub source: Option<String>,
+    /// File and line of the policy rule that requires approval.
+    pub rule: String,
+    /// Whether the AI client makes the call itself, without code.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub directly: bool,
+}
+
+impl CallSummary {
+    /// Summarizes one call of a prompt with `together` calls, which share the prompt's space.
+    pub(super) fn new(call: &ApprovalRequest, code: &str, together: usize) -> Self {
+        let ApprovalRequest { pending, line, claims, order, .. } = call;
+        let (line, room) = (*line, (ARGUMENT_CHARS_MAX / together.max(1)).max(ARGUMENT_CHARS_MIN));
+        let ArgumentDisplay { names, names_left_out, text, left_out, .. } =
+            order.display(pending.arguments(), room, together > 1);
+        // The worker reports the line number; the text of the line comes from the supervisor's own copy of the code.
+        let source = line.and_then(|line| code.lines().nth(line.checked_sub(1)? as usize));
+        let (name, name_left_out) = display_name(pending.item().as_str());
+        Self {
+            server: pending.server().to_string(),
+            kind: pending.item().kind().to_owned(),
+            name,
+            name_left_out,
+            argument_names: names,
+            argument_names_left_out: names_left_out,
+            arguments: text,
+            arguments_left_out: left_out,
+            claims: claims_text(*claims).to_owned(),
+            line,
+            source: source.map(|source| one_line(source.trim(), CODE_CHARS_MAX)),
+            rule: pending.rule().to_string(),
+            directly: code.is_empty(),
+        }
+    }
+}
+
+impl CallSummary {
+    /// Whether the name and all arguments are shown in full.
+    pub(super) fn is_complete(&self) -> bool {
+        self.name_left_out == 0 && self.arguments_left_out == 0 && self.argument_names_left_out == 0
+    }
+}
+
+/// Returns a name for display and the number of characters left out. Long names show their beginning, end and length
+/// in quotation marks. Quotation marks inside a name are escaped as in JSON, so that no complete name looks like a
+/// truncated one.
+fn display_name(name: &str) -> (String, usize) {
+    if rendered_chars(name, ARGUMENT_CHARS_MAX, push_json_escaped) <= ARGUMENT_CHARS_MAX {
+        return (truncated_start(name, ARGUMENT_CHARS_MAX, push_json_escaped).0, 0);
+    }
+    both_ends(name, ARGUMENT_CHARS_MAX)
+}
+
+/// Describes the tool annotations of the upstream server. A read-only tool is not called destructive, whatever its
+/// other annotations say.
+fn claims_text(claims: ToolHints) -> &'static str {
+    match claims {
+        ToolHints { read_only: Some(true), .. } => "it only reads",
+        ToolHints { destructive: Some(true), .. } => "it may destroy or overwrite things",
+        ToolHints { destructive: Some(false), .. } => "it adds to things and destroys nothing",
+        ToolHints { read_only: Some(false), .. } => "it changes things",
+        ToolHints { .. } => "nothing of what it does to things",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_shows_its_beginning_end_and_length() {
+        let long = format!("file:///{}/end", "a".repeat(ARGUMENT_CHARS_MAX - 12));
+        assert_eq!(display_name(&long), (long.clone(), 0));
+        assert_eq!(display_name("x\u{200b}\"\t"), ("x\\u200b\\\"\\t".to_owned(), 0));
+        let (shown, left_out) = display_name(&format!("file:///{}/end", "a".repeat(8_000)));
+        let is_cut = shown.starts_with("\"file:///aaa")
+            && shown.contains("aaa/end\" (8012 characters, the first 3000 ");
+        assert!(is_cut && left_out == 4_012, "{left_out}: {shown}");
+    }
+
+    #[test]
+    fn escaped_characters_count_with_their_displayed_length() {
+        let (shown, left_out) = display_name(&"\u{200b}".repeat(2_000));
+        assert!(shown.chars().count() < ARGUMENT_CHARS_MAX + 200 && left_out > 1_000, "{left_out}: {shown}");
+    }
+}

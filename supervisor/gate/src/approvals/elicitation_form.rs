@@ -1,0 +1,79 @@
+//! Converts prompts into MCP elicitation forms, and parses the answers.
+
+use lockhouse_upstream::ai_client::{Answer, Question};
+use serde_json::{Value, json};
+
+use super::Approval;
+use super::outcome::{PromptOutcome, Refusal};
+use super::prompt::Prompt;
+
+/// Builds a form with one optional field, the scope. Accepting without a choice approves once.
+pub(super) fn build_question(prompt: &Prompt) -> Question {
+    let scopes: Vec<&str> = prompt.scopes().into_iter().map(Approval::as_str).collect();
+    let message = format!("{}Accept to approve, decline to refuse.\n{}", prompt.text(), prompt.scopes_text());
+    let schema = json!({"type": "object", "properties": {"scope": {
+        "type": "string", "title": "Scope", "description": "How far the approval reaches; once if nothing is chosen.",
+        "enum": scopes, "default": "once",
+    }}});
+    Question::Form { message, schema }
+}
+
+/// Parses the answer. Everything that is not one of the offered answers declines.
+pub(super) fn parse_answer(answer: Answer, offered: &[Approval]) -> PromptOutcome {
+    let content = match answer {
+        Answer::Accept(content) => content.unwrap_or(Value::Null),
+        Answer::Decline => return PromptOutcome::Refused(Refusal::Declined),
+        Answer::Cancel => return PromptOutcome::Refused(Refusal::Cancelled),
+        Answer::TimedOut => return PromptOutcome::Refused(Refusal::TimedOut),
+        Answer::Malformed => return PromptOutcome::Refused(Refusal::NoAnswer),
+    };
+    let scope = match &content {
+        Value::Null => Some(Approval::Once),
+        Value::Object(fields) if fields.is_empty() => Some(Approval::Once),
+        Value::Object(fields) if fields.len() == 1 => {
+            fields.get("scope").and_then(|scope| serde_json::from_value(scope.clone()).ok())
+        }
+        _ => None,
+    };
+    match scope.filter(|scope| offered.contains(scope)) {
+        Some(scope) => PromptOutcome::Approved(scope),
+        None => PromptOutcome::Refused(Refusal::NoAnswer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anything_but_an_offered_answer_declines() {
+        use Approval::{Always, Execution, Once};
+        let accept = |content: Value| Answer::Accept(Some(content));
+        let refused = PromptOutcome::Refused;
+        for (answer, expected) in [
+            (Answer::Accept(None), PromptOutcome::Approved(Once)),
+            (accept(Value::Null), PromptOutcome::Approved(Once)),
+            (accept(json!({})), PromptOutcome::Approved(Once)),
+            (accept(json!({"scope": "once"})), PromptOutcome::Approved(Once)),
+            (accept(json!({"scope": "execution"})), PromptOutcome::Approved(Execution)),
+            (accept(json!({"scope": "always"})), refused(Refusal::NoAnswer)),
+            (accept(json!({"scope": "Once"})), refused(Refusal::NoAnswer)),
+            (accept(json!({"scope": "forever"})), refused(Refusal::NoAnswer)),
+            (accept(json!({"scope": null})), refused(Refusal::NoAnswer)),
+            (accept(json!({"scope": ["once"]})), refused(Refusal::NoAnswer)),
+            (accept(json!({"scope": "once", "more": 1})), refused(Refusal::NoAnswer)),
+            (accept(json!({"approve": true})), refused(Refusal::NoAnswer)),
+            (accept(json!("once")), refused(Refusal::NoAnswer)),
+            (Answer::Decline, refused(Refusal::Declined)),
+            (Answer::Cancel, refused(Refusal::Cancelled)),
+            (Answer::TimedOut, refused(Refusal::TimedOut)),
+            (Answer::Malformed, refused(Refusal::NoAnswer)),
+        ] {
+            assert_eq!(parse_answer(answer.clone(), &[Once, Execution]), expected, "{answer:?}");
+        }
+        assert_eq!(
+            parse_answer(accept(json!({"scope": "always"})), &[Once, Always]),
+            PromptOutcome::Approved(Always)
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! Proposes and applies the policy change of scope `always`, so that nobody is asked about these calls again. The new
+//! text is evaluated as a policy and shown as a diff before it is written.
+
+use lockhouse_policies::{Decision, PendingCall, Policy, Source};
+use similar::TextDiff;
+
+use super::policy_edit::{CallToAllow, allow_calls};
+use super::policy_file::{PolicyFile, PolicyFileError};
+use super::untrusted_text;
+
+/// Bytes of all arguments of a prompt above which no change is proposed, since each call is evaluated again.
+const ARGUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Lines of a diff. A longer change is not offered.
+const DIFF_LINES_MAX: usize = 80;
+/// Context lines around each change in the diff.
+const CONTEXT: usize = 2;
+
+/// A change of the policy file that allows all calls of a prompt.
+#[derive(Debug)]
+pub(super) struct PolicyChange {
+    file: PolicyFile,
+    before: String,
+    after: String,
+    /// The change as a unified diff, with hidden characters escaped.
+    pub(super) diff: String,
+}
+
+/// Proposes a change that allows these calls. Returns `None` unless every question comes from a single rule of the
+/// user's own policy file as it is now, the file is writable, and the changed policy allows each call.
+pub(super) fn propose(file: &PolicyFile, calls: &[&PendingCall]) -> Option<PolicyChange> {
+    let source = file.read().ok()?;
+    let is_ours =
+        |call: &&PendingCall| call.is_only_approval_requirement() && call.rule().path == source.path;
+    if !calls.iter().all(is_ours) || !file.is_writable() {
+        return None;
+    }
+    let arguments: usize = calls.iter().map(|call| untrusted_text::json_bytes(call.arguments())).sum();
+    if arguments > ARGUMENT_BYTES_MAX {
+        return None;
+    }
+    let edits: Vec<CallToAllow<'_>> = calls
+        .iter()
+        .map(|call| CallToAllow { server: call.server().as_str(), item: call.item(), line: call.rule().line })
+        .collect();
+    let after = allow_calls(&source.text, &edits)?;
+    let (is, would_be) =
+        (parse_policy(&source)?, parse_policy(&Source { text: after.clone(), ..source.clone() })?);
+    let asks = |call: &PendingCall| match is.decide(call.call().clone()) {
+        Decision::Ask(asked) => asked.rule() == call.rule(),
+        Decision::Allow(_) | Decision::Deny(_) => false,
+    };
+    let allows = |call: &PendingCall| matches!(would_be.decide(call.call().clone()), Decision::Allow(_));
+    if !calls.iter().all(|call| asks(call) && allows(call)) {
+        return None;
+    }
+    let diff = unified_diff(&source.path, &source.text, &after);
+    (diff.lines().count() <= DIFF_LINES_MAX).then(|| PolicyChange {
+        file: file.clone(),
+        before: source.text,
+        after,
+        diff,
+    })
+}
+
+impl PolicyChange {
+    /// Writes the new text, if the file still has the text that the diff was made from.
+    pub(super) fn apply(&self) -> Result<(), PolicyFileError> {
+        self.file.replace(&self.before, &self.after)
+    }
+}
+
+fn parse_policy(source: &Source) -> Option<Policy> {
+    Policy::parse(source.clone()).ok()
+}
+
+/// Returns a unified diff with hidden characters escaped.
+fn unified_diff(path: &str, before: &str, after: &str) -> String {
+    let diff = TextDiff::from_lines(before, after);
+    let mut unified = diff.unified_diff();
+    let unified = unified.context_radius(CONTEXT).header(path, path).to_string();
+    unified.lines().map(|line| untrusted_text::one_line(line, 300)).collect::<Vec<_>>().join("\n")
+}

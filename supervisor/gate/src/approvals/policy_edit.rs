@@ -1,0 +1,207 @@
+//! Edits the text of a policy so that it allows given calls. Keeps comments and order. Pure: no I/O.
+
+use std::ops::Range;
+
+use lockhouse_policies::CallTarget as PolicyItem;
+use toml_edit::{ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, value};
+
+/// A call that the rule or list on a line of the policy marks `ask`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallToAllow<'a> {
+    pub server: &'a str,
+    pub item: &'a PolicyItem,
+    /// Line of the policy, counted from 1.
+    pub line: usize,
+}
+
+/// The part of a server's table that contains the line.
+#[derive(Debug, PartialEq)]
+enum EditTarget {
+    /// The rule with this index in `rules`.
+    Rule(usize),
+    /// The `ask` list. A rule added for the tool takes precedence over it.
+    List,
+}
+
+/// Returns the policy text with all of these calls allowed, or `None` if an edit in place is not possible.
+pub(super) fn allow_calls(text: &str, calls: &[CallToAllow<'_>]) -> Option<String> {
+    let read = Document::parse(text).ok()?;
+    let mut changed = text.parse::<DocumentMut>().ok()?;
+    let mut done: Vec<(&str, &PolicyItem, EditTarget)> = Vec::new();
+    for call in calls {
+        let server = read.as_table().get("servers")?.as_table_like()?.get(call.server)?.as_table_like()?;
+        let place = edit_target(text, server, call.line)?;
+        if done.iter().any(|(server, item, at)| {
+            *server == call.server
+                && *at == place
+                && (matches!(at, EditTarget::Rule(_)) || *item == call.item)
+        }) {
+            continue;
+        }
+        let server = changed.get_mut("servers")?.as_table_like_mut()?.get_mut(call.server)?;
+        match place {
+            EditTarget::Rule(index) => {
+                set_effect_allow(server.as_table_like_mut()?.get_mut("rules")?, index)?
+            }
+            EditTarget::List => add_allow_rule(server.as_table_mut()?, call.item)?,
+        }
+        done.push((call.server, call.item, place));
+    }
+    Some(changed.to_string())
+}
+
+/// Finds the part of a server's table that contains the line.
+fn edit_target(text: &str, server: &dyn TableLike, line: usize) -> Option<EditTarget> {
+    let has = |span: Option<Range<usize>>| {
+        let lines = |span: Range<usize>| line_at(text, span.start)..=line_at(text, span.end);
+        span.is_some_and(|span| lines(span).contains(&line))
+    };
+    let rules = server.get("rules");
+    let mut spans: Vec<Range<usize>> = Vec::new();
+    match rules {
+        Some(Item::ArrayOfTables(tables)) => spans.extend(tables.iter().filter_map(table_span)),
+        Some(Item::Value(inline)) => {
+            spans.extend(inline.as_array()?.iter().filter_map(toml_edit::Value::span));
+        }
+        _ => {}
+    }
+    if let Some(index) = spans.into_iter().position(|span| has(Some(span))) {
+        return Some(EditTarget::Rule(index));
+    }
+    has(server.get("ask")?.span()).then_some(EditTarget::List)
+}
+
+/// Byte range from a table's header to its last value.
+fn table_span(table: &Table) -> Option<Range<usize>> {
+    let header = table.span()?;
+    let ends = table.iter().filter_map(|(_, item)| Some(item.span()?.end));
+    Some(header.start..ends.max().unwrap_or(header.end).max(header.end))
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    1 + text[..text.floor_char_boundary(offset)].matches('\n').count()
+}
+
+/// Changes the effect of the rule to `allow`.
+fn set_effect_allow(rules: &mut Item, index: usize) -> Option<()> {
+    let effect = match rules {
+        Item::ArrayOfTables(tables) => tables.get_mut(index)?.get_mut("effect")?.as_value_mut()?,
+        Item::Value(inline) => {
+            inline.as_array_mut()?.get_mut(index)?.as_inline_table_mut()?.get_mut("effect")?
+        }
+        _ => return None,
+    };
+    let decor = effect.decor().clone();
+    *effect = "allow".into();
+    *effect.decor_mut() = decor;
+    Some(())
+}
+
+/// Appends a rule that allows exactly this tool.
+fn add_allow_rule(server: &mut Table, item: &PolicyItem) -> Option<()> {
+    let PolicyItem::Tool(tool) = item else { return None };
+    let mut rule = Table::new();
+    rule.insert("tool", value(tool.as_str()));
+    rule.insert("effect", value("allow"));
+    rule.decor_mut().set_prefix("\n");
+    server
+        .entry("rules")
+        .or_insert(Item::ArrayOfTables(ArrayOfTables::new()))
+        .as_array_of_tables_mut()?
+        .push(rule);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use lockhouse_policies::CallTarget as PolicyItem;
+    use lockhouse_protocol::ToolName;
+
+    use super::*;
+
+    const POLICY: &str = "\
+# Ours.
+version = 1
+
+[servers.github]            # the big one
+allow = [\"list_*\"]
+# Writing is asked about.
+ask = [
+  \"create_*\",  # issues
+  \"delete_x\",
+]
+
+[[servers.github.rules]]    # small ones pass
+tool = \"create_issue\"
+when = { size = { max = 3 } }
+effect = \"ask\"              # for now
+
+# Another.
+[servers.files]
+ask = [\"write\"]
+";
+
+    fn permitted(text: &str, wanted: &[(&str, &str, usize)]) -> Option<String> {
+        let items: Vec<PolicyItem> = wanted
+            .iter()
+            .map(|(_, tool, _)| PolicyItem::Tool(ToolName::new(*tool).expect("a name")))
+            .collect();
+        let calls: Vec<CallToAllow<'_>> = wanted
+            .iter()
+            .zip(&items)
+            .map(|((server, _, line), item)| CallToAllow { server, item, line: *line })
+            .collect();
+        allow_calls(text, &calls)
+    }
+
+    fn changes(text: &str, wanted: &[(&str, &str, usize)]) -> String {
+        let after = permitted(text, wanted).expect("a change");
+        let diff = similar::TextDiff::from_lines(text, &after);
+        let changes = diff.iter_all_changes().filter(|change| change.tag() != similar::ChangeTag::Equal);
+        changes.map(|change| format!("{}{change}", change.tag())).collect()
+    }
+
+    #[test]
+    fn a_list_gets_a_rule_beside_it_and_a_rule_another_effect() {
+        let rule = "+[[servers.github.rules]]\n+tool = \"create_pull\"\n+effect = \"allow\"\n+\n";
+        assert_eq!(sorted(&changes(POLICY, &[("github", "create_pull", 8)])), sorted(rule));
+        assert_eq!(
+            changes(POLICY, &[("github", "create_issue", 12)]),
+            "-effect = \"ask\"              # for now\n+effect = \"allow\"              # for now\n"
+        );
+        let files = "+\n+[[servers.files.rules]]\n+tool = \"write\"\n+effect = \"allow\"\n";
+        assert_eq!(changes(POLICY, &[("files", "write", 19)]), files);
+        // Identical calls make one change, different calls several.
+        assert_eq!(changes(POLICY, &[("files", "write", 19), ("files", "write", 19)]), files);
+        let both = changes(POLICY, &[("files", "write", 19), ("github", "create_issue", 13)]);
+        assert!(both.contains("servers.files.rules") && both.contains("# for now"), "{both}");
+    }
+
+    fn sorted(text: &str) -> Vec<&str> {
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        lines
+    }
+
+    #[test]
+    fn a_line_outside_of_the_policy_lists_changes_nothing() {
+        for (text, wanted) in [
+            (POLICY, ("github", "create_pull", 5)),
+            (POLICY, ("github", "create_pull", 2_000)),
+            (POLICY, ("unknown", "create_pull", 8)),
+            ("version = 1\nservers = { a = { ask = [\"x\"] } }\n", ("a", "x", 2)),
+            ("version = [", ("a", "x", 1)),
+        ] {
+            assert_eq!(permitted(text, &[wanted]), None, "{wanted:?}");
+        }
+    }
+
+    #[test]
+    fn inline_rules_are_changed_too() {
+        let text = "version = 1\n[servers.a]\nrules = [\n  { tool = \"x\", effect = \"ask\" }, # x\n]\n";
+        assert_eq!(
+            changes(text, &[("a", "x", 4)]),
+            "-  { tool = \"x\", effect = \"ask\" }, # x\n+  { tool = \"x\", effect = \"allow\" }, # x\n"
+        );
+    }
+}

@@ -1,0 +1,198 @@
+//! Backoff after refused questions: counts consecutive refusals for each AI client and pauses further questions.
+//!
+//! Refusals are counted across executions, because a program that is refused can simply be run again.
+
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use lockhouse_base::principal::Owner;
+use tokio::sync::Notify;
+
+/// Consecutive refusals after which a pause begins; for one tool in one execution, after which it is not asked about
+/// again.
+pub(super) const IN_A_ROW_MAX: u32 = 3;
+/// The first pause. Each further refusal doubles it, up to `PAUSE_MAX`.
+const FIRST_PAUSE: Duration = Duration::from_secs(30);
+const PAUSE_MAX: Duration = Duration::from_secs(600);
+/// The count of an AI client restarts at zero after this long without a refusal.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(3_600);
+/// AI clients whose refusals are counted. When full, the one with the oldest refusal is evicted.
+const CLIENTS_MAX: usize = 1_024;
+
+/// Consecutive refusals and open questions of each AI client.
+#[derive(Debug, Default)]
+pub(super) struct RefusalTracker {
+    counts: Mutex<RefusalState>,
+    /// Notifies waiters that a question was closed.
+    closed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct RefusalState {
+    rows: HashMap<Owner, RefusalStreak>,
+    /// Number of open questions of each AI client that has any.
+    open: HashMap<Owner, u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RefusalStreak {
+    count: u32,
+    last: Instant,
+}
+
+/// A pause during which questions of an AI client are refused without asking anyone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pause {
+    pub(super) left: Duration,
+    pub(super) refusals: u32,
+}
+
+impl RefusalTracker {
+    /// Returns the pause that is in effect for an AI client, if any.
+    pub(super) fn current_pause(&self, owner: Owner) -> Option<Pause> {
+        let RefusalStreak { count, last } = *self.counts.lock().rows.get(&owner)?;
+        let left = pause_after(count).checked_sub(last.elapsed()).filter(|left| !left.is_zero())?;
+        Some(Pause { left, refusals: count })
+    }
+
+    /// Counts a question of this AI client as refused, also if nobody answered it.
+    pub(super) fn record_refusal(&self, owner: Owner) {
+        let rows = &mut self.counts.lock().rows;
+        if rows.len() >= CLIENTS_MAX && !rows.contains_key(&owner) {
+            let oldest = rows.iter().min_by_key(|(_, row)| row.last).map(|(owner, _)| *owner);
+            oldest.and_then(|oldest| rows.remove(&oldest));
+        }
+        let row = rows.entry(owner).or_insert(RefusalStreak { count: 0, last: Instant::now() });
+        if row.last.elapsed() > FORGOTTEN_AFTER {
+            row.count = 0;
+        }
+        (row.count, row.last) = (row.count.saturating_add(1), Instant::now());
+    }
+
+    /// Resets the count after an approval.
+    pub(super) fn record_approval(&self, owner: Owner) {
+        self.counts.lock().rows.remove(&owner);
+    }
+
+    /// Waits until this AI client may have another open question. At most as many are open as can be refused before a
+    /// pause begins, so that parallel executions cannot evade the pause.
+    pub(super) async fn acquire_question_permit(&self, owner: Owner) -> OpenQuestionPermit<'_> {
+        loop {
+            let mut closed = pin!(self.closed.notified());
+            // From here on no notification is missed.
+            closed.as_mut().enable();
+            if self.try_open_question(owner) {
+                return OpenQuestionPermit { refusals: self, owner };
+            }
+            closed.await;
+        }
+    }
+
+    /// Counts one more open question of an AI client, unless it has reached its limit.
+    fn try_open_question(&self, owner: Owner) -> bool {
+        let RefusalState { rows, open } = &mut *self.counts.lock();
+        let row = rows.get(&owner).filter(|row| row.last.elapsed() <= FORGOTTEN_AFTER).map(|row| row.count);
+        let most = IN_A_ROW_MAX.saturating_sub(row.unwrap_or(0)).max(1);
+        let open = open.entry(owner).or_default();
+        if *open >= most {
+            return false;
+        }
+        *open += 1;
+        true
+    }
+}
+
+/// Permits an AI client to have one question open, until dropped.
+#[derive(Debug)]
+pub(super) struct OpenQuestionPermit<'r> {
+    refusals: &'r RefusalTracker,
+    owner: Owner,
+}
+
+impl Drop for OpenQuestionPermit<'_> {
+    fn drop(&mut self) {
+        let mut counts = self.refusals.counts.lock();
+        if let Some(open) = counts.open.get_mut(&self.owner) {
+            *open -= 1;
+            if *open == 0 {
+                counts.open.remove(&self.owner);
+            }
+        }
+        drop(counts);
+        self.refusals.closed.notify_waiters();
+    }
+}
+
+fn pause_after(refusals: u32) -> Duration {
+    match refusals.checked_sub(IN_A_ROW_MAX) {
+        None => Duration::ZERO,
+        Some(more) => FIRST_PAUSE.saturating_mul(1_u32.checked_shl(more).unwrap_or(u32::MAX)).min(PAUSE_MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_grows_with_each_refusal_to_its_bound_and_an_approval_ends_it() {
+        let seconds = [0, 2, 3, 4, 5, 9, 10, 40, u32::MAX].map(|count| pause_after(count).as_secs());
+        assert_eq!(seconds, [0, 0, 30, 60, 120, 600, 600, 600, 600]);
+        let (refusals, owner) = (RefusalTracker::default(), Owner::from_name("a"));
+        for count in 1..=4 {
+            refusals.record_refusal(owner);
+            assert_eq!(
+                refusals.current_pause(owner).map(|pause| pause.refusals),
+                (count >= 3).then_some(count)
+            );
+        }
+        assert_eq!(refusals.current_pause(Owner::from_name("b")), None);
+        refusals.record_approval(owner);
+        assert_eq!(refusals.current_pause(owner), None);
+    }
+
+    #[tokio::test]
+    async fn a_client_has_no_more_questions_open_than_can_be_refused_before_a_pause() {
+        let (refusals, owner) = (RefusalTracker::default(), Owner::from_name("a"));
+        let mut turns = Vec::new();
+        for _ in 0..IN_A_ROW_MAX {
+            turns.push(refusals.acquire_question_permit(owner).await);
+        }
+        assert!(!refusals.try_open_question(owner));
+        drop(refusals.acquire_question_permit(Owner::from_name("b")).await);
+        for refused in 1..=IN_A_ROW_MAX {
+            refusals.record_refusal(owner);
+            turns.pop();
+            let is_last = refused == IN_A_ROW_MAX;
+            assert_eq!(
+                (refusals.try_open_question(owner), refusals.current_pause(owner).is_some()),
+                (is_last, is_last)
+            );
+        }
+        let (owner, mut waiting) = (Owner::from_name("c"), tokio::task::JoinSet::new());
+        let refusals = std::sync::Arc::new(RefusalTracker::default());
+        for _ in 0..20 {
+            let refusals = refusals.clone();
+            waiting.spawn(async move {
+                let _turn = refusals.acquire_question_permit(owner).await;
+                assert!(refusals.counts.lock().open[&owner] <= IN_A_ROW_MAX);
+                tokio::task::yield_now().await;
+            });
+        }
+        waiting.join_all().await;
+        assert!(!refusals.counts.lock().open.contains_key(&owner));
+    }
+
+    #[test]
+    fn the_number_of_counted_clients_is_bounded() {
+        let refusals = RefusalTracker::default();
+        let owner = |number: usize| Owner::from_name(&number.to_string());
+        for number in 0..CLIENTS_MAX * 2 {
+            (0..3).for_each(|_| refusals.record_refusal(owner(number)));
+        }
+        assert_eq!(refusals.counts.lock().rows.len(), CLIENTS_MAX);
+        assert!(refusals.current_pause(owner(CLIENTS_MAX * 2 - 1)).is_some());
+    }
+}

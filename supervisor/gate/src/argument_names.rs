@@ -1,0 +1,291 @@
+//! Normalizes the arguments of a call to the parameter names of the tool, and rejects unknown names.
+//!
+//! Many upstream servers ignore unknown arguments and then answer a different question. Names are therefore checked
+//! here even if the schema permits others; values are validated in [`schema`](super::schema).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use lockhouse_base::json::{self, DEPTH_MAX, JsonFault};
+use lockhouse_base::language::Language;
+use lockhouse_catalog::{Tool, normalized as normalized_name};
+use lockhouse_policies::{most_similar_name, quoted};
+use lockhouse_protocol::{Failure, PromptName, Request};
+use serde_json::{Map, Value};
+
+use super::failures::invalid_arguments;
+
+/// JSON values in the arguments of one call. Each takes far more memory when parsed than the two bytes it needs on
+/// the wire.
+const NODES_MAX: usize = 50_000;
+/// Characters of a name that an error message repeats.
+const NAME_CHARS_MAX: usize = 80;
+
+/// The unparsed arguments and the timeout of a call, as the worker sent them.
+#[derive(Debug, Default)]
+pub(super) struct RawArguments {
+    pub(super) arguments: Vec<u8>,
+    /// Timeout requested by the program.
+    pub(super) timeout: Option<Duration>,
+}
+
+impl RawArguments {
+    pub(super) fn from_request(request: Request) -> Self {
+        match request {
+            Request::Call { arguments, timeout_ms, .. } => {
+                let timeout = timeout_ms.map(|millis| Duration::from_millis(millis.into()));
+                Self { arguments, timeout }
+            }
+            Request::GetPrompt { arguments, .. } => Self { arguments, ..Self::default() },
+            _ => Self::default(),
+        }
+    }
+}
+
+/// Parses the arguments of an MCP prompt: an object of strings.
+pub(super) fn parse_prompt_arguments(
+    prompt: &PromptName,
+    arguments: &[u8],
+) -> Result<Map<String, Value>, Failure> {
+    check_size(arguments)?;
+    let named: BTreeMap<String, String> = serde_json::from_slice(arguments).map_err(|error| {
+        invalid_arguments(format!("the arguments of prompt {prompt} must be an object of strings: {error}"))
+    })?;
+    Ok(named.into_iter().map(|(name, text)| (name, Value::String(text))).collect())
+}
+
+/// Parses the arguments of a tool, an object, without changing their names.
+pub(super) fn parse_object(arguments: &[u8]) -> Result<Map<String, Value>, Failure> {
+    check_size(arguments)?;
+    serde_json::from_slice(arguments)
+        .map_err(|error| invalid_arguments(format!("the arguments must be an object: {error}")))
+}
+
+/// Rejects arguments that have too many values, are nested too deeply or use a reserved key. Invalid JSON passes; the
+/// parser reports it.
+fn check_size(arguments: &[u8]) -> Result<(), Failure> {
+    Err(invalid_arguments(match json::count(arguments, NODES_MAX).fault {
+        None | Some(JsonFault::Invalid) => return Ok(()),
+        Some(JsonFault::TooManyValues) => format!("the arguments have more than {NODES_MAX} values"),
+        Some(JsonFault::TooDeep) => {
+            format!("the arguments have more than {DEPTH_MAX} levels of lists and objects in each other")
+        }
+        Some(JsonFault::ReservedKey) => {
+            "the arguments have the key `$serde_json::private::RawValue`, which is reserved".into()
+        }
+    }))
+}
+
+/// Returns the arguments by parameter name. An array lists them in the order of the tool's parameters; a single
+/// object in an array is the arguments themselves, unless the first parameter accepts objects. Errors quote the
+/// tool's signature in `language`.
+pub(super) fn normalize(
+    tool: &Tool,
+    arguments: &[u8],
+    language: Language,
+) -> Result<Map<String, Value>, Failure> {
+    check_size(arguments)?;
+    let count = tool.parameters.len();
+    let takes_object = tool.accepted_values.first().is_some_and(|first| first.object);
+    let given: Map<String, Value> = match serde_json::from_slice(arguments) {
+        Ok(Value::Object(named)) => named,
+        Ok(Value::Array(values)) if is_one_object(&values) && !takes_object => {
+            values.into_iter().next().and_then(into_object).unwrap_or_default()
+        }
+        Ok(Value::Array(values)) if values.len() <= count => {
+            tool.parameters.iter().cloned().zip(values).collect()
+        }
+        Ok(Value::Array(values)) => {
+            let given = values.len();
+            return Err(invalid_arguments(format!(
+                "{given} arguments were given, {} takes {count}: {}",
+                tool.name,
+                tool.signature(language)
+            )));
+        }
+        Ok(_) => {
+            return Err(invalid_arguments(
+                "the arguments must be an object, or an array in the order of the parameters".into(),
+            ));
+        }
+        Err(error) => return Err(invalid_arguments(format!("the arguments are not JSON: {error}"))),
+    };
+    let mut named = restore_parameter_names(tool, given)?;
+    if let Some(unknown) = named.keys().find(|name| tool.is_closed && !tool.parameters.contains(name)) {
+        return Err(invalid_arguments(unknown_name_message(tool, unknown)));
+    }
+    // `null` for an optional parameter that does not accept `null` counts as omitted.
+    let optional = tool.parameters.iter().zip(&tool.accepted_values).skip(tool.required);
+    for (name, _) in optional.filter(|(_, accepted)| !accepted.null) {
+        if named.get(name) == Some(&Value::Null) {
+            named.shift_remove(name);
+        }
+    }
+    let missing = tool.parameters[..tool.required].iter().find(|name| !named.contains_key(*name));
+    match missing {
+        Some(name) => {
+            let signature = tool.signature(language);
+            Err(invalid_arguments(format!("{} needs the argument {name}: {signature}", tool.name)))
+        }
+        None => Ok(named),
+    }
+}
+
+fn is_one_object(values: &[Value]) -> bool {
+    matches!(values, [Value::Object(_)])
+}
+
+fn into_object(value: Value) -> Option<Map<String, Value>> {
+    match value {
+        Value::Object(named) => Some(named),
+        _ => None,
+    }
+}
+
+/// Maps names written in another form (a Python keyword form, or camelCase) to the tool's parameter names, where only
+/// one parameter matches.
+fn restore_parameter_names(tool: &Tool, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+    if given.keys().all(|name| tool.parameters.contains(name)) {
+        return Ok(given);
+    }
+    let mut forms: HashMap<String, Option<&str>> = HashMap::new();
+    for name in &tool.parameters {
+        forms.entry(normalized_name(name)).and_modify(|one| *one = None).or_insert(Some(name));
+    }
+    // Python keyword forms never collide with another parameter.
+    for (name, accepted) in tool.parameters.iter().zip(&tool.accepted_values) {
+        if let Some(keyword) = &accepted.keyword {
+            forms.insert(keyword.to_string(), Some(name));
+        }
+    }
+    let exact: HashSet<&str> = tool.parameters.iter().map(String::as_str).collect();
+    let mut named = Map::with_capacity(given.len());
+    for (name, value) in given {
+        let meant = if exact.contains(name.as_str()) {
+            Some(name.as_str())
+        } else {
+            forms.get(&name).or_else(|| forms.get(&normalized_name(&name))).copied().flatten()
+        };
+        let name = meant.map_or_else(|| name.clone(), str::to_owned);
+        if named.contains_key(&name) {
+            return Err(invalid_arguments(format!("{} got {name} twice", tool.name)));
+        }
+        named.insert(name, value);
+    }
+    Ok(named)
+}
+
+fn unknown_name_message(tool: &Tool, unknown: &str) -> String {
+    let unknown: String = unknown.chars().take(NAME_CHARS_MAX).collect();
+    let meant = match most_similar_name(&unknown, tool.parameters.iter().map(String::as_str)) {
+        Some(name) => format!("; did you mean {name}?"),
+        None => ".".to_owned(),
+    };
+    let takes =
+        if tool.parameters.is_empty() { "no arguments".to_owned() } else { tool.parameters.join(", ") };
+    format!("{} has no argument {}{meant} It takes {takes}", tool.name, quoted(&unknown, NAME_CHARS_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn normalized(arguments: &str) -> Result<String, String> {
+        let tool = r#"{"name": "log", "inputSchema": {"properties": {"max_count": {}, "repo": {}}, "required": ["repo"]}}"#;
+        let tool = Tool::from_json(tool).expect("a valid tool");
+        let named =
+            normalize(&tool, arguments.as_bytes(), Language::Python).map_err(|failure| failure.message)?;
+        Ok(Value::Object(named).to_string())
+    }
+
+    #[test]
+    fn positional_arguments_get_names_in_signature_order() {
+        assert_eq!(normalized(r#"["x", 3]"#), Ok(r#"{"repo":"x","max_count":3}"#.into()));
+    }
+
+    #[test]
+    fn other_spellings_of_names_map_to_parameters() {
+        for form in ["max_count", "maxCount", "MaxCount", "max-count"] {
+            let result = normalized(&format!(r#"{{"repo": "x", "{form}": 3}}"#));
+            assert_eq!(result, Ok(r#"{"repo":"x","max_count":3}"#.into()), "{form}");
+        }
+        let twice = Err("log got max_count twice".into());
+        assert_eq!(normalized(r#"{"repo": "x", "max_count": 1, "maxCount": 3}"#), twice);
+        let tool = r#"{"name": "t", "inputSchema": {"properties": {"class": {}, "per-page": {}, "per_page": {}, "aB": {}, "ab": {}}}}"#;
+        let tool = Tool::from_json(tool).expect("a valid tool");
+        let named = |arguments: &str| normalize(&tool, arguments.as_bytes(), Language::Python);
+        let given = r#"{"class_":1,"per_page_2":2,"per_page":3,"AB":4}"#;
+        assert!(named(given).expect_err("two alike").message.contains("no argument \"AB\""));
+        let meant = named(r#"{"class_":1,"per_page_2":2,"per_page":3}"#).expect("names");
+        assert_eq!(Value::Object(meant).to_string(), r#"{"class":1,"per-page":2,"per_page":3}"#);
+    }
+
+    #[test]
+    fn a_single_object_is_the_arguments_unless_the_first_parameter_accepts_objects() {
+        let tool = |kind: &str| {
+            let tool =
+                format!(r#"{{"name": "t", "inputSchema": {{"properties": {{"a": {{"type": "{kind}"}}}}}}}}"#);
+            Tool::from_json(&tool).expect("a valid tool")
+        };
+        let normalized_for = |kind| {
+            let named = normalize(&tool(kind), br#"[{"a": {}}]"#, Language::Python);
+            named.map(Value::Object).map(|named| named.to_string())
+        };
+        assert_eq!(normalized_for("string").ok().as_deref(), Some(r#"{"a":{}}"#));
+        assert_eq!(normalized_for("object").ok().as_deref(), Some(r#"{"a":{"a":{}}}"#));
+    }
+
+    #[test]
+    fn null_for_an_optional_parameter_is_omitted() {
+        let tool = r#"{"name": "t", "inputSchema": {"required": ["a"], "properties": {"a": {"type": "string"},
+            "b": {"type": "string"}, "c": {"type": ["string", "null"]}, "d": {"type": "string", "nullable": true}}}}"#;
+        let tool = Tool::from_json(tool).expect("a valid tool");
+        let given = br#"{"a": null, "b": null, "c": null, "d": null}"#;
+        let named = normalize(&tool, given, Language::Python).expect("names");
+        assert_eq!(Value::Object(named).to_string(), r#"{"a":null,"c":null}"#);
+    }
+
+    #[test]
+    fn unknown_argument_names_are_reported_with_the_known_ones() {
+        let unknown = r#"log has no argument "max_cuont"; did you mean max_count? It takes repo, max_count"#;
+        assert_eq!(normalized(r#"{"repo": "x", "max_cuont": 3}"#), Err(unknown.into()));
+        let strange = r#"log has no argument "zzz". It takes repo, max_count"#;
+        assert_eq!(normalized(r#"{"repo": "x", "zzz": 3}"#), Err(strange.into()));
+        let missing = "log needs the argument repo: log(repo: Any, max_count: Any = ...)";
+        assert_eq!(normalized(r#"{"max_count": 3}"#), Err(missing.into()));
+        assert!(normalized("[1, 2, 3]").expect_err("too many").contains("takes 2"));
+    }
+
+    #[test]
+    fn oversized_arguments_are_refused_before_parsing() {
+        let list = |values: usize| format!(r#"{{"repo": [0{}]}}"#, ",0".repeat(values - 1));
+        let nested = |levels: usize| format!(r#"{{"repo": {}{}}}"#, "[".repeat(levels), "]".repeat(levels));
+        let (reserved, escaped) = ("$serde_json::private::RawValue", "\\u0024serde_json::private::RawValue");
+        let hidden = |key: &str| format!(r#"{{"repo": {{"{key}": "[0,[0]]"}}}}"#);
+        // Counting stops at the depth limit; any number of values may follow.
+        let deep_first = format!(r#"{{"repo": [{}{}, {}]}}"#, "[".repeat(100), "]".repeat(100), list(60_000));
+        for (arguments, expected) in [
+            (list(1_000), None),
+            (list(60_000), Some("values")),
+            (nested(90), None),
+            (nested(100), Some("levels")),
+            (deep_first, Some("levels")),
+            (hidden(reserved), Some("RawValue")),
+            (hidden(escaped), Some("RawValue")),
+        ] {
+            let refused = normalized(&arguments).err();
+            let shown: String = arguments.chars().take(60).collect();
+            match expected {
+                None => assert_eq!(refused, None, "{shown}"),
+                Some(word) => {
+                    assert!(
+                        refused.as_ref().is_some_and(|error| error.contains(word)),
+                        "{shown}: {refused:?}"
+                    )
+                }
+            }
+            let prompt = PromptName::new("p").expect("a name");
+            assert!(parse_prompt_arguments(&prompt, arguments.as_bytes()).is_err(), "a prompt takes strings");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Renders validation errors in one line: where the error is, what was expected, a suggestion, and the tool's
+//! signature.
+
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use lockhouse_base::language::Language;
+use lockhouse_catalog::Tool;
+use lockhouse_policies::{printable, quoted};
+use serde_json::Value;
+
+use lockhouse_policies::most_similar_name;
+
+/// Characters of a value, name or pattern that are quoted.
+const SHOWN_CHARS_MAX: usize = 80;
+/// Characters of a signature or a list of names.
+const LIST_CHARS_MAX: usize = 500;
+/// Levels of nested alternatives (`anyOf`, `oneOf`) that are searched for the most specific error.
+const ALTERNATIVES_MAX: usize = 8;
+
+/// Returns the complete message.
+pub(super) fn describe_error(tool: &Tool, error: &ValidationError<'_>, language: Language) -> String {
+    let error = deepest_error(error, ALTERNATIVES_MAX);
+    let place = match error.instance_path().as_str() {
+        "" => "the object of arguments".to_owned(),
+        path => truncate(path),
+    };
+    format!("{}: {place} {}: {}", tool.name, expectation(tool, error), signature(tool, language))
+}
+
+/// Returns a message without details, for when those would exceed the budget.
+pub(super) fn describe_mismatch(tool: &Tool, language: Language) -> String {
+    format!("the arguments do not fit the schema of {}: {}", tool.name, signature(tool, language))
+}
+
+/// Truncates a text to the quoted length.
+pub(super) fn truncate(text: &str) -> String {
+    truncate_to(text, SHOWN_CHARS_MAX)
+}
+
+fn truncate_to(text: &str, chars_max: usize) -> String {
+    let more = if text.chars().nth(chars_max).is_some() { "…" } else { "" };
+    format!("{}{more}", printable(&text.chars().take(chars_max).collect::<String>()))
+}
+
+fn signature(tool: &Tool, language: Language) -> String {
+    truncate_to(tool.signature(language), LIST_CHARS_MAX)
+}
+
+/// Returns the error of the best-matching alternative: the one whose error lies deepest in the arguments.
+fn deepest_error<'e, 'i>(error: &'e ValidationError<'i>, depth: usize) -> &'e ValidationError<'i>
+where
+    'i: 'e,
+{
+    let (Kind::AnyOf { context } | Kind::OneOfNotValid { context }) = error.kind() else { return error };
+    let own = error.instance_path().as_str().len();
+    let firsts = context.iter().filter_map(|branch| branch.first());
+    let furthest = firsts.map(|first| deepest_error(first, depth.saturating_sub(1)));
+    let furthest = furthest.max_by_key(|error| error.instance_path().as_str().len());
+    match furthest {
+        Some(inner) if depth > 0 && inner.instance_path().as_str().len() > own => inner,
+        _ => error,
+    }
+}
+
+fn expectation(tool: &Tool, error: &ValidationError<'_>) -> String {
+    let value = error.instance();
+    match error.kind() {
+        Kind::Type { kind } => format!("must be {}, and is {}", type_names(kind), argument_value_text(value)),
+        Kind::Enum { options } => options_text(options.as_array().map_or(&[], Vec::as_slice), value),
+        Kind::Constant { expected_value } => {
+            format!("must be {}, and is {}", schema_value_text(expected_value), argument_value_text(value))
+        }
+        Kind::Required { property } => {
+            let property = property.as_str().unwrap_or_default();
+            format!("needs {}{}", truncate(property), accepted_names_text(&property_names(tool, error)))
+        }
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            let unknown = unexpected.first().map(String::as_str).unwrap_or_default();
+            let names = property_names(tool, error);
+            format!(
+                "has no {}{}{}",
+                quoted(unknown, SHOWN_CHARS_MAX),
+                suggestion(unknown, &names),
+                accepted_names_text(&names)
+            )
+        }
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            format!("{}, and is {}", alternatives_text(context), argument_value_text(value))
+        }
+        Kind::Pattern { pattern } => {
+            format!("must match the pattern {}, and is {}", truncate(pattern), argument_value_text(value))
+        }
+        // The validator's own message, without the value.
+        _ => format!(
+            "is not valid: {}",
+            truncate_to(&error.masked_with("it").to_string(), 2 * SHOWN_CHARS_MAX)
+        ),
+    }
+}
+
+fn type_names(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(kind) => kind.as_str().to_owned(),
+        TypeKind::Multiple(kinds) => kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(" or "),
+    }
+}
+
+/// Describes what each alternative requires first.
+fn alternatives_text(context: &[Vec<ValidationError<'static>>]) -> String {
+    let mut wanted: Vec<String> = Vec::new();
+    for first in context.iter().filter_map(|branch| branch.first()) {
+        let one = match first.kind() {
+            Kind::Type { kind } => type_names(kind),
+            Kind::Constant { expected_value } => schema_value_text(expected_value),
+            Kind::Enum { options } => {
+                let options = options.as_array().map_or(&[][..], Vec::as_slice);
+                options.iter().take(ALTERNATIVES_MAX).map(schema_value_text).collect::<Vec<_>>().join(" or ")
+            }
+            Kind::Required { property } => {
+                format!("an object with {}", truncate(property.as_str().unwrap_or_default()))
+            }
+            _ => truncate(&first.masked_with("it").to_string()),
+        };
+        if !wanted.contains(&one) {
+            wanted.push(one);
+        }
+    }
+    let more = if wanted.len() > ALTERNATIVES_MAX { " or another of its forms" } else { "" };
+    wanted.truncate(ALTERNATIVES_MAX);
+    truncate_to(&format!("must be {}{more}", wanted.join(" or ")), LIST_CHARS_MAX)
+}
+
+fn options_text(options: &[Value], value: &Value) -> String {
+    let names: Vec<String> = options.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let meant = value.as_str().map(|wanted| suggestion(wanted, &names)).unwrap_or_default();
+    let list = options.iter().take(100).map(schema_value_text).collect::<Vec<_>>().join(", ");
+    format!(
+        "must be one of {}, and is {}{meant}",
+        truncate_to(&list, LIST_CHARS_MAX),
+        argument_value_text(value)
+    )
+}
+
+fn suggestion(wanted: &str, names: &[String]) -> String {
+    let wanted = truncate(wanted);
+    let nearest = most_similar_name(&wanted, names.iter().map(String::as_str));
+    nearest.map(|name| format!("; did you mean {}?", truncate(name))).unwrap_or_default()
+}
+
+fn accepted_names_text(names: &[String]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    format!("; it takes {}", truncate_to(&names.join(", "), LIST_CHARS_MAX))
+}
+
+/// Returns the property names of the schema that failed.
+fn property_names(tool: &Tool, error: &ValidationError<'_>) -> Vec<String> {
+    let definition: Value = serde_json::from_str(tool.definition()).unwrap_or_default();
+    let place = error.schema_path().as_str();
+    let place = place.rfind('/').map_or("", |at| &place[..at]);
+    let properties = definition
+        .get("inputSchema")
+        .and_then(|schema| schema.pointer(place))
+        .and_then(|schema| schema.get("properties"))
+        .and_then(Value::as_object);
+    properties.map(|members| members.keys().cloned().collect()).unwrap_or_default()
+}
+
+/// Renders a value of the schema.
+fn schema_value_text(value: &Value) -> String {
+    truncate(&value.to_string())
+}
+
+/// Renders a value of the arguments, or only its type.
+fn argument_value_text(value: &Value) -> String {
+    match value {
+        Value::Object(_) => "an object".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
+        Value::String(text) => quoted(text, SHOWN_CHARS_MAX),
+        scalar => truncate(&scalar.to_string()),
+    }
+}

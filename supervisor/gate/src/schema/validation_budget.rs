@@ -1,0 +1,92 @@
+//! Bounds the cost of a validation: every read of the arguments is counted, and exceeding the budget aborts it.
+//!
+//! A malicious schema and matching arguments could make a validator run or recurse without end; the validator itself
+//! has no limit.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+/// Reads between two checks of the clock.
+const READS_PER_CLOCK_CHECK: u32 = 32;
+/// Bytes of stack that the validator may use. Threads have at least two million.
+const STACK_BYTES_MAX: usize = 1024 * 1024;
+
+/// Limits for one validation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    pub(super) reads: u32,
+    pub(super) time: Duration,
+}
+
+/// The validation exceeded its budget.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct BudgetExceeded;
+
+/// Counts the reads of one validation and aborts it when the budget is exceeded.
+#[derive(Debug)]
+pub(super) struct ValidationMeter {
+    left: Cell<u32>,
+    until: Instant,
+    stack: usize,
+}
+
+impl ValidationMeter {
+    /// Runs `work` until it completes or exceeds the budget.
+    pub(super) fn run<T>(budget: Budget, work: impl FnOnce(&Self) -> T) -> Result<T, BudgetExceeded> {
+        let meter = Self {
+            left: Cell::new(budget.reads),
+            until: Instant::now() + budget.time,
+            stack: stack_address(),
+        };
+        // State that `work` was changing when it was aborted is not used again.
+        match catch_unwind(AssertUnwindSafe(|| work(&meter))) {
+            Ok(done) => Ok(done),
+            Err(_) => Err(BudgetExceeded),
+        }
+    }
+
+    pub(super) fn count_read(&self) {
+        let left = self.left.get();
+        let deep = self.stack.abs_diff(stack_address()) > STACK_BYTES_MAX;
+        let late = left.is_multiple_of(READS_PER_CLOCK_CHECK) && Instant::now() > self.until;
+        if left == 0 || deep || late {
+            // The validator has no way to cancel, so the only way out is to unwind. `resume_unwind` does not call the
+            // panic hook.
+            resume_unwind(Box::new(BudgetExceeded));
+        }
+        self.left.set(left - 1);
+    }
+}
+
+/// Returns an address near the current end of the stack.
+#[inline(never)]
+fn stack_address() -> usize {
+    let here = 0_u8;
+    std::ptr::from_ref(std::hint::black_box(&here)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_beyond_its_budget_is_aborted() {
+        let look = |times: u32, budget: Budget| {
+            ValidationMeter::run(budget, |meter| (0..times).for_each(|_| meter.count_read()))
+        };
+        let budget = Budget { reads: 100, time: Duration::from_secs(60) };
+        assert_eq!((look(100, budget), look(101, budget)), (Ok(()), Err(BudgetExceeded)));
+        assert_eq!(look(1_000, Budget { reads: 1_000, time: Duration::ZERO }), Err(BudgetExceeded));
+    }
+
+    #[test]
+    fn recursion_is_aborted_before_the_stack_overflows() {
+        fn deeper(meter: &ValidationMeter) -> usize {
+            meter.count_read();
+            if std::hint::black_box(true) { 1 + std::hint::black_box(deeper(meter)) } else { 0 }
+        }
+        let budget = Budget { reads: u32::MAX, time: Duration::from_secs(60) };
+        assert_eq!(ValidationMeter::run(budget, deeper), Err(BudgetExceeded));
+    }
+}

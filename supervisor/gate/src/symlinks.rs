@@ -1,0 +1,95 @@
+//! Resolves symbolic links in path arguments, so that a policy that permits a directory does not permit targets
+//! outside of it that links lead to.
+//!
+//! Links are resolved before the call, and again by the server. Someone who can create links in a permitted directory
+//! in between can still redirect a server; only the server's own sandbox limits what it can reach.
+
+use std::io::ErrorKind;
+use std::path::{Component, Path};
+use std::time::Duration;
+
+use lockhouse_policies::ResolvedPaths;
+
+use super::schema::{BlockingSlot, run_blocking};
+
+/// Timeout for resolving links, since a file system may be remote or hang.
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Resolves paths on a blocking thread. Paths that cannot be resolved in time are missing from the result.
+pub(super) async fn resolve_in_background(paths: Vec<String>, slot: &BlockingSlot) -> ResolvedPaths {
+    if paths.is_empty() {
+        return ResolvedPaths::new();
+    }
+    run_blocking(slot, RESOLVE_TIMEOUT, move || resolve_paths(paths)).await.unwrap_or_default()
+}
+
+/// Resolves paths on the current thread, without a timeout. For commands, where only the user waits.
+pub fn resolve_paths(paths: Vec<String>) -> ResolvedPaths {
+    let resolved = |path: String| Some((path.clone(), resolve_path(Path::new(&path))?));
+    paths.into_iter().filter_map(resolved).collect()
+}
+
+/// Resolves the deepest existing ancestor and appends the rest of the path. Returns `None` for relative paths and for
+/// links that cannot be resolved.
+fn resolve_path(path: &Path) -> Option<String> {
+    let is_plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
+    if !path.is_absolute() || !path.components().all(is_plain) {
+        return None;
+    }
+    for existing in path.ancestors() {
+        match std::fs::canonicalize(existing) {
+            Ok(real) => {
+                let rest = path.strip_prefix(existing).ok()?;
+                let whole = if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+                return whole.into_os_string().into_string().ok();
+            }
+            // A dangling link: writing through it would create its unknown target.
+            Err(error)
+                if error.kind() == ErrorKind::NotFound && std::fs::symlink_metadata(existing).is_ok() =>
+            {
+                return None;
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_are_resolved_up_to_the_deepest_existing_ancestor() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let root = directory.path().canonicalize().expect("a path");
+        std::fs::create_dir_all(root.join("kept/inner")).expect("a directory");
+        std::fs::create_dir(root.join("other")).expect("a directory");
+        std::fs::write(root.join("file"), "").expect("a file");
+        symlink(root.join("other"), root.join("kept/out")).expect("a link");
+        symlink(root.join("nothing"), root.join("kept/dangling")).expect("a link");
+        symlink("loop", root.join("kept/loop")).expect("a link");
+        let rows = [
+            ("kept/inner", Some("kept/inner")),
+            ("kept/inner/", Some("kept/inner")),
+            ("kept/inner/new/file.txt", Some("kept/inner/new/file.txt")),
+            ("kept/out", Some("other")),
+            ("kept/out/new", Some("other/new")),
+            ("kept/dangling", None),
+            ("kept/dangling/new", None),
+            ("kept/loop", None),
+            ("kept/out/../x", None),
+            ("file/below", None),
+        ];
+        for (path, expected) in rows {
+            let resolved =
+                resolve_path(&root.join(path)).map(|resolved| resolved.trim_end_matches('/').to_owned());
+            assert_eq!(resolved, expected.map(|path| root.join(path).display().to_string()), "{path}");
+        }
+        assert_eq!(resolve_path(Path::new("kept/inner")), None);
+        assert_eq!(resolve_path(Path::new("/")), Some("/".to_owned()));
+    }
+}

@@ -1,0 +1,266 @@
+//! Answers what servers and tools there are. Code sees only what the policy permits; commands see all tools.
+
+use std::sync::Arc;
+
+use lockhouse_base::telemetry;
+use lockhouse_catalog::{Catalogue, DescribeOptions, Tool};
+use lockhouse_policies::{Call, CallTarget, ClientName, Decision, Effect, OnChange, Policy, SourceLocation};
+use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, ServerName, ToolName};
+use lockhouse_upstream::{Connection, ConnectionState};
+use serde_json::{Value, json};
+
+use super::denials::denial_failure;
+use super::failures::{failure, sanitize_message, with_names};
+use super::scope::Scope;
+use super::tool_request::ToolRequest;
+use super::{Gate, Requester};
+
+/// Returns the effect that the policy has on every call of a tool; `None` if it depends on the arguments. For
+/// commands, never for code.
+pub fn unconditional_effect(policy: &Policy, server: &ServerName, tool: &ToolName) -> Option<Effect> {
+    policy.certain_effect(server, &tool.into(), None)
+}
+
+/// Returns the label of an effect: `depends` for `None`.
+pub fn effect_label(effect: Option<Effect>) -> &'static str {
+    effect.map_or("depends", Effect::as_str)
+}
+
+impl Gate {
+    /// Returns all known tools with the policy's effect on them. For commands, never for code.
+    pub fn all_tools(&self) -> Vec<(&ServerName, Tool, Option<Effect>)> {
+        let policy = self.policy.current();
+        let mut tools = Vec::new();
+        for (server, connection) in self.upstreams.iter() {
+            let Some(catalogue) = connection.known_catalogue() else { continue };
+            let row = |tool: &Tool| (server, tool.clone(), unconditional_effect(&policy, server, &tool.name));
+            tools.extend(catalogue.tools.iter().map(row));
+        }
+        tools
+    }
+
+    /// Returns the permitted tools of a server, each with whether it requires approval; `None` if its tools are
+    /// unknown. For commands, never for code.
+    pub fn permitted_tools(&self, server: &ServerName) -> Option<Vec<(Tool, bool)>> {
+        let catalogue = self.upstreams.get(server)?.known_catalogue()?;
+        let (policy, scope) = (self.policy.current(), Scope::all(self.code_servers()));
+        let row = |tool: &Tool| (tool.clone(), policy.may_require_approval(server, &tool.name, None));
+        Some(self.permitted_tools_of(server, &catalogue, None, &scope).map(row).collect())
+    }
+
+    /// Returns servers that are unavailable and listed with cached tools, each with the reason.
+    pub fn stale_servers(&self, servers: &[ServerName]) -> Vec<String> {
+        let describe_stale = |name: &ServerName| {
+            let connection = self.upstreams.get(name)?;
+            connection.known_catalogue()?;
+            let reason = match connection.state() {
+                ConnectionState::Connected(_) | ConnectionState::Idle => return None,
+                ConnectionState::Connecting => "still connecting".to_owned(),
+                ConnectionState::Failed(reason) => sanitize_message(&reason),
+            };
+            Some(format!("{name}: {reason} (its tools are shown as they were)"))
+        };
+        servers.iter().filter_map(describe_stale).collect()
+    }
+
+    pub(super) fn list_servers(&self, requester: &Requester) -> Reply {
+        let row = |name: &ServerName| {
+            let connection = self.upstreams.get(name);
+            let (state, tools, error) = match connection.map(Connection::state) {
+                Some(ConnectionState::Connected(offer)) => (
+                    "connected",
+                    self.permitted_tools_of(name, &offer.catalogue, requester.client(), &requester.scope)
+                        .count(),
+                    None,
+                ),
+                Some(ConnectionState::Failed(reason)) => ("failed", 0, Some(reason)),
+                Some(ConnectionState::Idle) => {
+                    let known = connection.and_then(Connection::known_catalogue);
+                    let count = |known: &Arc<Catalogue>| {
+                        self.permitted_tools_of(name, known, requester.client(), &requester.scope).count()
+                    };
+                    ("idle", known.as_ref().map_or(0, count), None)
+                }
+                _ => ("connecting", 0, None),
+            };
+            let mut row = json!({"name": name.as_str(), "state": state, "tools": tools});
+            if let Some(error) = error {
+                row["error"] = sanitize_message(&error).into();
+            }
+            row
+        };
+        Ok(requester.scope.servers().iter().map(row).collect::<Value>().to_string().into_bytes())
+    }
+
+    pub(super) async fn list_tools(&self, requester: &Requester, server: &ServerName) -> Reply {
+        let connection = self.connection(requester, server)?;
+        if !requester.scope.servers().contains(server)
+            && let Some(left_out) = requester.scope.out_of_scope_failure()
+        {
+            return Err(left_out);
+        }
+        let catalogue = connection.catalogue().await?;
+        let (key, policy) =
+            ((server.clone(), requester.caller.client.clone(), requester.language), self.policy.current());
+        let of_all = !requester.scope.is_partial(server);
+        let known = of_all.then(|| self.tool_lists.get(&key, &catalogue, &policy)).flatten();
+        telemetry::count_tool_list_lookup(known.is_some());
+        if let Some(json) = known {
+            return Ok(json.to_vec());
+        }
+        let brief = |tool: &Tool| {
+            let asks = policy.may_require_approval(server, &tool.name, requester.client());
+            let observed = connection.shapes.observed_schema(tool);
+            tool.module_entry(&DescribeOptions {
+                requires_approval: asks,
+                observed_output: observed,
+                language: requester.language,
+            })
+        };
+        let permitted = self.permitted_tools_of(server, &catalogue, requester.client(), &requester.scope);
+        let json = permitted.map(brief).collect::<Value>().to_string().into_bytes();
+        if of_all {
+            self.tool_lists.insert(key, catalogue.clone(), policy, json.as_slice().into());
+        }
+        Ok(json)
+    }
+
+    /// Resolves another spelling of a name to the permitted tool it means, if the server's tools are known.
+    pub(super) fn resolve_tool_name(
+        &self,
+        requester: &Requester,
+        server: &ServerName,
+        tool: &ToolName,
+    ) -> Option<ToolName> {
+        let catalogue = self.upstreams.get(server)?.known_catalogue()?;
+        let resolved = catalogue.resolve(tool.as_str()).filter(|resolved| resolved.name != *tool)?;
+        let is_permitted = |one: &Tool| one.name == resolved.name;
+        self.permitted_tools_of(server, &catalogue, requester.client(), &requester.scope)
+            .any(is_permitted)
+            .then(|| resolved.name.clone())
+    }
+
+    pub(super) async fn describe(
+        &self,
+        requester: &Requester,
+        call: CallId,
+        server: &ServerName,
+        tool: &ToolName,
+    ) -> Reply {
+        let resolved = self.resolve_tool_name(requester, server, tool);
+        let tool = resolved.as_ref().unwrap_or(tool);
+        let item = CallTarget::from(tool);
+        let named = |failure| with_names(failure, server, &item);
+        let connection = self.connection(requester, server).map_err(named)?;
+        if let Some(left_out) = self.out_of_scope_failure(requester, server, &item) {
+            self.record_denied_lookup(requester, call, (server, tool), (&left_out.message, None));
+            return Err(named(left_out));
+        }
+        // The error text equals that of a call.
+        let request = Call::new(server, tool).with_client(requester.caller.client.clone());
+        let policy = self.policy.current();
+        if !policy.permits(server, tool, requester.client())
+            && let Decision::Deny(denial) = policy.decide(request)
+        {
+            if let Some(misspelled) =
+                self.misspelled_tool_failure(requester, server, tool, connection.known_catalogue())
+            {
+                return Err(named(misspelled));
+            }
+            self.record_denied_lookup(
+                requester,
+                call,
+                (server, tool),
+                (&denial.to_string(), denial.location.as_ref()),
+            );
+            return Err(named(denial_failure(&denial)));
+        }
+        let catalogue = connection.catalogue().await?;
+        let definition = catalogue
+            .tool(tool)
+            .ok_or_else(|| named(self.unknown_tool_failure(requester, server, tool, &catalogue)))?;
+        if let Some(reason) = self.unaccepted_tool_reason(requester, server, definition) {
+            self.record_denied_lookup(requester, call, (server, tool), (&reason, None));
+            return Err(named(failure(FailureCode::Denied, reason)));
+        }
+        let asks = policy.may_require_approval(server, tool, requester.client());
+        let observed = connection.shapes.observed_schema(definition);
+        let options = DescribeOptions {
+            requires_approval: asks,
+            observed_output: observed,
+            language: requester.language,
+        };
+        Ok(definition.describe(server.as_str(), &options).to_string().into_bytes())
+    }
+
+    /// Records a request for the description of a denied tool as a denial, once for each tool and execution.
+    fn record_denied_lookup(
+        &self,
+        requester: &Requester,
+        call: CallId,
+        (server, tool): (&ServerName, &ToolName),
+        (reason, place): (&str, Option<&SourceLocation>),
+    ) {
+        if requester.usage.is_first_lookup(server, tool) {
+            let request = ToolRequest::new(server.clone(), tool.into());
+            self.record_denial(request.subject(requester, call), Effect::Deny, reason, place);
+        }
+    }
+
+    fn permitted_tools_of<'a>(
+        &'a self,
+        server: &'a ServerName,
+        catalogue: &'a Catalogue,
+        client: Option<&'a ClientName>,
+        scope: &'a Scope,
+    ) -> impl Iterator<Item = &'a Tool> {
+        catalogue.tools.iter().filter(self.visible_tool_filter(server, client, scope))
+    }
+
+    /// Returns a filter for the server's tools that this AI client may see.
+    pub(super) fn visible_tool_filter<'a>(
+        &'a self,
+        server: &'a ServerName,
+        client: Option<&'a ClientName>,
+        scope: &'a Scope,
+    ) -> impl Fn(&&Tool) -> bool + 'a {
+        let policy = self.policy.current();
+        let accepts_changes = self.on_change(server, client) == OnChange::Warn;
+        move |tool| {
+            (accepts_changes || tool.change.is_none())
+                && scope.contains(server, &CallTarget::from(&tool.name))
+                && policy.permits(server, &tool.name, client)
+        }
+    }
+
+    pub(super) fn unknown_tool_failure(
+        &self,
+        requester: &Requester,
+        server: &ServerName,
+        tool: &ToolName,
+        catalogue: &Catalogue,
+    ) -> Failure {
+        let permitted: Vec<&str> = self
+            .permitted_tools_of(server, catalogue, requester.client(), &requester.scope)
+            .map(|other| other.name.as_str())
+            .collect();
+        let suggestion = match lockhouse_policies::most_similar_name(tool.as_str(), permitted.iter().copied())
+        {
+            Some(name) => format!("did you mean {name}?"),
+            None => format!("permitted are: {}", permitted[..permitted.len().min(30)].join(", ")),
+        };
+        failure(FailureCode::UnknownTool, format!("server {server} has no tool {tool}; {suggestion}"))
+    }
+
+    /// Returns the failure for a tool name that the server does not have. Such a mistake is not recorded as a denial.
+    pub(super) fn misspelled_tool_failure(
+        &self,
+        requester: &Requester,
+        server: &ServerName,
+        tool: &ToolName,
+        known: Option<Arc<Catalogue>>,
+    ) -> Option<Failure> {
+        let catalogue = known?;
+        catalogue.tool(tool).is_none().then(|| self.unknown_tool_failure(requester, server, tool, &catalogue))
+    }
+}

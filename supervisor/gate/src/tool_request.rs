@@ -1,0 +1,133 @@
+//! A request to an upstream server, and the record of its outcome.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use lockhouse_audit::CallSubject;
+use lockhouse_catalog::SideEffects;
+use lockhouse_policies::{CallTarget, Listing};
+use lockhouse_protocol::{CallId, Request, ServerName};
+use lockhouse_upstream::Caller;
+
+use super::Requester;
+
+/// A request of a worker or AI client for one item of an upstream server: a tool, resource, prompt or list.
+#[derive(Clone, Debug)]
+pub struct ToolRequest {
+    /// Id in the audit log.
+    pub id: uuid::Uuid,
+    pub server: ServerName,
+    pub item: CallTarget,
+    /// Line number in the program, as reported by the worker.
+    pub line: Option<u32>,
+    /// Set when the call is dispatched, never for a refused one. Shared by the task that makes the call and the one
+    /// that records its abandonment.
+    dispatch: Arc<OnceLock<Dispatch>>,
+}
+
+/// How a call was dispatched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dispatch {
+    /// Sent to its server, which declares these side effects.
+    Sent(SideEffects),
+    /// Stored as a draft, because no approver was available.
+    Draft,
+}
+
+impl Dispatch {
+    fn changes(self) -> SideEffects {
+        match self {
+            Self::Sent(changes) => changes,
+            Self::Draft => SideEffects::Declared,
+        }
+    }
+}
+
+impl ToolRequest {
+    /// Returns the request to an upstream server; `None` for requests that Lockhouse answers itself.
+    pub fn from_request(request: &Request) -> Option<Self> {
+        let (server, item) = match request {
+            Request::Call { server, tool, .. } => (server, CallTarget::Tool(tool.clone())),
+            Request::ReadResource { server, uri } => (server, CallTarget::Resource(uri.clone())),
+            Request::GetPrompt { server, name, .. } => (server, CallTarget::Prompt(name.clone())),
+            Request::ListResources { server } => (server, CallTarget::List(Listing::Resources)),
+            Request::ListPrompts { server } => (server, CallTarget::List(Listing::Prompts)),
+            Request::ListServers
+            | Request::ListTools { .. }
+            | Request::Describe { .. }
+            | Request::Search { .. }
+            | Request::LoadResult { .. }
+            | Request::LoadSkill { .. }
+            | Request::SearchSkills { .. } => return None,
+        };
+        let line = match request {
+            Request::Call { line, .. } => *line,
+            _ => None,
+        };
+        Some(Self { line, ..Self::new(server.clone(), item) })
+    }
+
+    pub fn new(server: ServerName, item: CallTarget) -> Self {
+        Self { id: uuid::Uuid::now_v7(), server, item, line: None, dispatch: Arc::default() }
+    }
+
+    /// Returns the same request for another item.
+    pub(super) fn with_item(self, item: CallTarget) -> Self {
+        Self { item, ..self }
+    }
+
+    /// Records that the call was dispatched. Only the first record counts.
+    pub(super) fn record_dispatch(&self, dispatch: Dispatch) {
+        let _ = self.dispatch.set(dispatch);
+    }
+
+    /// How the call was dispatched; `None` if it was not.
+    pub(super) fn dispatch(&self) -> Option<Dispatch> {
+        self.dispatch.get().copied()
+    }
+
+    pub(super) fn subject<'a>(&'a self, requester: &'a Requester, call: CallId) -> CallSubject<'a> {
+        let Caller { execution, client, .. } = &requester.caller;
+        CallSubject {
+            execution: *execution,
+            call,
+            id: self.id,
+            client: client.as_ref(),
+            server: &self.server,
+            item: &self.item,
+            line: self.line,
+        }
+    }
+}
+
+/// The outcome of one call, for the answer of the run.
+#[derive(Clone, Debug)]
+pub struct CallRecord {
+    pub server: String,
+    /// `tool`, `resource`, `prompt` or a list of them.
+    pub kind: &'static str,
+    /// Name of the item.
+    pub name: String,
+    pub outcome: &'static str,
+    /// Line number in the program, as reported by the worker.
+    pub line: Option<u32>,
+    /// Side effects that the call may have had.
+    pub changes: SideEffects,
+    pub ms: f64,
+    pub bytes: usize,
+}
+
+impl CallRecord {
+    pub(super) fn new(request: &ToolRequest, outcome: &'static str, took: Duration, bytes: usize) -> Self {
+        let (server, kind, name) =
+            (request.server.to_string(), request.item.kind(), request.item.to_string());
+        let ms = took.as_micros() as f64 / 1000.0;
+        let changes = request.dispatch().map_or(SideEffects::None, Dispatch::changes);
+        Self { server, kind, name, outcome, line: request.line, changes, ms, bytes }
+    }
+
+    /// Returns `SERVER.NAME`.
+    pub fn title(&self) -> String {
+        format!("{}.{}", self.server, self.name)
+    }
+}

@@ -1,0 +1,224 @@
+//! Searches the permitted tools of all servers, with a fair share of results for each server.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_base::language::Language;
+use lockhouse_catalog::{Catalogue, Corpus, DescribeOptions, Hit, rank};
+use lockhouse_policies::ClientName;
+use lockhouse_protocol::{SEARCH_LIMIT_MAX, SearchDetail, ServerName};
+use lockhouse_upstream::ConnectionState;
+use serde_json::Value;
+
+use super::Gate;
+use super::failures::sanitize_message;
+use super::scope::Scope;
+
+/// How long a search waits for a server's first connection, measured from the start of that attempt.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Minimum score relative to the best hit for a tool to take a place from a larger server.
+const RELEVANCE_MIN: f32 = 0.35;
+/// Word in a query that restricts the search to one server.
+const SERVER_PREFIX: &str = "server:";
+
+/// A search for tools.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    pub query: &'a str,
+    /// Number of results, at most [`SEARCH_LIMIT_MAX`].
+    pub limit: u32,
+    pub detail: SearchDetail,
+    /// Language of the signatures; `None` returns both.
+    pub language: Option<Language>,
+}
+
+/// The result of a search.
+#[derive(Debug, Default)]
+pub struct SearchResult {
+    /// The tools found, best first.
+    pub tools: Vec<Value>,
+    /// Number of relevant tools that did not fit, by server.
+    pub left_out: BTreeMap<String, usize>,
+    /// Servers whose tools are not known yet, with the reason.
+    pub missing: Vec<String>,
+}
+
+/// The searchable tools of one server.
+struct ServerTools {
+    server: ServerName,
+    catalogue: Arc<Catalogue>,
+    tools: Vec<u16>,
+}
+
+/// Ranks the tools of all servers for a query, best first.
+fn rank_tools(query: &str, servers: &[ServerTools]) -> Vec<Hit> {
+    let corpora: Vec<Corpus<'_>> = servers
+        .iter()
+        .map(|tools| Corpus {
+            server: tools.server.as_str(),
+            index: tools.catalogue.index(),
+            permitted: &tools.tools,
+        })
+        .collect();
+    rank(query, &corpora)
+}
+
+impl Gate {
+    /// Returns permitted tools that match, best first, of servers that are connected or connect in time.
+    pub async fn search(
+        &self,
+        scope: &Scope,
+        client: Option<&ClientName>,
+        search: Search<'_>,
+    ) -> SearchResult {
+        let (only, query) = split_server_filter(search.query);
+        let is_selected = |name: &&ServerName| only.as_deref().is_none_or(|only| only == name.as_str());
+        let servers = scope.servers().iter().filter(is_selected);
+        let connections = servers.filter_map(|name| Some((name, self.upstreams.get(name)?)));
+        let catalogues = futures_util::future::join_all(connections.map(async |(name, connection)| {
+            let patience = connection.connect_time_left(CONNECT_TIMEOUT);
+            let catalogue = tokio::time::timeout(patience, connection.catalogue()).await;
+            (name, connection, catalogue.ok().and_then(Result::ok))
+        }));
+        let (mut searchable, mut missing) = (Vec::new(), Vec::new());
+        for (server, connection, catalogue) in catalogues.await {
+            let Some(catalogue) = catalogue else {
+                missing.push(unsearched_reason(server, connection.state()));
+                continue;
+            };
+            let tools = self.permitted_indexes(server, &catalogue, client, scope);
+            searchable.push(ServerTools { server: server.clone(), catalogue, tools });
+            tokio::task::yield_now().await;
+        }
+        searchable.sort_by(|one, other| one.server.cmp(&other.server));
+        let searchable = Arc::new(searchable);
+        // Runs on a blocking thread: indexes are built here, and a query may be expensive.
+        let searched = searchable.clone();
+        let ranked = tokio::task::spawn_blocking(move || rank_tools(&query, &searched));
+        let ranked = ranked.await.unwrap_or_default();
+        let (shown, left_out) = select_hits(&ranked, search.limit.clamp(1, SEARCH_LIMIT_MAX) as usize);
+        let policy = self.policy.current();
+        let show = |hit: &Hit| {
+            let ServerTools { server, catalogue, .. } = &searchable[hit.corpus];
+            let tool = &catalogue.tools[usize::from(hit.tool)];
+            let asks = policy.may_require_approval(server, &tool.name, client);
+            let observed =
+                || self.upstreams.get(server).and_then(|connection| connection.shapes.observed_schema(tool));
+            let options = || DescribeOptions {
+                requires_approval: asks,
+                observed_output: observed(),
+                language: search.language,
+            };
+            match search.detail {
+                SearchDetail::Names => tool.name_entry(server.as_str(), asks),
+                SearchDetail::Signatures => tool.signature_entry(server.as_str(), &options()),
+                SearchDetail::Full => tool.full_entry(server.as_str(), &options()),
+            }
+        };
+        let mut counted = BTreeMap::new();
+        for hit in left_out {
+            *counted.entry(searchable[hit.corpus].server.to_string()).or_default() += 1;
+        }
+        SearchResult { tools: shown.iter().map(show).collect(), left_out: counted, missing }
+    }
+
+    /// Returns the catalogue indexes of the permitted tools.
+    fn permitted_indexes(
+        &self,
+        server: &ServerName,
+        catalogue: &Catalogue,
+        client: Option<&ClientName>,
+        scope: &Scope,
+    ) -> Vec<u16> {
+        let is_permitted = self.visible_tool_filter(server, client, scope);
+        let tools = catalogue.tools.iter().zip(0_u16..);
+        tools.filter(|(tool, _)| is_permitted(tool)).map(|(_, index)| index).collect()
+    }
+}
+
+/// Returns why a server was not searched. It may have connected since, but too late for this search.
+fn unsearched_reason(server: &ServerName, state: ConnectionState) -> String {
+    match state {
+        ConnectionState::Failed(reason) => format!("{server}: {}", sanitize_message(&reason)),
+        ConnectionState::Connected(_) | ConnectionState::Connecting | ConnectionState::Idle => {
+            format!("{server}: still connecting, and not searched; search again later")
+        }
+    }
+}
+
+/// Splits a query into the server it is restricted to and the remaining words.
+fn split_server_filter(query: &str) -> (Option<String>, String) {
+    let mut only = None;
+    let rest = query.split_whitespace().filter(|word| match word.strip_prefix(SERVER_PREFIX) {
+        Some(server) if !server.is_empty() => {
+            only = Some(server.to_owned());
+            false
+        }
+        _ => true,
+    });
+    let rest = rest.collect::<Vec<_>>().join(" ");
+    (only, rest)
+}
+
+/// Selects the hits to return and the relevant ones that do not fit. No server gets more than half of the places
+/// while others have relevant hits.
+fn select_hits(ranked: &[Hit], limit: usize) -> (Vec<Hit>, Vec<Hit>) {
+    let best = ranked.iter().map(Hit::score).fold(0.0, f32::max);
+    let is_worth_it = |hit: &Hit| hit.is_named() || hit.score() >= best * RELEVANCE_MIN;
+    let share = limit.div_ceil(2);
+    let mut shares: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut is_shown = vec![false; ranked.len()];
+    let mut room = limit;
+    for (shown, hit) in is_shown.iter_mut().zip(ranked) {
+        let taken = shares.entry(hit.corpus).or_default();
+        if room > 0 && *taken < share && is_worth_it(hit) {
+            (*shown, *taken, room) = (true, *taken + 1, room - 1);
+        }
+    }
+    for shown in is_shown.iter_mut().filter(|shown| !**shown).take(room) {
+        *shown = true;
+    }
+    let of = |is_selected: bool| {
+        let chosen = ranked.iter().zip(&is_shown).filter(move |(_, shown)| **shown == is_selected);
+        chosen.map(|(hit, _)| *hit)
+    };
+    (of(true).collect(), of(false).filter(is_worth_it).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hits(scores: &[(usize, f32)]) -> Vec<Hit> {
+        scores.iter().zip(0..).map(|((corpus, score), tool)| Hit::by_words(*corpus, tool, *score)).collect()
+    }
+
+    fn corpora(hits: &[Hit]) -> Vec<usize> {
+        hits.iter().map(|hit| hit.corpus).collect()
+    }
+
+    #[test]
+    fn a_large_server_leaves_places_for_others() {
+        let ranked = hits(&[(0, 9.0), (0, 8.0), (0, 7.0), (0, 6.0), (1, 5.0), (2, 4.0), (0, 3.5)]);
+        let (shown, left_out) = select_hits(&ranked, 4);
+        assert_eq!(corpora(&shown), [0, 0, 1, 2]);
+        assert_eq!(corpora(&left_out), [0, 0, 0]);
+    }
+
+    #[test]
+    fn irrelevant_hits_do_not_displace_relevant_ones() {
+        let ranked = hits(&[(0, 9.0), (0, 8.0), (0, 7.0), (1, 1.0), (2, 0.5)]);
+        assert_eq!(corpora(&select_hits(&ranked, 4).0), [0, 0, 0, 1]);
+        assert_eq!(corpora(&select_hits(&ranked, 2).0), [0, 0]);
+    }
+
+    #[test]
+    fn a_query_may_name_its_server() {
+        assert_eq!(
+            split_server_filter("list  server:github issues"),
+            (Some("github".into()), "list issues".into())
+        );
+        assert_eq!(split_server_filter("server: x"), (None, "server: x".into()));
+    }
+}

@@ -1,0 +1,74 @@
+//! Dispatches the requests of workers; each gets exactly one reply.
+
+use lockhouse_policies::CallTarget;
+use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request};
+use serde_json::json;
+
+use super::argument_names::RawArguments;
+use super::failures::{failure, sanitize_message};
+use super::tool_request::{CallRecord, ToolRequest};
+use super::tool_search::Search;
+use super::{Gate, Requester};
+
+impl Gate {
+    /// Answers one request of a worker. `tool_request` is set if the request goes to an upstream server; only then a
+    /// record is returned.
+    pub async fn handle_request(
+        &self,
+        requester: &Requester,
+        call: CallId,
+        tool_request: Option<ToolRequest>,
+        request: Request,
+    ) -> (Reply, Option<CallRecord>) {
+        if let Some(tool_request) = tool_request {
+            let tool_request = self.with_resolved_name(requester, tool_request);
+            let (reply, record) =
+                self.call(requester, call, &tool_request, RawArguments::from_request(request)).await;
+            return (self.limit_reply(reply), Some(record));
+        }
+        let reply = match request {
+            Request::ListTools { server } => self.list_tools(requester, &server).await,
+            Request::Describe { server, tool } => self.describe(requester, call, &server, &tool).await,
+            Request::LoadResult { handle } => match self.results.get(requester.principal.owner(), &handle) {
+                Ok(json) => Ok(json.as_bytes().to_vec()),
+                Err(not_kept) => Err(failure(FailureCode::NotFound, not_kept.to_string())),
+            },
+            Request::LoadSkill { name } => self.load_skill(requester, &name).await,
+            Request::SearchSkills { query, limit } => self.search_skills(requester, query, limit).await,
+            Request::Search { query, limit, detail } => {
+                let search = Search { query: &query, limit, detail, language: requester.language };
+                let found = self.search(&requester.scope, requester.client(), search).await;
+                Ok(json!({"tools": found.tools, "missing": found.missing}).to_string().into_bytes())
+            }
+            _ => self.list_servers(requester),
+        };
+        (self.limit_reply(reply), None)
+    }
+
+    /// Replaces the tool's name by the permitted tool that it means, if it was written in another form. Denied tools
+    /// match only by their exact name.
+    fn with_resolved_name(&self, requester: &Requester, tool_request: ToolRequest) -> ToolRequest {
+        match &tool_request.item {
+            CallTarget::Tool(tool) => match self.resolve_tool_name(requester, &tool_request.server, tool) {
+                Some(meant) => tool_request.with_item(CallTarget::Tool(meant)),
+                None => tool_request,
+            },
+            _ => tool_request,
+        }
+    }
+
+    fn limit_reply(&self, reply: Reply) -> Reply {
+        match reply {
+            Err(failure) => Err(Failure { message: sanitize_message(&failure.message), ..failure }),
+            Ok(json) if json.len() > self.reply_bytes_max => Err(failure(
+                FailureCode::ResultTooLarge,
+                format!(
+                    "the result has {} bytes, the limit is {}; ask for less at a time",
+                    json.len(),
+                    self.reply_bytes_max
+                ),
+            )),
+            reply => reply,
+        }
+    }
+}

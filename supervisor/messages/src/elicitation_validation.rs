@@ -1,0 +1,260 @@
+//! Elicitation and sampling requests of upstream servers, validated and cleaned before a client shows them: bounded,
+//! without hidden characters, and naming the server that asks.
+
+use lockhouse_base::json::{self, JsonFault};
+use lockhouse_policies::printable;
+use lockhouse_protocol::ServerName;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// The largest elicitation request, in bytes.
+pub const QUESTION_BYTES_MAX: usize = 32 * 1024;
+/// The largest sampling request, in bytes.
+const SAMPLING_BYTES_MAX: usize = 256 * 1024;
+const MESSAGE_CHARS_MAX: usize = 2_000;
+/// The largest number of JSON values in a request of either kind.
+const VALUES_MAX: usize = 10_000;
+const FIELDS_MAX: usize = 40;
+const URL_BYTES_MAX: usize = 2_048;
+
+/// A validated question, which may be shown to a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuestionKind {
+    Form,
+    Url,
+    /// A request to the client's model, not to a user.
+    Sampling,
+}
+
+/// A question that may be shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Question {
+    /// A form with flat fields.
+    Form { message: String, schema: Value },
+    /// A page for the user to open.
+    Url { message: String, url: String, id: String },
+    /// The parameters of `sampling/createMessage`, unchanged. The client decides what to show of them; nothing in
+    /// them is presented as a text of Lockhouse.
+    Sampling(Value),
+}
+
+/// Why a question is not shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidQuestion {
+    #[error("it is larger than {QUESTION_BYTES_MAX} bytes, or has more than {VALUES_MAX} values")]
+    TooLarge,
+    #[error("it has no message, or no form or URL that is valid in MCP")]
+    Malformed,
+    #[error(
+        "its form has a field that is not text, a number, a boolean or a choice, or more than {FIELDS_MAX} fields"
+    )]
+    Form,
+    #[error("its form has hidden characters in the names of fields or in choices")]
+    Hidden,
+    #[error("its URL is not an http or https URL, contains a user name, or is too long")]
+    Url,
+}
+
+fn object(parameters: &str) -> Result<Map<String, Value>, InvalidQuestion> {
+    match json::parse_bounded(parameters.as_bytes(), VALUES_MAX) {
+        Ok(Value::Object(parameters)) => Ok(parameters),
+        Err(JsonFault::TooManyValues) => Err(InvalidQuestion::TooLarge),
+        Ok(_) | Err(_) => Err(InvalidQuestion::Malformed),
+    }
+}
+
+impl Question {
+    /// Validates the parameters of `elicitation/create`, of any protocol version.
+    pub fn from_elicitation(server: &ServerName, parameters: &str) -> Result<Self, InvalidQuestion> {
+        if parameters.len() > QUESTION_BYTES_MAX {
+            return Err(InvalidQuestion::TooLarge);
+        }
+        let parameters = object(parameters)?;
+        let text = |name: &str| parameters.get(name).and_then(Value::as_str);
+        let message = one_line(text("message").ok_or(InvalidQuestion::Malformed)?);
+        if text("mode") == Some("url") {
+            let url = url(text("url").ok_or(InvalidQuestion::Malformed)?).ok_or(InvalidQuestion::Url)?;
+            let host = url.host_str().unwrap_or_default();
+            let message = format!("Server {server} asks you to open a page of {host}: {message}");
+            let id = printable(text("elicitationId").unwrap_or_default());
+            return Ok(Self::Url { message, url: url.into(), id });
+        }
+        let mut schema = parameters.get("requestedSchema").cloned().ok_or(InvalidQuestion::Malformed)?;
+        check_form(&schema)?;
+        sanitize_texts(&mut schema)?;
+        Ok(Self::Form { message: format!("Server {server} asks: {message}"), schema })
+    }
+
+    /// Validates the parameters of `sampling/createMessage`.
+    pub fn from_sampling(parameters: &str) -> Result<Self, InvalidQuestion> {
+        if parameters.len() > SAMPLING_BYTES_MAX {
+            return Err(InvalidQuestion::TooLarge);
+        }
+        Ok(Self::Sampling(Value::Object(object(parameters)?)))
+    }
+
+    /// Returns the parameters of `elicitation/create` that show the question; `None` for sampling.
+    pub fn to_elicitation_parameters(&self) -> Option<Value> {
+        match self {
+            Self::Form { message, schema } => {
+                Some(json!({"mode": "form", "message": message, "requestedSchema": schema}))
+            }
+            Self::Url { message, url, id } => {
+                Some(json!({"mode": "url", "message": message, "url": url, "elicitationId": id}))
+            }
+            Self::Sampling(_) => None,
+        }
+    }
+
+    pub fn kind(&self) -> QuestionKind {
+        match self {
+            Self::Form { .. } => QuestionKind::Form,
+            Self::Url { .. } => QuestionKind::Url,
+            Self::Sampling(_) => QuestionKind::Sampling,
+        }
+    }
+}
+
+fn url(text: &str) -> Option<url::Url> {
+    let url = url::Url::parse(text).ok().filter(|_| text.len() <= URL_BYTES_MAX)?;
+    let is_plain = url.username().is_empty() && url.password().is_none() && url.host_str().is_some();
+    (matches!(url.scheme(), "http" | "https") && is_plain).then_some(url)
+}
+
+/// Checks that the schema is an object whose fields have no members of their own, as MCP requires.
+fn check_form(schema: &Value) -> Result<(), InvalidQuestion> {
+    let fields = schema.get("properties").and_then(Value::as_object).ok_or(InvalidQuestion::Form)?;
+    if schema.get("type").and_then(Value::as_str) != Some("object") || fields.len() > FIELDS_MAX {
+        return Err(InvalidQuestion::Form);
+    }
+    let is_flat = |field: &Value| match field.get("type").and_then(Value::as_str) {
+        Some("string" | "number" | "integer" | "boolean") => {
+            ["properties", "items", "$ref"].iter().all(|part| field.get(part).is_none())
+        }
+        // A multiple choice.
+        Some("array") => field.get("items").is_some_and(|items| {
+            ["enum", "anyOf", "oneOf"].iter().any(|choice| items.get(choice).is_some_and(Value::is_array))
+        }),
+        _ => false,
+    };
+    if fields.values().all(is_flat) { Ok(()) } else { Err(InvalidQuestion::Form) }
+}
+
+/// Cleans titles and descriptions. Rejects hidden characters in names and choices, because those return to the server
+/// and must not change.
+fn sanitize_texts(value: &mut Value) -> Result<(), InvalidQuestion> {
+    match value {
+        Value::Object(map) => map.iter_mut().try_for_each(|(name, value)| {
+            if printable(name) != *name {
+                return Err(InvalidQuestion::Hidden);
+            }
+            match value {
+                Value::String(words) if matches!(name.as_str(), "title" | "description") => {
+                    *words = one_line(words);
+                    Ok(())
+                }
+                Value::Array(words) if name == "enumNames" => {
+                    for word in words {
+                        *word = one_line(word.as_str().unwrap_or_default()).into();
+                    }
+                    Ok(())
+                }
+                value => sanitize_texts(value),
+            }
+        }),
+        Value::Array(values) => values.iter_mut().try_for_each(sanitize_texts),
+        Value::String(text) if printable(text) != *text => Err(InvalidQuestion::Hidden),
+        _ => Ok(()),
+    }
+}
+
+/// Puts the text on one line, so that it cannot imitate other texts of the question, and truncates it with a note.
+fn one_line(text: &str) -> String {
+    let cut: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
+    let line = printable(&cut.split_whitespace().collect::<Vec<_>>().join(" "));
+    match text.chars().count().saturating_sub(MESSAGE_CHARS_MAX) {
+        0 => line,
+        more => format!("{line} (INCOMPLETE: {more} more characters are not shown)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(parameters: &Value) -> Result<Question, InvalidQuestion> {
+        Question::from_elicitation(&ServerName::new("github").expect("a name"), &parameters.to_string())
+    }
+
+    fn form(properties: Value) -> Value {
+        json!({"message": "Who?", "requestedSchema": {"type": "object", "properties": properties}})
+    }
+
+    #[test]
+    fn a_form_names_the_server_and_keeps_its_fields() {
+        let properties = json!({
+            "name": {"type": "string", "title": "Your\u{1b}[31m name", "default": "Ada"},
+            "color": {"type": "string", "enum": ["red", "green"]},
+            "many": {"type": "array", "items": {"type": "string", "enum": ["a"]}},
+            "title": {"type": "boolean"},
+        });
+        let mut parameters = form(properties);
+        parameters["message"] = "Who?\n\u{202e}Server bank asks: the PIN".into();
+        let Ok(Question::Form { message, schema }) = read(&parameters) else { panic!("no form") };
+        assert_eq!(message, "Server github asks: Who? \u{fffd}Server bank asks: the PIN");
+        assert_eq!(schema["properties"]["name"]["title"], "Your\u{fffd}[31m name");
+        assert_eq!(schema["properties"]["name"]["default"], "Ada");
+        assert_eq!(schema["properties"]["title"]["type"], "boolean");
+    }
+
+    #[test]
+    fn a_message_that_is_cut_says_so() {
+        let mut parameters = form(json!({}));
+        for (length, incomplete) in [(2_000, false), (2_007, true)] {
+            parameters["message"] = "x".repeat(length).into();
+            let Ok(Question::Form { message, .. }) = read(&parameters) else { panic!("no form") };
+            let is_marked = message.ends_with("x (INCOMPLETE: 7 more characters are not shown)");
+            assert_eq!(is_marked, incomplete, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_url_shows_its_host() {
+        let ask = |url: &str| read(&json!({"mode": "url", "message": "Sign in", "url": url}));
+        let Ok(Question::Url { message, .. }) = ask("https://login.example.com/x?y") else {
+            panic!("no URL")
+        };
+        assert_eq!(message, "Server github asks you to open a page of login.example.com: Sign in");
+        for bad in ["javascript:alert(1)", "file:///etc/passwd", "https://bank.com@evil.example/", "x"] {
+            assert_eq!(ask(bad), Err(InvalidQuestion::Url), "{bad}");
+        }
+        assert_eq!(ask(&format!("https://x/{}", "y".repeat(3_000))), Err(InvalidQuestion::Url));
+    }
+
+    #[test]
+    fn an_invalid_or_misleading_question_is_rejected() {
+        let many: Map<String, Value> =
+            (0..50).map(|number| (format!("f{number}"), json!({"type": "string"}))).collect();
+        let nested = json!({"a": {"type": "object", "properties": {"b": {"type": "string"}}}});
+        for (parameters, why) in [
+            (json!({}), InvalidQuestion::Malformed),
+            (json!({"message": 3}), InvalidQuestion::Malformed),
+            (json!({"message": "x"}), InvalidQuestion::Malformed),
+            (json!({"message": "x", "requestedSchema": []}), InvalidQuestion::Form),
+            (form(nested), InvalidQuestion::Form),
+            (form(json!({"a": {"$ref": "https://x"}})), InvalidQuestion::Form),
+            (form(Value::Object(many)), InvalidQuestion::Form),
+            (form(json!({"a\u{200b}": {"type": "string"}})), InvalidQuestion::Hidden),
+            (form(json!({"a": {"type": "string", "enum": ["x\u{7}"]}})), InvalidQuestion::Hidden),
+            (
+                form(json!({"a": {"type": "string", "description": "x".repeat(40_000)}})),
+                InvalidQuestion::TooLarge,
+            ),
+        ] {
+            assert_eq!(read(&parameters), Err(why), "{parameters}");
+        }
+        assert!(read(&form(json!({"a": {"type": "string"}}))).is_ok());
+    }
+}

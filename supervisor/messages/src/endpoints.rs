@@ -1,0 +1,43 @@
+//! The endpoints of front and engine in one process, where a message is a function call. A debug build serializes
+//! each message and parses it again.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{ToEngine, ToFront};
+
+/// The engine's endpoint, which receives messages from a front.
+pub trait EngineEndpoint: Send + Sync {
+    fn receive(&self, message: ToEngine);
+}
+
+/// A front's endpoint, which receives messages from the engine.
+pub trait FrontEndpoint: Send + Sync {
+    fn receive(&self, message: ToFront);
+}
+
+/// In debug builds, serializes the message to JSON and parses it again, to verify that it survives. In release
+/// builds, returns it unchanged.
+pub(crate) fn round_trip_in_debug<M: Serialize + DeserializeOwned>(message: M) -> M {
+    if !cfg!(debug_assertions) {
+        return message;
+    }
+    let written = serde_json::to_vec(&message);
+    let read = written.and_then(|written| serde_json::from_slice(&written));
+    match read {
+        Ok(read) => read,
+        Err(error) => {
+            tracing::error!(
+                "a message between front and engine cannot be serialized and parsed again: {error}"
+            );
+            message
+        }
+    }
+}
+
+impl dyn FrontEndpoint {
+    /// Sends a message to the front.
+    pub fn send(&self, message: ToFront) {
+        self.receive(round_trip_in_debug(message));
+    }
+}

@@ -1,0 +1,200 @@
+//! The front's connection to the engine: sends requests, and delivers events and responses to the exchange that they
+//! belong to.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use lockhouse_base::principal::{Grant, Principal};
+use lockhouse_policies::ClientName;
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::endpoints::round_trip_in_debug;
+use crate::{
+    Caller, EngineEndpoint, Event, ExchangeId, FrontEndpoint, FrontSettings, Input, InputSupport, Request,
+    Response, ToEngine, ToFront, VERSION,
+};
+
+/// The number of undelivered events that one exchange buffers. Further progress events are dropped.
+const EVENTS_MAX: usize = 64;
+/// The part of [`EVENTS_MAX`] that progress events cannot use: more than the questions that one execution can have
+/// open.
+const RESERVED_FOR_QUESTIONS: usize = 32;
+
+/// The front's connection to the engine. Clones share it.
+#[derive(Clone)]
+pub struct EngineClient(Arc<Shared>);
+
+struct Shared {
+    engine: Arc<dyn EngineEndpoint>,
+    last: AtomicU64,
+    settings: watch::Sender<FrontSettings>,
+    open: Mutex<HashMap<ExchangeId, OpenExchange>>,
+    /// The numbers of the grants whose revocation is awaited.
+    grants: Mutex<HashSet<u64>>,
+}
+
+/// The channels of an open exchange.
+struct OpenExchange {
+    events: mpsc::Sender<Event>,
+    response: oneshot::Sender<Response>,
+}
+
+/// A request and its exchange of messages. Dropping it before the response closes the exchange.
+pub struct Exchange {
+    id: ExchangeId,
+    shared: Arc<Shared>,
+    events: mpsc::Receiver<Event>,
+    response: Option<oneshot::Receiver<Response>>,
+}
+
+/// The next message of an exchange.
+#[derive(Debug)]
+pub enum ExchangeStep {
+    Event(Event),
+    Finished(Response),
+}
+
+impl EngineClient {
+    /// Connects to an engine in this process. Cancelling `closing` tells the engine to end everything that this front
+    /// began.
+    pub fn connect(
+        engine: impl FnOnce(Weak<dyn FrontEndpoint>) -> Arc<dyn EngineEndpoint>,
+        closing: CancellationToken,
+    ) -> Self {
+        let shared = Arc::new_cyclic(|weak: &Weak<Shared>| Shared {
+            engine: engine(weak.clone()),
+            last: AtomicU64::new(0),
+            settings: watch::Sender::default(),
+            open: Mutex::default(),
+            grants: Mutex::default(),
+        });
+        shared.send(ToEngine::Hello { version: VERSION });
+        let leaving = Arc::downgrade(&shared);
+        tokio::spawn(async move {
+            closing.cancelled().await;
+            if let Some(shared) = leaving.upgrade() {
+                shared.send(ToEngine::Goodbye);
+            }
+        });
+        Self(shared)
+    }
+
+    /// Returns the latest settings that the engine sent.
+    pub fn settings(&self) -> FrontSettings {
+        self.0.settings.borrow().clone()
+    }
+
+    /// Opens an exchange on behalf of a client.
+    pub fn open(
+        &self,
+        principal: &Principal,
+        client: Option<ClientName>,
+        abilities: InputSupport,
+        request: Request,
+    ) -> Exchange {
+        if let Some(grant) = principal.grant() {
+            self.forward_revocation(grant);
+        }
+        let caller = Caller::new(principal, client, abilities);
+        let id = ExchangeId(self.0.last.fetch_add(1, Ordering::Relaxed) + 1);
+        let (sender, events) = mpsc::channel(EVENTS_MAX);
+        let (respond, response) = oneshot::channel();
+        self.0.open.lock().insert(id, OpenExchange { events: sender, response: respond });
+        self.0.send(ToEngine::Request(id, Box::new(caller), Box::new(request)));
+        Exchange { id, shared: self.0.clone(), events, response: Some(response) }
+    }
+
+    /// Opens an exchange and waits for its response, ignoring events.
+    pub async fn ask(&self, principal: &Principal, client: Option<ClientName>, request: Request) -> Response {
+        self.open(principal, client, InputSupport::default(), request).response().await
+    }
+
+    fn forward_revocation(&self, grant: &Grant) {
+        if !self.0.grants.lock().insert(grant.number()) {
+            return;
+        }
+        let (grant, shared) = (grant.clone(), Arc::downgrade(&self.0));
+        tokio::spawn(async move {
+            grant.revoked().await;
+            if let Some(shared) = shared.upgrade() {
+                shared.grants.lock().remove(&grant.number());
+                shared.send(ToEngine::Revoke { grant: grant.number() });
+            }
+        });
+    }
+}
+
+impl Shared {
+    fn send(&self, message: ToEngine) {
+        self.engine.receive(round_trip_in_debug(message));
+    }
+}
+
+impl FrontEndpoint for Shared {
+    fn receive(&self, message: ToFront) {
+        match message {
+            ToFront::Welcome { .. } => {}
+            ToFront::Unsupported { version } => {
+                tracing::error!(
+                    "the engine uses version {version} of the front protocol, but this front uses version {VERSION}"
+                );
+            }
+            ToFront::Settings(settings) => drop(self.settings.send_replace(settings)),
+            ToFront::Event(id, event) => {
+                let open = self.open.lock();
+                let Some(OpenExchange { events, .. }) = open.get(&id) else { return };
+                let is_progress = matches!(event, Event::ProgressMessage(_) | Event::Notification(_));
+                if !is_progress || events.capacity() > RESERVED_FOR_QUESTIONS {
+                    let _ = events.try_send(event);
+                }
+            }
+            ToFront::Response(id, response) => {
+                let open = self.open.lock().remove(&id);
+                if let Some(open) = open {
+                    let _ = open.response.send(response);
+                }
+            }
+        }
+    }
+}
+
+impl Exchange {
+    /// Waits for the next message. After the response it never completes.
+    pub async fn next(&mut self) -> ExchangeStep {
+        let Some(response) = &mut self.response else { return std::future::pending().await };
+        tokio::select! {
+            biased;
+            Some(event) = self.events.recv() => ExchangeStep::Event(event),
+            over = response => {
+                self.response = None;
+                ExchangeStep::Finished(over.unwrap_or(Response::EngineFailed))
+            }
+        }
+    }
+
+    /// Waits for the response, ignoring events.
+    pub async fn response(mut self) -> Response {
+        loop {
+            if let ExchangeStep::Finished(response) = self.next().await {
+                return response;
+            }
+        }
+    }
+
+    /// Sends an input to the engine.
+    pub fn send(&self, input: Input) {
+        self.shared.send(ToEngine::Input(self.id, input));
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let is_open = self.shared.open.lock().remove(&self.id).is_some();
+        if is_open {
+            self.shared.send(ToEngine::Close(self.id));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Verifies from outside that a worker is sealed, by what the kernel reports in `/proc`.
+
+use lockhouse_protocol::SECCOMP_FILTERS;
+
+use super::worker_process::WorkerProcess;
+
+/// Why a worker gets no code.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SealError {
+    /// A field in `/proc/PID` has an unexpected value.
+    #[error("the worker is not sealed: {field} is {found}, it must be {needed}")]
+    Field { field: &'static str, found: String, needed: String },
+    /// A file in `/proc/PID` cannot be read or belongs to another process.
+    #[error("the seal of the worker cannot be verified: /proc/PID/{0}")]
+    Unreadable(String),
+}
+
+const NO_CAPABILITIES: &str = "0000000000000000";
+/// Resource limits that must be 0 (soft and hard), as named in `/proc/PID/limits`.
+const LIMITS: [&str; 4] = ["Max core file size", "Max file size", "Max locked memory", "Max msgqueue size"];
+
+/// Verifies the seal of a process.
+pub(super) fn verify(process: &WorkerProcess) -> Result<(), SealError> {
+    let unreadable = |file: &'static str| {
+        move |error: std::io::Error| {
+            let advice = "a process must see its own workers in /proc: mount it without hidepid, and a service without ProtectProc";
+            SealError::Unreadable(format!("{file} cannot be read: {error}; {advice}"))
+        }
+    };
+    if process.is_alive() && process.pid_in_proc() != Some(process.pid()) {
+        return Err(SealError::Unreadable(
+            "status is another process's: /proc is of another PID namespace".into(),
+        ));
+    }
+    let own = std::fs::read_to_string("/proc/self/status").map_err(unreadable("status"))?;
+    let status = process.proc_file("status").map_err(unreadable("status"))?;
+    let limits = process.proc_file("limits").map_err(unreadable("limits"))?;
+    check_status(&status, &own)?;
+    check_limits(&limits)?;
+    match process.is_alive() {
+        true => Ok(()),
+        false => Err(SealError::Unreadable("status belongs to a process that has ended".into())),
+    }
+}
+
+fn check_status(status: &str, own: &str) -> Result<(), SealError> {
+    // Workers inherit the supervisor's own filters, for instance those of a container.
+    let inherited =
+        field_value(own, "Seccomp_filters").and_then(|count| count.parse::<u32>().ok()).unwrap_or(0);
+    let filters = (SECCOMP_FILTERS + inherited).to_string();
+    let needed = [
+        ("Seccomp", "2"),
+        ("Seccomp_filters", &filters),
+        ("NoNewPrivs", "1"),
+        ("CapInh", NO_CAPABILITIES),
+        ("CapPrm", NO_CAPABILITIES),
+        ("CapEff", NO_CAPABILITIES),
+        ("CapAmb", NO_CAPABILITIES),
+        ("Threads", "1"),
+    ];
+    for (field, needed) in needed {
+        expect_value(field, field_value(status, field), needed)?;
+    }
+    let users = field_value(status, "Uid").unwrap_or("missing");
+    match users.split_whitespace().all(|user| user != "0" && user.parse::<u32>().is_ok()) {
+        true => Ok(()),
+        false => {
+            Err(SealError::Field { field: "Uid", found: users.into(), needed: "an ordinary user".into() })
+        }
+    }
+}
+
+fn check_limits(limits: &str) -> Result<(), SealError> {
+    for field in LIMITS {
+        let both = limits.lines().find_map(|line| line.strip_prefix(field));
+        let both = both.map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" "));
+        expect_value(field, both.as_deref(), "0 0")?;
+    }
+    Ok(())
+}
+
+fn expect_value(field: &'static str, found: Option<&str>, needed: &str) -> Result<(), SealError> {
+    let found = found.unwrap_or("missing");
+    match found == needed {
+        true => Ok(()),
+        false => Err(SealError::Field { field, found: found.to_owned(), needed: needed.to_owned() }),
+    }
+}
+
+fn field_value<'a>(status: &'a str, field: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEALED: &str = "Name:\tpython3\nUid:\t61500\t61500\t61500\t61500\nThreads:\t1\nCapInh:\t0000000000000000\n\
+        CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapAmb:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n\
+        Seccomp_filters:\t1\n";
+    const LIMITED: &str = "Limit                     Soft Limit           Hard Limit           Units     \n\
+        Max file size             0                    0                    bytes     \n\
+        Max core file size        0                    0                    bytes     \n\
+        Max locked memory         0                    0                    bytes     \n\
+        Max msgqueue size         0                    0                    bytes     \n";
+
+    #[test]
+    fn every_field_that_differs_is_refused() {
+        assert_eq!(check_status(SEALED, ""), Ok(()));
+        for (line, other) in [
+            ("Seccomp:\t2", "Seccomp:\t0"),
+            ("Seccomp_filters:\t1", "Seccomp_filters:\t0"),
+            ("NoNewPrivs:\t1", "NoNewPrivs:\t0"),
+            ("CapInh:\t0000000000000000", "CapInh:\t0000000000000001"),
+            ("CapEff:\t0000000000000000", "CapEff:\t0000000000000001"),
+            ("CapPrm:\t0000000000000000", "CapPrm:\t0000000000000001"),
+            ("CapAmb:\t0000000000000000", "CapAmb:\t0000000000000001"),
+            ("Threads:\t1", "Threads:\t2"),
+            ("Uid:\t61500", "Uid:\t0"),
+            ("61500\nThreads", "0\nThreads"),
+            ("Uid:\t61500\t61500\t61500\t61500\n", ""),
+            ("Seccomp:\t2\n", ""),
+        ] {
+            assert!(SEALED.contains(line), "{line}");
+            assert!(check_status(&SEALED.replacen(line, other, 1), "").is_err(), "{line} -> {other}");
+        }
+    }
+
+    #[test]
+    fn every_limit_that_differs_is_refused() {
+        assert_eq!(check_limits(LIMITED), Ok(()));
+        for field in LIMITS {
+            let line = LIMITED.lines().find(|line| line.starts_with(field)).expect("the limit");
+            for other in [line.replace(" 0 ", " 1 "), String::new()] {
+                assert!(check_limits(&LIMITED.replace(line, &other)).is_err(), "{line} -> {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn filters_of_the_supervisor_itself_are_counted() {
+        let inherited = "Seccomp_filters:\t2\n";
+        assert_eq!(check_status(&SEALED.replace("filters:\t1", "filters:\t3"), inherited), Ok(()));
+        assert!(check_status(SEALED, inherited).is_err());
+    }
+}

@@ -1,0 +1,107 @@
+//! A handle to a worker process: signals, CPU time, memory and scheduling.
+#![allow(unsafe_code, reason = "pidfd_send_signal and sched_setscheduler have no wrapper in nix")]
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+
+/// Upper bound of passes over the threads of a process. New threads inherit the scheduling of their creator, so each
+/// pass finds fewer threads to change.
+const THREAD_PASSES_MAX: usize = 8;
+
+/// A worker process, identified by a pidfd, so that a later process with the same number is never mistaken for it.
+#[derive(Debug)]
+pub struct WorkerProcess {
+    pid: Pid,
+    pidfd: OwnedFd,
+}
+
+impl WorkerProcess {
+    pub(super) fn new(pid: i32, pidfd: OwnedFd) -> Self {
+        Self { pid: Pid::from_raw(pid), pidfd }
+    }
+
+    pub(super) fn pid(&self) -> i32 {
+        self.pid.as_raw()
+    }
+
+    /// Sends a signal. No effect if the process has ended.
+    pub fn signal(&self, signal: Signal) {
+        let no_details = std::ptr::null::<libc::siginfo_t>();
+        // SAFETY: the descriptor is owned and open, and a null siginfo selects the default.
+        unsafe {
+            libc::syscall(libc::SYS_pidfd_send_signal, self.pidfd.as_raw_fd(), signal as i32, no_details, 0)
+        };
+    }
+
+    /// Schedules the process as idle work (`SCHED_IDLE`), permanently: all other work, including other workers, comes
+    /// first. A CPU that runs only idle work counts as free for others. No effect if the system refuses it.
+    pub fn lower_priority(&self) {
+        let (pid, Ok(pidfd)) = (self.pid, self.pidfd.try_clone()) else { return };
+        // A process may have thousands of threads, so this runs on a blocking thread.
+        tokio::task::spawn_blocking(move || set_idle_scheduling(pid, &pidfd));
+    }
+
+    /// Whether the process is alive. Data read from `/proc` by its number before this returns `true` belongs to it.
+    pub fn is_alive(&self) -> bool {
+        is_alive(&self.pidfd)
+    }
+
+    /// Returns the worker's process id in the PID namespace of `/proc`, from the pidfd's fdinfo. It differs from the
+    /// supervisor's id of the process if `/proc` belongs to another namespace.
+    pub(super) fn pid_in_proc(&self) -> Option<i32> {
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", self.pidfd.as_raw_fd())).ok()?;
+        info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
+    }
+
+    /// Reads a file of the worker's `/proc/PID` directory.
+    pub(super) fn proc_file(&self, name: &str) -> std::io::Result<String> {
+        std::fs::read_to_string(format!("/proc/{}/{name}", self.pid))
+    }
+
+    /// Returns the CPU time that the worker has used.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        let clock = nix::time::clock_getcpuclockid(self.pid).ok()?;
+        nix::time::clock_gettime(clock).ok().map(Duration::from)
+    }
+
+    /// Returns the worker's peak resident memory in bytes.
+    pub fn peak_memory_bytes(&self) -> Option<u64> {
+        let status = self.proc_file("status").ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+    }
+}
+
+impl Drop for WorkerProcess {
+    fn drop(&mut self) {
+        // A worker must not outlive its handle.
+        self.signal(Signal::SIGKILL);
+    }
+}
+
+fn is_alive(pidfd: &OwnedFd) -> bool {
+    let mut ended = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+    poll(&mut ended, PollTimeout::ZERO) == Ok(0)
+}
+
+/// Sets all threads of a process to `SCHED_IDLE`.
+fn set_idle_scheduling(pid: Pid, pidfd: &OwnedFd) {
+    let (mut idle, plain) = (BTreeSet::new(), libc::sched_param { sched_priority: 0 });
+    for _ in 0..THREAD_PASSES_MAX {
+        let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return };
+        let numbers = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok());
+        let new: Vec<i32> = numbers.filter(|thread| idle.insert(*thread)).collect();
+        if new.is_empty() || !is_alive(pidfd) {
+            return;
+        }
+        for thread in new {
+            // SAFETY: the parameters are only read during the call. A thread that has ended is no failure.
+            unsafe { libc::sched_setscheduler(thread, libc::SCHED_IDLE, &raw const plain) };
+        }
+    }
+}

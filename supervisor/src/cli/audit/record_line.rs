@@ -1,0 +1,142 @@
+//! Renders an audit record as one readable line.
+
+use lockhouse_audit::{AdministrativeEvent, Arguments, CallIdentity, Event, Record};
+use lockhouse_policies::printable;
+use serde_json::{Map, Value};
+
+/// Characters of a run's id that are shown, enough for `audit show`.
+const EXECUTION_CHARS: usize = 18;
+const WHAT_CHARS: usize = 28;
+/// Characters of a call's arguments that are shown.
+const ARGUMENTS_CHARS_MAX: usize = 200;
+
+/// Renders a record as one line. None for the log's own bookkeeping records.
+pub(super) fn format_record(record: &Record) -> Option<String> {
+    let (execution, what, details) = columns(&record.event)?;
+    let time = format_time(&record.time);
+    let execution: String = execution.chars().take(EXECUTION_CHARS).collect();
+    let event = event_name(&record.event);
+    let row = format!("{time}  {execution:EXECUTION_CHARS$}  {event:10}  {what:WHAT_CHARS$}  {details}");
+    Some(printable(row.trim_end()))
+}
+
+/// Renders a record of one run, with the time since the run began in milliseconds.
+pub(super) fn format_execution_record(record: &Record, since_ms: f64) -> Option<String> {
+    let (_, what, details) = columns(&record.event)?;
+    let event = event_name(&record.event);
+    Some(printable(format!("{since_ms:>9.1} ms  {event:9}  {what:WHAT_CHARS$}  {details}").trim_end()))
+}
+
+/// Formats an RFC 3339 time as `2026-01-31 12:00:00.000`.
+pub(super) fn format_time(time: &str) -> String {
+    let millis = time.get(..23).unwrap_or(time);
+    millis.replacen('T', " ", 1)
+}
+
+fn event_name(event: &Event) -> &'static str {
+    match event {
+        Event::Execution { .. } => "execution",
+        Event::Skill { .. } => "skill",
+        Event::Refusal { .. } => "refusal",
+        Event::Administration(AdministrativeEvent { event, .. }) => event,
+        Event::Call { .. } => "call",
+        Event::Approval { .. } => "approval",
+        Event::Denial { .. } => "denial",
+        Event::Outcome { .. } => "outcome",
+        Event::Question { .. } => "question",
+        Event::End { .. } => "end",
+        Event::Gap { .. } => "gap",
+        Event::Chain => "chain",
+    }
+}
+
+fn columns(event: &Event) -> Option<(&str, String, String)> {
+    Some(match event {
+        Event::Execution { execution, client, language, servers, code_bytes, .. } => {
+            let client = client.as_ref().map(|client| format!(" from {client}")).unwrap_or_default();
+            let details = format!("{code_bytes} bytes{client}; servers: {}", servers.join(", "));
+            (execution, language.clone(), details)
+        }
+        Event::Refusal { execution, client, language, outcome, reason, left_out } => {
+            let client = client.as_ref().map(|client| format!(" from {client}")).unwrap_or_default();
+            let left_out = match left_out {
+                0 => String::new(),
+                count => format!(" ({count} more of this client have no record)"),
+            };
+            (execution, language.clone(), format!("{outcome}{client}: {reason}{left_out}"))
+        }
+        Event::Administration(administration) => {
+            ("", administration.subject.clone(), describe_administration(administration))
+        }
+        Event::Skill { execution, skill, version, code, .. } => {
+            (execution, skill.clone(), format!("version {version}, code {}", code.get(..16).unwrap_or(code)))
+        }
+        Event::Call { about, arguments, decision, rule, approval } => {
+            let approval =
+                approval.as_ref().map(|scope| format!(", approved for {scope}")).unwrap_or_default();
+            let line = about.line.map(|line| format!("line {line} ")).unwrap_or_default();
+            let details = format!("{line}{} {decision}{approval} ({rule})", format_arguments(arguments));
+            (&about.execution, format_item(about), details)
+        }
+        Event::Approval { about, digest, through, outcome, uid } => {
+            let uid = uid.map(|uid| format!(", user {uid}")).unwrap_or_default();
+            let through =
+                through.as_ref().map(|through| format!(" through {through}{uid}")).unwrap_or_default();
+            (
+                &about.execution,
+                format_item(about),
+                format!("{outcome}{through}, {}", digest.get(..16).unwrap_or(digest)),
+            )
+        }
+        Event::Denial { about, reason, .. } => (&about.execution, format_item(about), reason.clone()),
+        Event::Outcome { about, outcome, ms, result_bytes } => {
+            (&about.execution, format_item(about), format!("{outcome}, {ms:.1} ms, {result_bytes} bytes"))
+        }
+        Event::Question { execution, server, outcome } => (execution, server.clone(), outcome.clone()),
+        Event::End { execution, status, wall_ms, cpu_ms, calls } => {
+            let cpu = cpu_ms.map(|ms| format!(", {ms:.1} ms of CPU")).unwrap_or_default();
+            (execution, status.clone(), format!("{wall_ms:.1} ms{cpu}, {calls} calls"))
+        }
+        Event::Gap { since, records, reason } => {
+            let details = format!("since {} could not be written: {reason}", format_time(since));
+            ("", format!("{records} records"), details)
+        }
+        Event::Chain => return None,
+    })
+}
+
+/// Describes an administrative action: its outcome, the user, the digest and the reason.
+fn describe_administration(administration: &AdministrativeEvent) -> String {
+    let AdministrativeEvent { outcome, reason, digest, uid, login_uid, .. } = administration;
+    let by = uid.map(|uid| format!(" by user {uid}")).unwrap_or_default();
+    let login = login_uid.filter(|login| Some(*login) != *uid);
+    let login = login.map(|login| format!(" (logged in as {login})")).unwrap_or_default();
+    let digest = digest.as_ref().map(|digest| format!(", {}", digest.get(..16).unwrap_or(digest)));
+    let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{outcome}{by}{login}{}{reason}", digest.unwrap_or_default())
+}
+
+fn format_item(about: &CallIdentity) -> String {
+    match about.kind {
+        "tool" => format!("{}.{}", about.server, about.item),
+        kind => format!("{} {kind} {}", about.server, about.item),
+    }
+}
+
+fn format_arguments(arguments: &Arguments) -> String {
+    let format_members = |members: &Map<String, Value>, plain: bool| {
+        let format_member = |(name, value): (&String, &Value)| match value {
+            Value::String(kind) if plain => format!("{name}: {kind}"),
+            value => format!("{name}: {value}"),
+        };
+        members.iter().map(format_member).collect::<Vec<_>>().join(", ")
+    };
+    let details = match &arguments.values {
+        Some(values) => format_members(values, false),
+        None => format_members(&arguments.shape, true),
+    };
+    match details.char_indices().nth(ARGUMENTS_CHARS_MAX) {
+        Some((end, _)) => format!("({}…)", &details[..end]),
+        None => format!("({details})"),
+    }
+}

@@ -1,0 +1,43 @@
+//! Asks the user to confirm a change that was shown.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+/// The options `--dry-run` and `--yes` of commands that show a change before they make it.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Confirmation {
+    /// Only show what would be done
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(long, conflicts_with = "dry_run")]
+    yes: bool,
+}
+
+impl Confirmation {
+    /// Returns whether to make the change: asks on a terminal; `--yes` confirms; `--dry-run`, or no terminal, does
+    /// not.
+    pub(super) fn confirm(self, question: &str) -> bool {
+        if self.yes || self.dry_run {
+            return self.yes;
+        }
+        if !std::io::stdin().is_terminal() {
+            eprintln!("lockhouse: nothing was written: confirmation needs a terminal; use --yes to skip it");
+            return false;
+        }
+        let yes = ask_yes_no(question);
+        if !yes {
+            eprintln!("lockhouse: nothing was written");
+        }
+        yes
+    }
+}
+
+/// Asks a yes/no question on the terminal. The default is no.
+pub(super) fn ask_yes_no(question: &str) -> bool {
+    eprint!("{question} [y/N] ");
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    // Limits how much input is read: a valid answer is a single word.
+    let read = std::io::Read::take(std::io::stdin().lock(), 64).read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}

@@ -1,0 +1,56 @@
+//! The environment of a policy decision: the last known definitions of the servers' tools, and the targets of
+//! symbolic links on this host. No server is started.
+
+use std::collections::HashMap;
+
+use lockhouse_catalog::Catalogue;
+use lockhouse_gate::resolve_paths;
+use lockhouse_policies::{Call, CallTarget, Policy};
+use lockhouse_protocol::ServerName;
+use lockhouse_upstream::cached_tools;
+
+use crate::config::{Files, Settings};
+
+/// The current environment that decisions depend on.
+pub(super) struct Environment {
+    /// None if the configuration cannot be loaded: policies can be examined without it.
+    settings: Option<Settings>,
+    catalogues: HashMap<ServerName, Option<Catalogue>>,
+}
+
+impl Environment {
+    pub(super) fn load(files: &Files) -> Self {
+        Self { settings: Settings::load(files).ok(), catalogues: HashMap::new() }
+    }
+
+    /// Adds to a call what the policy evaluates: the tool's fingerprint, and the targets of symbolic links in its
+    /// arguments.
+    pub(super) fn complete(&mut self, policy: &Policy, call: Call) -> Call {
+        let call = match self.definition(&call) {
+            Some(definition) => call.with_definition_digest(definition),
+            None => call,
+        };
+        let links = resolve_paths(policy.paths_to_resolve(&call));
+        call.with_resolved_paths(links)
+    }
+
+    /// Returns the configured servers; none if the configuration cannot be loaded.
+    pub(super) fn servers(&self) -> impl Iterator<Item = &ServerName> {
+        self.settings.iter().flat_map(|settings| settings.engine.servers.keys())
+    }
+
+    fn definition(&mut self, call: &Call) -> Option<String> {
+        let CallTarget::Tool(tool) = &call.item else { return None };
+        Some(self.catalogue(&call.server)?.tool(tool)?.fingerprint.clone())
+    }
+
+    /// Returns the last known tools of a server.
+    pub(super) fn catalogue(&mut self, server: &ServerName) -> Option<&Catalogue> {
+        let Self { settings, catalogues } = self;
+        let read = || {
+            let settings = settings.as_ref()?;
+            cached_tools(server, settings.engine.servers.get(server)?, &settings.engine.places)
+        };
+        catalogues.entry(server.clone()).or_insert_with(read).as_ref()
+    }
+}

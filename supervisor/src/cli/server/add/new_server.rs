@@ -1,0 +1,256 @@
+//! Validates the arguments of `server add`. They are compatible with those of `claude mcp add`.
+
+use std::path::PathBuf;
+
+use http::{HeaderName, HeaderValue};
+use lockhouse_protocol::{InvalidName, ServerName};
+use toml_edit::{Array, InlineTable, Table, value};
+use url::Url;
+
+use super::Arguments;
+use crate::config::replace_secrets;
+
+/// The server to add.
+pub(super) struct NewServer {
+    pub(super) name: ServerName,
+    pub(super) target: Target,
+}
+
+pub(super) enum Target {
+    Stdio {
+        program: String,
+        arguments: Vec<String>,
+        environment: Vec<(String, String)>,
+        directory: Option<PathBuf>,
+    },
+    Http {
+        url: Url,
+        /// The URL, with secrets replaced by references.
+        url_text: String,
+        headers: Vec<(String, String)>,
+    },
+}
+
+/// Why the arguments are invalid. Values of variables and headers never appear in the messages.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum InvalidArguments {
+    #[error(transparent)]
+    Name(#[from] InvalidName),
+    #[error(
+        "give a command or a URL for {name}: `lockhouse server add {name} -- COMMAND ARGS...`, or `lockhouse server add {name} https://...`"
+    )]
+    NoTarget { name: ServerName },
+    #[error("give either a URL or a command, not both: {url} and {command:?}")]
+    UrlAndCommand { url: Url, command: String },
+    #[error("{word:?} before -- is not a URL; write the whole command after --")]
+    BeforeCommand { word: String },
+    #[error(
+        "the transport sse is deprecated, and Lockhouse does not support it. Most such servers also support http, often at /mcp instead of /sse: use `--transport http` with that URL"
+    )]
+    Sse,
+    #[error("{0:?} is not a transport: use stdio or http")]
+    Transport(String),
+    #[error("{0:?} is not a valid URL: it must start with https:// or http:// and contain a host")]
+    NotAUrl(String),
+    #[error("{0} is a URL: omit --transport stdio")]
+    UrlOverStdio(Url),
+    #[error("{option} only applies to {transport} servers: omit it")]
+    WrongTransport { option: &'static str, transport: &'static str },
+    #[error(
+        "-e {name:?} has no value: write -e KEY=VALUE, or --env-from KEY to pass the KEY of Lockhouse's own environment"
+    )]
+    NoValue { name: String },
+    #[error("{0:?} is not a valid variable name: use letters, digits and _, and do not start with a digit")]
+    Variable(String),
+    #[error("header {0} does not have the form 'Name: value'")]
+    Header(usize),
+    #[error("header {0:?} contains invalid characters")]
+    HeaderCharacters(String),
+    #[error("the directory of --cwd cannot be used: {0}")]
+    Directory(std::io::Error),
+    #[error(
+        "--scope {0} is not supported: Lockhouse has one list of servers per user. Omit it, or name a project's configuration with --config"
+    )]
+    Scope(String),
+}
+
+impl NewServer {
+    pub(super) fn new(arguments: &Arguments) -> Result<Self, InvalidArguments> {
+        let name = ServerName::new(arguments.name.as_str())?;
+        if let Some(scope) = arguments.scope.as_ref().filter(|scope| *scope != "user") {
+            return Err(InvalidArguments::Scope(scope.clone()));
+        }
+        let target = match choose_transport(&name, arguments)? {
+            Transport::Http(url) => http(url, arguments)?,
+            Transport::Stdio(command) => stdio(command, arguments)?,
+        };
+        Ok(Self { name, target })
+    }
+
+    /// Returns the server as its `config.toml` table.
+    pub(super) fn to_table(&self) -> Table {
+        let mut table = Table::new();
+        let texts = |texts: &[(String, String)]| {
+            value(texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect::<InlineTable>())
+        };
+        match &self.target {
+            Target::Stdio { program, arguments, environment, directory } => {
+                table["command"] = value(program);
+                if !arguments.is_empty() {
+                    table["args"] = value(arguments.iter().collect::<Array>());
+                }
+                if !environment.is_empty() {
+                    table["env"] = texts(environment);
+                }
+                if let Some(directory) = directory {
+                    table["cwd"] = value(directory.display().to_string());
+                }
+            }
+            Target::Http { url_text, headers, .. } => {
+                table["url"] = value(url_text);
+                if !headers.is_empty() {
+                    table["headers"] = texts(headers);
+                }
+            }
+        }
+        table
+    }
+
+    /// Replaces secret values by references. `reference` receives each value with its name and whether it is part of
+    /// a command line, and returns the reference for a secret.
+    pub(super) fn replace_secrets(&mut self, mut reference: impl FnMut(&str, &str, bool) -> Option<String>) {
+        match &mut self.target {
+            Target::Stdio { arguments, environment, .. } => {
+                replace_in_arguments(arguments, &mut |name, value| reference(name, value, true));
+                replace_in_values(environment, &mut |name, value| reference(name, value, false));
+            }
+            Target::Http { url, url_text, headers } => {
+                let mut in_url = |name: &str, value: &str| reference(name, value, false);
+                if let Some(text) = replace_secrets("url", url.as_str(), &mut in_url, str::to_owned) {
+                    *url_text = text;
+                }
+                replace_in_values(headers, &mut in_url);
+            }
+        }
+    }
+}
+
+fn replace_in_values(
+    values: &mut [(String, String)],
+    reference: &mut impl FnMut(&str, &str) -> Option<String>,
+) {
+    for (name, value) in values {
+        if let Some(reference) = reference(name, value) {
+            *value = reference;
+        }
+    }
+}
+
+fn replace_in_arguments(arguments: &mut [String], reference: &mut impl FnMut(&str, &str) -> Option<String>) {
+    let mut option = String::new();
+    for argument in arguments {
+        let next = if argument.starts_with('-') { argument.trim_start_matches('-') } else { "" }.to_owned();
+        if let Some(text) = replace_secrets(&option, argument, reference, str::to_owned) {
+            *argument = text;
+        }
+        option = next;
+    }
+}
+
+enum Transport<'a> {
+    Http(Url),
+    /// A program and its arguments.
+    Stdio(&'a [String]),
+}
+
+fn choose_transport<'a>(
+    name: &ServerName,
+    arguments: &'a Arguments,
+) -> Result<Transport<'a>, InvalidArguments> {
+    let (before, command) = (arguments.target.as_slice(), arguments.command.as_slice());
+    let first = before.first();
+    let url = first.filter(|word| word.contains("://")).map(|word| parse_url(word)).transpose()?;
+    match (arguments.transport.as_deref(), url) {
+        (Some("sse"), _) => Err(InvalidArguments::Sse),
+        (Some(other), _) if !["stdio", "http", "streamable-http"].contains(&other) => {
+            Err(InvalidArguments::Transport(other.into()))
+        }
+        (Some("stdio"), Some(url)) => Err(InvalidArguments::UrlOverStdio(url)),
+        (_, Some(url)) => match before.get(1).or(command.first()) {
+            Some(command) => Err(InvalidArguments::UrlAndCommand { url, command: command.clone() }),
+            None if url.path().trim_end_matches('/').ends_with("/sse") => Err(InvalidArguments::Sse),
+            None => Ok(Transport::Http(url)),
+        },
+        (_, None) if first.or(command.first()).is_none() => {
+            Err(InvalidArguments::NoTarget { name: name.clone() })
+        }
+        (Some("http" | "streamable-http"), None) => {
+            Err(InvalidArguments::NotAUrl(first.or(command.first()).cloned().unwrap_or_default()))
+        }
+        (_, None) => match (first, command.is_empty()) {
+            (Some(word), false) => Err(InvalidArguments::BeforeCommand { word: word.clone() }),
+            (_, true) => Ok(Transport::Stdio(before)),
+            (None, false) => Ok(Transport::Stdio(command)),
+        },
+    }
+}
+
+fn parse_url(text: &str) -> Result<Url, InvalidArguments> {
+    let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
+    // A URL with `@` may contain a password, so it is not printed.
+    url.ok_or_else(|| {
+        InvalidArguments::NotAUrl(if text.contains('@') { "the URL".into() } else { text.to_owned() })
+    })
+}
+
+fn http(url: Url, arguments: &Arguments) -> Result<Target, InvalidArguments> {
+    let wrong_transport = |option| Err(InvalidArguments::WrongTransport { option, transport: "stdio" });
+    match arguments {
+        Arguments { env, .. } if !env.is_empty() => return wrong_transport("-e"),
+        Arguments { env_from, .. } if !env_from.is_empty() => return wrong_transport("--env-from"),
+        Arguments { cwd: Some(_), .. } => return wrong_transport("--cwd"),
+        _ => {}
+    }
+    let header = |(index, text): (usize, &String)| {
+        let (name, value) = text.split_once(':').ok_or(InvalidArguments::Header(index + 1))?;
+        let (name, value) = (name.trim(), value.trim());
+        let valid = HeaderName::try_from(name).is_ok() && HeaderValue::try_from(value).is_ok();
+        if valid {
+            Ok((name.to_owned(), value.to_owned()))
+        } else {
+            Err(InvalidArguments::HeaderCharacters(name.into()))
+        }
+    };
+    let headers = arguments.header.iter().enumerate().map(header).collect::<Result<_, _>>()?;
+    Ok(Target::Http { url_text: url.to_string(), url, headers })
+}
+
+fn stdio(command: &[String], arguments: &Arguments) -> Result<Target, InvalidArguments> {
+    if !arguments.header.is_empty() {
+        return Err(InvalidArguments::WrongTransport { option: "-H", transport: "http" });
+    }
+    let set_here = arguments.env.iter().map(|text| {
+        let (name, value) = text.split_once('=').ok_or_else(|| missing_value(text))?;
+        Ok((parse_variable(name)?, value.to_owned()))
+    });
+    let passed_on =
+        arguments.env_from.iter().map(|name| Ok((parse_variable(name)?, format!("${{env:{name}}}"))));
+    let environment = set_here.chain(passed_on).collect::<Result<_, InvalidArguments>>()?;
+    // AI clients start Lockhouse from directories of their own, so a relative path is resolved here.
+    let directory =
+        arguments.cwd.as_ref().map(std::fs::canonicalize).transpose().map_err(InvalidArguments::Directory)?;
+    let (program, rest) = command.split_first().ok_or(InvalidArguments::NotAUrl(String::new()))?;
+    Ok(Target::Stdio { program: program.clone(), arguments: rest.to_vec(), environment, directory })
+}
+
+/// Keeps only the name for the message, since the rest may be a secret.
+fn missing_value(text: &str) -> InvalidArguments {
+    let name = text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_');
+    InvalidArguments::NoValue { name: name.collect() }
+}
+
+fn parse_variable(name: &str) -> Result<String, InvalidArguments> {
+    let valid = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let valid = valid && !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit());
+    if valid { Ok(name.to_owned()) } else { Err(InvalidArguments::Variable(name.to_owned())) }
+}

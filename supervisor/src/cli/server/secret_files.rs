@@ -1,0 +1,40 @@
+//! Finds and removes the files that hold the secrets of a server.
+
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Item, TableLike, Value};
+
+use crate::config;
+
+/// Returns the secret files that Lockhouse wrote for a server, by the references in its table. Other files that the
+/// table refers to are not included.
+pub(super) fn secret_files(server: &dyn TableLike) -> Vec<PathBuf> {
+    let Some(directory) = config::secrets_directory() else { return Vec::new() };
+    let mut texts = Vec::new();
+    server.iter().for_each(|(_, item)| collect_strings(item, &mut texts));
+    let after = texts.iter().flat_map(|text| text.split("${file:").skip(1));
+    let files = after.filter_map(|after| after.split_once('}')).map(|(path, _)| Path::new(path));
+    files.filter(|file| file.parent() == Some(&*directory)).map(Path::to_owned).collect()
+}
+
+/// Collects all strings in an item, also in nested arrays and tables.
+fn collect_strings<'i>(item: &'i Item, texts: &mut Vec<&'i str>) {
+    texts.extend(item.as_str());
+    if let Some(array) = item.as_array() {
+        texts.extend(array.iter().filter_map(Value::as_str));
+    }
+    if let Some(table) = item.as_table_like() {
+        table.iter().for_each(|(_, item)| collect_strings(item, texts));
+    }
+}
+
+/// Removes the secret files that the configuration text no longer refers to.
+pub(super) fn remove_unused(secrets: &[PathBuf], configuration: &str) {
+    for secret in secrets.iter().filter(|secret| !configuration.contains(&*secret.to_string_lossy())) {
+        match std::fs::remove_file(secret) {
+            Ok(()) => println!("removed the secret {}", secret.display()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => eprintln!("lockhouse: cannot remove the secret {}: {error}", secret.display()),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The state of one server, as `server list` and `server get` show it.
+
+use std::time::Duration;
+
+use lockhouse_upstream::{Connection, ConnectionState, Endpoint, ServerDefinition};
+use serde_json::{Value, json};
+
+use crate::cli::unavailable_servers::unavailable_reason;
+use crate::config::SkippedServer;
+
+/// The state of one server. The field names are keys of `--json` and stable.
+pub(super) struct StatusReport {
+    name: String,
+    transport: Option<&'static str>,
+    origin: String,
+    state: &'static str,
+    tools: Option<usize>,
+    /// Bytes of all tool definitions, which an AI client would load from the server directly.
+    definitions_bytes: Option<usize>,
+    era: Option<String>,
+    fell_back: bool,
+    /// From the start of the server to its list of tools.
+    start: Option<Duration>,
+    error: Option<String>,
+}
+
+/// The columns of [`Report::cells`].
+pub(super) const COLUMNS: [&str; 7] = ["name", "transport", "state", "tools", "era", "start", "error"];
+
+/// Characters of an error in the table. `get` and `--json` show all of it.
+const ERROR_CHARS_MAX: usize = 100;
+
+impl StatusReport {
+    /// Reports a configured server without connecting to it.
+    pub(super) fn configured(name: &str, definition: &ServerDefinition) -> Self {
+        Self {
+            name: name.to_owned(),
+            transport: Some(transport(definition)),
+            origin: definition.origin.clone(),
+            state: "idle",
+            tools: None,
+            definitions_bytes: None,
+            era: None,
+            fell_back: false,
+            start: None,
+            error: None,
+        }
+    }
+
+    /// Reports a server after an attempt to connect to it.
+    pub(super) fn connected(name: &str, definition: &ServerDefinition, connection: &Connection) -> Self {
+        let status = connection.status();
+        let known = connection.known_catalogue();
+        Self {
+            state: match connection.state() {
+                ConnectionState::Idle => "idle",
+                ConnectionState::Connecting => "connecting",
+                ConnectionState::Connected(_) => "connected",
+                ConnectionState::Failed(_) => "failed",
+            },
+            tools: known.as_ref().map(|known| known.tools.len()),
+            definitions_bytes: known.map(|known| known.definitions_bytes),
+            era: status.protocol_version,
+            fell_back: status.used_legacy_handshake,
+            start: status.start_time,
+            error: unavailable_reason(connection),
+            ..Self::configured(name, definition)
+        }
+    }
+
+    /// Reports a server that is configured but disabled or not usable.
+    pub(super) fn unused(unused: &SkippedServer) -> Self {
+        Self {
+            name: unused.name.clone(),
+            transport: None,
+            origin: unused.origin.clone(),
+            state: if unused.disabled { "disabled" } else { "left_out" },
+            tools: None,
+            definitions_bytes: None,
+            era: None,
+            fell_back: false,
+            start: None,
+            error: (!unused.disabled).then(|| unused.reason.clone()),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "name": self.name, "transport": self.transport, "origin": self.origin, "state": self.state,
+            "tools": self.tools, "definitions_bytes": self.definitions_bytes, "era": self.era,
+            "fell_back": self.fell_back, "start_ms": self.start.map(to_ms), "error": self.error,
+        })
+    }
+
+    pub(super) fn cells(&self) -> Vec<String> {
+        let era = self.era.clone().unwrap_or_default();
+        let error = self.error.clone().unwrap_or_default();
+        let short: String = error.chars().take(ERROR_CHARS_MAX).collect();
+        vec![
+            self.name.clone(),
+            self.transport.unwrap_or_default().into(),
+            self.state.replace('_', " "),
+            self.tools.map(|tools| tools.to_string()).unwrap_or_default(),
+            if self.fell_back { format!("{era} (fell back)") } else { era },
+            self.start.map(format_duration).unwrap_or_default(),
+            if short.len() < error.len() { format!("{short}…") } else { short },
+        ]
+    }
+
+    /// Returns the known state as labelled lines.
+    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
+        let [_, _, state, tools, era, start, _] = <[String; 7]>::try_from(self.cells()).unwrap_or_default();
+        let bytes = self.definitions_bytes.map(|bytes| format!("{tools} ({bytes} bytes of definitions)"));
+        let error = self.error.clone().unwrap_or_default();
+        let lines = [
+            ("state", state),
+            ("error", error),
+            ("era", era),
+            ("start time", start),
+            ("tools", bytes.unwrap_or(tools)),
+        ];
+        lines.into_iter().filter(|(_, value)| !value.is_empty()).collect()
+    }
+}
+
+fn transport(definition: &ServerDefinition) -> &'static str {
+    match definition.endpoint {
+        Endpoint::Stdio(_) => "stdio",
+        Endpoint::Http(_) => "http",
+    }
+}
+
+/// Converts a duration to milliseconds, with microsecond precision.
+pub(super) fn to_ms(took: Duration) -> f64 {
+    took.as_micros() as f64 / 1000.0
+}
+
+/// Formats a duration with a readable unit.
+pub(super) fn format_duration(took: Duration) -> String {
+    match took.as_secs_f64() {
+        seconds if seconds >= 1.0 => format!("{seconds:.1} s"),
+        seconds if seconds >= 0.001 => format!("{:.0} ms", seconds * 1000.0),
+        seconds => format!("{:.1} ms", seconds * 1000.0),
+    }
+}

@@ -1,0 +1,96 @@
+//! Checks whether the server's program exists or its host name resolves, the most common reasons for failure.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use lockhouse_upstream::{Endpoint, ServerCommand};
+
+use crate::cli::server::redacted_definition::redact_arguments;
+
+/// Why the server cannot be started or connected to, and how to fix that.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unreachable {
+    #[error("the working directory {directory} does not exist; correct cwd in {origin}")]
+    NoDirectory { directory: PathBuf, origin: String },
+    #[error("{path} is not an executable file; correct command in {origin}")]
+    NotExecutable { path: PathBuf, origin: String },
+    #[error(
+        "there is no program {program:?} in PATH ({}); install it, or write its absolute path in {origin}. \
+         An AI client may start Lockhouse with a different PATH than your shell's",
+        path.to_string_lossy()
+    )]
+    NotInPath { program: String, path: OsString, origin: String },
+    #[error("its URL has no host")]
+    NoHost,
+    #[error("the host name {host} cannot be resolved: {source}; correct the URL or the DNS configuration")]
+    UnknownHost { host: String, source: std::io::Error },
+}
+
+/// Returns the path of the executable that the command starts.
+pub(super) fn find_program(command: &ServerCommand, origin: &str) -> Result<String, Unreachable> {
+    let origin = origin.to_owned();
+    if let Some(directory) = command.directory.as_deref().filter(|directory| !directory.is_dir()) {
+        return Err(Unreachable::NoDirectory { directory: directory.to_owned(), origin });
+    }
+    if command.program.contains('/') {
+        let path = command.directory.as_deref().unwrap_or(Path::new("")).join(&command.program);
+        return match is_executable(&path) {
+            true => Ok(path.display().to_string()),
+            false => Err(Unreachable::NotExecutable { path, origin }),
+        };
+    }
+    // A PATH in the server's own environment takes precedence.
+    let own = || std::env::var_os("PATH").unwrap_or_default();
+    let path = command.environment.get("PATH").map_or_else(own, |path| path.into());
+    let found =
+        std::env::split_paths(&path).map(|directory| directory.join(&command.program)).find(is_executable);
+    let program = || command.program.clone();
+    found.map(|path| path.display().to_string()).ok_or_else(|| Unreachable::NotInPath {
+        program: program(),
+        path,
+        origin,
+    })
+}
+
+fn is_executable(path: &PathBuf) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Resolves the host name of a URL. With a proxy, a failure is accepted, since the proxy resolves the name.
+pub(super) async fn resolve_address(url: &url::Url) -> Result<String, Unreachable> {
+    let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+        return Err(Unreachable::NoHost);
+    };
+    let proxies = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+    let proxy = proxies.iter().find(|name| std::env::var_os(name).is_some());
+    let host = host.trim_matches(['[', ']']);
+    match (tokio::net::lookup_host((host, port)).await, proxy) {
+        (Ok(found), _) => {
+            let found: BTreeSet<String> = found.map(|address| address.ip().to_string()).collect();
+            Ok(format!("{host} is {}", found.into_iter().collect::<Vec<_>>().join(", ")))
+        }
+        (Err(_), Some(proxy)) => Ok(format!("{host} will be resolved by the proxy in {proxy}")),
+        (Err(source), None) => Err(Unreachable::UnknownHost { host: host.to_owned(), source }),
+    }
+}
+
+/// Returns advice for a server that can be started or reached but does not answer as expected.
+pub(super) fn advice(name: &str, reach: &Endpoint) -> String {
+    match reach {
+        Endpoint::Stdio(command) => {
+            let words = [vec![command.program.clone()], redact_arguments(&command.arguments)].concat();
+            format!(
+                "run `{}` in a terminal: it should wait for input and print nothing. A server only receives \
+                 a few variables of your environment; put others that it needs into its env",
+                words.join(" ")
+            )
+        }
+        Endpoint::Http(_) => {
+            format!(
+                "check the URL; if the server requires authentication, run `lockhouse server login {name}`"
+            )
+        }
+    }
+}

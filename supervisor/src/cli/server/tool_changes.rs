@@ -1,0 +1,240 @@
+//! `lockhouse server diff` and `lockhouse server accept`: review tools whose definitions differ from the accepted
+//! ones.
+//!
+//! `accept` connects again, and the server may then return different definitions. So `accept` either takes the digest
+//! that `diff` printed, or shows what it received and asks.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use lockhouse_catalog::{Catalogue, ToolChange};
+use lockhouse_protocol::{Failure, ServerName, ToolName};
+use lockhouse_upstream::{ChangedTool, Pins, ToolReview, Upstreams};
+use serde_json::json;
+use similar::TextDiff;
+
+use super::{find, load};
+use crate::cli::command_audit_log::CommandAuditLog;
+use crate::cli::confirmation::ask_yes_no;
+use crate::cli::terminal::{for_stdout, sanitize};
+use crate::cli::{UNAVAILABLE, USAGE, print_error};
+use crate::config::Files;
+
+/// Unchanged lines that are shown around a change.
+const CONTEXT_LINES: usize = 2;
+/// Maximum names of removed tools that are printed.
+const REMOVED_NAMED_MAX: usize = 20;
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct DiffArguments {
+    /// The server
+    name: String,
+    /// Only these tools
+    tools: Vec<String>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct AcceptArguments {
+    /// The server
+    name: String,
+    /// Only these tools
+    tools: Vec<String>,
+    /// The digest that `lockhouse server diff` printed for the same server and tools: other definitions are not
+    /// accepted
+    #[arg(long)]
+    digest: Option<String>,
+}
+
+/// The current tools of a server, and how they differ from the accepted ones.
+struct OfferedTools {
+    name: ServerName,
+    /// The selected tools; if empty, all tools.
+    only: Vec<ToolName>,
+    catalogue: Arc<Catalogue>,
+    pins: Pins,
+    review: ToolReview,
+}
+
+pub(super) async fn diff(files: &Files, arguments: &DiffArguments) -> Result<ExitCode, ExitCode> {
+    let offered = fetch_offered(files, &arguments.name, &arguments.tools).await?;
+    let OfferedTools { name, review, .. } = &offered;
+    if arguments.json {
+        println!("{}", for_stdout(&format!("{:#}", review_to_json(name, review))));
+        return Ok(ExitCode::SUCCESS);
+    }
+    print_changes(review);
+    match review.changes.is_empty() {
+        true => println!("The tools of {name} have not changed."),
+        false => {
+            println!("To accept exactly these definitions, run:\n\n    {}", accept_command(files, &offered))
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn accept(files: &Files, arguments: &AcceptArguments) -> Result<ExitCode, ExitCode> {
+    let offered = fetch_offered(files, &arguments.name, &arguments.tools).await?;
+    let OfferedTools { name, only, catalogue, pins, review } = &offered;
+    match &arguments.digest {
+        Some(digest) if *digest == review.digest => {}
+        Some(_) => {
+            eprintln!(
+                "lockhouse: nothing was accepted: the tools of {name} have changed since that digest was printed, or it is the \
+                 digest of other tools; `lockhouse server diff {name}` shows the current ones"
+            );
+            return Err(ExitCode::from(UNAVAILABLE));
+        }
+        None if review.changes.is_empty() => {}
+        None if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() => {
+            print_changes(review);
+            if !ask_yes_no(&format!("Accept these tool definitions of {name}?")) {
+                eprintln!("lockhouse: nothing was accepted");
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+        None => {
+            eprintln!(
+                "lockhouse: nothing was accepted: confirmation needs a terminal; `lockhouse server diff {name}` shows \
+                 the tools, and prints the command that accepts them"
+            );
+            return Err(ExitCode::from(USAGE));
+        }
+    }
+    if review.changes.is_empty() && review.unreadable.is_none() {
+        println!("The tools of {name} have not changed.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    record(files, &offered)?;
+    let accepted = pins.accept(catalogue, only).map_err(|error| print_error(&error, UNAVAILABLE))?;
+    println!("Accepted {accepted} tools of {name}.");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Records the acceptance in the audit log. Nothing is accepted without a record.
+fn record(files: &Files, offered: &OfferedTools) -> Result<(), ExitCode> {
+    let OfferedTools { name, only, catalogue, review, .. } = offered;
+    let accepted = catalogue.tools.iter().filter(|tool| only.is_empty() || only.contains(&tool.name));
+    let tools: Vec<String> = accepted.map(|tool| tool.name.to_string()).collect();
+    let recorded =
+        CommandAuditLog::open(files).and_then(|log| log.definitions_accepted(name, &tools, &review.digest));
+    recorded.map_err(|reason| {
+        eprintln!("lockhouse: nothing of {name} was accepted: {reason}");
+        ExitCode::from(UNAVAILABLE)
+    })
+}
+
+fn review_to_json(name: &ServerName, review: &ToolReview) -> serde_json::Value {
+    let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap_or_default();
+    let row = |change: &ChangedTool| {
+        let (since, before) = change.before.as_ref().map(|(since, before)| (since, parsed(before))).unzip();
+        let change_kind = match change.kind {
+            ToolChange::Definition => "changed",
+            ToolChange::New => "new",
+            ToolChange::NotComparable => "not_comparable",
+        };
+        json!({
+            "tool": change.tool.as_str(), "change": change_kind, "since": since,
+            "before": before, "after": parsed(&change.after),
+        })
+    };
+    let rows: Vec<_> = review.changes.iter().map(row).collect();
+    json!({
+        "server": name.as_str(), "changes": rows, "gone": review.removed, "digest": review.digest,
+        "error": review.unreadable.as_ref().map(ToString::to_string),
+    })
+}
+
+fn print_changes(review: &ToolReview) {
+    if let Some(error) = &review.unreadable {
+        eprintln!("lockhouse: {}; all tools are shown", sanitize(&error.to_string()));
+    }
+    for ChangedTool { tool, kind, before, after } in &review.changes {
+        match (kind, before) {
+            (_, Some((since, _))) => println!("{tool}: changes since it was accepted on {since}:"),
+            (ToolChange::NotComparable, None) => println!("{tool}: current definition:"),
+            (_, None) => println!("{tool}: new since the tools were accepted:"),
+        }
+        let before = before.as_ref().map(|(_, before)| before.as_str()).unwrap_or_default();
+        let diff = TextDiff::from_lines(before, after);
+        let lines = diff.unified_diff().context_radius(CONTEXT_LINES).to_string();
+        println!("{}", sanitize(&lines));
+    }
+    if !review.removed.is_empty() {
+        let (count, named) =
+            (review.removed.len(), &review.removed[..review.removed.len().min(REMOVED_NAMED_MAX)]);
+        let more = if named.len() < count { ", …" } else { "" };
+        let gone = format!("{count} tools ({}{more})", sanitize(&named.join(", ")));
+        println!(
+            "Accepted before, but no longer offered: {gone}. A tool that returns after all tools were accepted counts as new.\n"
+        );
+    }
+}
+
+/// Returns the command line that accepts exactly the definitions that were shown.
+fn accept_command(files: &Files, offered: &OfferedTools) -> String {
+    let OfferedTools { name, only, review, .. } = offered;
+    let mut words = vec!["lockhouse".into(), "server".into(), "accept".into(), name.to_string()];
+    words.extend(only.iter().map(ToString::to_string));
+    words.extend(["--digest".to_owned(), review.digest.clone()]);
+    let named = files.config.iter().map(|path| ("--config", path));
+    for (option, path) in named.chain(files.servers.iter().map(|path| ("--servers", path))) {
+        words.extend([option.to_owned(), shell_quote(&path.display().to_string())]);
+    }
+    words.join(" ")
+}
+
+/// Quotes a word for a POSIX shell.
+fn shell_quote(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// Why the tools of a server could not be loaded.
+#[derive(Debug, thiserror::Error)]
+enum OfferError {
+    #[error("{}", .0.message)]
+    Unavailable(Failure),
+    #[error("there is no server {0}")]
+    UnknownServer(ServerName),
+}
+
+/// Connects to a server and compares its tools with the accepted ones.
+async fn fetch_offered(files: &Files, name: &str, tools: &[String]) -> Result<OfferedTools, ExitCode> {
+    let settings = load(files)?;
+    let (name, server) = find(&settings, name)?;
+    let pins = Pins::new(settings.engine.places.pins_file(name, server));
+    let upstreams = Upstreams::connect([(name.clone(), server.clone())].into(), &settings.engine.places);
+    let offer = match upstreams.get(name) {
+        Some(connection) => connection.connected_server().await.map_err(OfferError::Unavailable),
+        None => Err(OfferError::UnknownServer(name.clone())),
+    };
+    upstreams.close().await;
+    let catalogue = match offer {
+        Ok(offer) => offer.catalogue.clone(),
+        Err(error) => return Err(print_error(&error, UNAVAILABLE)),
+    };
+    let only = parse_tools(name, &catalogue, tools)?;
+    let review = pins.review(name, &catalogue, &only);
+    Ok(OfferedTools { name: name.clone(), only, catalogue, pins, review })
+}
+
+fn parse_tools(
+    name: &ServerName,
+    catalogue: &Catalogue,
+    tools: &[String],
+) -> Result<Vec<ToolName>, ExitCode> {
+    let known = |tool: &String| {
+        let known = ToolName::new(tool.as_str()).ok().filter(|tool| catalogue.tool(tool).is_some());
+        known.ok_or_else(|| {
+            eprintln!(
+                "lockhouse: {name} has no tool {tool:?}; `lockhouse server diff {name}` shows what changed"
+            );
+            ExitCode::from(USAGE)
+        })
+    };
+    tools.iter().map(known).collect()
+}

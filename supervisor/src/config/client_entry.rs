@@ -1,0 +1,309 @@
+//! Inserts the entry that starts Lockhouse into an AI client's own configuration file. The rest of the file stays
+//! byte for byte the same.
+
+mod codex;
+
+use std::path::PathBuf;
+
+use lockhouse_policies::{Diagnostic, Diagnostics, Source};
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
+
+use super::AiClient;
+use super::dialects::{Node, Table, get_path, parse_json};
+
+/// Name of the entry that starts Lockhouse.
+pub(crate) const NAME: &str = "lockhouse";
+
+/// The new text of an AI client's file, and what changed in it.
+pub(crate) struct Insertion {
+    pub(crate) text: String,
+    /// The entry before the change (empty if there was none), and after it.
+    pub(crate) before: String,
+    pub(crate) after: String,
+    /// Path of the table that contains the entry, such as `mcpServers`.
+    pub(crate) section: String,
+}
+
+/// The command with which AI clients start Lockhouse.
+pub(crate) struct LaunchCommand {
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<String>,
+}
+
+/// Inserts or updates the Lockhouse entry. Returns `None` if the file has the same entry already.
+///
+/// # Errors
+/// The file is not valid in the format of its AI client.
+pub(crate) fn insert(
+    client: AiClient,
+    source: &Source,
+    start: &LaunchCommand,
+) -> Result<Option<Insertion>, Diagnostics> {
+    if client == AiClient::Codex {
+        codex::insert(source, start)
+    } else {
+        insert_into_json(client, source, start)
+    }
+}
+
+fn entry(client: AiClient, section: &[&str], start: &LaunchCommand) -> Map<String, Json> {
+    let program = start.program.to_string_lossy();
+    let value = match client {
+        AiClient::Opencode => {
+            let command: Vec<&str> =
+                std::iter::once(&*program).chain(start.arguments.iter().map(String::as_str)).collect();
+            match section {
+                ["mcp"] => json!({"type": "local", "command": command, "enabled": true}),
+                _ => json!({"type": "local", "command": command}),
+            }
+        }
+        AiClient::ClaudeCode | AiClient::Vscode => {
+            json!({"type": "stdio", "command": program, "args": start.arguments})
+        }
+        _ => json!({"command": program, "args": start.arguments}),
+    };
+    if let Json::Object(entry) = value { entry } else { Map::new() }
+}
+
+/// Path of the table in which the AI client looks for servers, outermost table first.
+fn section(client: AiClient, root: Option<&Table>) -> &'static [&'static str] {
+    match client {
+        AiClient::Vscode => &["servers"],
+        AiClient::Zed => &["context_servers"],
+        AiClient::Opencode if root.is_some_and(|root| get_path(root, &["mcp", "servers"]).is_some()) => {
+            &["mcp", "servers"]
+        }
+        AiClient::Opencode => &["mcp"],
+        _ => &["mcpServers"],
+    }
+}
+
+fn insert_into_json(
+    client: AiClient,
+    source: &Source,
+    start: &LaunchCommand,
+) -> Result<Option<Insertion>, Diagnostics> {
+    if source.text.trim().is_empty() {
+        let section = section(client, None);
+        let mut value = Json::Object(entry(client, section, start));
+        let after = property(NAME, &value, &Layout::default(), 0);
+        value = json!({NAME: value});
+        for name in section.iter().rev() {
+            value = json!({*name: value});
+        }
+        let text = format!("{}\n", pretty(&value, &Layout::default(), 0));
+        return Ok(Some(Insertion { text, before: String::new(), after, section: section.join(".") }));
+    }
+    let root = parse_json(source)?;
+    let Some(table) = root.table() else {
+        let fault = Diagnostic::new(source, None, "the file is not a JSON object", "");
+        return Err(fault.with_help("its client cannot have written it").into());
+    };
+    let section = section(client, Some(table));
+    let mut value = entry(client, section, start);
+    let layout = Layout::detect(&source.text);
+    // The innermost existing table of the section, and the names of the missing tables.
+    let (mut inside, mut missing) = (&root, section);
+    while let [name, rest @ ..] = missing {
+        match inside.table().and_then(|table| get_path(table, &[name])) {
+            Some(node) if node.table().is_some() => (inside, missing) = (node, rest),
+            Some(_) => {
+                let fault = Diagnostic::new(source, None, format!("{name} is not an object"), "");
+                return Err(fault.with_help("correct it, or take it out").into());
+            }
+            None => break,
+        }
+    }
+    let existing = inside.table().and_then(|table| get_path(table, &[NAME])).filter(|_| missing.is_empty());
+    if let Some(node) = existing {
+        return Ok(update(source, node, &mut value, &layout, section));
+    }
+    let mut nested = Json::Object(value);
+    let after = property(NAME, &nested, &layout, 0);
+    let mut name = NAME;
+    for outer in missing.iter().rev() {
+        nested = json!({name: nested});
+        name = outer;
+    }
+    let text = insert_first(source, inside, name, &nested, &layout);
+    Ok(Some(Insertion { text, before: String::new(), after, section: section.join(".") }))
+}
+
+/// Updates an existing Lockhouse entry that starts something else. Keys that the user added stay.
+fn update(
+    source: &Source,
+    node: &Node,
+    value: &mut Map<String, Json>,
+    layout: &Layout,
+    section: &[&str],
+) -> Option<Insertion> {
+    // Whether the entry is enabled is the user's choice once it exists.
+    value.remove("enabled");
+    let mut now = node.table().map_or_else(Map::new, |_| match node.to_json() {
+        Json::Object(now) => now,
+        _ => Map::new(),
+    });
+    let is_unchanged =
+        |(key, value): (&String, &Json)| now.get(key).map_or(key == "type", |now| now == value);
+    if !now.is_empty() && value.iter().all(is_unchanged) {
+        return None;
+    }
+    // Other keys may hold secrets: show only the keys that Lockhouse sets.
+    let before = now.iter().filter(|(key, _)| value.contains_key(*key));
+    let before = Json::Object(before.map(|(key, value)| (key.clone(), value.clone())).collect());
+    let before = property(NAME, &before, layout, 0);
+    let after = property(NAME, &Json::Object(value.clone()), layout, 0);
+    now.extend(value.clone());
+    let depth = line_indent(&source.text, node.at.start).len() / layout.unit.len().max(1);
+    let changed = pretty(&Json::Object(now), layout, depth);
+    let text = [&source.text[..node.at.start], &changed, &source.text[node.at.end..]].concat();
+    Some(Insertion { text, before, after, section: section.join(".") })
+}
+
+/// Inserts a property as the first one of an object, so that no line of the other properties changes.
+fn insert_first(source: &Source, object: &Node, name: &str, value: &Json, layout: &Layout) -> String {
+    let (before, after) = source.text.split_at(object.at.start + 1);
+    let inner = &source.text[object.at.start + 1..object.at.end - 1];
+    let outer = line_indent(&source.text, object.at.start);
+    let first = object.table().and_then(|table| table.first());
+    let inserted = match first {
+        // The whole object is on one line.
+        Some((key, _)) if !source.text[object.at.start..key.at.start].contains('\n') => {
+            format!("{}: {}, ", Json::from(name), value)
+        }
+        Some((key, _)) => {
+            let indent = line_indent(&source.text, key.at.start);
+            let depth = indent.len() / layout.unit.len().max(1);
+            format!("{}{indent}{},", layout.newline, property(name, value, layout, depth))
+        }
+        None => {
+            let depth = outer.len() / layout.unit.len().max(1) + 1;
+            let end = if inner.trim_start_matches([' ', '\t']).starts_with(['\n', '\r']) {
+                ""
+            } else {
+                &*format!("{}{outer}", layout.newline)
+            };
+            format!(
+                "{}{}{}{end}",
+                layout.newline,
+                layout.unit.repeat(depth),
+                property(name, value, layout, depth)
+            )
+        }
+    };
+    [before, &inserted, after].concat()
+}
+
+/// Indentation and line ending of a file.
+struct Layout {
+    unit: String,
+    newline: &'static str,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self { unit: "  ".into(), newline: "\n" }
+    }
+}
+
+impl Layout {
+    fn detect(text: &str) -> Self {
+        let indent = |line: &str| line[..line.len() - line.trim_start().len()].to_owned();
+        let unit = text.lines().map(indent).find(|indent| !indent.is_empty() && indent.len() <= 8);
+        let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        Self { unit: unit.unwrap_or_else(|| "  ".into()), newline }
+    }
+}
+
+fn line_indent(text: &str, at: usize) -> &str {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let line = &text[start..at];
+    &line[..line.len() - line.trim_start().len()]
+}
+
+fn property(name: &str, value: &Json, layout: &Layout, depth: usize) -> String {
+    format!("{}: {}", Json::from(name), pretty(value, layout, depth))
+}
+
+/// Formats JSON with the file's indentation, starting at `depth` levels.
+fn pretty(value: &Json, layout: &Layout, depth: usize) -> String {
+    let mut bytes = Vec::new();
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(layout.unit.as_bytes());
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
+    // Serializing JSON values into memory cannot fail.
+    if value.serialize(&mut serializer).is_err() {
+        return value.to_string();
+    }
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    text.replace('\n', &format!("{}{}", layout.newline, layout.unit.repeat(depth)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start() -> LaunchCommand {
+        LaunchCommand { program: "/usr/bin/lockhouse".into(), arguments: vec!["serve".into()] }
+    }
+
+    fn inserted(client: AiClient, text: &str) -> Option<String> {
+        let source = Source { path: "file".into(), text: text.into() };
+        let inserted = insert(client, &source, &start()).map_err(|faults| faults.to_string());
+        inserted.expect("a file that can be changed").map(|inserted| inserted.text)
+    }
+
+    #[test]
+    fn an_entry_goes_in_once_and_nothing_else_changes() {
+        for (client, text) in [
+            (AiClient::Cursor, ""),
+            (AiClient::Cursor, "{}"),
+            (AiClient::Cursor, "{\"mcpServers\":{}}"),
+            (AiClient::Cursor, "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}\n"),
+            (
+                AiClient::ClaudeCode,
+                "{\r\n\t\"numStartups\": 3,\r\n\t\"mcpServers\": {\r\n\t\t\"a\": {}\r\n\t}\r\n}\r\n",
+            ),
+            (
+                AiClient::Zed,
+                "// mine\n{\n    \"theme\": \"x\", // trailing\n    \"context_servers\": {\n        // none yet\n    },\n}\n",
+            ),
+            (
+                AiClient::Vscode,
+                "{\n  \"servers\": {\n    \"a\": {\"type\": \"http\", \"url\": \"https://x\"}, /* c */\n  },\n  \"inputs\": [],\n}\n",
+            ),
+            (AiClient::Opencode, "{\"mcp\": {\"servers\": {}}}"),
+            (AiClient::Opencode, "{\n  \"model\": \"x\"\n}\n"),
+            (AiClient::Codex, ""),
+            (AiClient::Codex, "model = \"x\" # c\n\n[mcp_servers.a]\ncommand = \"x\"\n\n[other]\nkey = 1\n"),
+        ] {
+            let once = inserted(client, text).expect("a change");
+            // Every line of the original text is still there, in the same order.
+            let mut lines = once.lines();
+            for line in text.lines().filter(|line| line.len() > 2 && !line.starts_with("{\"")) {
+                assert!(lines.any(|other| other == line), "{line:?} of {text:?} is not in {once}");
+            }
+            assert_eq!(inserted(client, &once), None, "{once}");
+            insta::with_settings!({description => text}, { insta::assert_snapshot!(once) });
+        }
+    }
+
+    #[test]
+    fn an_entry_that_starts_something_else_is_changed_and_keeps_what_its_user_added() {
+        let text = "{\n  \"mcpServers\": {\n    \"lockhouse\": { \"command\": \"/old\", \"args\": [\"serve\"], \"env\": {\"A\": \"b\"} }, // c\n    \"a\": {}\n  }\n}\n";
+        let changed = inserted(AiClient::Cursor, text).expect("a change");
+        assert!(
+            changed.contains("\"A\": \"b\"")
+                && changed.contains("/usr/bin/lockhouse")
+                && changed.contains("// c\n    \"a\": {}"),
+            "{changed}"
+        );
+        let text =
+            "[mcp_servers.lockhouse]\ncommand = \"/old\"\nargs = [\"serve\"]\ntool_timeout_sec = 9 # c\n";
+        let changed = inserted(AiClient::Codex, text).expect("a change");
+        assert!(changed.contains("tool_timeout_sec = 9 # c") && !changed.contains("/old"), "{changed}");
+        let text = "[mcp_servers]\nlockhouse = { command = \"/old\", env = { A = \"b\" } }\n";
+        let changed = inserted(AiClient::Codex, text).expect("a change");
+        assert!(changed.contains("env = { A = \"b\" }") && !changed.contains("/old"), "{changed}");
+    }
+}

@@ -1,0 +1,94 @@
+//! Paths of the files in which each AI client stores its MCP servers.
+
+use std::path::PathBuf;
+
+use super::placeholders::Environment;
+
+/// An AI client whose configuration files Lockhouse can read and change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum AiClient {
+    ClaudeCode,
+    ClaudeDesktop,
+    Codex,
+    Cursor,
+    Gemini,
+    Opencode,
+    Qwen,
+    Vscode,
+    Windsurf,
+    Zed,
+}
+
+/// Configuration files with servers that AI clients keep in a project, relative to the project directory.
+const PROJECT_FILES: [&str; 9] = [
+    ".mcp.json",
+    ".cursor/mcp.json",
+    ".vscode/mcp.json",
+    ".codex/config.toml",
+    ".gemini/settings.json",
+    ".qwen/settings.json",
+    ".zed/settings.json",
+    "opencode.json",
+    "opencode.jsonc",
+];
+
+impl AiClient {
+    /// Display name of the AI client.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::ClaudeDesktop => "Claude Desktop",
+            Self::Codex => "Codex",
+            Self::Cursor => "Cursor",
+            Self::Gemini => "Gemini CLI",
+            Self::Opencode => "OpenCode",
+            Self::Qwen => "Qwen Code",
+            Self::Vscode => "VS Code",
+            Self::Windsurf => "Windsurf",
+            Self::Zed => "Zed",
+        }
+    }
+
+    /// Configuration files of the AI client for this user. The first one is the file that the AI client itself would
+    /// create.
+    pub(crate) fn files(self, environment: &Environment) -> Vec<PathBuf> {
+        let variable =
+            |name: &str| environment.variables.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let Some(home) = &environment.home else { return Vec::new() };
+        let config = variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+        match self {
+            Self::ClaudeCode => {
+                vec![variable("CLAUDE_CONFIG_DIR").unwrap_or(home.clone()).join(".claude.json")]
+            }
+            Self::ClaudeDesktop => vec![config.join("Claude/claude_desktop_config.json")],
+            Self::Codex => {
+                vec![variable("CODEX_HOME").unwrap_or_else(|| home.join(".codex")).join("config.toml")]
+            }
+            Self::Cursor => vec![home.join(".cursor/mcp.json")],
+            Self::Gemini => vec![home.join(".gemini/settings.json")],
+            Self::Opencode => ["opencode.json", "opencode.jsonc", "config.json"]
+                .map(|name| config.join("opencode").join(name))
+                .into(),
+            Self::Qwen => vec![home.join(".qwen/settings.json")],
+            Self::Vscode => {
+                ["mcp.json", "settings.json"].map(|name| config.join("Code/User").join(name)).into()
+            }
+            Self::Windsurf => vec![home.join(".codeium/windsurf/mcp_config.json")],
+            Self::Zed => vec![config.join("zed/settings.json")],
+        }
+    }
+
+    /// Existing configuration files of the AI client for this user.
+    pub(crate) fn existing_files(self, environment: &Environment) -> Vec<PathBuf> {
+        self.files(environment).into_iter().filter(|path| path.is_file()).collect()
+    }
+}
+
+/// Existing project files with servers. The author of the project wrote them, who need not be this user.
+pub(crate) fn project_files(environment: &Environment) -> Vec<PathBuf> {
+    use clap::ValueEnum;
+    let users: Vec<PathBuf> =
+        AiClient::value_variants().iter().flat_map(|client| client.files(environment)).collect();
+    let files = PROJECT_FILES.iter().map(|name| environment.directory.join(name));
+    files.filter(|path| path.is_file() && !users.contains(path)).collect()
+}

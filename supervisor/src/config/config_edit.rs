@@ -1,0 +1,185 @@
+//! Edits `config.toml` on behalf of the user. Comments and order are preserved, the file is replaced atomically, and
+//! an edit that would make the configuration invalid is rejected.
+
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use lockhouse_base::directories;
+use lockhouse_base::text_files::read_source;
+use nix::fcntl::{Flock, FlockArg};
+use toml_edit::{DocumentMut, Item, Table, TableLike};
+
+use super::{ConfigError, Files, Settings, search_paths};
+
+/// The configuration file, opened for an edit.
+pub(crate) struct ConfigEdit {
+    path: PathBuf,
+    document: DocumentMut,
+    /// Mode and owner of the existing file; `None` for a new file.
+    existing: Option<std::fs::Metadata>,
+    /// Lock that is held until the edit is saved, so that no concurrent edit is lost. It is on the directory, since
+    /// the file itself is replaced.
+    _lock: Flock<std::fs::File>,
+}
+
+impl ConfigEdit {
+    /// Opens the file named by `--config`, or else the user's own file, which need not exist.
+    pub(crate) fn open(files: &Files) -> Result<Self, ConfigError> {
+        let named = target_path(files)?;
+        // A symbolic link is followed, and its target replaced, so that the link itself stays.
+        let path = std::fs::canonicalize(&named).unwrap_or(named);
+        let unwritable = |source| ConfigError::Unwritable { path: path.clone(), source };
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new("."));
+        std::fs::create_dir_all(directory).map_err(unwritable)?;
+        let lock = std::fs::File::open(directory).map_err(unwritable)?;
+        let lock =
+            Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| unwritable(error.into()))?;
+        let existing = std::fs::metadata(&path).ok();
+        let text = if existing.is_some() { read_source(&path)?.text } else { String::new() };
+        let document = text.parse::<DocumentMut>().map_err(|error| ConfigError::Unusable {
+            path: path.clone(),
+            // The message without its source line, which may hold a secret.
+            reason: error.message().to_owned(),
+        })?;
+        Ok(Self { path, document, existing, _lock: lock })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn server(&self, name: &str) -> Option<&dyn TableLike> {
+        self.document.get("servers")?.as_table_like()?.get(name)?.as_table_like()
+    }
+
+    /// Adds a server, or replaces the server with this name.
+    pub(crate) fn set_server(&mut self, name: &str, mut server: Table) {
+        let mut servers = Table::new();
+        servers.set_implicit(true);
+        let servers = self.document.entry("servers").or_insert(Item::Table(servers));
+        let inline = servers.is_inline_table();
+        let Some(servers) = servers.as_table_like_mut() else { return };
+        let item = if inline {
+            Item::Value(server.into_inline_table().into())
+        } else {
+            let first = servers.is_empty() && self.existing.is_none();
+            server.decor_mut().set_prefix(if first { "" } else { "\n" });
+            Item::Table(server)
+        };
+        servers.remove(name);
+        servers.insert(name, item);
+    }
+
+    /// Removes a server with all its subtables. Returns whether the server existed.
+    pub(crate) fn remove_server(&mut self, name: &str) -> bool {
+        let Some(servers) = self.document.get_mut("servers").and_then(Item::as_table_like_mut) else {
+            return false;
+        };
+        match servers.remove(name) {
+            Some(Item::Table(table)) => {
+                let prefix = table.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
+                self.preserve_comments(prefix, table.position());
+                true
+            }
+            removed => removed.is_some(),
+        }
+    }
+
+    /// Keeps comments above a removed table if an empty line separates them from the table, since they do not
+    /// describe it.
+    fn preserve_comments(&mut self, prefix: &str, position: Option<isize>) {
+        let Some((preserved, _)) = prefix.rsplit_once("\n\n") else { return };
+        if preserved.trim().is_empty() {
+            return;
+        }
+        let next = next_position(self.document.as_table(), position.unwrap_or_default());
+        let preserved = format!("{preserved}\n");
+        let is_prepended = next.is_some_and(|next| prepend(self.document.as_table_mut(), next, &preserved));
+        if !is_prepended {
+            let trailing = self.document.trailing().as_str().unwrap_or_default().to_owned();
+            self.document.set_trailing(format!("{preserved}{trailing}"));
+        }
+    }
+
+    /// The text of the file with the edit.
+    pub(crate) fn text(&self) -> String {
+        self.document.to_string()
+    }
+
+    /// Checks that the edited configuration loads, then replaces the file atomically.
+    pub(crate) fn save(self, files: &Files) -> Result<(), ConfigError> {
+        let unwritable = |source| ConfigError::Unwritable { path: self.path.clone(), source };
+        let temp = TempFile::write(&self).map_err(unwritable)?;
+        let drafted = Files { config: Some(temp.0.clone()), servers: Vec::new(), ..files.clone() };
+        if let Err(error) = Settings::load(&drafted) {
+            let reason = error.to_string().replace(&*temp.0.to_string_lossy(), &self.path.to_string_lossy());
+            return Err(ConfigError::Refused { path: self.path.clone(), reason });
+        }
+        std::fs::rename(&temp.0, &self.path).map_err(unwritable)
+    }
+}
+
+/// Temporary file with the new text, in the same directory. Deleted on drop, unless it was renamed.
+struct TempFile(PathBuf);
+
+impl TempFile {
+    fn write(edit: &ConfigEdit) -> std::io::Result<Self> {
+        let name = edit.path.file_name().unwrap_or_default().to_string_lossy();
+        let temp = Self(edit.path.with_file_name(format!(".{name}.{}", std::process::id())));
+        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temp.0)?;
+        file.write_all(edit.text().as_bytes())?;
+        if let Some(existing) = &edit.existing {
+            file.set_permissions(std::fs::Permissions::from_mode(existing.permissions().mode() & 0o7777))?;
+            let current = file.metadata()?;
+            if (current.uid(), current.gid()) != (existing.uid(), existing.gid()) {
+                std::os::unix::fs::fchown(&file, Some(existing.uid()), Some(existing.gid()))?;
+            }
+        }
+        file.sync_all()?;
+        Ok(temp)
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Path of the file to edit.
+fn target_path(files: &Files) -> Result<PathBuf, ConfigError> {
+    if let Some(named) = &files.config {
+        return Ok(named.clone());
+    }
+    let own = directories::configuration().ok_or(ConfigError::NoConfigDirectory)?.join("config.toml");
+    match search_paths::config_file(None, "config.toml") {
+        // Only one configuration file is used: a new user file would disable all settings of the system-wide file.
+        Some(system) if system != own => Err(ConfigError::SystemWide { path: system }),
+        _ => Ok(own),
+    }
+}
+
+/// Position of the next table in the file after `after`.
+fn next_position(table: &Table, after: isize) -> Option<isize> {
+    let below = table.iter().filter_map(|(_, item)| item.as_table());
+    let positions = below.flat_map(|table| {
+        let own = table.position().filter(|position| *position > after && !table.is_implicit());
+        own.into_iter().chain(next_position(table, after))
+    });
+    positions.min()
+}
+
+/// Inserts text before the table with the given position. Returns whether that table was found.
+fn prepend(table: &mut Table, position: isize, text: &str) -> bool {
+    table.iter_mut().filter_map(|(_, item)| item.as_table_mut()).any(|table| {
+        if table.position() != Some(position) || table.is_implicit() {
+            return prepend(table, position, text);
+        }
+        let prefix = table.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
+        let prefix = format!("{text}{prefix}");
+        table.decor_mut().set_prefix(prefix);
+        true
+    })
+}

@@ -1,0 +1,140 @@
+//! Detects the dialect of a servers file from its content.
+
+use super::Dialect;
+use super::document_tree::{Node, Table, Value, get};
+use crate::config::placeholders::Environment;
+
+pub(super) struct Detection<'t> {
+    pub(super) dialect: Dialect,
+    /// Tables of servers. If two tables contain the same name, the first one takes precedence.
+    pub(super) sections: Vec<&'t Table>,
+}
+
+/// Keys that occur beside `mcpServers` only in the settings of Gemini CLI and Qwen Code.
+const GEMINI_SETTINGS: [&str; 9] = [
+    "selectedAuthType",
+    "security",
+    "general",
+    "ui",
+    "tools",
+    "contextFileName",
+    "theme",
+    "modelProviders",
+    "context",
+];
+const GEMINI_KEYS: [&str; 6] =
+    ["httpUrl", "includeTools", "excludeTools", "trust", "authProviderType", "targetAudience"];
+const WINDSURF_KEYS: [&str; 2] = ["serverUrl", "disabledTools"];
+const CURSOR_KEYS: [&str; 2] = ["envFile", "auth"];
+const CURSOR_VARIABLES: [&str; 5] =
+    ["${env:", "${userHome}", "${workspaceFolder", "${pathSeparator}", "${/}"];
+const CLAUDE_CODE_SETTINGS: [&str; 3] = ["projects", "numStartups", "hasCompletedOnboarding"];
+const CLAUDE_CODE_KEYS: [&str; 4] = ["type", "url", "headers", "headersHelper"];
+
+pub(super) fn detect<'t>(root: &'t Table, is_json: bool, environment: &Environment) -> Option<Detection<'t>> {
+    let table = |name: &str| get(root, name).and_then(Node::table);
+    let found = |dialect, table| Some(Detection { dialect, sections: vec![table] });
+    if !is_json {
+        return match (table("mcp_servers"), table("servers")) {
+            (Some(servers), _) => found(Dialect::Codex, servers),
+            (None, Some(servers)) => found(Dialect::Own, servers),
+            (None, None) => None,
+        };
+    }
+    let project = project_servers(root, environment);
+    if let Some(servers) = table("mcpServers").or(project) {
+        let dialect = if project.is_some() { Dialect::ClaudeCode } else { detect_mcp_servers(root, servers) };
+        // Servers of the project take precedence over servers of the user.
+        let sections = project.into_iter().chain(table("mcpServers")).collect();
+        return Some(Detection { dialect, sections });
+    }
+    if let Some(servers) = table("context_servers") {
+        return found(Dialect::Zed, servers);
+    }
+    if let Some(mcp) = table("mcp") {
+        let nested = get(mcp, "servers").and_then(Node::table);
+        return match nested {
+            // Version 2 of OpenCode, or the settings of VS Code.
+            Some(servers) if any_entry_has_type(servers, &["local", "remote"]) => {
+                found(Dialect::OpenCode, servers)
+            }
+            Some(servers) => found(Dialect::VsCode, servers),
+            None if mcp.iter().any(|(_, node)| node.table().is_some()) => found(Dialect::OpenCode, mcp),
+            None => None,
+        };
+    }
+    let servers = table("servers")?;
+    let is_plain = get(root, "inputs").is_none()
+        && !any_entry_has_key(servers, &["type", "envFile", "url"])
+        && !any_text_contains(servers, &["${"]);
+    found(if is_plain { Dialect::Plain } else { Dialect::VsCode }, servers)
+}
+
+fn detect_mcp_servers(root: &Table, servers: &Table) -> Dialect {
+    let has_setting = |names: &[&str]| names.iter().any(|name| get(root, name).is_some());
+    if has_setting(&GEMINI_SETTINGS) || any_entry_has_key(servers, &GEMINI_KEYS) || has_bare_variable(servers)
+    {
+        Dialect::Gemini
+    } else if any_entry_has_key(servers, &WINDSURF_KEYS) || any_text_contains(servers, &["${file:"]) {
+        Dialect::Windsurf
+    } else if any_entry_has_key(servers, &CURSOR_KEYS) || any_text_contains(servers, &CURSOR_VARIABLES) {
+        Dialect::Cursor
+    } else if has_setting(&CLAUDE_CODE_SETTINGS)
+        || any_entry_has_key(servers, &CLAUDE_CODE_KEYS)
+        || any_text_contains(servers, &["${"])
+    {
+        Dialect::ClaudeCode
+    } else {
+        Dialect::ClaudeDesktop
+    }
+}
+
+/// Servers that Claude Code's settings file lists for the current project.
+fn project_servers<'t>(root: &'t Table, environment: &Environment) -> Option<&'t Table> {
+    let projects = get(root, "projects").and_then(Node::table)?;
+    let project = get(projects, environment.directory.to_str()?).and_then(Node::table)?;
+    get(project, "mcpServers").and_then(Node::table)
+}
+
+fn entries(servers: &Table) -> impl Iterator<Item = &Table> {
+    servers.iter().filter_map(|(_, node)| node.table())
+}
+
+fn any_entry_has_key(servers: &Table, keys: &[&str]) -> bool {
+    entries(servers).any(|entry| keys.iter().any(|key| get(entry, key).is_some()))
+}
+
+fn any_entry_has_type(servers: &Table, types: &[&str]) -> bool {
+    entries(servers)
+        .any(|entry| get(entry, "type").and_then(Node::text).is_some_and(|kind| types.contains(&kind)))
+}
+
+fn any_text_contains(servers: &Table, words: &[&str]) -> bool {
+    let texts = servers.iter().flat_map(|(_, node)| node.texts());
+    texts.into_iter().any(|text| words.iter().any(|word| text.contains(word)))
+}
+
+/// Whether any environment value is exactly `$NAME`. Only Gemini CLI and Qwen Code expand such values.
+fn has_bare_variable(servers: &Table) -> bool {
+    let is_variable = |text: &str| {
+        let name = text.strip_prefix('$').unwrap_or_default();
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let values = entries(servers).filter_map(|entry| get(entry, "env"));
+    values.flat_map(Node::texts).any(is_variable)
+}
+
+/// Identifiers and descriptions of the `inputs` that VS Code asks its user for.
+pub(super) fn inputs(root: &Table) -> Vec<(String, Option<String>)> {
+    let nested = get(root, "mcp").and_then(Node::table).and_then(|mcp| get(mcp, "inputs"));
+    let Some(Value::List(list)) = get(root, "inputs").or(nested).map(|node| &node.value) else {
+        return Vec::new();
+    };
+    let text = |table: &Table, key: &str| get(table, key).and_then(Node::text).map(str::to_owned);
+    let input = |node: &Node| {
+        let table = node.table()?;
+        Some((text(table, "id")?, text(table, "description")))
+    };
+    list.iter().filter_map(input).collect()
+}

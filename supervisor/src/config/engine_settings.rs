@@ -1,0 +1,144 @@
+//! Converts `config.toml` into the settings of the engine and its parts.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use lockhouse_audit::AuditSettings;
+use lockhouse_base::directories;
+use lockhouse_engine::execution::{DisplayLimits, ExecutionLimits};
+use lockhouse_engine::sessions::SessionSettings;
+use lockhouse_engine::supervisor::{self, BackgroundRunSettings};
+use lockhouse_gate::skills::SkillSettings;
+use lockhouse_gate::{ApprovalSettings, results};
+use lockhouse_protocol::ConversationLimits;
+use lockhouse_upstream::StoragePaths;
+
+use super::client_access;
+use super::config_toml::ConfigToml;
+use super::error::ConfigError;
+use super::placeholders::Environment;
+use super::tables::{Audit, Catalogue, Limits, Results, Runs, Skills};
+use super::worker_pools;
+
+/// Builds the engine settings. The caller adds servers, policy and digests.
+pub(super) fn engine_settings(
+    document: &ConfigToml,
+    path: &Path,
+    environment: &Environment,
+) -> Result<supervisor::Settings, ConfigError> {
+    let limits = execution_limits(&document.limits);
+    Ok(supervisor::Settings {
+        limits,
+        approvals: approval_settings(document),
+        skills: skill_settings(&document.skills, path, environment),
+        own_policy: None,
+        code_bytes_max: document.limits.code_kib as usize * 1024,
+        display: display_limits(&document.limits),
+        results: result_bounds(&document.results),
+        audit: audit_settings(&document.audit)?,
+        servers: BTreeMap::new(),
+        places: storage_paths(&document.catalogue),
+        sessions: session_settings(document),
+        runs: run_settings(&document.runs),
+        refused: Vec::new(),
+        clients: client_access::client_limits(&document.clients),
+        drain: Duration::from_secs_f64(document.service.drain_seconds),
+        health_tool: document.tools.health,
+        digest: None,
+        python: worker_pools::python(document, &limits),
+        typescript: worker_pools::typescript(document, &limits),
+    })
+}
+
+pub(super) fn execution_limits(document: &Limits) -> ExecutionLimits {
+    ExecutionLimits {
+        wall: Duration::from_secs_f64(document.timeout_seconds),
+        question: Duration::from_secs_f64(document.question_seconds),
+        grace: Duration::from_millis(document.grace_ms.into()),
+        cpu: Duration::from_secs(document.cpu_seconds.into()),
+        // Set for each client when a run begins.
+        cpu_credit: None,
+        memory_bytes: u64::from(document.memory_mib) * 1024 * 1024,
+        conversation: ConversationLimits {
+            calls: document.calls,
+            parallel_calls: document.parallel_calls,
+            output_bytes: u64::from(document.output_kib) * 1024,
+            frame_bytes: document.frame_kib * 1024,
+        },
+    }
+}
+
+pub(super) fn display_limits(document: &Limits) -> DisplayLimits {
+    let printed_bytes = document.printed_bytes.unwrap_or(document.shown_bytes);
+    DisplayLimits { part_bytes: document.shown_bytes as usize, printed_bytes: printed_bytes as usize }
+}
+
+pub(super) fn session_settings(document: &ConfigToml) -> SessionSettings {
+    let sessions = &document.sessions;
+    SessionSettings {
+        max: sessions.max as usize,
+        per_client: document.clients.sessions as usize,
+        idle_timeout: Duration::from_secs_f64(sessions.idle_seconds),
+        max_age: Duration::from_secs_f64(sessions.life_seconds),
+    }
+}
+
+pub(super) fn run_settings(document: &Runs) -> BackgroundRunSettings {
+    BackgroundRunSettings {
+        wait: Duration::from_secs_f64(document.wait_seconds),
+        background: document.background as usize,
+        background_per_client: document.background_per_client as usize,
+    }
+}
+
+pub(super) fn approval_settings(document: &ConfigToml) -> ApprovalSettings {
+    let wait = document.approvals.wait_seconds.unwrap_or(document.limits.question_seconds);
+    ApprovalSettings { through: document.approvals.through, wait: Duration::from_secs_f64(wait) }
+}
+
+pub(super) fn result_bounds(document: &Results) -> results::ResultLimits {
+    results::ResultLimits {
+        bytes: u64::from(document.keep_mib) * 1024 * 1024,
+        lifetime: Duration::from_secs(document.keep_seconds.into()),
+    }
+}
+
+/// Skill settings. Relative directories are relative to the configuration file.
+pub(super) fn skill_settings(
+    document: &Skills,
+    configuration: &Path,
+    environment: &Environment,
+) -> SkillSettings {
+    let beside = configuration.parent().unwrap_or(Path::new(""));
+    let shared = document.directories.iter().map(|path| beside.join(environment.expand_home(path)));
+    SkillSettings {
+        enabled: document.enabled,
+        own: directories::state().map(|state| state.join("skills")),
+        shared: shared.collect(),
+    }
+}
+
+pub(super) fn audit_settings(document: &Audit) -> Result<AuditSettings, ConfigError> {
+    let state = directories::state();
+    let below_state = || state.as_ref().map(|state| state.join("audit"));
+    let directory = document.directory.clone().or_else(directories::logs).or_else(below_state);
+    let directory = directory.ok_or(ConfigError::NoStateDirectory)?;
+    Ok(AuditSettings {
+        keys: state.unwrap_or_else(|| directory.clone()),
+        directory,
+        values: document.values,
+        redact: document.redact.clone(),
+        code: document.code,
+        keep_days: document.keep_days,
+    })
+}
+
+pub(super) fn storage_paths(document: &Catalogue) -> StoragePaths {
+    StoragePaths {
+        cache_dir: directories::cache(),
+        state_dir: directories::state(),
+        tools_ttl: Duration::from_secs(u64::from(document.lifetime_hours) * 3_600),
+        records_shapes: document.learn,
+    }
+}

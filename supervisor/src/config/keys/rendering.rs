@@ -1,0 +1,92 @@
+//! Renders declared keys for people: as commented TOML, and as Markdown tables.
+
+use super::{KeySpec, TableSpec};
+
+/// Columns at which comments may begin; the first one behind the code is used.
+const COMMENT_COLUMNS: [usize; 4] = [27, 40, 53, 66];
+
+/// Renders a table as commented TOML, without nested tables.
+pub(in crate::config) fn toml(table: &TableSpec) -> String {
+    let mut text = String::new();
+    if !table.path.is_empty() {
+        text += &line(&format!("[{}]", table.path), &strip_links(table.description));
+    }
+    for key in &table.keys {
+        let value = key.example.or(key.default.as_deref()).unwrap_or_default();
+        text += &line(&format!("{} = {value}", key.name), &comment(key));
+    }
+    text
+}
+
+fn line(code: &str, comment: &str) -> String {
+    if comment.is_empty() {
+        return format!("{code}\n");
+    }
+    let column = COMMENT_COLUMNS.into_iter().find(|column| code.len() <= *column).unwrap_or(code.len());
+    format!("{code:column$} # {comment}\n")
+}
+
+/// The comment of a key: its description, its range, and its default if the example shows another value.
+fn comment(key: &KeySpec) -> String {
+    let description = Some(strip_links(&key.description)).filter(|description| !description.is_empty());
+    let range = key.range.as_ref().map(ToString::to_string);
+    let required = key.is_required.then(|| "required".to_owned());
+    let default = key.default_text.as_ref().map(|words| format!("default: {}", strip_links(words)));
+    [description, range, required, default].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Renders the keys of a table as a Markdown table.
+#[cfg(test)]
+pub(in crate::config) fn markdown(table: &TableSpec) -> String {
+    let mut text = "| key | default | range | description |\n|---|---|---|---|\n".to_owned();
+    for key in &table.keys {
+        let range = key.range.as_ref().map(ToString::to_string).unwrap_or_default();
+        let cells = [default(key), range, key.description.clone()];
+        let cell = |cell: &String| if cell.is_empty() { " |".to_owned() } else { format!(" {cell} |") };
+        text += &format!("| `{}` |{}\n", key.name, cells.iter().map(cell).collect::<String>());
+    }
+    text
+}
+
+/// Renders the keys of a table as a list with one key per line.
+pub(in crate::config) fn list(table: &TableSpec) -> String {
+    let row = |key: &KeySpec| {
+        let default = Some(strip_links(&default(key))).filter(|default| !default.is_empty());
+        let range = key.range.as_ref().map(|range| format!("; {range}")).unwrap_or_default();
+        let description = if key.description.is_empty() {
+            String::new()
+        } else {
+            format!("; {}", strip_links(&key.description))
+        };
+        format!("{:26} default {}{range}{description}\n", key.name, default.as_deref().unwrap_or("none"))
+    };
+    table.keys.iter().map(row).collect()
+}
+
+fn default(key: &KeySpec) -> String {
+    key.default_text.clone().or(key.default.clone()).unwrap_or_default()
+}
+
+/// Replaces Markdown links by their text.
+pub(super) fn strip_links(markdown: &str) -> String {
+    let mut text = String::new();
+    let mut rest = markdown;
+    while let Some((before, link)) = rest.split_once("](") {
+        let (opened, name) = before.rsplit_once('[').unwrap_or((before, ""));
+        text += opened;
+        text += name;
+        rest = link.split_once(')').map_or("", |(_, after)| after);
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_taken_out() {
+        assert_eq!(strip_links("see `a`, [the b](c.md#d) and [e](f)"), "see `a`, the b and e");
+        assert_eq!(strip_links("`[limits]` and a (b)"), "`[limits]` and a (b)");
+    }
+}

@@ -1,0 +1,65 @@
+//! Search paths for configuration files and for programs that belong to Lockhouse.
+
+use std::path::{Path, PathBuf};
+
+use lockhouse_base::directories;
+use lockhouse_engine::supervisor::MissingProgram;
+
+const SYSTEM_CONFIG: &str = "/etc/lockhouse";
+const SYSTEM_PROGRAMS: &str = "/usr/lib/lockhouse";
+/// Preferred over other interpreters, since builds of distributions are usually the fastest.
+const SYSTEM_PYTHON: &str = "/usr/bin/python3";
+
+/// Finds a configuration file: the named one, else the user's, else the system-wide one.
+pub(super) fn config_file(named: Option<&Path>, name: &str) -> Option<PathBuf> {
+    let found = || {
+        let directories = directories::configuration().into_iter().chain([PathBuf::from(SYSTEM_CONFIG)]);
+        directories.map(|directory| directory.join(name)).find(|path| path.exists())
+    };
+    named.map(Path::to_owned).or_else(found)
+}
+
+/// Finds the Python interpreter: the configured one, else the system's, else the first `python3` in `PATH`.
+pub(super) fn python_interpreter(configured: Option<&Path>) -> Result<PathBuf, MissingProgram> {
+    let in_path = || {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).map(|directory| directory.join("python3")).collect::<Vec<_>>()
+    };
+    let candidates = match configured {
+        Some(path) => vec![path.to_owned()],
+        None => [vec![PathBuf::from(SYSTEM_PYTHON)], in_path()].concat(),
+    };
+    let advice = "Install python3 3.10 or later, or set interpreter under [python] in the configuration.";
+    first_existing(candidates, "python3", advice)
+}
+
+/// Finds a file that is installed with Lockhouse: at the configured path, else beside this program, else in
+/// `../lib/lockhouse`, else in the system's directory.
+pub(super) fn installed_file(
+    configured: Option<&Path>,
+    name: &str,
+    what: &'static str,
+) -> Result<PathBuf, MissingProgram> {
+    let program = std::env::current_exe().unwrap_or_default();
+    let bin = program.parent().unwrap_or(Path::new("/usr/bin"));
+    let candidates = match configured {
+        Some(path) => vec![path.to_owned()],
+        None => vec![
+            bin.join(name),
+            bin.join("../lib/lockhouse").join(name),
+            Path::new(SYSTEM_PROGRAMS).join(name),
+        ],
+    };
+    let advice = "Install Lockhouse whole, or set its path in the configuration \
+                  (extension under [python], worker under [javascript]).";
+    first_existing(candidates, what, advice)
+}
+
+fn first_existing(
+    candidates: Vec<PathBuf>,
+    what: &'static str,
+    advice: &'static str,
+) -> Result<PathBuf, MissingProgram> {
+    let found = candidates.iter().find(|path| path.is_file()).cloned();
+    found.ok_or(MissingProgram { what, looked_at: candidates, advice })
+}

@@ -1,0 +1,281 @@
+//! One upstream server as a configuration file of any dialect describes it, with unresolved placeholders.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+use lockhouse_policies::OnChange;
+use lockhouse_upstream::{
+    Authorization, Confinement, Endpoint, Exposure, HttpEndpoint, OAuthClient, ReferencedValues,
+    ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding, ToolSelection,
+};
+
+use super::env_file;
+use super::placeholders::{Environment, Template};
+use super::skip_reason::SkipReason;
+
+/// Configuration of one upstream server, with placeholders.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ServerEntry {
+    pub(crate) endpoint: EntryEndpoint,
+    pub(crate) limits: EntryLimits,
+    pub(crate) start: StartOptions,
+    pub(crate) tools: ToolSelection,
+    pub(crate) decode: TextDecoding,
+    pub(crate) exposure: Exposure,
+    /// What to do with tools that differ from the accepted ones; `None` if neither the file nor its dialect says so.
+    pub(crate) on_change: Option<OnChange>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum EntryEndpoint {
+    Command(EntryCommand),
+    Url(EntryUrl),
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct EntryCommand {
+    pub(crate) program: Template,
+    pub(crate) arguments: Vec<Template>,
+    pub(crate) environment: BTreeMap<String, Template>,
+    /// Path of a file with `NAME=VALUE` lines; `environment` takes precedence over it.
+    pub(crate) env_file: Option<Template>,
+    pub(crate) directory: Option<Template>,
+    pub(crate) confinement: Option<Confinement>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct EntryUrl {
+    pub(crate) url: Template,
+    pub(crate) headers: BTreeMap<String, Template>,
+    pub(crate) bearer_token: Option<Template>,
+    pub(crate) oauth: Option<EntryOAuth>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct EntryOAuth {
+    pub(crate) client_credentials: bool,
+    pub(crate) client_id: Option<Template>,
+    pub(crate) client_secret: Option<Template>,
+    pub(crate) private_key: Option<Template>,
+    pub(crate) signing_algorithm: Option<String>,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) callback_port: Option<u16>,
+}
+
+/// Limits that the file sets; `None` means the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct EntryLimits {
+    pub(crate) start_timeout: Option<Duration>,
+    pub(crate) call_timeout: Option<Duration>,
+    pub(crate) call_timeout_max: Option<Duration>,
+    pub(crate) parallel_calls: Option<usize>,
+    pub(crate) queue: Option<usize>,
+    pub(crate) queue_timeout: Option<Duration>,
+}
+
+impl ServerEntry {
+    pub(crate) fn new(endpoint: EntryEndpoint) -> Self {
+        Self {
+            endpoint,
+            limits: EntryLimits::default(),
+            start: StartOptions::default(),
+            tools: ToolSelection::default(),
+            decode: TextDecoding::default(),
+            exposure: Exposure::default(),
+            on_change: None,
+        }
+    }
+
+    /// Merges the variables of the `envFile` into `environment`, since Lockhouse's own configuration has no such key.
+    pub(crate) fn with_env_file(mut self, environment: &Environment) -> Result<Self, SkipReason> {
+        if let EntryEndpoint::Command(command) = &mut self.endpoint
+            && let Some(path) = command.env_file.take()
+        {
+            for (name, text) in env_file_variables(&path, environment)? {
+                command.environment.entry(name).or_insert_with(|| Template::literal(text));
+            }
+        }
+        Ok(self)
+    }
+
+    /// Describes command or host without anything that may be a secret.
+    pub(crate) fn summary(&self) -> String {
+        match &self.endpoint {
+            EntryEndpoint::Command(command) => format!("stdio {}", command.program.to_own_syntax()),
+            EntryEndpoint::Url(url) => {
+                let url = url.url.as_literal().and_then(|url| url::Url::parse(url).ok());
+                format!("http {}", url.as_ref().and_then(url::Url::host_str).unwrap_or("(a placeholder)"))
+            }
+        }
+    }
+
+    /// Values that placeholders insert into the arguments or the URL. Existing paths are left out, since they are no
+    /// secrets.
+    fn placeholder_values(&self, environment: &Environment) -> ReferencedValues {
+        let templates: Vec<&Template> = match &self.endpoint {
+            EntryEndpoint::Command(command) => command.arguments.iter().collect(),
+            EntryEndpoint::Url(url) => vec![&url.url],
+        };
+        let values = templates.into_iter().flat_map(|template| template.placeholder_values(environment));
+        ReferencedValues(values.filter(|value| !Path::new(value).exists()).collect())
+    }
+
+    /// Resolves all placeholders and validates the result.
+    pub(crate) fn resolve(
+        &self,
+        environment: &Environment,
+        defaults: ServerLimits,
+        origin: String,
+    ) -> Result<ServerDefinition, SkipReason> {
+        let reach = match &self.endpoint {
+            EntryEndpoint::Command(command) => Endpoint::Stdio(command.resolve(environment)?),
+            EntryEndpoint::Url(url) => Endpoint::Http(url.resolve(environment)?),
+        };
+        let limits = ServerLimits {
+            start_timeout: self.limits.start_timeout.unwrap_or(defaults.start_timeout),
+            call_timeout: self.limits.call_timeout.unwrap_or(defaults.call_timeout),
+            call_timeout_max: self.limits.call_timeout_max.unwrap_or(defaults.call_timeout_max),
+            calls_max: self.limits.parallel_calls.unwrap_or(defaults.calls_max),
+            queue_max: self.limits.queue.unwrap_or(defaults.queue_max),
+            queue_timeout: self.limits.queue_timeout.unwrap_or(defaults.queue_timeout),
+            message_bytes_max: defaults.message_bytes_max,
+        };
+        let mut definition = ServerDefinition::new(reach, limits, origin);
+        definition.referenced = self.placeholder_values(environment);
+        definition.start = self.start;
+        definition.tools = self.tools.clone();
+        definition.decode = self.decode;
+        definition.exposure = self.exposure.clone();
+        definition.on_change = self.on_change.unwrap_or_default();
+        Ok(definition)
+    }
+}
+
+fn resolve_value(key: &str, template: &Template, environment: &Environment) -> Result<String, SkipReason> {
+    let skip = |reason| SkipReason::Placeholder { key: key.to_owned(), reason };
+    template.resolve(environment).map_err(skip)
+}
+
+fn resolve_values(
+    key: &str,
+    templates: &BTreeMap<String, Template>,
+    environment: &Environment,
+) -> Result<BTreeMap<String, String>, SkipReason> {
+    let resolved = |(name, template): (&String, &Template)| {
+        Ok((name.clone(), resolve_value(&format!("{key}: {name:?}"), template, environment)?))
+    };
+    templates.iter().map(resolved).collect()
+}
+
+impl EntryCommand {
+    fn resolve(&self, environment: &Environment) -> Result<ServerCommand, SkipReason> {
+        let program = resolve_value("command", &self.program, environment)?;
+        let arguments = self.arguments.iter().map(|argument| resolve_value("args", argument, environment));
+        let arguments: Vec<String> = arguments.collect::<Result<_, _>>()?;
+        // Skip Lockhouse's own entry in an AI client's file: it would start itself recursively.
+        let is_ours = Path::new(&program).file_name().is_some_and(|name| name == "lockhouse");
+        if is_ours && arguments.iter().any(|argument| argument == "serve") {
+            return Err(SkipReason::LockhouseItself);
+        }
+        let mut variables = match &self.env_file {
+            Some(path) => env_file_variables(path, environment)?,
+            None => BTreeMap::new(),
+        };
+        variables.extend(resolve_values("env", &self.environment, environment)?);
+        let is_variable = |name: &String, value: &String| {
+            !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
+        };
+        if let Some((name, _)) = variables.iter().find(|(name, value)| !is_variable(name, value)) {
+            // The text after the `=` may be a secret.
+            let name = name.split('=').next().unwrap_or_default();
+            return Err(SkipReason::Unexpected {
+                key: format!("env: {name:?}"),
+                expected: "a name without =, and no NUL",
+            });
+        }
+        if program.is_empty()
+            || program.contains('\0')
+            || arguments.iter().any(|argument| argument.contains('\0'))
+        {
+            return Err(SkipReason::Unexpected {
+                key: "command".into(),
+                expected: "a program and arguments without NUL",
+            });
+        }
+        let directory =
+            self.directory.as_ref().map(|path| resolve_value("cwd", path, environment)).transpose()?;
+        Ok(ServerCommand {
+            program: environment.expand_home(&program).to_string_lossy().into_owned(),
+            arguments,
+            environment: variables,
+            directory: directory.map(|path| environment.expand_home(&path)),
+            confinement: self.confinement.clone().map(|confinement| expand_home_in(confinement, environment)),
+        })
+    }
+}
+
+/// Reads the variables of an `envFile`.
+fn env_file_variables(
+    path: &Template,
+    environment: &Environment,
+) -> Result<BTreeMap<String, String>, SkipReason> {
+    let path = resolve_value("envFile", path, environment)?;
+    env_file::read(&environment.expand_home(&path)).map_err(SkipReason::EnvFile)
+}
+
+fn expand_home_in(confinement: Confinement, environment: &Environment) -> Confinement {
+    let expand = |paths: Vec<PathBuf>| {
+        paths.iter().map(|path| environment.expand_home(&path.to_string_lossy())).collect()
+    };
+    Confinement { read: expand(confinement.read), write: expand(confinement.write), ..confinement }
+}
+
+impl EntryUrl {
+    fn resolve(&self, environment: &Environment) -> Result<HttpEndpoint, SkipReason> {
+        let url =
+            url::Url::parse(&resolve_value("url", &self.url, environment)?).map_err(|_| SkipReason::Url)?;
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+            return Err(SkipReason::Url);
+        }
+        let headers = resolve_values("headers", &self.headers, environment)?;
+        let is_header = |name: &str, value: &str| {
+            HeaderName::try_from(name).is_ok() && HeaderValue::try_from(value).is_ok()
+        };
+        if let Some((name, _)) = headers.iter().find(|(name, value)| !is_header(name, value)) {
+            return Err(SkipReason::Header(name.clone()));
+        }
+        let authorization = match (&self.bearer_token, &self.oauth) {
+            (Some(token), _) => {
+                let token = resolve_value("bearer_token", token, environment)?;
+                if !is_header("authorization", &token) {
+                    return Err(SkipReason::Header("Authorization".into()));
+                }
+                Authorization::Bearer(token)
+            }
+            (None, Some(oauth)) => oauth.resolve(environment)?,
+            (None, None) => Authorization::OnDemand,
+        };
+        Ok(HttpEndpoint { url, headers, authorization })
+    }
+}
+
+impl EntryOAuth {
+    fn resolve(&self, environment: &Environment) -> Result<Authorization, SkipReason> {
+        let optional = |key: &str, template: &Option<Template>| {
+            template.as_ref().map(|template| resolve_value(key, template, environment)).transpose()
+        };
+        let client = OAuthClient {
+            client_id: optional("oauth.client_id", &self.client_id)?,
+            client_secret: optional("oauth.client_secret", &self.client_secret)?,
+            private_key: optional("oauth.private_key", &self.private_key)?,
+            signing_algorithm: self.signing_algorithm.clone(),
+            scopes: self.scopes.clone(),
+            callback_port: self.callback_port,
+        };
+        let kind =
+            if self.client_credentials { Authorization::ClientCredentials } else { Authorization::OAuth };
+        Ok(kind(client))
+    }
+}

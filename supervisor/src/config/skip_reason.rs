@@ -1,0 +1,54 @@
+//! Reasons for not using a server of a configuration file.
+
+use lockhouse_protocol::ServerName;
+
+use super::env_file::EnvFileError;
+use super::keys::Range;
+use super::placeholders::PlaceholderError;
+
+/// Why a server is not used. Contains no value of the file.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub(crate) enum SkipReason {
+    #[error("it is disabled")]
+    Disabled,
+    #[error("it is Lockhouse itself")]
+    LockhouseItself,
+    #[error("{key}: expected {expected}")]
+    Unexpected { key: String, expected: &'static str },
+    #[error("{key}: expected {range}")]
+    OutOfRange { key: String, range: Range },
+    #[error("it has neither a command nor a URL")]
+    NoEndpoint,
+    #[error("it has both a command and a URL: keep one of them")]
+    TwoEndpoints,
+    #[error("it uses HTTP+SSE, which MCP has replaced: {0}")]
+    OldTransport(&'static str),
+    #[error("it comes from an extension of that AI client and has no command here")]
+    Extension,
+    #[error("url: it is not an absolute http or https URL")]
+    Url,
+    #[error(
+        "headers: {0:?} cannot be the name of a header, or its value has a character that no header may have"
+    )]
+    Header(String),
+    #[error("{key}: {reason}")]
+    Placeholder { key: String, reason: PlaceholderError },
+    #[error("envFile: {0}")]
+    EnvFile(#[source] EnvFileError),
+    #[error("its name contains none of A-Z a-z 0-9: rename it")]
+    InvalidName,
+    #[error("the name skills is reserved for saved skills: choose another name")]
+    ReservedName,
+    #[error("the server of this name in {origin} takes precedence")]
+    NameTaken { origin: String },
+    #[error("code would use the same name for it as for server {name} of {origin}: rename one of them")]
+    IdentifierConflict { name: ServerName, origin: String },
+    #[error("the limit of {max} servers is reached")]
+    TooMany { max: usize },
+    /// A feature that Lockhouse does not support, with an alternative.
+    #[error("{0}")]
+    Unsupported(&'static str),
+    /// A fault of an entry in Lockhouse's own format.
+    #[error("{0}")]
+    Invalid(String),
+}

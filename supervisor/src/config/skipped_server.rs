@@ -1,0 +1,30 @@
+//! Servers that are configured but not used.
+
+use super::requirements::Refusal;
+use super::skip_reason::SkipReason;
+
+/// A server that is not used. Its name is unchanged from the file and may be invalid.
+#[derive(Clone, Debug)]
+pub(crate) struct SkippedServer {
+    pub(crate) name: String,
+    /// Location as `FILE:LINE`.
+    pub(crate) origin: String,
+    /// Why the server is not used, without any value of the file.
+    pub(crate) reason: String,
+    /// Whether the file itself disables the server.
+    pub(crate) disabled: bool,
+}
+
+impl SkippedServer {
+    pub(super) fn new(name: &str, origin: &str, reason: &SkipReason) -> Self {
+        let disabled = matches!(reason, SkipReason::Disabled);
+        Self { name: name.to_owned(), origin: origin.to_owned(), reason: reason.to_string(), disabled }
+    }
+}
+
+impl From<&Refusal> for SkippedServer {
+    fn from(refusal: &Refusal) -> Self {
+        let (name, origin, reason) = refusal.parts();
+        Self { name, origin, reason, disabled: false }
+    }
+}

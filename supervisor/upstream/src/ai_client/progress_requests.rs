@@ -1,0 +1,87 @@
+//! Requests for the progress of a run while it is running. A progress report is made only when one is requested.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use lockhouse_messages::Progress;
+
+/// Requests about one run that may wait at a time. Further requests get no report.
+const REQUESTERS_MAX: usize = 4;
+/// How long a run may take to report its progress; it may be waiting for a worker to exit.
+const REPLY_TIMEOUT: Duration = Duration::from_millis(200);
+/// Bytes of the end of the run's output that a report contains.
+pub const TAIL_BYTES_MAX: usize = 1_000;
+
+type ProgressReply = oneshot::Sender<Progress>;
+
+/// Whether a run has been given a worker. Clones belong to the same run.
+#[derive(Clone, Debug, Default)]
+pub struct RunStarted(Arc<AtomicBool>);
+
+impl RunStarted {
+    pub fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Requests the progress of one run.
+#[derive(Clone, Debug)]
+pub struct ProgressHandle {
+    has_started: RunStarted,
+    sender: mpsc::Sender<ProgressReply>,
+}
+
+/// Receives the requests for the progress of one run. The default value never receives any.
+#[derive(Debug)]
+pub struct ProgressRequests {
+    has_started: RunStarted,
+    receiver: mpsc::Receiver<ProgressReply>,
+}
+
+impl Default for ProgressRequests {
+    fn default() -> Self {
+        progress_channel().1
+    }
+}
+
+/// Creates both ends of the channel for one run.
+pub fn progress_channel() -> (ProgressHandle, ProgressRequests) {
+    let (sender, receiver) = mpsc::channel(REQUESTERS_MAX);
+    let has_started = RunStarted::default();
+    (ProgressHandle { has_started: has_started.clone(), sender }, ProgressRequests { has_started, receiver })
+}
+
+impl ProgressHandle {
+    /// Whether the run has a worker. Until then it waits for one.
+    pub fn has_started(&self) -> bool {
+        self.has_started.get()
+    }
+
+    /// Requests a progress report. `None` while the run waits for a worker, or has ended.
+    pub async fn request(&self) -> Option<Progress> {
+        if !self.has_started() {
+            return None;
+        }
+        let (receiver, reply) = oneshot::channel();
+        self.sender.try_send(receiver).ok()?;
+        tokio::time::timeout(REPLY_TIMEOUT, reply).await.ok()?.ok()
+    }
+}
+
+impl ProgressRequests {
+    pub fn started_flag(&self) -> RunStarted {
+        self.has_started.clone()
+    }
+
+    pub fn mark_started(&self) {
+        self.has_started.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits for the next request. Returns `None` once all [`ProgressHandle`]s are dropped.
+    pub async fn next(&mut self) -> Option<ProgressReply> {
+        self.receiver.recv().await
+    }
+}

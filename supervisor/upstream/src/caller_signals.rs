@@ -1,0 +1,50 @@
+//! Signals from callers to the connection task.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+
+use super::call_concurrency::CallSlots;
+use super::definition::ServerLimits;
+
+/// The signals of one connection.
+#[derive(Debug)]
+pub(super) struct CallerSignals {
+    /// Notified when a caller needs the server.
+    pub(super) demand: Notify,
+    /// Notified when a call has timed out.
+    pub(super) call_timed_out: Notify,
+    pub(super) slots: Arc<CallSlots>,
+    answers: watch::Sender<CallStats>,
+}
+
+/// Statistics about the answered calls of one connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CallStats {
+    pub(super) answered_calls: u64,
+    /// How long the last answered call took.
+    pub(super) latency: Option<Duration>,
+}
+
+impl CallerSignals {
+    pub(super) fn new(limits: ServerLimits) -> Self {
+        Self {
+            demand: Notify::new(),
+            call_timed_out: Notify::new(),
+            slots: CallSlots::new(limits),
+            answers: watch::Sender::new(CallStats::default()),
+        }
+    }
+
+    /// Records a call that was answered after this time.
+    pub(super) fn record_answer(&self, took: Duration) {
+        self.answers.send_modify(|answers| {
+            *answers = CallStats { answered_calls: answers.answered_calls + 1, latency: Some(took) };
+        });
+    }
+
+    pub(super) fn answers(&self) -> watch::Receiver<CallStats> {
+        self.answers.subscribe()
+    }
+}

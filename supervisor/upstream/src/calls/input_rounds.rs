@@ -1,0 +1,139 @@
+//! Sends a call, and repeats it with the input that its server requires, up to a maximum number of rounds.
+
+use std::time::{Duration, Instant};
+
+use lockhouse_base::telemetry::traces;
+use lockhouse_policies::CallTarget;
+use rmcp::service::ServiceError;
+use serde_json::{Map, Value};
+
+use super::errors;
+use super::requests::{request, verb_request};
+use crate::call_concurrency::CallSlot;
+use crate::call_result::{CallAnswer, ResultOptions, read_answer};
+use crate::call_types::{CallError, InputResponses};
+use crate::connection::Connection;
+use crate::connection_state::ConnectedServer;
+use crate::direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
+use crate::in_flight_calls::Caller;
+use crate::inbound_message::offload_if_large;
+use crate::input_required;
+use crate::request::{CallTimeout, RequestError, send_for};
+
+/// Delay before a call is repeated without any new input. Doubles with each round.
+const STATE_ONLY_DELAY: Duration = Duration::from_millis(50);
+
+/// A call with everything that stays the same in all rounds.
+pub(super) struct InputRounds<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) offer: &'a ConnectedServer,
+    pub(super) item: &'a CallTarget,
+    pub(super) arguments: Map<String, Value>,
+    pub(super) timeout: CallTimeout,
+    pub(super) caller: &'a Caller,
+}
+
+/// What follows from an answer of the server.
+enum NextStep {
+    /// The call is complete, with this result.
+    Result(Vec<u8>),
+    /// The call is repeated with these responses.
+    SendAgain(InputResponses),
+}
+
+impl InputRounds<'_> {
+    /// Sends the call, and repeats it with the input that the server requires. `slot` is the slot for the first
+    /// round.
+    pub(super) async fn run(self, slot: CallSlot) -> Result<Vec<u8>, CallError> {
+        let mut input = self.direct().map(DirectRequest::take_responses).unwrap_or_default();
+        let mut slot = Some(slot);
+        for round in 0..input_required::ROUNDS_MAX {
+            let current_slot = match slot.take() {
+                Some(slot) => slot,
+                None => {
+                    let slot = self.connection.call_slot().await;
+                    slot.map_err(|busy| CallError::new(busy.code, busy.message))?
+                }
+            };
+            let raw = self.send(input).await?;
+            // Free the slot while the user is asked.
+            drop(current_slot);
+            input = match self.next(raw).await? {
+                NextStep::Result(result) => return Ok(result),
+                NextStep::SendAgain(input) => input,
+            };
+            if input.responses.is_none() {
+                // The server required no input but asked to be called again: wait before doing so.
+                tokio::time::sleep(STATE_ONLY_DELAY * (1 << round.min(5))).await;
+            }
+        }
+        let rounds = input_required::ROUNDS_MAX;
+        Err(CallError::tool_failed(format!("it asked for input {rounds} times, and is not asked again")))
+    }
+
+    fn direct(&self) -> Option<&DirectRequest> {
+        self.caller.direct.as_deref()
+    }
+
+    /// Sends the call once. Returns the answer as JSON text.
+    async fn send(&self, input: InputResponses) -> Result<String, CallError> {
+        let Self { connection, offer, item, caller, timeout, .. } = self;
+        let ticket = offer.callers.register(&connection.name, item, caller);
+        let request = match self.direct().map(|direct| &direct.verb) {
+            None | Some(DirectRequestKind::Usual) => request(item, self.arguments.clone(), input),
+            Some(verb) => verb_request(verb, item),
+        };
+        let sent = Instant::now();
+        let span = traces::upstream_request(&connection.name, item);
+        match send_for(caller, ticket, offer.peer.clone(), request, *timeout, &span).await {
+            Ok(raw) => {
+                connection.record_outcome(None, sent.elapsed());
+                Ok(raw)
+            }
+            Err(RequestError::Failed(error)) => {
+                traces::record_error(&span, errors::kind(&error));
+                connection.record_outcome(Some(&error), sent.elapsed());
+                if let (Some(direct), ServiceError::McpError(error)) = (self.direct(), &error) {
+                    errors::own_error(&connection.secrets, error)
+                        .into_iter()
+                        .for_each(|error| direct.fail(DirectFailure::Error(error)));
+                }
+                Err(connection.call_error(&error, timeout.limit))
+            }
+            Err(RequestError::Unanswerable) => Err(input_required::unanswerable(item)),
+        }
+    }
+
+    /// Parses an answer and obtains the input that it requires, if any.
+    async fn next(&self, raw: String) -> Result<NextStep, CallError> {
+        let (of, how) = ((*self.item).clone(), self.reading());
+        let read = offload_if_large(raw.len(), move || read_answer(&of, raw, how)).await;
+        let unread = || CallError::tool_failed("the result could not be read");
+        let (server, item, caller) = (&self.connection.name, self.item, self.caller);
+        match (read.ok_or_else(unread)??, self.direct()) {
+            (CallAnswer::Asks(raw), Some(direct)) if direct.retries_with_input => {
+                input_required::forward_to_client(&raw, server, item, caller)
+                    .map(|raw| NextStep::Result(raw.into_bytes()))
+            }
+            (CallAnswer::Asks(raw), _) => Ok(NextStep::SendAgain(match input_required::parse(&raw)? {
+                Some(required) => required.responses(server, item, caller).await?,
+                None => InputResponses::default(),
+            })),
+            (CallAnswer::Result { envelope, .. }, None) => envelope.map(NextStep::Result),
+            (CallAnswer::Result { raw, envelope: Ok(_) }, Some(_)) => Ok(NextStep::Result(raw.into_bytes())),
+            (CallAnswer::Result { raw, envelope: Err(error) }, Some(direct)) => {
+                direct.fail(DirectFailure::Result(raw));
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns how results of this tool are converted.
+    fn reading(&self) -> ResultOptions {
+        let tool = match self.item {
+            CallTarget::Tool(name) => self.offer.catalogue.tool(name),
+            CallTarget::Resource(_) | CallTarget::Prompt(_) | CallTarget::List(_) => None,
+        };
+        ResultOptions { wrapped: tool.is_some_and(|tool| tool.wraps_result), decode: self.connection.decode }
+    }
+}

@@ -1,0 +1,185 @@
+//! A seccomp filter that protects processes outside the sandbox where Landlock does not: their limits, priorities,
+//! memory and signals, and objects that the kernel shares among all processes of a user (SysV and POSIX queues,
+//! shared memory, keyrings).
+//!
+//! A filter sees only numbers and cannot know which processes the server has started. A call that takes a PID is
+//! therefore allowed for the caller itself (0), and refused otherwise.
+
+use std::io;
+
+use super::bpf::{self, ALLOWED, HEAD, UNKNOWN, answer, argument, equals, refused, sock_filter, when};
+
+const REFUSED: u32 = refused(libc::EPERM);
+
+/// The argument values of setpriority(2) and ioprio_set(2) that select one process.
+const PRIO_PROCESS: u32 = 0;
+const IOPRIO_WHO_PROCESS: u32 = 1;
+/// Requests for a signal to a process when a descriptor is readable, from linux/sockios.h.
+const FIOSETOWN: u32 = 0x8901;
+const SIOCSPGRP: u32 = 0x8902;
+const F_SETSIG: u32 = 10;
+const F_SETOWN_EX: u32 = 15;
+
+/// Calls that no server needs: memory and descriptors of other processes, BPF and perf.
+const NEVER: [libc::c_long; 9] = [
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+];
+
+/// Calls that a kernel can be built without, so that programs handle their absence.
+const ABSENT: [libc::c_long; 22] = [
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmdt,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_mq_timedsend,
+    libc::SYS_mq_timedreceive,
+    libc::SYS_mq_notify,
+    libc::SYS_mq_getsetattr,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    // A directory of /proc can be used as a descriptor of its process.
+    libc::SYS_pidfd_send_signal,
+];
+
+/// Calls that take a PID: allowed only with these values of these arguments.
+const ONLY: [(libc::c_long, &[(u32, u32)]); 9] = [
+    (libc::SYS_prlimit64, &[(0, 0)]),
+    (libc::SYS_setpriority, &[(0, PRIO_PROCESS), (1, 0)]),
+    (libc::SYS_ioprio_set, &[(0, IOPRIO_WHO_PROCESS), (1, 0)]),
+    (libc::SYS_sched_setscheduler, &[(0, 0)]),
+    (libc::SYS_sched_setparam, &[(0, 0)]),
+    (libc::SYS_sched_setattr, &[(0, 0)]),
+    (libc::SYS_sched_setaffinity, &[(0, 0)]),
+    (libc::SYS_migrate_pages, &[(0, 0)]),
+    (libc::SYS_move_pages, &[(0, 0)]),
+];
+
+/// Calls that are refused with this value of this argument: they request a signal to a process when a descriptor is
+/// readable.
+const NOT_WITH: [(libc::c_long, u32, u32); 5] = [
+    (libc::SYS_fcntl, 1, libc::F_SETOWN as u32),
+    (libc::SYS_fcntl, 1, F_SETSIG),
+    (libc::SYS_fcntl, 1, F_SETOWN_EX),
+    (libc::SYS_ioctl, 1, FIOSETOWN),
+    (libc::SYS_ioctl, 1, SIOCSPGRP),
+];
+
+/// Installs the filter on this process permanently. Requires `no_new_privs`. The filter also refuses signals to the
+/// supervisor, because Landlock before ABI 6 does not restrict signals.
+pub(super) fn install(supervisor: nix::unistd::Pid) -> io::Result<()> {
+    bpf::install(&program(supervisor.as_raw()))
+}
+
+fn program(supervisor: i32) -> Vec<sock_filter> {
+    let mut program = HEAD.to_vec();
+    for (calls, verdict) in [(&NEVER[..], REFUSED), (&ABSENT[..], UNKNOWN)] {
+        for call in calls {
+            program.extend([when(equals(*call as u32), 0, 1), answer(verdict)]);
+        }
+    }
+    for (call, wanted) in ONLY {
+        // Jump past the comparisons, two instructions each, and the two verdicts.
+        program.push(when(equals(call as u32), 0, 2 * wanted.len() as u8 + 2));
+        for (place, (index, value)) in wanted.iter().enumerate() {
+            let to_refusal = 2 * (wanted.len() - 1 - place) as u8 + 1;
+            program.extend([argument(*index), when(equals(*value), 0, to_refusal)]);
+        }
+        program.extend([answer(ALLOWED), answer(REFUSED)]);
+    }
+    for (call, index, value) in NOT_WITH.into_iter().chain(signals(supervisor)) {
+        program.push(when(equals(call as u32), 0, 4));
+        program.extend([argument(index), when(equals(value), 0, 1), answer(REFUSED), reload()]);
+    }
+    program.push(answer(ALLOWED));
+    program
+}
+
+/// Loads the number of the call again, after an argument was loaded.
+fn reload() -> sock_filter {
+    HEAD[3]
+}
+
+/// Lists all calls that can signal the supervisor, its process group, or all processes of the user. A negative PID
+/// means a process group.
+fn signals(supervisor: i32) -> impl Iterator<Item = (libc::c_long, u32, u32)> {
+    let ways = [
+        (libc::SYS_kill, supervisor),
+        (libc::SYS_kill, -supervisor),
+        (libc::SYS_kill, -1),
+        (libc::SYS_tkill, supervisor),
+        (libc::SYS_tgkill, supervisor),
+        (libc::SYS_rt_sigqueueinfo, supervisor),
+        (libc::SYS_rt_tgsigqueueinfo, supervisor),
+    ];
+    ways.into_iter().map(|(call, target)| (call, 0, target as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bpf::tests::{check_other_numbers, own};
+    use super::*;
+
+    #[test]
+    fn what_reaches_other_processes_is_refused_and_all_else_is_not() {
+        const SUPERVISOR: i32 = 4711;
+        let program = program(SUPERVISOR);
+        let own = |number, arguments: [u32; 3]| own(&program, number, &arguments);
+        NEVER.iter().for_each(|call| assert_eq!(own(*call, [0, 0, 0]), REFUSED, "{call}"));
+        ABSENT.iter().for_each(|call| assert_eq!(own(*call, [0, 0, 0]), UNKNOWN, "{call}"));
+        for (call, [itself, other]) in [
+            (libc::SYS_prlimit64, [[0, 0, 0], [4711, 0, 0]]),
+            (libc::SYS_setpriority, [[0, 0, 5], [0, 4711, 5]]),
+            (libc::SYS_setpriority, [[0, 0, 5], [1, 0, 5]]),
+            (libc::SYS_setpriority, [[0, 0, 5], [2, 0, 5]]),
+            (libc::SYS_ioprio_set, [[1, 0, 0], [1, 4711, 0]]),
+            (libc::SYS_ioprio_set, [[1, 0, 0], [2, 0, 0]]),
+            (libc::SYS_ioprio_set, [[1, 0, 0], [3, 0, 0]]),
+            (libc::SYS_sched_setscheduler, [[0, 0, 0], [4711, 0, 0]]),
+            (libc::SYS_sched_setparam, [[0, 0, 0], [4711, 0, 0]]),
+            (libc::SYS_sched_setattr, [[0, 0, 0], [4711, 0, 0]]),
+            (libc::SYS_sched_setaffinity, [[0, 8, 0], [4711, 8, 0]]),
+            (libc::SYS_migrate_pages, [[0, 0, 0], [4711, 0, 0]]),
+            (libc::SYS_move_pages, [[0, 0, 0], [4711, 0, 0]]),
+            (libc::SYS_fcntl, [[0, libc::F_SETFL as u32, 0], [0, libc::F_SETOWN as u32, 4711]]),
+            (libc::SYS_fcntl, [[0, libc::F_GETFL as u32, 0], [0, F_SETSIG, 9]]),
+            (libc::SYS_fcntl, [[0, libc::F_DUPFD_CLOEXEC as u32, 0], [0, F_SETOWN_EX, 0]]),
+            (libc::SYS_ioctl, [[0, libc::FIONREAD as u32, 0], [0, FIOSETOWN, 0]]),
+            (libc::SYS_ioctl, [[0, libc::TIOCGWINSZ as u32, 0], [0, SIOCSPGRP, 0]]),
+            (libc::SYS_kill, [[4712, 9, 0], [4711, 9, 0]]),
+            (libc::SYS_kill, [[0, 9, 0], [-4711_i32 as u32, 9, 0]]),
+            (libc::SYS_kill, [[-4712_i32 as u32, 9, 0], [-1_i32 as u32, 9, 0]]),
+            (libc::SYS_tkill, [[4712, 9, 0], [4711, 9, 0]]),
+            (libc::SYS_tgkill, [[4712, 4712, 9], [4711, 4712, 9]]),
+            (libc::SYS_rt_sigqueueinfo, [[4712, 9, 0], [4711, 9, 0]]),
+            (libc::SYS_rt_tgsigqueueinfo, [[4712, 4712, 9], [4711, 4712, 9]]),
+        ] {
+            assert_eq!(own(call, itself), ALLOWED, "{call} {itself:?}");
+            assert_eq!(own(call, other), REFUSED, "{call} {other:?}");
+        }
+        let named = ONLY.iter().map(|rule| rule.0).chain(NEVER).chain(ABSENT);
+        let named: Vec<_> = named.collect();
+        for number in 0..600 {
+            assert!(named.contains(&number) || own(number, [7, 7, 7]) == ALLOWED, "call {number}");
+        }
+        check_other_numbers(&program);
+    }
+}

@@ -1,0 +1,100 @@
+//! Errors of the handshake and of listing the tools: fixed texts for submitted code and the model, and the server's
+//! own text for users.
+
+use std::process::ExitStatus;
+
+use lockhouse_base::secrets::Secrets;
+use rmcp::model::ErrorData;
+use rmcp::service::{ClientInitializeError, ServiceError};
+
+use super::http_error::{HttpError, HttpErrorKind};
+use super::inbound_message::{NOT_JSON, TOO_LARGE};
+
+/// Characters of a server's error text that are logged.
+const SAID_CHARS_MAX: usize = 400;
+
+/// Why the handshake or the listing of tools failed.
+#[derive(Debug)]
+pub(super) enum ConnectError {
+    /// The server exited or closed its streams.
+    Closed,
+    /// The server answered with a JSON-RPC error.
+    Refused(ErrorData),
+    /// The server's answer is not MCP. The text may contain words of the server.
+    Strange(String),
+    /// The HTTP request failed.
+    Http(HttpError),
+}
+
+impl From<ServiceError> for ConnectError {
+    fn from(error: ServiceError) -> Self {
+        if let Some(fault) = HttpError::in_service_error(&error) {
+            return Self::Http(fault.clone());
+        }
+        match error {
+            ServiceError::McpError(error) => Self::Refused(error),
+            ServiceError::TransportSend(_) | ServiceError::TransportClosed => Self::Closed,
+            error => Self::Strange(error.to_string()),
+        }
+    }
+}
+
+impl From<ClientInitializeError> for ConnectError {
+    fn from(error: ClientInitializeError) -> Self {
+        use ClientInitializeError as Error;
+        match error {
+            Error::TransportError { error, .. } => match HttpError::in_error_chain(&*error.error) {
+                Some(fault) => Self::Http(fault.clone()),
+                None => Self::Closed,
+            },
+            Error::ConnectionClosed(_) => Self::Closed,
+            Error::JsonRpcError(error) => Self::Refused(error),
+            Error::LegacyFallbackFailed { discover, fallback } => match Self::from(*discover) {
+                // The transport ended with this error, so the fallback's error says nothing.
+                http @ Self::Http(_) => http,
+                _ => Self::from(*fallback),
+            },
+            error => Self::Strange(error.to_string()),
+        }
+    }
+}
+
+impl ConnectError {
+    /// Whether an attempt with the older handshake (`initialize`) may succeed.
+    pub(super) fn may_need_legacy_handshake(&self) -> bool {
+        !matches!(self, Self::Http(fault) if fault.kind != HttpErrorKind::Answered)
+    }
+
+    /// Describes the error without any text of the server. `status` is the exit status if the process exited by
+    /// itself.
+    pub(super) fn reason(&self, status: Option<ExitStatus>) -> String {
+        match (self, status) {
+            (Self::Closed, Some(status)) => format!("it ended before it was ready ({status})"),
+            (Self::Closed, None) => "it closed its output before it was ready".into(),
+            (Self::Refused(error), _) if error.message == TOO_LARGE => {
+                "an answer in its start exceeds the limit of one message".into()
+            }
+            (Self::Refused(error), _) if error.message == NOT_JSON => {
+                "an answer in its start is not valid JSON, or is nested too deeply".into()
+            }
+            (Self::Refused(error), _) => {
+                format!("it answered with an error while it started (JSON-RPC code {})", error.code.0)
+            }
+            (Self::Http(fault), _) => fault.reason.clone(),
+            (Self::Strange(_), _) => "it does not speak MCP as Lockhouse knows it".into(),
+        }
+    }
+
+    /// Returns what the server said, with secrets redacted, as a clause for the log.
+    pub(super) fn server_message(&self, secrets: &Secrets) -> String {
+        let server_message = match self {
+            Self::Closed => return String::new(),
+            Self::Refused(error) => &*error.message,
+            Self::Strange(what) => what.as_str(),
+            Self::Http(fault) if fault.server_text.is_empty() => return String::new(),
+            Self::Http(fault) => &fault.server_text,
+        };
+        let server_message: String = secrets.redact(server_message).chars().take(SAID_CHARS_MAX).collect();
+        format!("; it said: {server_message:?}")
+    }
+}

@@ -1,0 +1,55 @@
+//! Signals to the connection task that a connection has failed, with the reason.
+
+use std::sync::{Arc, OnceLock};
+
+use tokio_util::sync::CancellationToken;
+
+/// Why a connection failed. The message contains no text of the server, so submitted code and the model may read it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ConnectionFailure {
+    pub(super) message: String,
+    /// Whether the server exceeded a limit or broke the protocol. Such a server is restarted with a long delay.
+    pub(super) is_violation: bool,
+}
+
+impl ConnectionFailure {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), is_violation: false }
+    }
+}
+
+/// Records the first failure of one connection and wakes those who wait for it. Needed because neither HTTP nor a
+/// pipe reports why it ended.
+#[derive(Clone, Default)]
+pub(super) struct FailureSignal {
+    reason: Arc<OnceLock<ConnectionFailure>>,
+    token: CancellationToken,
+}
+
+impl FailureSignal {
+    /// Records that the connection failed.
+    pub(super) fn fail(&self, message: &str) {
+        self.set(message, false);
+    }
+
+    /// Records that the server exceeded a limit or broke the protocol.
+    pub(super) fn fail_for_violation(&self, message: &str) {
+        self.set(message, true);
+    }
+
+    fn set(&self, message: &str, is_violation: bool) {
+        let _ = self.reason.set(ConnectionFailure { message: message.to_owned(), is_violation });
+        self.token.cancel();
+    }
+
+    /// Returns the failure, if the connection has failed.
+    pub(super) fn reason(&self) -> Option<ConnectionFailure> {
+        self.reason.get().cloned()
+    }
+
+    /// Waits until the connection has failed.
+    pub(super) async fn failed(&self) -> ConnectionFailure {
+        self.token.cancelled().await;
+        self.reason().unwrap_or_else(|| ConnectionFailure::new(""))
+    }
+}

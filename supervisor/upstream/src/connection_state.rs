@@ -1,0 +1,31 @@
+//! The state of a connection, as the connection task publishes it to callers.
+
+use std::sync::Arc;
+
+use lockhouse_catalog::Catalogue;
+use rmcp::RoleClient;
+use rmcp::service::Peer;
+
+use super::in_flight_calls::InFlightCalls;
+
+/// The state of a connection.
+#[derive(Clone, Debug)]
+pub enum ConnectionState {
+    /// Not started, because no caller needs the server.
+    Idle,
+    /// The server is being started or restarted.
+    Connecting,
+    /// The server can be used.
+    Connected(Arc<ConnectedServer>),
+    /// The last attempt to connect failed, for this reason, and another attempt will follow. The reason contains no
+    /// text of the server.
+    Failed(String),
+}
+
+/// A connected server and its tools.
+#[derive(Debug)]
+pub struct ConnectedServer {
+    pub catalogue: Arc<Catalogue>,
+    pub(super) peer: Peer<RoleClient>,
+    pub(super) callers: InFlightCalls,
+}

@@ -1,0 +1,282 @@
+//! The task that owns one connection: starts the server on demand, monitors it, and restarts it with backoff.
+//!
+//! [`StateMachine`] decides what to do; this task does it and reports events back.
+
+mod monitor;
+mod published_tools;
+mod restart_backoff;
+mod state_machine;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use lockhouse_catalog::Catalogue;
+use lockhouse_protocol::ServerName;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+pub(super) use published_tools::PublishedTools;
+
+use self::monitor::{ConnectionMonitor, MonitorEvent};
+use self::state_machine::{Effect, EndReason, Event, StateMachine};
+use super::caller_signals::{CallStats, CallerSignals};
+use super::connection_state::{ConnectedServer, ConnectionState};
+use super::connection_status::ConnectionStatus;
+use super::live_connection::{ConnectionEnd, LiveConnection, exit_message};
+use super::server_log::ServerLog;
+use super::server_start::{ServerStarter, StartFailure, StartedServer};
+
+/// The log target of all messages about the state of a connection. Commands that print the state themselves filter
+/// this target out.
+const LOG_TARGET: &str = "lockhouse_upstream::connection_task";
+/// How long calls in flight may take once the connection is to be closed.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Appended to errors, because submitted code and the model do not get the server's own output.
+const SERVER_LOGS_HINT: &str = "; `lockhouse server logs` shows its stderr";
+
+/// The state of the task for one server. It runs until Lockhouse closes the connection.
+pub(super) struct ConnectionTask {
+    pub(super) name: ServerName,
+    pub(super) starter: Arc<ServerStarter>,
+    pub(super) tools: PublishedTools,
+    /// The server is stopped after this time without a call.
+    pub(super) idle_stop: Option<Duration>,
+    pub(super) state: watch::Sender<ConnectionState>,
+    pub(super) status: watch::Sender<ConnectionStatus>,
+    pub(super) signals: Arc<CallerSignals>,
+    /// Marked as seen when an attempt to connect begins.
+    pub(super) answers: watch::Receiver<CallStats>,
+    /// Whether the server is known to understand only the older handshake.
+    pub(super) legacy_handshake: bool,
+    /// Limits how many servers start at a time; shared by all servers.
+    pub(super) starts: Arc<Semaphore>,
+    pub(super) closing: CancellationToken,
+}
+
+/// What the task is waiting for.
+enum Wait {
+    Demand,
+    /// A start, with its duration.
+    Start(BoxFuture<'static, (Result<StartedServer, StartFailure>, Duration)>),
+    Connection(Box<ConnectionMonitor>),
+    Drain(Box<LiveConnection>, BoxFuture<'static, ()>),
+    End(EndReason, BoxFuture<'static, ConnectionEnd>),
+    BackOff(BoxFuture<'static, ()>),
+}
+
+impl ConnectionTask {
+    /// Runs the task until the connection is closed.
+    pub(super) async fn run(mut self) {
+        self.legacy_handshake = self.tools.load_cached();
+        let is_lazy = matches!(*self.state.borrow(), ConnectionState::Idle);
+        let (mut lifecycle, mut effects) = StateMachine::new(is_lazy, Instant::now());
+        let mut waiting_for = Wait::Demand;
+        loop {
+            for effect in effects {
+                waiting_for = match self.perform(effect, waiting_for) {
+                    Some(waiting_for) => waiting_for,
+                    None => return,
+                };
+            }
+            let event = self.next(&mut waiting_for).await;
+            effects = lifecycle.handle(event, Instant::now());
+        }
+    }
+
+    /// Performs an effect and returns what to wait for next; `None` if the task ends.
+    fn perform(&mut self, effect: Effect, waiting_for: Wait) -> Option<Wait> {
+        Some(match (effect, waiting_for) {
+            (Effect::PublishIdle, waiting_for) => self.publish(ConnectionState::Idle, waiting_for),
+            (Effect::PublishConnecting, waiting_for) => {
+                self.publish(ConnectionState::Connecting, waiting_for)
+            }
+            (Effect::AwaitDemand, _) => Wait::Demand,
+            (Effect::Connect, _) => self.connect(),
+            (Effect::BackOff(delay), _) => Wait::BackOff(sleep(delay.to_duration()).boxed()),
+            (Effect::ListTools(after), Wait::Connection(mut connected)) => {
+                connected.list_tools(self.name.clone(), after, self.starter.limits.start_timeout);
+                Wait::Connection(connected)
+            }
+            (Effect::Ping, Wait::Connection(mut connected)) => {
+                connected.ping();
+                Wait::Connection(connected)
+            }
+            (Effect::Drain, Wait::Connection(connected)) => {
+                let slots = self.signals.slots.clone();
+                let drained = async move { drop(timeout(DRAIN_TIMEOUT, slots.wait_drained()).await) };
+                Wait::Drain(Box::new(connected.link), drained.boxed())
+            }
+            (Effect::Disconnect(reason), Wait::Connection(connected)) => {
+                Wait::End(reason, connected.link.end().boxed())
+            }
+            (Effect::Disconnect(reason), Wait::Drain(link, _)) => Wait::End(reason, link.end().boxed()),
+            (Effect::Finish, _) => return None,
+            // Only a live connection performs these effects.
+            (Effect::ListTools(_) | Effect::Ping | Effect::Drain | Effect::Disconnect(_), waiting_for) => {
+                waiting_for
+            }
+        })
+    }
+
+    fn publish(&self, state: ConnectionState, waiting_for: Wait) -> Wait {
+        self.state.send_replace(state);
+        waiting_for
+    }
+
+    /// Starts the server once the limit on concurrent starts permits it. The start timeout begins then.
+    fn connect(&mut self) -> Wait {
+        self.answers.mark_unchanged();
+        let (starts, starter, legacy_handshake, begun) =
+            (self.starts.clone(), self.starter.clone(), self.legacy_handshake, Instant::now());
+        let start = async move {
+            let _turn = starts.acquire_owned().await;
+            let started = starter.start(legacy_handshake).await;
+            (started, begun.elapsed())
+        };
+        Wait::Start(start.boxed())
+    }
+
+    async fn next(&mut self, waiting_for: &mut Wait) -> Event {
+        match waiting_for {
+            Wait::Demand => tokio::select! {
+                () = self.signals.demand.notified() => Event::Demanded,
+                () = self.closing.cancelled() => Event::CloseRequested,
+            },
+            Wait::Start(start) => {
+                let started = tokio::select! {
+                    started = start => started,
+                    () = self.closing.cancelled() => return Event::CloseRequested,
+                };
+                match started {
+                    (Ok(started), elapsed) => {
+                        *waiting_for = Wait::Connection(Box::new(self.connected(started, elapsed)));
+                        Event::Connected
+                    }
+                    (Err(failure), _) => self.start_failed(failure),
+                }
+            }
+            Wait::Connection(connected) => self.next_monitor_event(connected).await,
+            Wait::Drain(_, drained) => {
+                drained.await;
+                Event::Drained
+            }
+            Wait::End(reason, end) => {
+                let end = end.await;
+                self.disconnected(reason, end)
+            }
+            Wait::BackOff(pause) => tokio::select! {
+                () = pause => Event::RestartDue,
+                () = self.closing.cancelled() => Event::CloseRequested,
+            },
+        }
+    }
+
+    async fn next_monitor_event(&mut self, connected: &mut ConnectionMonitor) -> Event {
+        loop {
+            let waits = self.tools.has_unaccepted_tools();
+            match connected.next(&self.signals, &self.closing, waits).await {
+                MonitorEvent::Event(event) => return event,
+                MonitorEvent::Listed(Ok(catalogue)) => {
+                    self.publish_connected(
+                        connected,
+                        self.tools.publish_listed(catalogue, self.legacy_handshake),
+                    );
+                    return Event::ToolsListed;
+                }
+                MonitorEvent::Listed(Err(fault)) => {
+                    let (name, reason) = (&self.name, fault.reason(None));
+                    tracing::warn!(server = %name, "its tools changed and cannot be listed: {reason}");
+                    return Event::ToolsListed;
+                }
+                MonitorEvent::AcceptanceDue => self.recheck_pins(connected),
+            }
+        }
+    }
+
+    fn connected(&mut self, started: StartedServer, elapsed: Duration) -> ConnectionMonitor {
+        let StartedServer { link, catalogue, legacy_handshake } = started;
+        tracing::info!(server = %self.name, tools = catalogue.tools.len(), "connected");
+        self.legacy_handshake = legacy_handshake;
+        self.status.send_modify(|status| {
+            (status.start_time, status.used_legacy_handshake) = (Some(elapsed), legacy_handshake)
+        });
+        // A caller needed the server and has not sent its call yet.
+        self.signals.slots.record_use();
+        let (slots, idle_stop) = (self.signals.slots.clone(), self.idle_stop);
+        let idle = async move {
+            match idle_stop {
+                Some(limit) => slots.wait_idle(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let connected = ConnectionMonitor::new(link, idle.boxed());
+        let catalogue = self.tools.connected(catalogue, legacy_handshake);
+        self.publish_connected(&connected, catalogue);
+        connected
+    }
+
+    fn publish_connected(&self, connected: &ConnectionMonitor, catalogue: Arc<Catalogue>) {
+        let (peer, callers) = (connected.peer.clone(), connected.callers.clone());
+        self.state.send_replace(ConnectionState::Connected(Arc::new(ConnectedServer {
+            catalogue,
+            peer,
+            callers,
+        })));
+    }
+
+    /// Publishes the tools again if a user may have accepted them meanwhile.
+    fn recheck_pins(&mut self, connected: &ConnectionMonitor) {
+        let ConnectionState::Connected(publish_connected) = self.state.borrow().clone() else { return };
+        if let Some(catalogue) = self.tools.recheck(&publish_connected.catalogue) {
+            self.publish_connected(connected, catalogue);
+        }
+    }
+
+    fn start_failed(&mut self, failure: StartFailure) -> Event {
+        let StartFailure { reason, server_output, is_violation, .. } = failure;
+        tracing::warn!(server = %self.name, "not available: {reason}{server_output}");
+        // The failure may be due to the process and not to the handshake.
+        self.legacy_handshake = false;
+        self.status.send_modify(|status| status.last_error = Some(format!("{reason}{server_output}")));
+        let hint = if server_output.is_empty() { "" } else { SERVER_LOGS_HINT };
+        self.tools.publish_stale();
+        self.state.send_replace(ConnectionState::Failed(format!("{reason}{hint}")));
+        Event::StartFailed { is_violation }
+    }
+
+    fn disconnected(&self, reason: &EndReason, end: ConnectionEnd) -> Event {
+        let ConnectionEnd { ending, status, server_output } = end;
+        match reason {
+            EndReason::Lost(reason) => {
+                let is_violation = reason.as_ref().is_some_and(|reason| reason.is_violation);
+                let how =
+                    reason.as_ref().map(|reason| reason.message.clone()).or_else(|| status.map(exit_message));
+                let how = how.unwrap_or_else(|| "it closed its output".into());
+                tracing::warn!(server = %self.name, "the connection ended: {how}{server_output}");
+                if is_violation {
+                    self.state.send_replace(ConnectionState::Failed(how.clone()));
+                    self.log_violation(&how);
+                }
+                self.status.send_modify(|status| {
+                    status.reconnects += 1;
+                    status.last_error = Some(format!("the connection ended: {how}{server_output}"));
+                });
+            }
+            EndReason::Idle => {
+                tracing::info!(server = %self.name, "stopped: nobody has needed it for a while");
+            }
+            EndReason::Closing => self.status.send_modify(|status| status.shutdown = Some(ending)),
+        }
+        Event::Disconnected { has_answered: self.answers.has_changed().unwrap_or(false) }
+    }
+
+    /// Records the reason for the disconnection in the log of the server's output.
+    fn log_violation(&self, how: &str) {
+        if let Some(path) = &self.starter.log {
+            ServerLog::new(path).write_line(&format!("[Lockhouse disconnected the server: {how}]"));
+        }
+    }
+}

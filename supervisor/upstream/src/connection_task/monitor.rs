@@ -1,0 +1,102 @@
+//! Monitors a live connection and returns the first of all events that can happen to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Fuse, FusedFuture};
+use lockhouse_catalog::Catalogue;
+use lockhouse_protocol::ServerName;
+use rmcp::RoleClient;
+use rmcp::service::Peer;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::state_machine::Event;
+use crate::caller_signals::CallerSignals;
+use crate::connect_error::ConnectError;
+use crate::connection_failure::ConnectionFailure;
+use crate::in_flight_calls::InFlightCalls;
+use crate::live_connection::LiveConnection;
+use crate::request::ping;
+use crate::tool_list::list_tools;
+
+/// How often the pins are checked while tools wait to be accepted.
+const ACCEPTANCE_EVERY: Duration = Duration::from_secs(1);
+/// A server that lets a call time out and does not answer a ping within this time is restarted.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+const SILENT: &str = "it does not answer any more";
+
+/// A live connection with its ping, its listing of tools and its idle timer.
+pub(super) struct ConnectionMonitor {
+    pub(super) link: LiveConnection,
+    pub(super) peer: Peer<RoleClient>,
+    pub(super) callers: InFlightCalls,
+    /// Notified when the server announces that its tools have changed.
+    changed: Arc<Notify>,
+    /// Completes once the server has been idle for the configured time.
+    idle: BoxFuture<'static, ()>,
+    /// The listing of tools in progress; at most one at a time.
+    listing: Fuse<BoxFuture<'static, Result<Catalogue, ConnectError>>>,
+    /// The ping in progress; completes with whether the server answered.
+    ping: Fuse<BoxFuture<'static, bool>>,
+}
+
+/// An event of a live connection.
+#[allow(clippy::large_enum_variant)] // Only one exists at a time, and it is matched at once.
+pub(super) enum MonitorEvent {
+    Event(Event),
+    /// The tools were listed again.
+    Listed(Result<Catalogue, ConnectError>),
+    /// A user may have accepted tools, so the pins must be checked.
+    AcceptanceDue,
+}
+
+impl ConnectionMonitor {
+    pub(super) fn new(link: LiveConnection, idle: BoxFuture<'static, ()>) -> Self {
+        let (peer, callers, changed) = (link.peer(), link.callers(), link.changed());
+        let (listing, ping) = (Fuse::terminated(), Fuse::terminated());
+        Self { link, peer, callers, changed, idle, listing, ping }
+    }
+
+    /// Lists the tools again after a delay. `limit` is the timeout for each page.
+    pub(super) fn list_tools(&mut self, name: ServerName, after: Duration, limit: Duration) {
+        let peer = self.peer.clone();
+        let listing = async move {
+            tokio::time::sleep(after).await;
+            list_tools(&name, &peer, limit).await
+        };
+        self.listing = listing.boxed().fuse();
+    }
+
+    pub(super) fn ping(&mut self) {
+        self.ping = ping(self.peer.clone(), PING_TIMEOUT).boxed().fuse();
+    }
+
+    /// Waits for the next event. Cancellation loses nothing.
+    pub(super) async fn next(
+        &mut self,
+        signals: &CallerSignals,
+        closing: &CancellationToken,
+        waits_for_acceptance: bool,
+    ) -> MonitorEvent {
+        loop {
+            let event = tokio::select! {
+                how = self.link.wait_ended() => Event::Lost(how),
+                () = closing.cancelled() => Event::CloseRequested,
+                () = &mut self.idle => Event::IdleTimeout,
+                () = self.changed.notified(), if self.listing.is_terminated() => Event::ToolsChanged,
+                listed = &mut self.listing => return MonitorEvent::Listed(listed),
+                () = tokio::time::sleep(ACCEPTANCE_EVERY), if waits_for_acceptance => {
+                    return MonitorEvent::AcceptanceDue;
+                }
+                () = signals.call_timed_out.notified(), if self.ping.is_terminated() => Event::CallTimedOut,
+                has_answered = &mut self.ping => match has_answered {
+                    true => continue,
+                    false => Event::Lost(self.link.reason().or_else(|| Some(ConnectionFailure::new(SILENT)))),
+                },
+            };
+            return MonitorEvent::Event(event);
+        }
+    }
+}

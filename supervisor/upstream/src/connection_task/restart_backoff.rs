@@ -1,0 +1,95 @@
+//! Computes how long to wait before a server is started again: exponential backoff, with jitter after ordinary failures.
+
+use std::time::{Duration, Instant};
+
+/// The first and the longest delay before a restart after an ordinary failure.
+const FAILURE_BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
+/// A connection that lasted this long, or on which a call was answered, resets the backoff of ordinary failures.
+const STEADY: Duration = Duration::from_secs(60);
+/// The first and the longest delay before a restart of a server that was disconnected because it exceeded a limit or broke the
+/// protocol. Answered calls do not reset this backoff.
+const VIOLATION_BACKOFF: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(600));
+
+/// The delay before the next attempt to connect.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum RestartDelay {
+    /// Exactly this long.
+    Exactly(Duration),
+    /// Between 0.5 and 1.5 times this long, so that servers that failed together do not restart at the same moment.
+    Jittered(Duration),
+}
+
+impl RestartDelay {
+    /// The time to sleep, with a random factor for [`Self::Jittered`].
+    pub(super) fn to_duration(self) -> Duration {
+        match self {
+            Self::Exactly(delay) => delay,
+            Self::Jittered(delay) => delay.mul_f64(0.5 + fastrand::f64()),
+        }
+    }
+}
+
+/// The backoff of one server.
+pub(super) struct RestartBackoff {
+    after_failure: DoublingDelay,
+    after_violation: DoublingDelay,
+}
+
+impl RestartBackoff {
+    pub(super) fn new() -> Self {
+        Self {
+            after_failure: DoublingDelay::new(FAILURE_BACKOFF),
+            after_violation: DoublingDelay::new(VIOLATION_BACKOFF),
+        }
+    }
+
+    /// Returns the delay after an attempt to connect that began at `attempt` and has failed, or whose connection has ended.
+    pub(super) fn next_delay(
+        &mut self,
+        now: Instant,
+        attempt: Instant,
+        is_violation: bool,
+        has_answered: bool,
+    ) -> RestartDelay {
+        let lasted = now.duration_since(attempt);
+        if lasted > self.after_violation.max {
+            self.after_violation.reset();
+        }
+        if is_violation {
+            RestartDelay::Exactly(self.after_violation.take())
+        } else {
+            if lasted >= STEADY || has_answered {
+                self.after_failure.reset();
+            }
+            RestartDelay::Jittered(self.after_failure.take())
+        }
+    }
+}
+
+/// A delay that doubles up to a limit.
+pub(super) struct DoublingDelay {
+    min: Duration,
+    pub(super) max: Duration,
+    pub(super) current: Duration,
+}
+
+impl DoublingDelay {
+    pub(super) fn new((min, max): (Duration, Duration)) -> Self {
+        Self { min, max, current: min }
+    }
+
+    pub(super) fn double(&mut self) {
+        self.current = (self.current * 2).min(self.max);
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.current = self.min;
+    }
+
+    /// Returns the current delay and doubles it for the next time.
+    fn take(&mut self) -> Duration {
+        let current = self.current;
+        self.double();
+        current
+    }
+}

@@ -1,0 +1,205 @@
+//! State machine of one connection, without I/O: decides what follows each event.
+//!
+//! The connection task performs the effects in order and then waits for the next event.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use super::restart_backoff::{DoublingDelay, RestartBackoff, RestartDelay};
+use crate::connection_failure::ConnectionFailure;
+
+/// The shortest and the longest delay before tools are listed again after the server announced a change. The delay doubles
+/// with each announcement and resets after a calm period.
+const LISTING_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// What happens to a connection.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A caller needs the server.
+    Demanded,
+    /// The server has started, and its tools are listed.
+    Connected,
+    /// The server could not be started.
+    StartFailed {
+        /// Whether the server exceeded a limit or broke the protocol.
+        is_violation: bool,
+    },
+    /// The server announced that its tools have changed.
+    ToolsChanged,
+    /// The tools were listed again, or listing them failed.
+    ToolsListed,
+    /// A call was not answered within its timeout.
+    CallTimedOut,
+    /// The server's side ended the connection, or the connection has failed for this reason.
+    Lost(Option<ConnectionFailure>),
+    /// No caller has used the server for the configured time.
+    IdleTimeout,
+    /// Lockhouse does not need the server any more.
+    CloseRequested,
+    /// No call is in flight any more, or the time limit for draining has passed.
+    Drained,
+    /// The MCP connection has ended and the process has exited.
+    Disconnected {
+        /// Whether any call was answered since the start.
+        has_answered: bool,
+    },
+    /// The restart delay has passed.
+    RestartDue,
+}
+
+/// What the connection task must do.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Effect {
+    PublishIdle,
+    PublishConnecting,
+    AwaitDemand,
+    Connect,
+    /// Lists the tools again after this delay.
+    ListTools(Duration),
+    /// Pings the server. A server that does not answer is lost.
+    Ping,
+    /// Waits for the calls in flight, for a limited time.
+    Drain,
+    Disconnect(EndReason),
+    /// Waits before the next attempt to connect.
+    BackOff(RestartDelay),
+    /// Ends the connection task.
+    Finish,
+}
+
+/// Why a connection ends.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum EndReason {
+    /// The server's side ended it, or it failed.
+    Lost(Option<ConnectionFailure>),
+    /// No caller has used the server for the configured time.
+    Idle,
+    /// Lockhouse closes it.
+    Closing,
+}
+
+/// The state of the connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// Not started until a caller needs the server.
+    Idle,
+    Connecting(Attempt),
+    Connected(Attempt),
+    /// To be closed once the calls in flight have ended.
+    Draining,
+    Disconnecting(Next),
+    BackingOff,
+    Ended,
+}
+
+/// When the attempt to connect began.
+type Attempt = Instant;
+
+/// What follows once the connection has ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Next {
+    /// Waits until a caller needs the server.
+    AwaitDemand,
+    /// Restarts the server after a backoff.
+    Restart { attempt: Attempt, is_violation: bool },
+    /// Ends the task.
+    End,
+}
+
+/// The lifecycle of one connection: its phase and its backoffs.
+pub(super) struct StateMachine {
+    phase: Phase,
+    backoff: RestartBackoff,
+    listing_delay: DoublingDelay,
+    /// When the tools were last listed.
+    listed_at: Instant,
+}
+
+impl StateMachine {
+    /// Creates the state machine and returns it with the first effects. A lazy server is not started before it is needed.
+    pub(super) fn new(is_lazy: bool, now: Instant) -> (Self, Vec<Effect>) {
+        let (phase, first) = match is_lazy {
+            true => (Phase::Idle, Effect::AwaitDemand),
+            false => (Phase::Connecting(now), Effect::Connect),
+        };
+        let (backoff, listing_delay) = (RestartBackoff::new(), DoublingDelay::new(LISTING_BACKOFF));
+        (Self { phase, backoff, listing_delay, listed_at: now }, vec![first])
+    }
+
+    /// Handles an event and returns its effects. An event that has no meaning in the current phase has no effects.
+    pub(super) fn handle(&mut self, event: Event, now: Instant) -> Vec<Effect> {
+        let (phase, effects) = match (self.phase, event) {
+            (Phase::Idle, Event::Demanded) => {
+                (Phase::Connecting(now), vec![Effect::PublishConnecting, Effect::Connect])
+            }
+            (Phase::BackingOff, Event::RestartDue) => (Phase::Connecting(now), vec![Effect::Connect]),
+            (Phase::Connecting(attempt), Event::Connected) => {
+                (self.listing_delay, self.listed_at) = (DoublingDelay::new(LISTING_BACKOFF), now);
+                (Phase::Connected(attempt), Vec::new())
+            }
+            (Phase::Connecting(attempt), Event::StartFailed { is_violation }) => {
+                self.back_off(now, attempt, is_violation, false)
+            }
+            (Phase::Connected(attempt), event) => self.handle_connected(attempt, event, now),
+            (Phase::Draining, Event::Drained) => disconnect(EndReason::Closing, Next::End),
+            (Phase::Disconnecting(next), Event::Disconnected { has_answered }) => match next {
+                Next::AwaitDemand => (Phase::Idle, vec![Effect::AwaitDemand]),
+                Next::Restart { attempt, is_violation } => {
+                    self.back_off(now, attempt, is_violation, has_answered)
+                }
+                Next::End => (Phase::Ended, vec![Effect::Finish]),
+            },
+            (Phase::Idle | Phase::Connecting(_) | Phase::BackingOff, Event::CloseRequested) => {
+                (Phase::Ended, vec![Effect::Finish])
+            }
+            (phase, _) => (phase, Vec::new()),
+        };
+        self.phase = phase;
+        effects
+    }
+
+    /// Handles an event of a connection in use.
+    fn handle_connected(&mut self, attempt: Attempt, event: Event, now: Instant) -> (Phase, Vec<Effect>) {
+        let stays = Phase::Connected(attempt);
+        match event {
+            Event::Lost(reason) => {
+                let is_violation = reason.as_ref().is_some_and(|reason| reason.is_violation);
+                disconnect(EndReason::Lost(reason), Next::Restart { attempt, is_violation })
+            }
+            Event::IdleTimeout => disconnect(EndReason::Idle, Next::AwaitDemand),
+            Event::CloseRequested => (Phase::Draining, vec![Effect::Drain]),
+            Event::CallTimedOut => (stays, vec![Effect::Ping]),
+            Event::ToolsChanged => (stays, vec![Effect::ListTools(self.listing_delay.current)]),
+            Event::ToolsListed => {
+                let is_calm = now.duration_since(self.listed_at) > 2 * self.listing_delay.max;
+                if is_calm {
+                    self.listing_delay.reset()
+                } else {
+                    self.listing_delay.double()
+                }
+                self.listed_at = now;
+                (stays, Vec::new())
+            }
+            _ => (stays, Vec::new()),
+        }
+    }
+
+    fn back_off(
+        &mut self,
+        now: Instant,
+        attempt: Attempt,
+        is_violation: bool,
+        has_answered: bool,
+    ) -> (Phase, Vec<Effect>) {
+        let delay = self.backoff.next_delay(now, attempt, is_violation, has_answered);
+        (Phase::BackingOff, vec![Effect::BackOff(delay)])
+    }
+}
+
+/// Begins to disconnect. Callers that come from now on wait for the next connection.
+fn disconnect(reason: EndReason, next: Next) -> (Phase, Vec<Effect>) {
+    let publish = if reason == EndReason::Idle { Effect::PublishIdle } else { Effect::PublishConnecting };
+    (Phase::Disconnecting(next), vec![publish, Effect::Disconnect(reason)])
+}

@@ -1,0 +1,178 @@
+use super::Effect::{
+    AwaitDemand, Connect, Disconnect, Drain, Finish, ListTools, Ping, PublishConnecting, PublishIdle,
+};
+use super::*;
+
+const ANSWERED: Event = Event::Disconnected { has_answered: true };
+const UNANSWERED: Event = Event::Disconnected { has_answered: false };
+const START_FAILED: Event = Event::StartFailed { is_violation: false };
+const START_VIOLATION: Event = Event::StartFailed { is_violation: true };
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds)
+}
+
+fn about(pause: f64) -> Vec<Effect> {
+    vec![Effect::BackOff(RestartDelay::Jittered(seconds(pause)))]
+}
+
+fn exactly(pause: f64) -> Vec<Effect> {
+    vec![Effect::BackOff(RestartDelay::Exactly(seconds(pause)))]
+}
+
+fn reason(is_violation: bool) -> Option<ConnectionFailure> {
+    Some(ConnectionFailure { message: "it failed".into(), is_violation })
+}
+
+fn lost(is_violation: bool) -> (Event, Vec<Effect>) {
+    let over = EndReason::Lost(reason(is_violation));
+    (Event::Lost(reason(is_violation)), vec![PublishConnecting, Disconnect(over)])
+}
+
+/// Checks a sequence of events: each row has the seconds since the last row, the event, and the expected effects.
+fn check(name: &str, is_lazy: bool, rows: Vec<(f64, Event, Vec<Effect>)>) {
+    let mut now = Instant::now();
+    let (mut machine, first) = StateMachine::new(is_lazy, now);
+    assert_eq!(first, [if is_lazy { AwaitDemand } else { Connect }], "{name}");
+    for (number, (after, event, expected)) in rows.into_iter().enumerate() {
+        now += seconds(after);
+        let what = format!("{name}, row {number}: {event:?}");
+        assert_eq!(machine.handle(event, now), expected, "{what}");
+    }
+}
+
+/// Checks a sequence of events of a server that has been started.
+fn check_started(name: &str, rows: Vec<(f64, Event, Vec<Effect>)>) {
+    let started = [(0.0, Event::Connected, vec![])];
+    check(name, false, started.into_iter().chain(rows).collect());
+}
+
+#[test]
+fn a_server_is_started_when_it_is_needed_and_stopped_when_it_is_not() {
+    check(
+        "a lazy server",
+        true,
+        vec![
+            (9.0, Event::Demanded, vec![PublishConnecting, Connect]),
+            (1.0, Event::Connected, vec![]),
+            (9.0, Event::IdleTimeout, vec![PublishIdle, Disconnect(EndReason::Idle)]),
+            (1.0, ANSWERED, vec![AwaitDemand]),
+            (9.0, Event::Demanded, vec![PublishConnecting, Connect]),
+            (1.0, START_FAILED, about(0.1)),
+            (0.1, Event::RestartDue, vec![Connect]),
+            (1.0, Event::CloseRequested, vec![Finish]),
+        ],
+    );
+}
+
+#[test]
+fn whenever_it_is_closed_the_task_ends_and_a_connection_ends_first() {
+    check("before it is needed", true, vec![(1.0, Event::CloseRequested, vec![Finish])]);
+    check("while it starts", false, vec![(1.0, Event::CloseRequested, vec![Finish])]);
+    check(
+        "while it pauses",
+        false,
+        vec![(1.0, START_FAILED, about(0.1)), (0.0, Event::CloseRequested, vec![Finish])],
+    );
+    check_started(
+        "while it is connected",
+        vec![
+            (1.0, Event::CloseRequested, vec![Drain]),
+            (0.0, Event::IdleTimeout, vec![]),
+            (1.0, Event::Drained, vec![PublishConnecting, Disconnect(EndReason::Closing)]),
+            (1.0, UNANSWERED, vec![Finish]),
+            (0.0, Event::Demanded, vec![]),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_fails_again_and_again_is_started_less_and_less_often() {
+    let pauses = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0];
+    let refusals =
+        pauses.map(|pause| [(1.0, START_FAILED, about(pause)), (pause, Event::RestartDue, vec![Connect])]);
+    check("never starts", false, refusals.into_iter().flatten().collect());
+
+    // How long the connection lasts, whether it answers a call, and the delay after it.
+    let mut rows = Vec::new();
+    for (lasts, ended, pause) in [
+        (1.0, UNANSWERED, 0.1),
+        (1.0, UNANSWERED, 0.2),
+        (59.0, UNANSWERED, 0.4),
+        (1.0, ANSWERED, 0.1),
+        (1.0, UNANSWERED, 0.2),
+        (60.0, UNANSWERED, 0.1),
+        (1.0, UNANSWERED, 0.2),
+    ] {
+        let (event, effects) = lost(false);
+        rows.push((lasts, event, effects));
+        rows.push((0.0, ended, about(pause)));
+        rows.push((pause, Event::RestartDue, vec![Connect]));
+        rows.push((0.0, Event::Connected, vec![]));
+    }
+    check_started("is lost", rows);
+}
+
+#[test]
+fn a_server_that_sent_too_much_waits_for_long_whatever_it_answered() {
+    let mut rows = Vec::new();
+    for (lasts, pause) in [(1.0, 10.0), (61.0, 20.0), (600.0, 40.0), (1.0, 80.0), (601.0, 10.0), (1.0, 20.0)]
+    {
+        let (event, effects) = lost(true);
+        rows.push((lasts, event, effects));
+        rows.push((0.0, ANSWERED, exactly(pause)));
+        rows.push((pause, Event::RestartDue, vec![Connect]));
+        rows.push((0.0, Event::Connected, vec![]));
+    }
+    check_started("sends too much", rows);
+
+    let pauses = [10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 600.0, 600.0];
+    let refusals = pauses
+        .map(|pause| [(1.0, START_VIOLATION, exactly(pause)), (pause, Event::RestartDue, vec![Connect])]);
+    let after = [(1.0, START_FAILED, about(0.1))];
+    check("sends too much while it starts", false, refusals.into_iter().flatten().chain(after).collect());
+}
+
+#[test]
+fn tools_are_listed_less_often_the_more_often_they_change() {
+    let mut rows = Vec::new();
+    for (calm, pause) in
+        [(0.0, 1.0), (0.0, 2.0), (0.0, 4.0), (0.0, 8.0), (0.0, 16.0), (0.0, 32.0), (0.0, 60.0), (0.0, 60.0)]
+    {
+        rows.push((calm, Event::ToolsChanged, vec![ListTools(seconds(pause))]));
+        rows.push((pause, Event::ToolsListed, vec![]));
+    }
+    // The first change after a calm period is listed with the old delay, the next one with the shortest.
+    rows.push((61.0, Event::ToolsChanged, vec![ListTools(seconds(60.0))]));
+    rows.push((60.0, Event::ToolsListed, vec![]));
+    rows.push((0.0, Event::ToolsChanged, vec![ListTools(seconds(1.0))]));
+    let (event, effects) = lost(false);
+    rows.push((0.0, event, effects));
+    check_started("tools that change", rows);
+}
+
+#[test]
+fn a_call_that_times_out_asks_the_server_whether_it_answers_at_all() {
+    check_started(
+        "a call that timed out",
+        vec![(1.0, Event::CallTimedOut, vec![Ping]), (0.0, Event::Lost(None), lost_without_reason())],
+    );
+}
+
+fn lost_without_reason() -> Vec<Effect> {
+    vec![PublishConnecting, Disconnect(EndReason::Lost(None))]
+}
+
+/// Events that have no meaning in the current phase have no effect.
+#[test]
+fn an_event_of_another_phase_leads_to_nothing() {
+    for event in [Event::Connected, Event::Drained, UNANSWERED, Event::RestartDue, Event::Lost(None)] {
+        check("before it is needed", true, vec![(1.0, event, vec![])]);
+    }
+    for event in [Event::Demanded, Event::Drained, UNANSWERED, Event::RestartDue, Event::IdleTimeout] {
+        check("while it starts", false, vec![(1.0, event, vec![])]);
+    }
+    for event in [Event::Demanded, Event::Drained, UNANSWERED, Event::RestartDue, Event::Connected] {
+        check_started("while it is connected", vec![(1.0, event, vec![])]);
+    }
+}

@@ -1,0 +1,22 @@
+//! Which redirects of an upstream server are followed: none to another origin, because requests carry tokens.
+
+use reqwest::redirect::{Action, Attempt, Policy};
+
+const REDIRECTS_MAX: usize = 5;
+
+/// The redirect policy of all connections.
+pub(super) fn same_origin() -> Policy {
+    Policy::custom(follow_at_home)
+}
+
+/// Follows redirects only to the same origin, so that headers and tokens are not sent elsewhere, and only with
+/// statuses that repeat the request unchanged.
+fn follow_at_home(attempt: Attempt<'_>) -> Action {
+    let is_home = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+    let repeats = matches!(attempt.status().as_u16(), 307 | 308);
+    if is_home && repeats && attempt.previous().len() <= REDIRECTS_MAX {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
+}

@@ -1,0 +1,138 @@
+//! Errors of HTTP requests to servers.
+
+use std::error::Error;
+
+use reqwest::StatusCode;
+use rmcp::service::ServiceError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+
+/// Characters of a server's response that are kept for users.
+const SERVER_TEXT_CHARS_MAX: usize = 400;
+
+/// Why an HTTP request failed.
+#[derive(Clone)]
+pub(crate) struct HttpError {
+    pub(crate) kind: HttpErrorKind,
+    /// Describes the error without any text of the server; submitted code and the model may read it.
+    pub(crate) reason: String,
+    /// The text of the server or of a library, for users only. May contain secrets.
+    pub(crate) server_text: String,
+}
+
+/// The kind of error, which decides whether to try again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HttpErrorKind {
+    /// No connection could be made, or it broke.
+    Unreachable,
+    /// The server requires a token, or another one.
+    Unauthorized,
+    /// The server or its configuration cannot work, however the request is made.
+    Unusable,
+    /// The server answered with an error status.
+    Answered,
+}
+
+impl HttpError {
+    pub(crate) fn new(kind: HttpErrorKind, reason: impl Into<String>, server_text: &str) -> Self {
+        Self {
+            kind,
+            reason: reason.into(),
+            server_text: server_text.chars().take(SERVER_TEXT_CHARS_MAX).collect(),
+        }
+    }
+
+    /// The request got no response. `host_and_port` comes from the configuration.
+    pub(crate) fn from_reqwest(error: &reqwest::Error, host_and_port: &str) -> Self {
+        let chain = || causes(error);
+        let server_text = chain().last().map(ToString::to_string).unwrap_or_default();
+        let input = chain().filter_map(|error| error.downcast_ref::<std::io::Error>()).last();
+        let why = if error.is_timeout() {
+            "it does not answer".into()
+        } else if server_text.contains("certificate") {
+            format!("its TLS certificate is not accepted{}", certificate_fault(&server_text))
+        } else if chain().any(|error| error.to_string().contains("dns error")) {
+            "its name cannot be resolved".into()
+        } else if let Some(code) = input.and_then(std::io::Error::raw_os_error) {
+            let why = nix::errno::Errno::from_raw(code).desc().to_lowercase();
+            return Self::new(
+                HttpErrorKind::Unreachable,
+                format!("cannot connect to {host_and_port}: {why}"),
+                "",
+            );
+        } else if error.is_connect() {
+            "the connection was not accepted as TLS or by a proxy".into()
+        } else {
+            return Self::new(
+                HttpErrorKind::Unreachable,
+                format!("the connection to {host_and_port} broke off, or what came is not HTTP"),
+                &server_text,
+            );
+        };
+        Self::new(
+            HttpErrorKind::Unreachable,
+            format!("cannot connect to {host_and_port}: {why}"),
+            &server_text,
+        )
+    }
+
+    /// The response has an error status.
+    pub(crate) fn from_status(status: StatusCode, server_text: &str) -> Self {
+        let reason = match status.as_u16() {
+            300..400 => format!(
+                "it redirects to another address, which is not followed (HTTP {status}); configure that address \
+                 if it is the server's own"
+            ),
+            404 | 405 => format!("there is no MCP endpoint at its URL (HTTP {})", status.as_u16()),
+            429 => "it refuses requests for now: too many (HTTP 429)".into(),
+            code => format!("it answered with HTTP status {code}"),
+        };
+        Self::new(HttpErrorKind::Answered, reason, server_text)
+    }
+
+    /// Returns the HTTP error in an error of rmcp, if there is one.
+    pub(crate) fn in_service_error(error: &ServiceError) -> Option<&Self> {
+        match error {
+            ServiceError::TransportSend(error) => Self::in_error_chain(error.error.as_ref()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn in_error_chain<'a>(error: &'a (dyn Error + Send + Sync + 'static)) -> Option<&'a Self> {
+        match error.downcast_ref::<StreamableHttpError<Self>>()? {
+            StreamableHttpError::Client(fault) => Some(fault),
+            _ => None,
+        }
+    }
+}
+
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(error.source(), |error: &&'a (dyn Error + 'static)| (**error).source())
+}
+
+/// Describes a TLS certificate error. Names in the certificate are not repeated, since its owner chooses them.
+fn certificate_fault(server_text: &str) -> &'static str {
+    if server_text.contains("UnknownIssuer") {
+        ": no authority that this host trusts has signed it"
+    } else if server_text.contains("xpired") {
+        ": it has expired"
+    } else if server_text.contains("not valid for name") {
+        ": it is for another name"
+    } else {
+        ""
+    }
+}
+
+impl std::fmt::Display for HttpError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+/// Prints the reason without the server's text, which may contain secrets.
+impl std::fmt::Debug for HttpError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl Error for HttpError {}

@@ -1,0 +1,267 @@
+//! Classifies one message of a server and converts it for rmcp. Nothing is parsed into a tree before its size is
+//! checked.
+
+use lockhouse_base::json::{self, JsonFault};
+use rmcp::RoleClient;
+use rmcp::model::{CustomRequest, CustomResult, ErrorData, RequestId, ServerRequest, ServerResult};
+use rmcp::service::RxJsonRpcMessage;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::response_id_scan::find_id;
+
+/// The message of an error made by Lockhouse: the result exceeds the size limit.
+pub(super) const TOO_LARGE: &str = "lockhouse: result too large";
+
+/// The message of an error made by Lockhouse: the connection ended before the answer was complete.
+pub(super) const CUT_OFF: &str = "lockhouse: the answer was cut off";
+
+pub(super) const NOT_JSON: &str = "the server's answer is not valid JSON, or is nested too deeply";
+
+/// Maximum bytes of a message that is parsed completely: a request of the server, an error, or a handshake result.
+pub(super) const TYPED_BYTES_MAX: usize = 1024 * 1024;
+/// Maximum bytes and JSON values of a notification. No notification of MCP needs more.
+const NOTIFICATION_BYTES_MAX: usize = 64 * 1024;
+const NOTIFICATION_VALUES_MAX: usize = 256;
+/// Maximum JSON values of a message that is parsed completely. Two bytes of text can take a hundred in a tree.
+pub(super) const TYPED_NODES_MAX: usize = 4096;
+/// Bytes that each JSON value of a completely parsed message costs besides its length, beyond `VALUES_FREE` free
+/// values. rmcp parses a message once for each kind that it could be, which takes up to 0.6 µs for each value.
+const VALUE_BYTES: usize = 64;
+const VALUES_FREE: usize = 32;
+/// Maximum bytes of an ID or a method. IDs are repeated in the answer.
+const NAME_BYTES_MAX: usize = 256;
+
+const LONG_NAME: &str = "it sent a message whose `id` or `method` is longer than 256 bytes";
+
+/// The method of the placeholder for a request that is too large to be parsed.
+pub(super) const REFUSED_METHOD: &str = "lockhouse/refused";
+
+/// Messages with more bytes take milliseconds to parse and are parsed on another thread.
+const LARGE_BYTES: usize = 256 * 1024;
+
+pub(super) type RxMessage = RxJsonRpcMessage<RoleClient>;
+
+/// A message of a server.
+pub(super) enum InboundMessage {
+    /// The response to the request with this ID.
+    Answer(RequestId, RxMessage),
+    /// A request or notification; `None` if it cannot be passed on.
+    Unsolicited(Option<RxMessage>),
+    /// A message that violates the protocol or its limits.
+    Violation(&'static str),
+}
+
+/// The members of a message that determine its kind.
+#[derive(Deserialize)]
+pub(super) struct Envelope<'a> {
+    #[serde(borrow)]
+    pub(super) method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) result: Option<&'a RawValue>,
+}
+
+/// Parses a message. Returns its cost in bytes of the server's allowance, and its kind. `convert` converts a result
+/// for rmcp, or returns `None` if rmcp needs it typed.
+pub(super) fn parse(
+    text: &[u8],
+    convert: impl FnOnce(&RequestId, &RawValue) -> Option<ServerResult>,
+) -> (usize, InboundMessage) {
+    let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(text) else {
+        // If it names a request, fail that request so that its caller does not hang.
+        let inbound = match find_id(text) {
+            Some(id) => InboundMessage::Answer(id.clone(), error_response(NOT_JSON, id)),
+            None => InboundMessage::Unsolicited(None),
+        };
+        return (text.len(), inbound);
+    };
+    let is_long = |name: &RawValue| name.get().len() > NAME_BYTES_MAX;
+    if envelope.id.is_some_and(is_long) || envelope.method.is_some_and(is_long) {
+        return (text.len(), InboundMessage::Violation(LONG_NAME));
+    }
+    let id = envelope.id.and_then(|id| serde_json::from_str::<RequestId>(id.get()).ok());
+    match (envelope.method, id) {
+        (Some(_), Some(id)) => {
+            let (cost, request) = parse_typed(text, TYPED_BYTES_MAX, TYPED_NODES_MAX);
+            (cost, InboundMessage::Unsolicited(Some(request.unwrap_or_else(|_| refused_request(id)))))
+        }
+        (_, None) => {
+            let (cost, note) = parse_typed(text, NOTIFICATION_BYTES_MAX, NOTIFICATION_VALUES_MAX);
+            (cost, InboundMessage::Unsolicited(note.ok()))
+        }
+        (None, Some(id)) => {
+            let result = envelope.result.and_then(|result| convert(&id, result));
+            let (cost, message) = match result {
+                Some(result) => (text.len(), RxMessage::response(result, id.clone())),
+                None => {
+                    let (cost, message) = parse_typed(text, TYPED_BYTES_MAX, TYPED_NODES_MAX);
+                    (cost, message.unwrap_or_else(|why| error_response(why, id.clone())))
+                }
+            };
+            (cost, InboundMessage::Answer(id, message))
+        }
+    }
+}
+
+/// Parses a message completely, within limits. Returns its cost in bytes with the message, or the error message if it
+/// exceeds a limit. A message that is not parsed costs only its length.
+pub(super) fn parse_typed(
+    text: &[u8],
+    bytes_max: usize,
+    values_max: usize,
+) -> (usize, Result<RxMessage, &'static str>) {
+    let counted = json::count(text, values_max);
+    let of_values = match counted.fault {
+        None => VALUE_BYTES * counted.values.saturating_sub(VALUES_FREE),
+        Some(_) => 0,
+    };
+    let message = match counted.fault {
+        _ if text.len() > bytes_max => Err(TOO_LARGE),
+        Some(JsonFault::TooManyValues) => Err(TOO_LARGE),
+        Some(JsonFault::TooDeep | JsonFault::Invalid | JsonFault::ReservedKey) => Err(NOT_JSON),
+        None => serde_json::from_slice(text).map_err(|_| NOT_JSON),
+    };
+    (text.len() + of_values, message)
+}
+
+/// Keeps a result as text. Parsed completely, a hostile result would take a hundred times its size.
+pub(super) fn raw_result(result: &RawValue) -> ServerResult {
+    ServerResult::CustomResult(CustomResult(Value::String(result.get().to_owned())))
+}
+
+pub(super) fn error_response(message: &'static str, id: RequestId) -> RxMessage {
+    RxMessage::error(ErrorData::internal_error(message, None), Some(id))
+}
+
+/// Makes the placeholder for a request that is too large.
+/// [`McpClientHandler`](super::mcp_client_handler::McpClientHandler) answers it with an error.
+fn refused_request(id: RequestId) -> RxMessage {
+    RxMessage::request(ServerRequest::CustomRequest(CustomRequest::new(REFUSED_METHOD, None)), id)
+}
+
+/// Whether a text of this length is parsed on another thread.
+pub(super) fn is_large(bytes: usize) -> bool {
+    bytes > LARGE_BYTES
+}
+
+/// Runs `read` for a text of this length, on another thread if it is large, so that other tasks are not blocked.
+pub(super) async fn offload_if_large<T: Send + 'static>(
+    bytes: usize,
+    task: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    match is_large(bytes) {
+        true => tokio::task::spawn_blocking(task).await.ok(),
+        false => Some(task()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn as_text(_: &RequestId, result: &RawValue) -> Option<ServerResult> {
+        Some(raw_result(result))
+    }
+
+    fn describe(text: &str) -> String {
+        match parse(text.as_bytes(), as_text).1 {
+            InboundMessage::Answer(id, message) => {
+                format!("answer {id}: {}", serde_json::to_string(&message).expect("JSON"))
+            }
+            InboundMessage::Unsolicited(message) => match message {
+                Some(message) => format!("unsolicited: {}", serde_json::to_string(&message).expect("JSON")),
+                None => "dropped".into(),
+            },
+            InboundMessage::Violation(words) => words.into(),
+        }
+    }
+
+    #[test]
+    fn a_message_costs_what_it_takes_to_parse_it_and_one_that_is_not_parsed_costs_its_bytes() {
+        let many = |count: usize| format!("[{}]", vec!["0"; count].join(","));
+        let note = |data: &str| {
+            format!(r#"{{"method":"notifications/message","params":{{"level":"info","data":{data}}}}}"#)
+        };
+        let ask = |data: &str| format!(r#"{{"id":1,"method":"ping","params":{{"_meta":{{"x":{data}}}}}}}"#);
+        let error = |data: &str| format!(r#"{{"id":1,"error":{{"code":1,"message":"no","data":{data}}}}}"#);
+        let result = |data: &str| format!(r#"{{"id":1,"result":{data}}}"#);
+        for (text, values) in [
+            (note("1"), 0),
+            (note(&many(20)), 0),
+            (note(&many(200)), 200 + 5 - VALUES_FREE),
+            // Not parsed, but dropped.
+            (note(&many(300)), 0),
+            (ask("1"), 0),
+            (ask(&many(4_000)), 4_000 + 6 - VALUES_FREE),
+            (ask(&many(5_000)), 0),
+            (error(&many(4_000)), 4_000 + 6 - VALUES_FREE),
+            (result(&many(4_000)), 0),
+            (many(4_000), 0),
+            ("no message".into(), 0),
+        ] {
+            let (cost, _) = parse(text.as_bytes(), as_text);
+            let shown: String = text.chars().take(80).collect();
+            assert_eq!(cost, text.len() + values * VALUE_BYTES, "{shown}");
+        }
+    }
+
+    /// The placeholder for a request that is too large.
+    const REFUSED: &str = r#"unsolicited: {"jsonrpc":"2.0","id":1,"method":"lockhouse/refused""#;
+
+    #[test]
+    fn a_message_is_what_it_says_and_no_more_of_it_is_parsed_than_is_bounded() {
+        let log = |data: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"info","data":{data}}}}}"#
+            )
+        };
+        let ask = |id: &str, more: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"{more}}}"#);
+        let many = |count: usize| format!("[{}]", vec!["[]"; count].join(","));
+        let long = |bytes: usize| format!("{:?}", "x".repeat(bytes));
+        for (text, expected) in [
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":{"a": 1.0}}"#.to_owned(),
+                r#"answer 7: {"jsonrpc":"2.0","id":7,"result":"{\"a\": 1.0}"}"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"error":{"code":-5,"message":"no"}}"#.into(),
+                r#"answer 7: {"jsonrpc":"2.0","id":7,"error":{"code":-5"#,
+            ),
+            (r#"{"jsonrpc":"2.0","id":7,"result":{"#.into(), "answer 7"),
+            (
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":-5,"message":"no","data":{}}}}}"#,
+                    many(5_000)
+                ),
+                "answer 7: {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,\"message\":\"lockhouse: result too large\"",
+            ),
+            ("no message".into(), "dropped"),
+            (log("1"), "unsolicited"),
+            (log(&long(60_000)), "unsolicited"),
+            (log(&long(70_000)), "dropped"),
+            (log(&many(240)), "unsolicited"),
+            (log(&many(260)), "dropped"),
+            (ask("1", ""), "unsolicited"),
+            (ask("\"one\"", ""), "unsolicited"),
+            (ask(&long(200), ""), "unsolicited"),
+            (ask(&long(300), ""), LONG_NAME),
+            (ask(&many(300), ""), LONG_NAME),
+            (format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, long(300)), LONG_NAME),
+            (format!(r#"{{"jsonrpc":"2.0","method":{}}}"#, long(300)), LONG_NAME),
+            (ask("1", &format!(r#","params":{{"_meta":{{"x":{}}}}}"#, long(500_000))), "unsolicited"),
+            (ask("1", &format!(r#","params":{{"_meta":{{"x":{}}}}}"#, long(TYPED_BYTES_MAX))), REFUSED),
+            (ask("1", &format!(r#","params":{{"_meta":{{"x":{}}}}}"#, many(5_000))), REFUSED),
+        ] {
+            let describe = describe(&text);
+            let shown: String = text.chars().take(80).collect();
+            assert!(
+                describe.starts_with(expected),
+                "{shown}: {}",
+                describe.chars().take(200).collect::<String>()
+            );
+        }
+    }
+}

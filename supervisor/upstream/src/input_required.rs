@@ -1,0 +1,171 @@
+//! Results of the type `input_required`, with which a server asks for input before a call can continue (MCP
+//! 2026-07-28).
+
+use std::collections::BTreeMap;
+
+use lockhouse_base::json;
+use lockhouse_policies::CallTarget;
+use lockhouse_protocol::ServerName;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::call_types::{CallError, InputResponses};
+use super::elicitation_conversion;
+use super::in_flight_calls::Caller;
+use crate::ai_client::{Answer, Question};
+
+/// Maximum number of times that one call may require input.
+pub(super) const ROUNDS_MAX: usize = 10;
+/// Maximum bytes of such a result, including questions and state.
+const BYTES_MAX: usize = 256 * 1024;
+/// Maximum JSON values of such a result that is forwarded to the AI client.
+const VALUES_MAX: usize = 10_000;
+const QUESTIONS_MAX: usize = 8;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Outline<'a> {
+    #[serde(borrow)]
+    result_type: Option<&'a RawValue>,
+}
+
+/// A parsed `input_required` result.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct InputRequired<'a> {
+    #[serde(borrow, default)]
+    input_requests: BTreeMap<String, Request<'a>>,
+    request_state: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    method: String,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+/// Parses a result; `None` if it does not require input.
+pub(super) fn parse(result: &str) -> Result<Option<InputRequired<'_>>, CallError> {
+    let outline: Option<Outline<'_>> = serde_json::from_str(result).ok();
+    if outline.and_then(|outline| outline.result_type).is_none_or(|kind| kind.get() != "\"input_required\"") {
+        return Ok(None);
+    }
+    let unusable = || CallError::tool_failed("its request for input is not valid MCP");
+    if result.len() > BYTES_MAX {
+        return Err(CallError::tool_failed("its request for input is too large"));
+    }
+    let required: InputRequired<'_> = serde_json::from_str(result).map_err(|_| unusable())?;
+    let asks_nothing = required.input_requests.is_empty() && required.request_state.is_none();
+    if asks_nothing || required.input_requests.len() > QUESTIONS_MAX {
+        return Err(unusable());
+    }
+    Ok(Some(required))
+}
+
+impl InputRequired<'_> {
+    /// Obtains an answer to each question, one after the other.
+    pub(super) async fn responses(
+        self,
+        server: &ServerName,
+        item: &CallTarget,
+        caller: &Caller,
+    ) -> Result<InputResponses, CallError> {
+        let mut responses = BTreeMap::new();
+        for (key, request) in self.input_requests {
+            let question = request.question(server)?;
+            if matches!(question, Question::Sampling(_)) && caller.direct.is_none() {
+                return Err(not_a_question());
+            }
+            let is_sampling = matches!(question, Question::Sampling(_));
+            let ai_client = caller.ai_client.as_ref().ok_or_else(|| unanswerable(item))?;
+            if !ai_client.supports(question.kind()) {
+                return Err(unanswerable(item));
+            }
+            let answer = ai_client.ask(server, question).await.map_err(|unasked| {
+                CallError::tool_failed(format!("it asks for input from a person, and {unasked}"))
+            })?;
+            responses.insert(
+                key,
+                match answer {
+                    Answer::Accept(Some(message)) if is_sampling => message,
+                    _ if is_sampling => {
+                        return Err(CallError::tool_failed("the AI client returned no sampling result"));
+                    }
+                    answer => {
+                        serde_json::to_value(elicitation_conversion::result(answer)).unwrap_or_default()
+                    }
+                },
+            );
+        }
+        let responses = (!responses.is_empty()).then_some(responses);
+        Ok(InputResponses { responses, state: self.request_state })
+    }
+}
+
+impl Request<'_> {
+    /// Returns the question in a form that can be shown to the user.
+    fn question(&self, server: &ServerName) -> Result<Question, CallError> {
+        let parameters = self.params.map_or("", RawValue::get);
+        let question = match self.method.as_str() {
+            "elicitation/create" => Question::from_elicitation(server, parameters),
+            "sampling/createMessage" => Question::from_sampling(parameters),
+            _ => return Err(not_a_question()),
+        };
+        question.map_err(|unfit| {
+            CallError::tool_failed(format!("its question to the user cannot be shown: {unfit}"))
+        })
+    }
+}
+
+/// Forwards an `input_required` result to an AI client that answers it with its next call. Questions to the user are
+/// changed to name their server.
+///
+/// # Errors
+///
+/// If the client lacks a capability that a question needs.
+pub(super) fn forward_to_client(
+    raw: &str,
+    server: &ServerName,
+    item: &CallTarget,
+    caller: &Caller,
+) -> Result<String, CallError> {
+    let Some(required) = parse(raw)? else { return Err(not_a_question()) };
+    let ai_client = caller.ai_client.as_ref().ok_or_else(|| unanswerable(item))?;
+    let mut asking = json::parse_bounded(raw.as_bytes(), VALUES_MAX).map_err(|_| not_a_question())?;
+    for (key, request) in &required.input_requests {
+        if request.method == "roots/list" {
+            if !ai_client.supports_roots() {
+                return Err(unanswerable(item));
+            }
+            continue;
+        }
+        let question = request.question(server)?;
+        if !ai_client.supports(question.kind()) {
+            return Err(unanswerable(item));
+        }
+        if let Some(Value::Object(shown)) = question.to_elicitation_parameters()
+            && let Some(Value::Object(parameters)) =
+                asking.pointer_mut("/inputRequests").and_then(|all| all.get_mut(key)?.get_mut("params"))
+        {
+            parameters.extend(shown);
+        }
+        ai_client.record_forwarded(server);
+    }
+    Ok(asking.to_string())
+}
+
+fn not_a_question() -> CallError {
+    CallError::tool_failed("it requires input of a kind that Lockhouse does not provide")
+}
+
+/// The error of a call whose server asks for input that no user can give.
+pub(super) fn unanswerable(item: &CallTarget) -> CallError {
+    let kind = item.kind();
+    let words = format!(
+        "the {kind} asks for input from a person, and this AI client cannot ask one: use an AI client that supports \
+         elicitation, or give the {kind} all it needs in its arguments"
+    );
+    CallError::tool_failed(words)
+}

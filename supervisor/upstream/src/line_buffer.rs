@@ -1,0 +1,84 @@
+//! Collects one line of a server's output from chunks, within a size limit.
+
+/// Bytes that are kept of each end of a line over the limit, enough to find the ID of the answered request.
+const KEEP_BYTES: usize = 256;
+
+/// The line that is being received.
+pub(super) struct LineBuffer {
+    bytes_max: usize,
+    bytes: Vec<u8>,
+    tail: Vec<u8>,
+    /// Bytes that were dropped because the line exceeds the limit.
+    skipped: usize,
+    over_limit: bool,
+}
+
+/// A line that is complete.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum CompleteLine {
+    Within(Vec<u8>),
+    /// A line over the limit: its beginning and its end.
+    TooLong(Vec<u8>, Vec<u8>),
+}
+
+impl LineBuffer {
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, bytes: Vec::new(), tail: Vec::new(), skipped: 0, over_limit: false }
+    }
+
+    /// Appends a chunk; once the line exceeds the limit, only its ends are kept.
+    pub(super) fn add(&mut self, piece: &[u8]) {
+        if !self.over_limit && self.bytes.len() + piece.len() <= self.bytes_max {
+            return self.bytes.extend_from_slice(piece);
+        }
+        if !self.over_limit {
+            self.over_limit = true;
+            let room = KEEP_BYTES.saturating_sub(self.bytes.len()).min(piece.len());
+            self.bytes.extend_from_slice(&piece[..room]);
+            self.bytes.truncate(KEEP_BYTES);
+            self.bytes.shrink_to_fit();
+        }
+        self.skipped += piece.len();
+        self.tail.extend_from_slice(&piece[piece.len().saturating_sub(KEEP_BYTES)..]);
+        self.tail.drain(..self.tail.len().saturating_sub(KEEP_BYTES));
+    }
+
+    /// Bytes of the current line that are buffered.
+    pub(super) fn kept(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes of the current line beyond the limit.
+    pub(super) fn skipped(&self) -> usize {
+        self.skipped
+    }
+
+    /// Takes the line and begins the next one.
+    pub(super) fn take(&mut self) -> CompleteLine {
+        let Self { bytes, tail, over_limit, .. } = std::mem::replace(self, Self::new(self.bytes_max));
+        match over_limit {
+            true => CompleteLine::TooLong(bytes, tail),
+            false => CompleteLine::Within(bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_over_the_limit_keeps_its_ends_however_it_is_cut() {
+        let text: Vec<u8> = (0..100_000_u32).map(|n| b'a' + (n % 26) as u8).collect();
+        let ends =
+            CompleteLine::TooLong(text[..KEEP_BYTES].to_vec(), text[text.len() - KEEP_BYTES..].to_vec());
+        for piece in [1, 255, 256, 257, 4_096, 100_000] {
+            let mut line = LineBuffer::new(1_000);
+            text.chunks(piece).for_each(|piece| line.add(piece));
+            assert!(line.kept() <= KEEP_BYTES && line.skipped() >= 99_000);
+            assert_eq!(line.take(), ends, "in pieces of {piece}");
+            line.add(b"next");
+            assert_eq!((line.skipped(), line.take()), (0, CompleteLine::Within(b"next".to_vec())));
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! An established connection to a server, from the end of its handshake until it is closed.
+
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_base::child_stderr::LastLines;
+use rmcp::RoleClient;
+use rmcp::model::{ProtocolVersion, ServerNotification, SubscriptionFilter};
+use rmcp::service::{Peer, RunningService, RunningServiceCancellationToken};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::change_notices::{ChangeNotice, DirectChangeNotices};
+use super::connection_failure::{ConnectionFailure, FailureSignal};
+use super::connection_status::ShutdownMethod;
+use super::in_flight_calls::InFlightCalls;
+use super::mcp_client_handler::McpClientHandler;
+use super::process::ServerProcess;
+
+/// How long a failed HTTP connection is kept, so that waiting requests receive the reason.
+const HTTP_FAILURE_GRACE: Duration = Duration::from_millis(100);
+/// Delay before a subscription that the server ended or refused is requested again.
+const SUBSCRIBE_AGAIN: Duration = Duration::from_secs(30);
+/// How long the request that ends an HTTP session may take.
+const HTTP_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// An established connection and what it runs on.
+pub(super) struct LiveConnection {
+    peer: Peer<RoleClient>,
+    callers: InFlightCalls,
+    /// Completes when the rmcp service ends.
+    conversation: JoinHandle<()>,
+    ending: RunningServiceCancellationToken,
+    ground: LiveTransport,
+    /// Notified when the server announces that its tools have changed.
+    changed: Arc<Notify>,
+    subscription: Option<JoinHandle<()>>,
+}
+
+pub(super) type Service = RunningService<RoleClient, McpClientHandler>;
+
+/// What a connection runs on: a child process or HTTP.
+#[allow(clippy::large_enum_variant)] // Only one exists for each connection.
+pub(super) enum LiveTransport {
+    Process {
+        process: ServerProcess,
+        /// Set by the transport if the connection fails.
+        failure_signal: FailureSignal,
+        last_lines: LastLines,
+    },
+    Http(FailureSignal),
+}
+
+/// How a connection ended.
+pub(super) struct ConnectionEnd {
+    pub(super) ending: ShutdownMethod,
+    /// The exit status if the process exited by itself.
+    pub(super) status: Option<ExitStatus>,
+    /// The last lines of the server's output with secrets redacted, for users.
+    pub(super) server_output: String,
+}
+
+impl LiveConnection {
+    pub(super) fn new(service: Service, ground: LiveTransport, changed: Arc<Notify>) -> Self {
+        let (peer, ending) = (service.peer().clone(), service.cancellation_token());
+        let host = service.service();
+        let (callers, notices) = (host.callers(), host.notices());
+        let subscription = subscribe(&peer, &changed, notices);
+        let conversation = tokio::spawn(async move { drop(service.waiting().await) });
+        Self { peer, callers, conversation, ending, ground, changed, subscription }
+    }
+
+    pub(super) fn peer(&self) -> Peer<RoleClient> {
+        self.peer.clone()
+    }
+
+    pub(super) fn callers(&self) -> InFlightCalls {
+        self.callers.clone()
+    }
+
+    pub(super) fn changed(&self) -> Arc<Notify> {
+        self.changed.clone()
+    }
+
+    /// Returns why the connection failed, if it has failed.
+    pub(super) fn reason(&self) -> Option<ConnectionFailure> {
+        match &self.ground {
+            LiveTransport::Http(failure_signal) | LiveTransport::Process { failure_signal, .. } => {
+                failure_signal.reason()
+            }
+        }
+    }
+
+    /// Waits until the connection ends or fails. Returns the reason if one is known.
+    pub(super) async fn wait_ended(&mut self) -> Option<ConnectionFailure> {
+        match &mut self.ground {
+            LiveTransport::Http(failure_signal) => tokio::select! {
+                biased;
+                reason = failure_signal.failed() => {
+                    // Let the request that noticed the failure receive its error first.
+                    let _ = timeout(HTTP_FAILURE_GRACE, &mut self.conversation).await;
+                    Some(reason)
+                }
+                _ = &mut self.conversation => Some(ConnectionFailure::new("the conversation ended")),
+            },
+            LiveTransport::Process { process, failure_signal, .. } => tokio::select! {
+                biased;
+                reason = failure_signal.failed() => Some(reason),
+                status = process.wait() => status.map(exit_message).map(ConnectionFailure::new),
+                _ = &mut self.conversation => None,
+            },
+        }
+    }
+
+    /// Closes the connection and ends the process.
+    pub(super) async fn end(self) -> ConnectionEnd {
+        // Ends the rmcp service, which closes the process's standard input.
+        self.ending.cancel();
+        if let Some(subscription) = self.subscription {
+            subscription.abort();
+        }
+        match self.ground {
+            LiveTransport::Http(_) => {
+                // Let the server delete its session.
+                if !self.conversation.is_finished() {
+                    let _ = timeout(HTTP_CLOSE_TIMEOUT, self.conversation).await;
+                }
+                ConnectionEnd { ending: ShutdownMethod::Exited, status: None, server_output: String::new() }
+            }
+            LiveTransport::Process { process, last_lines, .. } => {
+                let (ending, status) = process.end().await;
+                ConnectionEnd { ending, status, server_output: last_lines.error_clause().await }
+            }
+        }
+    }
+}
+
+/// Subscribes to changes of the server's lists. From protocol version 2026-07-28 on, servers notify only subscribers.
+fn subscribe(
+    peer: &Peer<RoleClient>,
+    changed: &Arc<Notify>,
+    notices: DirectChangeNotices,
+) -> Option<JoinHandle<()>> {
+    let info = peer.peer_info()?;
+    let mut filter = SubscriptionFilter::default();
+    let capabilities = &info.capabilities;
+    let announced = |announces: Option<bool>| announces.filter(|announces| *announces);
+    filter.tools_list_changed = capabilities.tools.as_ref().and_then(|tools| announced(tools.list_changed));
+    if notices.is_direct() {
+        filter.prompts_list_changed =
+            capabilities.prompts.as_ref().and_then(|prompts| announced(prompts.list_changed));
+        filter.resources_list_changed =
+            capabilities.resources.as_ref().and_then(|resources| announced(resources.list_changed));
+    }
+    if filter == SubscriptionFilter::default() || info.protocol_version < ProtocolVersion::V_2026_07_28 {
+        return None;
+    }
+    Some(tokio::spawn(follow(peer.clone(), filter, changed.clone(), notices)))
+}
+
+/// Keeps the subscription open as long as the connection lasts; an HTTP server may end it at any time.
+async fn follow(
+    peer: Peer<RoleClient>,
+    filter: SubscriptionFilter,
+    changed: Arc<Notify>,
+    notices: DirectChangeNotices,
+) {
+    let mut is_first = true;
+    while !peer.is_transport_closed() {
+        if let Ok(mut subscription) = peer.listen(filter.clone()).await {
+            // Treat changes during the gap between two subscriptions as announced.
+            if !std::mem::take(&mut is_first) {
+                changed.notify_one();
+            }
+            while let Ok(Some(exit_message)) = subscription.next().await {
+                match exit_message {
+                    ServerNotification::PromptListChangedNotification(_) => {
+                        notices.send(ChangeNotice::Prompts)
+                    }
+                    ServerNotification::ResourceListChangedNotification(_) => {
+                        notices.send(ChangeNotice::Resources)
+                    }
+                    _ => changed.notify_one(),
+                }
+            }
+        }
+        tokio::time::sleep(SUBSCRIBE_AGAIN).await;
+    }
+}
+
+pub(super) fn exit_message(status: ExitStatus) -> String {
+    format!("it ended ({status})")
+}

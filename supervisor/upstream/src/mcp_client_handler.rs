@@ -1,0 +1,193 @@
+//! Handles requests and notifications of a server, and announces Lockhouse's client capabilities.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lockhouse_policies::printable;
+use lockhouse_protocol::ServerName;
+use rmcp::handler::client::ClientHandler;
+use rmcp::model::{
+    ClientConfig, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ErrorCode, ErrorData, Implementation, ProgressNotificationParam, ProtocolVersion,
+    ResourceUpdatedNotificationParam,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use tokio::sync::Notify;
+
+use super::change_notices::{ChangeNotice, DirectChangeNotices};
+use super::elicitation_conversion;
+use super::in_flight_calls::{InFlightCalls, RequestOrigin};
+use super::inbound_message::REFUSED_METHOD;
+use crate::ai_client::{AiClient, Answer, AskError, Question, QuestionKind};
+
+/// Characters of a progress message that are passed on.
+const PROGRESS_CHARS_MAX: usize = 200;
+
+/// The error for a request that exceeds the limits.
+const UNREAD_REQUEST: &str =
+    "the request is larger than 1 MiB, has more than 4,096 JSON values or is nested too deeply";
+
+/// Handles the requests and notifications of one server. Implements rmcp's `ClientHandler`.
+pub(super) struct McpClientHandler {
+    name: ServerName,
+    callers: InFlightCalls,
+    /// Notified when the server announces that its tools have changed.
+    changed: Arc<Notify>,
+    notices: DirectChangeNotices,
+    /// Whether a declined question was logged already. A server could ask without end.
+    decline_logged: AtomicBool,
+}
+
+impl McpClientHandler {
+    pub(super) fn new(
+        name: ServerName,
+        callers: InFlightCalls,
+        changed: Arc<Notify>,
+        notices: DirectChangeNotices,
+    ) -> Self {
+        Self { name, callers, changed, notices, decline_logged: AtomicBool::new(false) }
+    }
+
+    pub(super) fn callers(&self) -> InFlightCalls {
+        self.callers.clone()
+    }
+
+    pub(super) fn notices(&self) -> DirectChangeNotices {
+        self.notices.clone()
+    }
+
+    fn decline(&self, why: &str) -> ElicitResult {
+        if !self.decline_logged.swap(true, Ordering::Relaxed) {
+            tracing::warn!(server = %self.name, "a question of the server was declined: {why}");
+        }
+        ElicitResult::new(ElicitationAction::Decline)
+    }
+}
+
+impl ClientHandler for McpClientHandler {
+    fn get_info(&self) -> ClientConfig {
+        let us = Implementation::new("lockhouse", env!("CARGO_PKG_VERSION"));
+        let mut capabilities = elicitation_conversion::capabilities();
+        // Sampling is deprecated. It is offered only to servers with the older handshake that AI clients use
+        // directly.
+        capabilities.sampling = self.notices.is_direct().then(Default::default);
+        ClientConfig::new(capabilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    /// Handles `elicitation/create` of the older protocol versions. Over stdio the request does not say which call it
+    /// belongs to.
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let RequestOrigin::One(caller) = self.callers.request_origin() else {
+            return Ok(self.decline("no call is in flight that it could be for, or several are"));
+        };
+        let parameters = serde_json::to_string(&request).unwrap_or_default();
+        let question = match Question::from_elicitation(&self.name, &parameters) {
+            Ok(question) => question,
+            Err(unfit) => return Ok(self.decline(&unfit.to_string())),
+        };
+        let Some(ai_client) = caller.ai_client.filter(|ai_client| ai_client.supports(question.kind())) else {
+            self.callers.fail_only_call();
+            return Ok(self.decline("the AI client cannot ask a person"));
+        };
+        match ai_client.ask(&self.name, question).await {
+            Ok(answer) => Ok(elicitation_conversion::result(answer)),
+            Err(unasked) => {
+                if unasked == AskError::Unsupported {
+                    self.callers.fail_only_call();
+                }
+                Ok(self.decline(&unasked.to_string()))
+            }
+        }
+    }
+
+    /// Refuses `roots/list`. rmcp's default would return an empty list.
+    #[expect(deprecated)]
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::ListRootsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<rmcp::model::ListRootsRequestMethod>())
+    }
+
+    /// Handles `sampling/createMessage` of the older protocol versions.
+    #[expect(deprecated)]
+    async fn create_message(
+        &self,
+        request: rmcp::model::CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::CreateMessageResult, ErrorData> {
+        let refused = |why: &str| ErrorData::invalid_request(format!("not passed on: {why}"), None);
+        let RequestOrigin::One(caller) = self.callers.request_origin() else {
+            return Err(refused("no call is in flight that it could be for, or several are"));
+        };
+        let able =
+            |ai_client: &AiClient| caller.direct.is_some() && ai_client.supports(QuestionKind::Sampling);
+        let Some(ai_client) = caller.ai_client.filter(able) else {
+            return Err(refused("the AI client of this call offers no sampling"));
+        };
+        let parameters = serde_json::to_string(&request).unwrap_or_default();
+        let question = Question::from_sampling(&parameters).map_err(|unfit| refused(&unfit.to_string()))?;
+        match ai_client.ask(&self.name, question).await {
+            Ok(Answer::Accept(Some(message))) => {
+                serde_json::from_value(message).map_err(|_| refused("the AI client's answer is no message"))
+            }
+            Ok(_) => Err(refused("the AI client declined")),
+            Err(unasked) => Err(refused(&unasked.to_string())),
+        }
+    }
+
+    /// Answers unknown methods, and the placeholder for requests that are too large, with an error.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        match request.method == REFUSED_METHOD {
+            true => Err(ErrorData::invalid_request(UNREAD_REQUEST, None)),
+            false => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+        }
+    }
+
+    #[expect(deprecated)]
+    async fn on_logging_message(
+        &self,
+        params: rmcp::model::LoggingMessageNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.callers.log(serde_json::to_value(params).unwrap_or_default());
+    }
+
+    async fn on_resource_updated(
+        &self,
+        params: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.notices.send(ChangeNotice::Resource(self.name.clone(), params.uri));
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.notices.send(ChangeNotice::Resources);
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.notices.send(ChangeNotice::Prompts);
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.changed.notify_one();
+    }
+
+    async fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let message = params.message.as_deref().unwrap_or_default();
+        let message: String = message.chars().take(PROGRESS_CHARS_MAX).collect();
+        self.callers.progress(params, &printable(&message));
+    }
+}

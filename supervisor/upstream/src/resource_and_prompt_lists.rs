@@ -1,0 +1,133 @@
+//! Lists the resources and prompts of a server: all pages, within limits.
+
+use std::time::Duration;
+
+use lockhouse_policies::Listing;
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientRequest, ErrorCode, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+    PaginatedRequestParams,
+};
+use rmcp::service::{Peer, ServiceError};
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use super::bounded_list::BoundedList;
+use super::inbound_message::offload_if_large;
+use super::request::send;
+use super::tool_list::{CURSOR_BYTES_MAX, PAGES_BYTES_MAX};
+
+const PAGES_MAX: usize = 100;
+const ENTRIES_MAX: usize = 10_000;
+const BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// The list to request.
+#[derive(Clone, Copy)]
+enum ListKind {
+    Resources,
+    Templates,
+    Prompts,
+}
+
+/// One page of any of the lists.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page<'a> {
+    #[serde(borrow, alias = "resources", alias = "resourceTemplates", alias = "prompts", default)]
+    entries: BoundedList<'a>,
+    next_cursor: Option<String>,
+}
+
+/// The collected entries, each as JSON text.
+#[derive(Default)]
+struct CollectedEntries {
+    entries: Vec<String>,
+    bytes: usize,
+    incomplete: bool,
+}
+
+/// Returns the list as JSON for the gate: `{"items", "templates", "incomplete"}`.
+pub(super) async fn list(
+    peer: &Peer<RoleClient>,
+    listing: Listing,
+    limit: Duration,
+) -> Result<Vec<u8>, ServiceError> {
+    let deadline = Instant::now() + limit;
+    let (items, templates) = match listing {
+        Listing::Prompts => {
+            (list_all_pages(peer, ListKind::Prompts, deadline).await?, CollectedEntries::default())
+        }
+        Listing::Resources => {
+            let items = list_all_pages(peer, ListKind::Resources, deadline).await?;
+            let templates = match list_all_pages(peer, ListKind::Templates, deadline).await {
+                // Many servers have no templates and do not know the method.
+                Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+                    CollectedEntries::default()
+                }
+                templates => templates?,
+            };
+            (items, templates)
+        }
+    };
+    let json = format!(
+        r#"{{"items":[{}],"templates":[{}],"incomplete":{}}}"#,
+        items.entries.join(","),
+        templates.entries.join(","),
+        items.incomplete || templates.incomplete,
+    );
+    Ok(json.into_bytes())
+}
+
+async fn list_all_pages(
+    peer: &Peer<RoleClient>,
+    kind: ListKind,
+    deadline: Instant,
+) -> Result<CollectedEntries, ServiceError> {
+    let mut collected = CollectedEntries::default();
+    let mut cursor: Option<String> = None;
+    let mut bytes = 0;
+    for _ in 0..PAGES_MAX {
+        let limit = deadline.saturating_duration_since(Instant::now());
+        let page = send(peer.clone(), request(kind, cursor.clone()), limit).await?;
+        bytes += page.len();
+        let added = offload_if_large(page.len(), move || {
+            let page: Page<'_> = serde_json::from_str(&page).ok()?;
+            collected.add(&page.entries);
+            Some((collected, page.next_cursor))
+        });
+        (collected, cursor) = added.await.flatten().ok_or(ServiceError::UnexpectedResponse)?;
+        if collected.incomplete || cursor.is_none() {
+            return Ok(collected);
+        }
+        if bytes > PAGES_BYTES_MAX || cursor.as_ref().is_some_and(|cursor| cursor.len() > CURSOR_BYTES_MAX) {
+            break;
+        }
+    }
+    collected.incomplete = true;
+    Ok(collected)
+}
+
+impl CollectedEntries {
+    fn add(&mut self, entries: &BoundedList<'_>) {
+        self.incomplete |= entries.has_more;
+        for entry in &entries.items {
+            self.bytes += entry.get().len();
+            if self.entries.len() == ENTRIES_MAX || self.bytes > BYTES_MAX {
+                self.incomplete = true;
+                return;
+            }
+            self.entries.push(entry.get().to_owned());
+        }
+    }
+}
+
+fn request(kind: ListKind, cursor: Option<String>) -> ClientRequest {
+    let params = PaginatedRequestParams::default().with_cursor(cursor);
+    match kind {
+        ListKind::Resources => ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(params)),
+        ListKind::Templates => {
+            ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest::with_param(params))
+        }
+        ListKind::Prompts => ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(params)),
+    }
+}

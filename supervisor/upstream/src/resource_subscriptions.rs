@@ -1,0 +1,108 @@
+//! Subscriptions of AI clients to resources of a server that notifies over subscription streams (MCP 2026-07-28).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_protocol::ServerName;
+use parking_lot::Mutex;
+use rmcp::RoleClient;
+use rmcp::model::{ProtocolVersion, SubscriptionFilter};
+use rmcp::service::{Peer, ServiceError};
+
+use super::change_notices::{ChangeNotice, DirectChangeNotices};
+
+/// Maximum number of subscribed resources of one server.
+const RESOURCES_MAX: usize = 100;
+
+/// The subscribed resources of one server.
+#[derive(Clone, Debug)]
+pub(super) struct Subscriptions {
+    server: ServerName,
+    uris: Arc<Mutex<BTreeSet<String>>>,
+    notices: DirectChangeNotices,
+}
+
+/// Why a subscription failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SubscribeError {
+    #[error("{RESOURCES_MAX} resources of server {server} are followed already")]
+    TooMany { server: ServerName },
+    #[error(transparent)]
+    Request(#[from] ServiceError),
+}
+
+/// Whether the server uses subscription streams instead of `resources/subscribe`.
+pub(super) fn uses_subscription_stream(peer: &Peer<RoleClient>) -> bool {
+    peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28)
+}
+
+impl Subscriptions {
+    pub(super) fn new(server: ServerName, notices: DirectChangeNotices) -> Self {
+        Self { server, uris: Arc::default(), notices }
+    }
+
+    /// Subscribes to a resource until the connection ends, unless it is subscribed already.
+    pub(super) async fn subscribe(
+        &self,
+        peer: &Peer<RoleClient>,
+        uri: &str,
+        limit: Duration,
+    ) -> Result<(), SubscribeError> {
+        let Some(entry) = self.register(uri)? else { return Ok(()) };
+        let filter = SubscriptionFilter::builder().resource_subscriptions([uri.to_owned()]).build();
+        let subscription = tokio::time::timeout(limit, peer.listen(filter)).await;
+        let mut subscription = subscription.unwrap_or(Err(ServiceError::Timeout { timeout: limit }))?;
+        let (server, notices) = (self.server.clone(), self.notices.clone());
+        tokio::spawn(async move {
+            while let Ok(Some(_)) = subscription.next().await {
+                notices.send(ChangeNotice::Resource(server.clone(), entry.uri.clone()));
+            }
+        });
+        Ok(())
+    }
+
+    /// Registers the resource; `None` if it is registered already.
+    fn register(&self, uri: &str) -> Result<Option<Entry>, SubscribeError> {
+        let mut uris = self.uris.lock();
+        if uris.contains(uri) {
+            return Ok(None);
+        }
+        if uris.len() >= RESOURCES_MAX {
+            return Err(SubscribeError::TooMany { server: self.server.clone() });
+        }
+        uris.insert(uri.to_owned());
+        Ok(Some(Entry { uris: self.uris.clone(), uri: uri.to_owned() }))
+    }
+}
+
+/// Registers a resource until it is dropped, also if the subscribing request was cancelled.
+struct Entry {
+    uris: Arc<Mutex<BTreeSet<String>>>,
+    uri: String,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.uris.lock().remove(&self.uri);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_is_followed_once_and_no_more_of_them_than_the_limit() {
+        let server = ServerName::new("x").expect("a name");
+        let subscriptions = Subscriptions::new(server, DirectChangeNotices::default());
+        let register = |number: usize| subscriptions.register(&format!("file:///{number}"));
+        let mut entries: Vec<Entry> =
+            (0..RESOURCES_MAX).filter_map(|number| register(number).expect("room")).collect();
+        assert_eq!(entries.len(), RESOURCES_MAX);
+        assert!(matches!(register(0), Ok(None)), "one that is followed already needs no room");
+        assert!(matches!(register(RESOURCES_MAX), Err(SubscribeError::TooMany { .. })));
+        drop(entries.pop());
+        assert!(matches!(register(RESOURCES_MAX), Ok(Some(_))), "one that has ended makes room");
+    }
+}

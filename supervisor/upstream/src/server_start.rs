@@ -1,0 +1,156 @@
+//! Starts a server until its tools are listed: with the newest protocol version first, then with the older handshake.
+
+mod attempt;
+
+use std::path::PathBuf;
+
+use lockhouse_base::secrets::Secrets;
+use lockhouse_catalog::Catalogue;
+use lockhouse_protocol::ServerName;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use self::attempt::Attempt;
+use super::change_notices::DirectChangeNotices;
+use super::connection_failure::{ConnectionFailure, FailureSignal};
+use super::connection_status::ConnectionStatus;
+use super::definition::{Endpoint, ServerDefinition, ServerLimits};
+use super::live_connection::LiveConnection;
+
+/// Why a server could not be started.
+pub(super) struct StartFailure {
+    /// Describes the failure without any text of the server; submitted code and the model may read it.
+    pub(super) reason: String,
+    /// The server's own output with secrets redacted, for users.
+    pub(super) server_output: String,
+    /// Whether an attempt with the older handshake may succeed.
+    may_need_legacy_handshake: bool,
+    /// Whether the server exceeded a limit or broke the protocol.
+    pub(super) is_violation: bool,
+}
+
+impl StartFailure {
+    /// Replaces the reason by the violation for which the connection was ended, if there was one.
+    fn or_violation(self, failure_signal: &FailureSignal) -> Self {
+        match failure_signal.reason().filter(|reason| reason.is_violation) {
+            Some(ConnectionFailure { message, is_violation }) => {
+                Self { reason: message, may_need_legacy_handshake: false, is_violation, ..self }
+            }
+            None => self,
+        }
+    }
+
+    fn new(reason: String) -> Self {
+        Self { reason, server_output: String::new(), may_need_legacy_handshake: false, is_violation: false }
+    }
+}
+
+/// Starts one server, as often as necessary.
+pub(super) struct ServerStarter {
+    name: ServerName,
+    endpoint: Endpoint,
+    pub(super) limits: ServerLimits,
+    secrets: Secrets,
+    /// The log file for the server's standard error.
+    pub(super) log: Option<PathBuf>,
+    status: watch::Sender<ConnectionStatus>,
+    notices: DirectChangeNotices,
+}
+
+/// A server that has been started.
+pub(super) struct StartedServer {
+    pub(super) link: LiveConnection,
+    pub(super) catalogue: Catalogue,
+    /// Whether the server understood only the older handshake.
+    pub(super) legacy_handshake: bool,
+}
+
+impl ServerStarter {
+    /// `log` is the file for the server's standard error; the progress of each start is recorded in `status`.
+    pub(super) fn new(
+        name: &ServerName,
+        definition: ServerDefinition,
+        secrets: Secrets,
+        log: Option<PathBuf>,
+        status: watch::Sender<ConnectionStatus>,
+        notices: DirectChangeNotices,
+    ) -> Self {
+        let ServerDefinition { endpoint, limits, .. } = definition;
+        Self { name: name.clone(), endpoint, limits, secrets, log, status, notices }
+    }
+
+    /// Connects to the server and lists its tools. `legacy_handshake` skips the newest protocol version.
+    pub(super) async fn start(&self, legacy_handshake: bool) -> Result<StartedServer, StartFailure> {
+        let begun = Instant::now();
+        let deadline = begun + self.limits.start_timeout;
+        self.status.send_modify(|status| {
+            status.attempt_began = Some(begun.into_std());
+            (status.protocol_version, status.spawn_time, status.handshake_time) = (None, None, None);
+        });
+        let attempt = |legacy_handshake| Attempt { server: self, begun, legacy_handshake, deadline }.run();
+        if !legacy_handshake {
+            match attempt(false).await {
+                // Some servers crash on the probe, or refuse the older handshake after it, so the next attempt uses a
+                // new process.
+                Err(StartFailure { may_need_legacy_handshake: true, .. }) => {}
+                done => return done,
+            }
+        }
+        attempt(true).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::definition::ServerCommand;
+
+    fn shell(script: &str) -> ServerStarter {
+        let seconds = Duration::from_secs;
+        let command = ServerCommand {
+            program: "sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+            environment: [("TOKEN".to_owned(), "SEKRET-CANARY".to_owned())].into(),
+            ..ServerCommand::default()
+        };
+        let (start_timeout, call_timeout) = (seconds(5), seconds(5));
+        let limits =
+            ServerLimits { start_timeout, call_timeout, message_bytes_max: 1024, ..ServerLimits::default() };
+        let secrets = Secrets::from_environment(&command.environment);
+        let name = ServerName::new("h").expect("a name");
+        ServerStarter {
+            name,
+            endpoint: Endpoint::Stdio(command),
+            limits,
+            secrets,
+            log: None,
+            status: watch::Sender::default(),
+            notices: DirectChangeNotices::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn why_a_server_is_not_available_is_told_without_its_own_words() {
+        for (script, words) in [
+            ("echo bad token: $TOKEN >&2; exit 3", "it ended before it was ready (exit status: 3)"),
+            (
+                r#"n=0; while read -r line; do
+                    printf '{"jsonrpc":"2.0","id":%d,"error":{"code":-5,"message":"%s"}}\n' $n $TOKEN; n=$((n+1))
+                done"#,
+                "it answered with an error while it started (JSON-RPC code -5)",
+            ),
+        ] {
+            let Err(refusal) = shell(script).start(false).await else {
+                panic!("no refusal");
+            };
+            let (reason, server_output) = (refusal.reason, refusal.server_output);
+            assert!(reason.starts_with(words) && !reason.contains("TOKEN"), "{reason}");
+            assert!(
+                server_output.contains("[redacted TOKEN]") && !server_output.contains("CANARY"),
+                "{server_output}"
+            );
+        }
+    }
+}

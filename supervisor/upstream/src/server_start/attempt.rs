@@ -1,0 +1,195 @@
+//! One attempt to start a server, with one protocol version.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use lockhouse_base::child_stderr::LastLines;
+use lockhouse_catalog::Catalogue;
+use rmcp::RoleClient;
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{ClientCacheConfig, ClientLifecycleMode, ClientServiceExt};
+use rmcp::transport::Transport;
+use tokio::process::ChildStderr;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+use super::{ServerStarter, StartFailure, StartedServer};
+use crate::auth::TokenProvider;
+use crate::connect_error::ConnectError;
+use crate::connection_failure::FailureSignal;
+use crate::definition::{Endpoint, HttpEndpoint, ServerCommand};
+use crate::http;
+use crate::in_flight_calls::InFlightCalls;
+use crate::live_connection::{LiveConnection, LiveTransport, Service};
+use crate::mcp_client_handler::McpClientHandler;
+use crate::process::ServerProcess;
+use crate::protocol_probe::{ProbeOutcome, probe};
+use crate::request::CANCEL_TIMEOUT;
+use crate::server_log::ServerLog;
+use crate::tool_list::list_tools;
+use crate::transport::{LineTransport, Lines, RawResults};
+
+/// Maximum time for the probe. Some servers neither answer it nor exit, and slower servers are treated as such.
+const PROBE_MAX: Duration = Duration::from_secs(15);
+
+/// One attempt to start a server.
+pub(super) struct Attempt<'a> {
+    pub(super) server: &'a ServerStarter,
+    pub(super) begun: Instant,
+    /// Uses the older handshake without a probe.
+    pub(super) legacy_handshake: bool,
+    pub(super) deadline: Instant,
+}
+
+/// The handshake mode for HTTP, where rmcp probes the server itself.
+fn asking() -> ClientLifecycleMode {
+    let legacy_version = Some(ProtocolVersion::LATEST_WITH_INITIALIZE);
+    ClientLifecycleMode::Auto { preferred_versions: newest(), legacy_version }
+}
+
+fn newest() -> Vec<ProtocolVersion> {
+    vec![ProtocolVersion::V_2026_07_28]
+}
+
+impl Attempt<'_> {
+    /// Connects to the server and lists its tools.
+    pub(super) async fn run(self) -> Result<StartedServer, StartFailure> {
+        match &self.server.endpoint {
+            Endpoint::Stdio(command) => self.over_stdio(command).await,
+            Endpoint::Http(endpoint) => self.over_http(endpoint).await,
+        }
+    }
+
+    async fn over_stdio(self, command: &ServerCommand) -> Result<StartedServer, StartFailure> {
+        let mut process = ServerProcess::start(command)
+            .map_err(|error| StartFailure::new(format!("cannot start {:?}: {error}", command.program)))?;
+        self.server.status.send_modify(|status| status.spawn_time = Some(self.begun.elapsed()));
+        let Some((stdin, stdout, stderr)) = process.streams() else {
+            return Err(StartFailure::new("its standard streams are missing".into()));
+        };
+        let last_lines = self.follow(stderr);
+        let raw = RawResults::default();
+        // A call that cannot be written within its timeout and the time for its cancellation will never be written.
+        let lines = Lines {
+            bytes_max: self.server.limits.message_bytes_max,
+            write_timeout: self.server.limits.call_timeout + CANCEL_TIMEOUT,
+        };
+        let failure_signal = FailureSignal::default();
+        let mut transport = LineTransport::new(stdout, stdin, lines, raw.clone(), failure_signal.clone());
+        let changed = Arc::new(Notify::new());
+        let conversed = match self.era(&mut transport).await {
+            Ok(mode) => self.converse(transport, mode, raw, &changed).await,
+            Err(fault) => {
+                drop(transport);
+                Err(Some(fault))
+            }
+        };
+        let (reason, said, may_need_legacy_handshake) = match conversed {
+            Ok((service, catalogue)) => {
+                let ground = LiveTransport::Process { process, failure_signal, last_lines };
+                let link = LiveConnection::new(service, ground, changed);
+                return Ok(StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake });
+            }
+            Err(Some(fault)) => {
+                (fault.reason(process.end().await.1), fault.server_message(&self.server.secrets), true)
+            }
+            Err(None) => {
+                drop(process);
+                (late(self.server.limits.start_timeout), String::new(), false)
+            }
+        };
+        let server_output = format!("{said}{}", last_lines.error_clause().await);
+        let refusal = StartFailure { reason, server_output, may_need_legacy_handshake, is_violation: false };
+        Err(refusal.or_violation(&failure_signal))
+    }
+
+    /// Chooses the handshake for a stdio server, after a probe unless the older handshake is requested.
+    async fn era(&self, transport: &mut LineTransport) -> Result<ClientLifecycleMode, ConnectError> {
+        if self.legacy_handshake {
+            return Ok(ClientLifecycleMode::Initialize);
+        }
+        match probe(transport, PROBE_MAX.min(self.server.limits.start_timeout / 2)).await {
+            ProbeOutcome::Newest => Ok(ClientLifecycleMode::Discover { preferred_versions: newest() }),
+            ProbeOutcome::Older => Ok(ClientLifecycleMode::Initialize),
+            ProbeOutcome::Closed => Err(ConnectError::Closed),
+            ProbeOutcome::Silent => Err(ConnectError::Strange("it did not answer server/discover".into())),
+        }
+    }
+
+    /// Spawns a task that logs the process's standard error with secrets redacted.
+    fn follow(&self, stderr: ChildStderr) -> LastLines {
+        let last_lines = LastLines::default();
+        let secrets = self.server.secrets.clone();
+        let mut log = self.server.log.as_deref().map(ServerLog::new);
+        last_lines.follow_edited(self.server.name.to_string(), stderr, move |line| {
+            let line: String = secrets.redact(line).chars().filter(|c| !c.is_control()).collect();
+            if let Some(log) = log.as_mut().filter(|_| !line.trim().is_empty()) {
+                log.write_line(&line);
+            }
+            line
+        });
+        last_lines
+    }
+
+    async fn over_http(self, endpoint: &HttpEndpoint) -> Result<StartedServer, StartFailure> {
+        let authority = TokenProvider::new(&self.server.name, endpoint, self.server.secrets.clone());
+        let transport =
+            authority.and_then(|authority| http::transport(endpoint, &self.server.limits, authority));
+        let (transport, failure_signal) = match transport {
+            Ok(transport) => transport,
+            Err(fault) => return Err(StartFailure::new(fault.reason)),
+        };
+        let changed = Arc::new(Notify::new());
+        // Over HTTP, the request determines whether its result stays raw.
+        let mode = if self.legacy_handshake { ClientLifecycleMode::Initialize } else { asking() };
+        match self.converse(transport, mode, RawResults::default(), &changed).await {
+            Ok((service, catalogue)) => {
+                let link = LiveConnection::new(service, LiveTransport::Http(failure_signal), changed);
+                Ok(StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake })
+            }
+            Err(Some(fault)) => Err(StartFailure {
+                server_output: fault.server_message(&self.server.secrets),
+                may_need_legacy_handshake: fault.may_need_legacy_handshake(),
+                ..StartFailure::new(fault.reason(None))
+            }
+            .or_violation(&failure_signal)),
+            Err(None) => {
+                Err(StartFailure::new(late(self.server.limits.start_timeout)).or_violation(&failure_signal))
+            }
+        }
+    }
+
+    /// Performs the handshake and lists the tools. `Err(None)` means that the start timeout has passed.
+    async fn converse<T: Transport<RoleClient> + 'static>(
+        &self,
+        transport: T,
+        mode: ClientLifecycleMode,
+        raw: RawResults,
+        changed: &Arc<Notify>,
+    ) -> Result<(Service, Catalogue), Option<ConnectError>> {
+        let handshake = async {
+            let (name, notices) = (self.server.name.clone(), self.server.notices.clone());
+            let host = McpClientHandler::new(name, InFlightCalls::default(), changed.clone(), notices);
+            let service = host.serve_with_lifecycle(transport, mode).await?;
+            let era = service.peer_info().map(|info| info.protocol_version.to_string());
+            let took = self.begun.elapsed();
+            self.server
+                .status
+                .send_modify(|status| (status.protocol_version, status.handshake_time) = (era, Some(took)));
+            service.set_response_cache_config(ClientCacheConfig::disabled()).await;
+            raw.store(true, Ordering::Release);
+            let catalogue =
+                list_tools(&self.server.name, service.peer(), self.server.limits.start_timeout).await?;
+            Ok::<_, ConnectError>((service, catalogue))
+        };
+        match timeout_at(self.deadline, handshake).await {
+            Ok(done) => done.map_err(Some),
+            Err(_) => Err(None),
+        }
+    }
+}
+
+fn late(limit: Duration) -> String {
+    format!("it did not finish its start within {} s (start_timeout_seconds)", limit.as_secs_f32())
+}

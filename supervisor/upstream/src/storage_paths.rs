@@ -1,0 +1,108 @@
+//! Paths of the files that are stored for each server.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lockhouse_protocol::ServerName;
+use sha2::{Digest, Sha256};
+
+use super::definition::{Endpoint, ServerDefinition};
+use data_encoding::HEXLOWER;
+
+/// Characters of the definition's digest in a file name.
+const DIGEST_CHARS: usize = 16;
+
+/// The directories of this installation. Files in a directory that is `None` are not stored.
+#[derive(Clone, Debug, Default)]
+pub struct StoragePaths {
+    /// For files that can be created again.
+    pub cache_dir: Option<PathBuf>,
+    /// For files that cannot be created again.
+    pub state_dir: Option<PathBuf>,
+    /// How long cached tools are used for a server that is not connected.
+    pub tools_ttl: Duration,
+    /// Whether the shapes of results are recorded.
+    pub records_shapes: bool,
+}
+
+impl StoragePaths {
+    /// The file with the cached tools of a server.
+    pub(super) fn tools_file(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
+        Some(self.cache_dir.as_ref()?.join("tools").join(file_name(name, definition)))
+    }
+
+    /// The file with the shapes of a server's results.
+    pub(super) fn shapes_file(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
+        Some(self.cache_dir.as_ref()?.join("shapes").join(file_name(name, definition)))
+    }
+
+    /// All files of a server that can be created again.
+    pub fn cached_files(
+        &self,
+        name: &ServerName,
+        definition: &ServerDefinition,
+    ) -> impl Iterator<Item = PathBuf> {
+        self.tools_file(name, definition).into_iter().chain(self.shapes_file(name, definition))
+    }
+
+    /// The file with the tools that a user has accepted.
+    pub fn pins_file(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
+        Some(self.state_dir.as_ref()?.join("pins").join(file_name(name, definition)))
+    }
+
+    /// The file with a server's standard error.
+    pub fn log_file(&self, name: &ServerName) -> Option<PathBuf> {
+        Some(self.state_dir.as_ref()?.join("logs").join(format!("{name}.log")))
+    }
+}
+
+/// Builds a file name from the server's name and how it is reached: a server that is reached differently is another
+/// server.
+fn file_name(name: &ServerName, definition: &ServerDefinition) -> String {
+    format!("{name}-{}.json", &identity(definition)[..DIGEST_CHARS])
+}
+
+/// Returns a digest of how the server is reached. Values of its environment are excluded, so that a new token makes
+/// no new server.
+fn identity(definition: &ServerDefinition) -> String {
+    let mut hasher = Sha256::new();
+    let mut part = |part: &str| hasher.update(format!("{}:{part}", part.len()));
+    match &definition.endpoint {
+        Endpoint::Stdio(command) => {
+            part("stdio");
+            part(&command.program);
+            command.arguments.iter().for_each(|argument| part(argument));
+            part("environment");
+            command.environment.keys().for_each(|name| part(name));
+            command.directory.iter().for_each(|directory| part(&directory.to_string_lossy()));
+        }
+        Endpoint::Http(endpoint) => {
+            part("http");
+            part(endpoint.url.as_str());
+        }
+    }
+    HEXLOWER.encode(&hasher.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::{ServerCommand, ServerLimits};
+
+    #[test]
+    fn a_server_is_known_by_how_it_is_reached_and_not_by_its_secrets() {
+        let definition = |arguments: &[&str], token: &str| {
+            let command = ServerCommand {
+                program: "npx".into(),
+                arguments: arguments.iter().map(ToString::to_string).collect(),
+                environment: [("TOKEN".to_owned(), token.to_owned())].into(),
+                ..ServerCommand::default()
+            };
+            ServerDefinition::new(Endpoint::Stdio(command), ServerLimits::default(), String::new())
+        };
+        let one = identity(&definition(&["a", "b"], "x"));
+        assert_eq!(one, identity(&definition(&["a", "b"], "y")));
+        assert_ne!(one, identity(&definition(&["ab"], "x")));
+        assert_ne!(one, identity(&definition(&["a"], "x")));
+    }
+}

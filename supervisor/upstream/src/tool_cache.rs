@@ -1,0 +1,135 @@
+//! Cache file with the tools of a server and the handshake that it understood, as of the last connection. It avoids
+//! waiting for slow servers and replaces unavailable ones.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use lockhouse_base::files;
+use lockhouse_catalog::{Catalogue, DEFINITIONS_BYTES_MAX};
+use lockhouse_protocol::ServerName;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::definition::ServerDefinition;
+use super::storage_paths::StoragePaths;
+
+/// Version of the file format. Files with another version are ignored.
+const VERSION: u32 = 1;
+/// Bytes of a file besides the tool definitions.
+const OVERHEAD_BYTES: usize = 64 * 1024;
+
+/// The cache file of one server.
+pub(super) struct ToolCache {
+    name: ServerName,
+    path: Option<PathBuf>,
+    /// How long the cached tools are valid.
+    lifetime: Duration,
+}
+
+#[derive(Deserialize)]
+struct Record<'a> {
+    version: u32,
+    /// Unix time in seconds.
+    saved: u64,
+    legacy: bool,
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+struct NewRecord<'a> {
+    version: u32,
+    saved: u64,
+    legacy: bool,
+    tools: Vec<&'a RawValue>,
+}
+
+/// The content of a cache file.
+pub(super) struct CachedTools {
+    pub(super) catalogue: Catalogue,
+    /// Whether the server understood only the older handshake.
+    pub(super) legacy: bool,
+    /// Whether the tools have expired and should be used only if the server fails.
+    pub(super) expired: bool,
+}
+
+/// Returns the cached tools of a server, without connecting to it.
+pub fn cached_tools(
+    name: &ServerName,
+    definition: &ServerDefinition,
+    places: &StoragePaths,
+) -> Option<Catalogue> {
+    let cache = ToolCache::new(name, places.tools_file(name, definition), places.tools_ttl);
+    Some(cache.load()?.catalogue)
+}
+
+impl ToolCache {
+    pub(super) fn new(name: &ServerName, path: Option<PathBuf>, lifetime: Duration) -> Self {
+        Self { name: name.clone(), path, lifetime }
+    }
+
+    /// Loads the cache file; `None` if it is missing or invalid.
+    pub(super) fn load(&self) -> Option<CachedTools> {
+        let text = files::read_bounded(self.path.as_ref()?, (DEFINITIONS_BYTES_MAX + OVERHEAD_BYTES) as u64);
+        let text =
+            text.inspect_err(|error| tracing::debug!(server = %self.name, "no remembered tools: {error}"));
+        let text = text.ok()??;
+        let record: Record<'_> =
+            serde_json::from_str(&text).ok().filter(|r: &Record<'_>| r.version == VERSION)?;
+        // If the clock was set back, the file appears to be from the future and is ignored.
+        let age = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH + Duration::from_secs(record.saved))
+            .ok()?;
+        let catalogue = Catalogue::from_definitions(record.tools.iter().map(|tool| tool.get())).0;
+        Some(CachedTools { catalogue, legacy: record.legacy, expired: age >= self.lifetime })
+    }
+
+    /// Saves the tools. A failure is logged and costs only time at the next start.
+    pub(super) fn save(&self, catalogue: &Catalogue, legacy: bool) {
+        let Some(path) = &self.path else { return };
+        let saved = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let definitions = catalogue.tools.iter().map(|tool| serde_json::from_str(tool.definition()));
+        let Ok(tools) = definitions.collect() else { return };
+        let written = serde_json::to_vec(&NewRecord { version: VERSION, saved, legacy, tools })
+            .map_err(std::io::Error::from)
+            .and_then(|record| files::replace(path, &record));
+        if let Err(error) = written {
+            tracing::warn!(server = %self.name, "its tools cannot be remembered in {}: {error}", path.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_saved_is_loaded_and_what_is_broken_is_not() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let name = ServerName::new("x").expect("a name");
+        let path = directory.path().join("x.json");
+        let cache = |lifetime| ToolCache::new(&name, Some(path.clone()), lifetime);
+        let day = Duration::from_secs(86_400);
+        assert!(cache(day).load().is_none());
+        let definition = r#"{"name":"log","vendorExtra":[1,2]}"#;
+        cache(day).save(&Catalogue::from_definitions([definition].into_iter()).0, true);
+        let loaded = cache(day).load().expect("a record");
+        assert!(loaded.legacy && !loaded.expired);
+        assert_eq!(loaded.catalogue.tools[0].definition(), definition);
+        assert!(cache(Duration::ZERO).load().is_some_and(|loaded| loaded.expired));
+        let future = std::fs::read_to_string(&path).expect("text").replace("\"saved\":1", "\"saved\":9");
+        for failure_signal in ["", "{}", "[", r#"{"version":2,"saved":0,"legacy":true,"tools":[]}"#, &future]
+        {
+            std::fs::write(&path, failure_signal).expect("a file");
+            assert!(cache(day).load().is_none(), "{failure_signal}");
+        }
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_no_failure() {
+        let name = ServerName::new("x").expect("a name");
+        let cache = ToolCache::new(&name, Some("/proc/nothing/x.json".into()), Duration::ZERO);
+        cache.save(&Catalogue::default(), false);
+        assert!(cache.load().is_none());
+    }
+}

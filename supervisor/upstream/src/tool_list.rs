@@ -1,0 +1,77 @@
+//! Lists the tools of a server, within limits.
+
+use std::time::Duration;
+
+use lockhouse_catalog::{Catalogue, SkippedTools};
+use lockhouse_protocol::ServerName;
+use rmcp::RoleClient;
+use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
+use rmcp::service::Peer;
+use serde::Deserialize;
+
+use super::bounded_list::BoundedList;
+use super::connect_error::ConnectError;
+use super::inbound_message::offload_if_large;
+use super::request::send;
+
+const PAGES_MAX: usize = 100;
+/// Maximum bytes of all pages of a list; no further page is requested after that.
+pub(super) const PAGES_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Maximum bytes of a page cursor, which is repeated in the next request.
+pub(super) const CURSOR_BYTES_MAX: usize = 8 * 1024;
+
+/// One page of `tools/list`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page<'a> {
+    #[serde(borrow, default)]
+    tools: BoundedList<'a>,
+    next_cursor: Option<String>,
+}
+
+/// Lists all tools of a server. `limit` is the timeout for each page.
+pub(super) async fn list_tools(
+    name: &ServerName,
+    peer: &Peer<RoleClient>,
+    limit: Duration,
+) -> Result<Catalogue, ConnectError> {
+    let mut listed = (Catalogue::default(), SkippedTools::default());
+    let mut cursor: Option<String> = None;
+    let (mut complete, mut bytes) = (false, 0);
+    for _ in 0..PAGES_MAX {
+        let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
+        let request = ListToolsRequest {
+            params: Some(params),
+            method: Default::default(),
+            extensions: Default::default(),
+        };
+        let page = send(peer.clone(), ClientRequest::ListToolsRequest(request), limit).await?;
+        bytes += page.len();
+        let (mut catalogue, mut left_out) = listed;
+        let added = offload_if_large(page.len(), move || {
+            let page: Page<'_> = serde_json::from_str(&page)?;
+            catalogue.add(page.tools.items.iter().map(|tool| tool.get()), &mut left_out);
+            left_out.is_full |= page.tools.has_more;
+            Ok::<_, serde_json::Error>(((catalogue, left_out), page.next_cursor))
+        });
+        let added = added.await.ok_or_else(|| ConnectError::Strange("its tools cannot be read".into()))?;
+        let next_cursor;
+        (listed, next_cursor) = added.map_err(|error| ConnectError::Strange(error.to_string()))?;
+        complete = !listed.1.is_full && (next_cursor.is_none() || next_cursor == cursor);
+        let is_too_much = bytes > PAGES_BYTES_MAX
+            || next_cursor.as_ref().is_some_and(|cursor| cursor.len() > CURSOR_BYTES_MAX);
+        if complete || listed.1.is_full || is_too_much {
+            break;
+        }
+        cursor = next_cursor;
+    }
+    let (catalogue, left_out) = listed;
+    if let Some(summary) = left_out.message() {
+        tracing::warn!(server = %name, "{summary}");
+    }
+    if !complete {
+        let kept = catalogue.tools.len();
+        tracing::warn!(server = %name, "it offers more tools than the limit: {kept} are used, the rest is ignored");
+    }
+    Ok(catalogue)
+}

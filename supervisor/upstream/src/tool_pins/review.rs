@@ -1,0 +1,68 @@
+//! The review of changed tools that a user reads before accepting them, with a digest of the reviewed tools.
+
+use lockhouse_catalog::{Catalogue, Tool, ToolChange, tools_digest};
+use lockhouse_policies::escaped;
+use lockhouse_protocol::{ServerName, ToolName};
+
+use super::{Pins, PinsError, Record};
+
+/// Tools of a server that are not accepted.
+#[derive(Debug)]
+pub struct ToolReview {
+    pub changes: Vec<ChangedTool>,
+    /// Pinned tools that the server no longer offers, or that the configuration excludes.
+    pub removed: Vec<String>,
+    /// Why the pins cannot be read. All tools count as changed then.
+    pub unreadable: Option<PinsError>,
+    /// Digest of all tools that accepting would pin, changed or not: `sha256:` and hexadecimal digits.
+    pub digest: String,
+}
+
+/// A tool that differs from its pin or has none.
+#[derive(Debug)]
+pub struct ChangedTool {
+    pub tool: ToolName,
+    pub kind: ToolChange,
+    /// When the tool was pinned, and the pinned definition as indented JSON, if there is a pin.
+    pub before: Option<(String, String)>,
+    /// The current definition as indented JSON.
+    pub after: String,
+}
+
+impl Pins {
+    /// Compares tools with their pins without changing them: those in `only`, or all if it is empty.
+    pub fn review(&self, server: &ServerName, catalogue: &Catalogue, only: &[ToolName]) -> ToolReview {
+        let is_chosen = |name: &str| only.is_empty() || only.iter().any(|chosen| chosen.as_str() == name);
+        let chosen = || catalogue.tools.iter().filter(|tool| is_chosen(tool.name.as_str()));
+        let (record, unreadable) = match self.load() {
+            Ok(record) => (record.unwrap_or_default(), None),
+            Err(error) => (Record::default(), Some(error)),
+        };
+        let change = |tool: &Tool| {
+            let kind = record.change(tool)?;
+            let pin = record.tools.get(tool.name.as_str());
+            Some(ChangedTool {
+                tool: tool.name.clone(),
+                kind: if unreadable.is_some() { ToolChange::NotComparable } else { kind },
+                before: pin.map(|pin| (pin.since.clone(), indented(pin.definition.get()))),
+                after: indented(tool.definition()),
+            })
+        };
+        let is_offered = |name: &str| catalogue.tools.iter().any(|tool| tool.name.as_str() == name);
+        let removed = record.tools.keys().filter(|name| is_chosen(name) && !is_offered(name));
+        ToolReview {
+            changes: chosen().filter_map(change).collect(),
+            removed: removed.cloned().collect(),
+            digest: format!("sha256:{}", tools_digest(server, only.is_empty(), chosen())),
+            unreadable,
+        }
+    }
+}
+
+/// Indents JSON and escapes invisible characters.
+fn indented(definition: &str) -> String {
+    let value: serde_json::Value = serde_json::from_str(definition).unwrap_or_default();
+    let lines = format!("{value:#}");
+    // Only strings can contain such characters, and JSON permits these escapes.
+    lines.split('\n').map(|line| escaped(line) + "\n").collect()
+}

@@ -1,0 +1,245 @@
+//! Limits the unsolicited traffic of a server on one connection, and tracks requests without an answer.
+//!
+//! All messages of upstream servers are read on the thread that serves all clients. Answers belong to calls, and
+//! calls have limits. All other messages (notifications, requests, unexpected answers, invalid text) are charged to
+//! the server's allowance; a server that exceeds it is disconnected. Progress notifications of a call have an
+//! allowance of their own; when it is used up, reading pauses until it is refilled.
+
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockhouse_base::token_bucket::TokenBucket;
+use rmcp::model::{
+    ClientRequest, GetMeta, JsonRpcMessage, JsonRpcRequest, ProgressToken, RequestId, ServerNotification,
+};
+use tokio::time::Instant;
+
+use super::connection_failure::FailureSignal;
+use super::inbound_message::{InboundMessage, RxMessage};
+
+/// Unsolicited bytes in one burst, and the rate after that.
+const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
+const BYTES_PER_SECOND: f64 = 256.0 * 1024.0;
+/// Bytes of unsolicited messages and of progress that are read without a pause. After that, reading is paced, since a
+/// full burst would block all other clients for half a second.
+const UNPACED_BYTES: f64 = 256.0 * 1024.0;
+const PACED_BYTES_PER_SECOND: f64 = 2.0 * 1024.0 * 1024.0;
+/// Rate of progress notifications, in bytes per second.
+const PROGRESS_BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
+/// Bytes that each unsolicited message costs besides its length, since small messages take time as well.
+const MESSAGE_BYTES: usize = 256;
+/// Maximum number of unanswered requests that are tracked. A server may still answer a cancelled request.
+const PENDING_REQUESTS_MAX: usize = 4096;
+
+const TOO_MUCH: &str = "it exceeded the limit for unsolicited messages: 4 MiB at once, and 256 KiB per second \
+                        after that";
+
+/// The limits of one connection. Clones share them.
+#[derive(Clone)]
+pub(super) struct TrafficLimiter {
+    state: Arc<Mutex<TrafficState>>,
+    failure_signal: FailureSignal,
+}
+
+struct TrafficState {
+    /// Our requests without an answer by ID, which rmcp assigns in ascending order, with their progress tokens.
+    pending_requests: BTreeMap<i64, Option<ProgressToken>>,
+    charge_unsolicited: TokenBucket,
+    pace: TokenBucket,
+    progress: TokenBucket,
+}
+
+impl TrafficLimiter {
+    pub(super) fn new(failure_signal: FailureSignal) -> Self {
+        let charge_unsolicited = TokenBucket::new(BURST_BYTES, BYTES_PER_SECOND);
+        let pace = TokenBucket::new(UNPACED_BYTES, PACED_BYTES_PER_SECOND);
+        let progress = TokenBucket::new(UNPACED_BYTES, PROGRESS_BYTES_PER_SECOND);
+        let state = TrafficState { pending_requests: BTreeMap::new(), charge_unsolicited, pace, progress };
+        Self { state: Arc::new(Mutex::new(state)), failure_signal }
+    }
+
+    /// Records that a request was sent.
+    pub(super) fn record_request(&self, request: &JsonRpcRequest<ClientRequest>) {
+        if let RequestId::Number(id) = request.id {
+            let token = request.request.get_meta().get_progress_token();
+            let mut state = self.state();
+            state.pending_requests.insert(id, token);
+            if state.pending_requests.len() > PENDING_REQUESTS_MAX {
+                state.pending_requests.pop_first();
+            }
+        }
+    }
+
+    /// Records an answer. Returns whether it is the first answer to one of our requests.
+    pub(super) fn take_pending(&self, id: &RequestId) -> bool {
+        matches!(id, RequestId::Number(id) if self.state().pending_requests.remove(id).is_some())
+    }
+
+    /// Whether any request is unanswered.
+    pub(super) fn has_pending_requests(&self) -> bool {
+        !self.state().pending_requests.is_empty()
+    }
+
+    /// Charges a message. Returns the message if it is to be passed on, and until when reading pauses; `None` if the
+    /// server must be disconnected.
+    pub(super) fn admit(
+        &self,
+        (cost, message): (usize, InboundMessage),
+    ) -> Option<(Option<RxMessage>, Option<Instant>)> {
+        match message {
+            InboundMessage::Answer(id, message) if self.take_pending(&id) => Some((Some(message), None)),
+            InboundMessage::Answer(..) => self.charge_unsolicited(cost).then_some((None, None)),
+            InboundMessage::Unsolicited(message) => {
+                let pause = self.charge_unsolicited_message(cost, message.as_ref())?;
+                Some((message, pause))
+            }
+            InboundMessage::Violation(message) => {
+                self.fail_for_violation(message);
+                None
+            }
+        }
+    }
+
+    /// Charges a request, a notification or an invalid message. Returns until when reading pauses; `None` if the
+    /// server must be disconnected.
+    fn charge_unsolicited_message(
+        &self,
+        cost: usize,
+        message: Option<&RxMessage>,
+    ) -> Option<Option<Instant>> {
+        let token = message.and_then(progress);
+        let is_of_a_call =
+            token.is_some() && self.state().pending_requests.values().any(|of| of.as_ref() == token);
+        if !is_of_a_call && !self.charge_unsolicited(cost) {
+            return None;
+        }
+        let mut state = self.state();
+        let bucket = if is_of_a_call { &mut state.progress } else { &mut state.pace };
+        let wait = bucket.take(cost + MESSAGE_BYTES).err();
+        Some(wait.map(|wait| Instant::now() + wait))
+    }
+
+    /// Charges an unsolicited message of this cost. Returns whether the connection may continue.
+    pub(super) fn charge_unsolicited(&self, cost: usize) -> bool {
+        self.charge_bytes(cost + MESSAGE_BYTES)
+    }
+
+    /// Charges bytes that are not part of a message. Returns whether the connection may continue.
+    pub(super) fn charge_bytes(&self, bytes: usize) -> bool {
+        let within = self.state().charge_unsolicited.take(bytes).is_ok();
+        if !within {
+            self.failure_signal.fail_for_violation(TOO_MUCH);
+        }
+        within && !self.has_failed()
+    }
+
+    /// Ends the connection for a message over the limit without a known ID. It may be the answer to a request, whose
+    /// caller would wait for ever. If no request is unanswered, this is a violation.
+    pub(super) fn fail_unattributable(&self, message: &str) {
+        match self.has_pending_requests() {
+            true => self.failure_signal.fail(message),
+            false => self.fail_for_violation(message),
+        }
+    }
+
+    /// Ends the connection because the server exceeded a limit or broke the protocol.
+    pub(super) fn fail_for_violation(&self, message: &str) {
+        self.failure_signal.fail_for_violation(message);
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure_signal.reason().is_some()
+    }
+
+    fn state(&self) -> MutexGuard<'_, TrafficState> {
+        self.state.lock()
+    }
+}
+
+/// Returns the progress token of a progress notification.
+fn progress(message: &RxMessage) -> Option<&ProgressToken> {
+    match message {
+        JsonRpcMessage::Notification(note) => match &note.notification {
+            ServerNotification::ProgressNotification(note) => Some(&note.params.progress_token),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{NumberOrString, PingRequest, RequestMetaObject};
+
+    use super::*;
+
+    /// A request whose progress token equals its ID.
+    fn request(id: i64) -> JsonRpcRequest<ClientRequest> {
+        let mut request = ClientRequest::PingRequest(PingRequest::default());
+        let meta: &mut RequestMetaObject = request.get_meta_mut();
+        meta.set_progress_token(ProgressToken(NumberOrString::Number(id)));
+        JsonRpcRequest::new(RequestId::Number(id), request)
+    }
+
+    #[test]
+    fn progress_of_a_call_makes_its_reader_wait_and_progress_of_none_is_counted_as_unasked() {
+        let note = |token: i64| -> RxMessage {
+            let note = serde_json::json!({"jsonrpc": "2.0", "method": "notifications/progress",
+                "params": {"progressToken": token, "progress": 1}});
+            serde_json::from_value(note).expect("a message")
+        };
+        let failure_signal = FailureSignal::default();
+        let traffic = TrafficLimiter::new(failure_signal.clone());
+        traffic.record_request(&request(7));
+        let begun = Instant::now();
+        let mut until = None;
+        for _ in 0..40_000 {
+            until = traffic.charge_unsolicited_message(100, Some(&note(7))).expect("it goes on");
+        }
+        // 14 MB, of which 256 KiB are free, at 1 MiB per second.
+        let wait = until.expect("it waits").duration_since(begun);
+        assert!((12..=15).contains(&wait.as_secs()), "{wait:?}");
+        assert!(failure_signal.reason().is_none());
+        let first = traffic.charge_unsolicited_message(100, Some(&note(8)));
+        assert_eq!(first, Some(None), "control: the first that nobody asked for does not wait");
+        let paced = (0..10_000)
+            .find_map(|_| traffic.charge_unsolicited_message(100, Some(&note(8))).expect("it goes on"));
+        assert!(paced.is_some(), "what comes at once is read slowly");
+        let more = (0..40_000).find(|_| traffic.charge_unsolicited_message(100, Some(&note(8))).is_none());
+        assert!(more.is_some() && failure_signal.reason().is_some_and(|reason| reason.message == TOO_MUCH));
+    }
+
+    #[test]
+    fn answers_are_free_once_and_everything_else_is_counted() {
+        let failure_signal = FailureSignal::default();
+        let traffic = TrafficLimiter::new(failure_signal.clone());
+        let id = RequestId::Number(7);
+        assert!(!traffic.take_pending(&id), "nobody asked");
+        traffic.record_request(&request(7));
+        assert!(
+            traffic.has_pending_requests()
+                && traffic.take_pending(&id)
+                && !traffic.take_pending(&id)
+                && !traffic.has_pending_requests()
+        );
+        assert!(!traffic.take_pending(&RequestId::String("7".into())));
+        let mut messages = 0;
+        while traffic.charge_unsolicited(100) {
+            messages += 1;
+        }
+        assert!((10_000..20_000).contains(&messages), "{messages}");
+        assert!(
+            failure_signal.reason().is_some_and(|reason| reason.is_violation && reason.message == TOO_MUCH)
+        );
+    }
+
+    #[test]
+    fn requests_that_are_never_answered_are_forgotten_in_the_end() {
+        let traffic = TrafficLimiter::new(FailureSignal::default());
+        (0..10_000).for_each(|id| traffic.record_request(&request(id)));
+        assert!(
+            !traffic.take_pending(&RequestId::Number(0)) && traffic.take_pending(&RequestId::Number(9_999))
+        );
+    }
+}

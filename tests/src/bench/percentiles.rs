@@ -1,0 +1,31 @@
+//! Percentiles of measured times.
+
+use std::time::Duration;
+
+/// The number of executions of `1+1` in flight, and in all, in the measurement of executions per second.
+pub(crate) const IN_FLIGHT: usize = 8;
+pub(crate) const EXECUTIONS: usize = 1_000;
+
+pub(crate) fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}
+
+/// Measured times in ascending order.
+pub(crate) struct Times(Vec<Duration>);
+
+impl Times {
+    /// Sorts the times. Returns `None` if there are none.
+    pub(crate) fn new(mut times: Vec<Duration>) -> Option<Self> {
+        times.sort();
+        (!times.is_empty()).then_some(Self(times))
+    }
+
+    /// Returns the percentile of the times, in ms.
+    pub(crate) fn percentile(&self, percent: usize) -> f64 {
+        millis(self.0[(self.0.len() * percent / 100).min(self.0.len() - 1)])
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+}

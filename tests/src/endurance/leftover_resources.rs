@@ -1,0 +1,152 @@
+//! The resources that a server holds outside its memory: processes, zombies, descriptors and temporary files.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use lockhouse_tests::{LANGUAGES, Process, children, ensure};
+
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The default of `[pool] idle`, for each language.
+const IDLE: usize = 4;
+/// The shared temporary directory. Other programs write there too, so only files with Lockhouse's name are counted.
+const TEMPORARY: &str = "/tmp";
+const OWN_NAME: &str = "lockhouse";
+/// The name prefix of the directories of concurrent tests.
+const NAMES_OF_TESTS: &str = "lockhouse-test-";
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// Descriptors and temporary files of a server with nothing but its idle workers.
+#[derive(Debug)]
+pub(crate) struct Remains {
+    /// The target of each descriptor of the supervisor, by kind. `None` without root, because the supervisor is not
+    /// dumpable.
+    pub(crate) descriptors: Option<Vec<String>>,
+    /// Files in the directories that belong to this server alone.
+    pub(crate) files: BTreeSet<PathBuf>,
+    /// Files in directories that other programs share.
+    pub(crate) shared_files: BTreeSet<PathBuf>,
+}
+
+/// Returns the fork servers: the children of the supervisor except upstream servers.
+pub(crate) fn zygotes(server: u32) -> Vec<Process> {
+    children(server).into_iter().filter(|child| !is_upstream(child)).collect()
+}
+
+fn is_upstream(process: &Process) -> bool {
+    process.command.contains("fixture-server")
+}
+
+/// Returns the language of a zygote or a worker.
+pub(crate) fn language(process: &Process) -> &'static str {
+    if process.command.contains("lockhouse-worker") { "typescript" } else { "python" }
+}
+
+/// Retries the check until it succeeds, or returns its last error after the timeout.
+pub(crate) async fn until<T>(
+    give_up_after: Duration,
+    mut condition: impl FnMut() -> Result<T, String>,
+) -> Result<T, String> {
+    let began = Instant::now();
+    loop {
+        match condition() {
+            Err(reason) if began.elapsed() > give_up_after => return Err(reason),
+            Err(_) => tokio::time::sleep(POLL_INTERVAL).await,
+            found => return found,
+        }
+    }
+}
+
+/// Measures an idle server, which has its upstream server, two zygotes with their idle workers, and no other
+/// process.
+pub(super) fn measure_idle(server: u32, directories: &[PathBuf]) -> Result<Remains, String> {
+    only_idle(server)?;
+    let (mut files, mut shared_files) = (BTreeSet::new(), BTreeSet::new());
+    directories.iter().for_each(|directory| list(directory, &mut files));
+    list(Path::new(SHARED_MEMORY), &mut shared_files);
+    shared_files.extend(entries(Path::new(TEMPORARY)).filter(|path| has_own_name(path)));
+    Ok(Remains { descriptors: descriptors(server), files, shared_files })
+}
+
+/// Checks that no executions are running: each language has at most its idle workers. A retired zygote may still
+/// exist.
+pub(super) fn nothing_runs(server: u32) -> Result<(), String> {
+    let workers: Vec<Process> = zygotes(server).iter().flat_map(|zygote| children(zygote.pid)).collect();
+    let counts = LANGUAGES.map(|of| workers.iter().filter(|worker| language(worker) == of).count());
+    ensure(counts.iter().all(|count| *count <= IDLE), workers)
+}
+
+fn only_idle(server: u32) -> Result<(), String> {
+    let below = children(server);
+    let (upstreams, zygotes): (Vec<_>, Vec<_>) = below.into_iter().partition(is_upstream);
+    let workers: Vec<Process> = zygotes.iter().flat_map(|zygote| children(zygote.pid)).collect();
+    let of = |pid: u32| workers.iter().filter(|worker| worker.parent == pid).count();
+    let zombies = zombies(server, &zygotes);
+    let is_idle = upstreams.len() == 1
+        && zygotes.len() == 2
+        && zygotes.iter().all(|zygote| of(zygote.pid) == IDLE)
+        && [&upstreams, &workers].into_iter().flatten().all(|leaf| children(leaf.pid).is_empty());
+    match (is_idle, zombies.is_empty()) {
+        (true, true) => Ok(()),
+        (true, false) => Err(format!("{} zombies, such as {:?}", zombies.len(), zombies.first())),
+        (false, _) => {
+            let counts: Vec<(&str, usize)> =
+                zygotes.iter().map(|zygote| (language(zygote), of(zygote.pid))).collect();
+            let (upstreams, zombies) = (upstreams.len(), zombies.len());
+            Err(format!(
+                "{upstreams} upstream servers, workers by zygote {counts:?}, {zombies} zombies; expected are one \
+                 upstream server and two zygotes with {IDLE} idle workers each"
+            ))
+        }
+    }
+}
+
+/// Returns the zombies of the supervisor and of its zygotes: process id and line in `/proc`.
+fn zombies(server: u32, zygotes: &[Process]) -> Vec<String> {
+    let parents: Vec<u32> = std::iter::once(server).chain(zygotes.iter().map(|zygote| zygote.pid)).collect();
+    let stats =
+        entries(Path::new("/proc")).filter_map(|path| std::fs::read_to_string(path.join("stat")).ok());
+    let is_zombie = |stat: &String| {
+        // The process name in this line may itself contain brackets.
+        let fields = stat.rsplit_once(") ").map(|(_, fields)| fields.split(' ').collect::<Vec<_>>());
+        fields.is_some_and(|fields| {
+            fields[0] == "Z" && fields[1].parse().is_ok_and(|parent| parents.contains(&parent))
+        })
+    };
+    stats.filter(is_zombie).map(|stat| stat.chars().take(60).collect()).collect()
+}
+
+fn descriptors(pid: u32) -> Option<Vec<String>> {
+    let directory = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    let mut kinds: Vec<String> = directory
+        .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+        .map(|target| target.to_string_lossy().split([':', '[']).next().unwrap_or_default().to_owned())
+        .collect();
+    kinds.sort();
+    Some(kinds)
+}
+
+/// Returns the resident memory of a process in KiB.
+pub(crate) fn resident_kib(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse().ok()
+}
+
+fn list(directory: &Path, files: &mut BTreeSet<PathBuf>) {
+    for path in entries(directory) {
+        if path.is_dir() {
+            list(&path, files);
+        }
+        files.insert(path);
+    }
+}
+
+fn has_own_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.contains(OWN_NAME) && !name.starts_with(NAMES_OF_TESTS)
+}
+
+fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    std::fs::read_dir(directory).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()))
+}

@@ -1,0 +1,103 @@
+//! Alternating turns: without the hostile client, beside a process that only computes, and with the hostile client,
+//! so that all are measured under the same conditions.
+//!
+//! The hostile client and the computing process are separate processes of this program with the lowest priority,
+//! because their own computation would load another machine.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::daemon::KilledChild;
+use super::results::{Cpus, Figures, Summary, row};
+use super::{Fallible, hostile_client};
+
+/// The longest duration of one turn.
+const TURN: Duration = Duration::from_secs(60);
+/// The pause after a hostile turn, in which its effects end.
+const RECOVERY_PAUSE: Duration = Duration::from_secs(5);
+/// How long the computing process alternately computes and sleeps. This is the CPU share that the configuration
+/// permits to the hostile client's runs.
+const SPIN_INTERVAL: Duration = Duration::from_secs(1);
+/// Environment variables for the process beside the clients: the hostile client's token, or the order to compute.
+const TOKEN: &str = "LOAD_HOSTILE_TOKEN";
+const COMPUTES: &str = "LOAD_COMPUTES";
+
+/// Acts as the hostile client or the computing process until killed, if this process was started as one.
+pub(crate) async fn run_if_background_process() {
+    if let Ok(token) = std::env::var(TOKEN) {
+        hostile_client::attack_all(std::env::args().nth(1).unwrap_or_default(), token).await;
+    }
+    while std::env::var_os(COMPUTES).is_some() {
+        let began = Instant::now();
+        while began.elapsed() < SPIN_INTERVAL {}
+        std::thread::sleep(SPIN_INTERVAL);
+    }
+}
+
+/// Measures alternating turns for a total duration, and returns the sums per kind of turn.
+pub(crate) async fn take(long: Duration, host: &str, bad: &str, figures: &Figures) -> Fallible<[Summary; 3]> {
+    let mut sums: [Summary; 3] = Default::default();
+    let mut p99s: [Vec<f64>; 3] = Default::default();
+    let each = TURN.min(long / 3);
+    let turns = long.as_secs() / (3 * each.as_secs()).max(1);
+    for turn in 1..=turns {
+        let (without, quiet) = watch(figures, each, None).await;
+        let (beside, idle) = watch(figures, each, Some(compute()?)).await;
+        let (with, hostile) = watch(figures, each, Some(attack_all(host, bad)?)).await;
+        println!(
+            "  turn {turn:>2}  p99 ms: without {:>6.1}, beside idle work {:>6.1}, with a hostile one {:>6.1}  \
+             stolen %: {quiet:>4.1} {idle:>4.1} {hostile:>4.1}",
+            without.p99_ms, beside.p99_ms, with.p99_ms
+        );
+        for ((sum, p99s), of_turn) in sums.iter_mut().zip(&mut p99s).zip([without, beside, with]) {
+            p99s.push(of_turn.p99_ms);
+            *sum = std::mem::take(sum).and(of_turn);
+        }
+        tokio::time::sleep(RECOVERY_PAUSE).await;
+    }
+    if turns > 0 {
+        let middles = p99s.map(median);
+        let names = ["turns without a hostile one", "turns beside idle work", "turns with a hostile one"];
+        for (name, sum) in names.into_iter().zip(&sums) {
+            row(name, sum);
+        }
+        for kind in [1, 2] {
+            println!(
+                "p99 of {}: {:.2} times that without; of its middle turn {:.2} times",
+                names[kind],
+                sums[kind].p99_ms / sums[0].p99_ms,
+                middles[kind] / middles[0]
+            );
+        }
+    }
+    Ok(sums)
+}
+
+/// Measures one turn beside an optional process, and the CPU time that the hypervisor stole, in percent.
+async fn watch(figures: &Figures, long: Duration, beside: Option<KilledChild>) -> (Summary, f64) {
+    let began = Cpus::now();
+    figures.take();
+    tokio::time::sleep(long).await;
+    let summary = figures.take();
+    drop(beside);
+    (summary, began.stolen_percent())
+}
+
+fn median(mut of: Vec<f64>) -> f64 {
+    of.sort_unstable_by(f64::total_cmp);
+    of.get(of.len() / 2).copied().unwrap_or_default()
+}
+
+/// Starts a process that only computes, which shows how much CPU contention alone costs the honest clients.
+fn compute() -> Fallible<KilledChild> {
+    let mut command = Command::new("chrt");
+    command.args(["--idle", "0"]).arg(std::env::current_exe()?).env(COMPUTES, "1");
+    Ok(KilledChild(command.spawn()?))
+}
+
+/// Starts the hostile client.
+fn attack_all(host: &str, token: &str) -> Fallible<KilledChild> {
+    let mut command = Command::new("nice");
+    command.args(["-n", "19"]).arg(std::env::current_exe()?).arg(host).env(TOKEN, token);
+    Ok(KilledChild(command.spawn()?))
+}

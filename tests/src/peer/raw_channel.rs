@@ -1,0 +1,112 @@
+//! The worker's socket without the protocol checks of [`lockhouse_worker::channel::Channel`].
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+use lockhouse_protocol::{CallId, FromWorker, Reply, Request, ServerName, ToolName, frame};
+use lockhouse_worker::tool_host::ToolHost;
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, raise};
+use nix::sys::socket::{Shutdown, shutdown};
+
+/// The channel to the supervisor, for reading and writing.
+pub(crate) struct RawChannel {
+    host: &'static dyn ToolHost,
+    socket: BorrowedFd<'static>,
+}
+
+impl RawChannel {
+    pub(crate) fn new(host: &'static dyn ToolHost) -> Self {
+        Self { host, socket: host.socket() }
+    }
+
+    /// Writes all of these bytes, valid or not. If the supervisor has closed the channel, this worker exits.
+    pub(crate) fn write(&self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            match nix::unistd::write(self.socket, bytes) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(Errno::EINTR) => {}
+                Err(_) => std::process::exit(0),
+            }
+        }
+    }
+
+    /// Sends a message, whether or not the protocol permits it in the current phase.
+    pub(crate) fn send(&self, message: &FromWorker) {
+        self.write(&encoded(message));
+    }
+
+    /// Sends a frame with this body and its correct length.
+    pub(crate) fn body(&self, parts: &[&[u8]]) {
+        let body = parts.concat();
+        self.write(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes());
+        self.write(&body);
+    }
+
+    /// Sends a valid request and returns its reply.
+    pub(crate) fn ask(&self, request: Request) -> Reply {
+        loop {
+            if let Some(reply) = self.host.ask(request.clone(), &mut || false) {
+                return reply;
+            }
+        }
+    }
+
+    /// Shuts down the sending side of the socket, if the sandbox permits that.
+    pub(crate) fn half_close(&self) -> nix::Result<()> {
+        shutdown(self.socket.as_raw_fd(), Shutdown::Write)
+    }
+
+    pub(crate) fn close(&self) {
+        let _ = nix::unistd::close(self.socket.as_raw_fd());
+    }
+}
+
+/// Waits for the supervisor's reaction. The supervisor has to end this worker; otherwise the test fails.
+pub(crate) fn wait() -> ! {
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+/// Sends the signal to this process twice: the first time, Rust's stack-overflow handler only restores the default
+/// action.
+pub(crate) fn end_by(signal: Signal) {
+    let _ = raise(signal);
+    let _ = raise(signal);
+}
+
+pub(crate) fn encoded(message: &FromWorker) -> Vec<u8> {
+    frame::encode(message, u32::MAX).unwrap_or_default()
+}
+
+pub(crate) fn request(call: u32, request: Request) -> FromWorker {
+    FromWorker::Request { call: CallId(call), request }
+}
+
+/// Creates a call of a tool of the fixture server.
+pub(crate) fn call(tool: &str, arguments: impl Into<Vec<u8>>) -> Request {
+    match (ServerName::new("fixture"), ToolName::new(tool)) {
+        (Ok(server), Ok(tool)) => Request::Call {
+            server,
+            tool,
+            arguments: arguments.into(),
+            timeout_ms: None,
+            line: Some(u32::MAX),
+        },
+        _ => Request::ListServers,
+    }
+}
+
+pub(crate) fn list_tools() -> Request {
+    ServerName::new("fixture").map_or(Request::ListServers, |server| Request::ListTools { server })
+}
+
+/// Encodes a number as the wire format does.
+pub(crate) fn number(number: u32) -> [u8; 4] {
+    number.to_le_bytes()
+}
+
+pub(crate) fn length(length: u64) -> [u8; 8] {
+    length.to_le_bytes()
+}

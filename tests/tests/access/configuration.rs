@@ -1,0 +1,72 @@
+//! Configurations of authentication that would accept nobody or everybody: `serve` does not start with them.
+
+use lockhouse_tests::{Lockhouse, Table, ensure};
+
+#[tokio::test]
+async fn a_configuration_that_accepts_no_client_or_any_client_is_rejected() {
+    let mut table = Table::new("configurations");
+    let good = "issuer = \"https://id.example.com\"\naudience = \"https://a.example.com/mcp\"\n[http.oauth.scopes]\nx = [\"*\"]\n";
+    for (name, text, words) in [
+        ("no table", "[http]\nauth = \"oauth\"\n".to_owned(), "needs [http.oauth]"),
+        (
+            "plain http",
+            format!("[http.oauth]\n{}", good.replace("https://id", "http://id")),
+            "must begin with https://",
+        ),
+        (
+            "no audience",
+            format!("[http.oauth]\n{}", good.replace("https://a.example.com/mcp", "")),
+            "audience",
+        ),
+        (
+            "no resource",
+            format!("[http.oauth]\n{}", good.replace("https://a.example.com/mcp", "api://x")),
+            "resource",
+        ),
+        (
+            "a shared secret",
+            format!("[http.oauth]\nalgorithms = [\"HS256\"]\n{good}"),
+            "is not a supported algorithm with a key pair",
+        ),
+        (
+            "alg none",
+            format!("[http.oauth]\nalgorithms = [\"none\"]\n{good}"),
+            "is not a supported algorithm with a key pair",
+        ),
+        ("no scope", format!("[http.oauth]\n{}", good.replace("x = [\"*\"]", "")), "scopes"),
+        (
+            "a scope in quotes",
+            format!("[http.oauth]\n{}", good.replace("x = ", "'a\"b' = ")),
+            "name of a scope",
+        ),
+        (
+            "a grant of nothing",
+            format!("[http.oauth]\n{}", good.replace("\"*\"", "\"a b\"")),
+            "no name of a server",
+        ),
+        (
+            "keys over plain http",
+            format!("[http.oauth]\njwks = \"http://a.example.com/jwks\"\n{good}"),
+            "must begin with https://",
+        ),
+        (
+            "an unknown user",
+            "[http]\nauth = \"peer\"\nusers = [\"no such user\"]\n".to_owned(),
+            "there is no user",
+        ),
+        ("none beside token", "[http]\nauth = [\"token\", \"none\"]\n".to_owned(), "cannot be combined"),
+        (
+            "a proxy and users of the machine",
+            "[http]\nauth = \"peer\"\nbehind_proxy = true\n".to_owned(),
+            "would be authenticated as the proxy's user",
+        ),
+        ("no way", "[http]\nauth = []\n".to_owned(), "would be rejected"),
+        ("no rate", "[clients]\nruns = \"many\"\n".to_owned(), "runs is out of range"),
+    ] {
+        let lockhouse = Lockhouse::new().config(&text);
+        let finished = lockhouse.run(&["serve", "--listen", "127.0.0.1:0"]);
+        let reported = finished.status == Some(2) && finished.stderr.contains(words);
+        table.row(name, ensure(reported, format!("{finished:?}")));
+    }
+    table.finish();
+}

@@ -1,0 +1,71 @@
+//! Authentication of local users by the peer credentials of a Unix domain socket.
+
+use lockhouse_tests::{Daemon, Lockhouse, Table, ensure, equal};
+use serde_json::Value;
+
+use crate::access::{error_description, list_tools, status_and_error, token};
+
+async fn daemon(lockhouse: &Lockhouse) -> Daemon {
+    let location = format!("unix:{}", lockhouse.path("run/mcp.sock").display());
+    Daemon::open(lockhouse.command(&["serve", "--listen", &location])).await
+}
+
+fn own_name() -> String {
+    nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap().map(|user| user.name).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_local_user_is_authenticated_by_peer_credentials() {
+    let lockhouse = Lockhouse::new().config("[http]\nauth = [\"peer\", \"token\"]\n");
+    let good = token(&lockhouse, &["desk"]);
+    let daemon = daemon(&lockhouse).await;
+    let mut table = Table::new("peers");
+    let http_client = daemon.http_client(None);
+    table.row(
+        "the user who runs the daemon",
+        equal(status_and_error(&list_tools(&http_client).await), "200".into()),
+    );
+    http_client.run_code("python", "1").await;
+    table.row(
+        "a token there",
+        equal(status_and_error(&list_tools(&daemon.http_client(Some(&good))).await), "200".into()),
+    );
+    daemon.http_client(Some(&good)).run_code("python", "1").await;
+    // An invalid token is rejected although the connection identifies a user.
+    table.row(
+        "a wrong token there",
+        equal(
+            status_and_error(&list_tools(&daemon.http_client(Some("x"))).await),
+            "401 invalid_token".into(),
+        ),
+    );
+    let clients: Vec<Value> = lockhouse
+        .records()
+        .into_iter()
+        .filter(|record| record["event"] == "execution")
+        .map(|record| record["client"].clone())
+        .collect();
+    table.row("in the log", equal(clients, vec![format!("user:{}", own_name()).into(), "desk".into()]));
+    table.finish();
+}
+
+#[tokio::test]
+async fn another_local_user_is_rejected_and_tcp_has_no_peer_credentials() {
+    let mut table = Table::new("users without access");
+    let lockhouse = Lockhouse::new().config("[http]\nauth = \"peer\"\nusers = [54321]\n");
+    let daemon_of_another = daemon(&lockhouse).await;
+    let reply = list_tools(&daemon_of_another.http_client(None)).await;
+    table.row("not among users", equal(status_and_error(&reply), "403 access_denied".into()));
+    table.row(
+        "the error message",
+        ensure(error_description(&reply).contains("not allowed to use this server"), &reply.body),
+    );
+    daemon_of_another.wait_for_log("a request from user ").await;
+    let lockhouse = Lockhouse::new().config("[http]\nauth = \"peer\"\n");
+    let daemon = lockhouse.daemon().await;
+    table.row(
+        "over TCP",
+        equal(status_and_error(&list_tools(&daemon.http_client(None)).await), "401 unauthorized".into()),
+    );
+    table.finish();
+}

@@ -1,0 +1,53 @@
+//! Audit logs of any size are read line by line, in bounded memory.
+
+use std::fmt::Write as _;
+
+use lockhouse_tests::{Lockhouse, Table, ensure};
+use nix::sys::resource::{UsageWho, getrusage};
+
+use crate::audit::ADD;
+
+const BYTES: usize = 48 * 1024 * 1024;
+/// The limit for a command's additional memory on a large log, in KiB.
+const MORE_KIB_MAX: i64 = 16 * 1024;
+
+/// Returns the largest resident memory of a child process so far, in KiB. Each test runs in a process of its own.
+fn largest_child_kib() -> i64 {
+    getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss()
+}
+
+#[test]
+fn audit_commands_read_large_logs_in_bounded_memory() {
+    let lockhouse = Lockhouse::with_fixture();
+    let answer = lockhouse.answer("python", ADD);
+    let execution = answer["execution"].as_str().unwrap().to_owned();
+    // The same record is repeated. The log does not verify, and the failure uses no additional memory either.
+    let segment = &lockhouse.segments()[0];
+    let call = std::fs::read_to_string(segment).unwrap().lines().nth(2).unwrap().to_owned();
+    let commands: [&[&str]; 6] = [
+        &["audit", "verify"],
+        &["audit", "query", "--tool", "none"],
+        &["audit", "query"],
+        &["audit", "show", &execution],
+        &["audit", "tail", "-n", "50"],
+        &["audit", "export", "--format", "ocsf"],
+    ];
+    let before: Vec<_> = commands.iter().map(|command| lockhouse.run(command).status).collect();
+    assert!(before.iter().all(|status| *status == Some(0)), "{before:?}");
+    let without = largest_child_kib();
+    let mut text = String::with_capacity(BYTES + call.len());
+    while text.len() < BYTES {
+        writeln!(text, "{call}").unwrap();
+    }
+    std::fs::write(segment, text).unwrap();
+    let mut table = Table::new("memory for 48 MiB of records");
+    for command in commands {
+        let mut started = lockhouse.command(command);
+        let status =
+            started.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).status().unwrap();
+        let more = largest_child_kib() - without;
+        let name = format!("{} ({status}): {more} KiB more", command.join(" "));
+        table.row(name, ensure(more < MORE_KIB_MAX, more));
+    }
+    table.finish();
+}

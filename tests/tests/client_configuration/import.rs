@@ -1,0 +1,241 @@
+//! `lockhouse import`: copies servers from the configuration files of AI clients.
+
+use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal};
+
+use crate::client_configuration::{dialect, files, mode};
+
+const TOKEN: &str = "ghp_0123456789abcdefghij";
+
+/// Creates a home directory with configuration files of several AI clients.
+fn home_with_clients() -> Lockhouse {
+    let lockhouse = Lockhouse::new();
+    let claude = format!(
+        r#"{{
+  "numStartups": 3,
+  "mcpServers": {{
+    "github": {{ "type": "http", "url": "https://api.githubcopilot.com/mcp/", "headers": {{ "Authorization": "Bearer {TOKEN}" }} }},
+    "search": {{ "type": "stdio", "command": "npx", "args": ["-y", "search", "--api-key", "{TOKEN}"], "env": {{ "MODE": "fast", "KEY": "${{SEARCH_KEY}}" }} }},
+    "old": {{ "type": "sse", "url": "https://mcp.example.com/sse" }},
+    "lockhouse": {{ "type": "stdio", "command": "/usr/bin/lockhouse", "args": ["serve"] }}
+  }}
+}}"#
+    );
+    lockhouse.file("home/.claude.json", claude);
+    let cursor = format!(
+        r#"{{ "mcpServers": {{ "my db": {{ "command": "db-server", "env": {{ "DB_PASSWORD": "{TOKEN}" }} }}, "github": {{ "command": "another" }} }} }}"#
+    );
+    lockhouse.file("home/.cursor/mcp.json", cursor);
+    lockhouse.file(
+        "home/.codex/config.toml",
+        "[mcp_servers.docs]\nurl = 'https://mcp.example.com/mcp'\nbearer_token_env_var = 'DOCS_TOKEN'\n",
+    );
+    lockhouse.file("home/.gemini/settings.json", "{ \"ui\": {} }");
+    lockhouse.file("home/.mcp.json", r#"{"mcpServers": {"of-the-project": {"command": "x"}}}"#);
+    lockhouse
+}
+
+fn config(lockhouse: &Lockhouse) -> String {
+    std::fs::read_to_string(lockhouse.path("config/lockhouse/config.toml")).unwrap_or_default()
+}
+
+fn ok(finished: &CommandOutput) -> Result<(), String> {
+    ensure(finished.status == Some(0) && !finished.transcript().contains(TOKEN), finished)
+}
+
+#[test]
+fn import_previews_its_changes_and_writes_nothing_without_consent() {
+    let lockhouse = home_with_clients().config("# mine\n[limits]\ncalls = 7 # few\n");
+    let before = config(&lockhouse);
+    let finished = lockhouse.run(&["import"]);
+    insta::assert_snapshot!("import_shown", finished.transcript());
+    let mut table = Table::new("an import that is only shown");
+    table.row("without anyone to ask", ok(&finished));
+    table.row("with --dry-run", ok(&lockhouse.run(&["import", "--dry-run"])));
+    table.row("the configuration stays", equal(config(&lockhouse), before));
+    table.row(
+        "no other file is written",
+        equal(files(&lockhouse, "config/lockhouse"), vec!["config.toml".to_owned()]),
+    );
+    table.finish();
+}
+
+#[test]
+fn servers_are_imported_once_and_secrets_move_to_separate_files() {
+    let lockhouse = home_with_clients().config("# mine\n[limits]\ncalls = 7 # few\n");
+    let finished = lockhouse.run(&["import", "--yes"]);
+    let written = config(&lockhouse);
+    insta::assert_snapshot!(
+        "import_written",
+        written.replace(lockhouse.path("").to_str().unwrap(), "[DIR]/")
+    );
+    let mut table = Table::new("an import");
+    table.row("the command succeeds", ok(&finished));
+    table.row("no secret is in the configuration", ensure(!written.contains(TOKEN), &written));
+    table.row(
+        "comments stay",
+        ensure(written.contains("# mine") && written.contains("calls = 7 # few"), &written),
+    );
+    let secrets = files(&lockhouse, "config/lockhouse/secrets");
+    table.row("each secret has a file", equal(secrets.len(), 3));
+    for name in &secrets {
+        let path = lockhouse.path("config/lockhouse/secrets").join(name);
+        let text = std::fs::read_to_string(&path).unwrap();
+        table.row(
+            format!("{name} is its owner's alone"),
+            equal(mode(&path), 0o600).and(ensure(text.contains(TOKEN), text)),
+        );
+    }
+    let backup = lockhouse.path("config/lockhouse/config.toml.lockhouse-backup-1");
+    table.row(
+        "there is a backup",
+        ensure(std::fs::read_to_string(&backup).unwrap().starts_with("# mine\n[limits]"), ()),
+    );
+    for path in [&backup, &lockhouse.path("config/lockhouse/config.toml")] {
+        table.row(format!("{} is its owner's alone", path.display()), equal(mode(path), 0o600));
+    }
+    table.row("no policy is written", ensure(!lockhouse.path("config/lockhouse/policy.toml").exists(), ()));
+
+    let again = lockhouse.run(&["import", "--yes"]);
+    table.row(
+        "a second import changes nothing",
+        ok(&again).and(ensure(again.stdout.contains("nothing to import"), &again)),
+    );
+    table.row("and nothing changes", equal(config(&lockhouse), written));
+    table.row("no second backup is written", equal(files(&lockhouse, "config/lockhouse").len(), 3));
+
+    // From then on Lockhouse knows the servers, with the secrets that they refer to.
+    lockhouse.file("config/lockhouse/policy.toml", "version = 1\n");
+    let mut command = lockhouse.command(&["policy", "check"]);
+    let checked = CommandOutput::run(command.env("SEARCH_KEY", "k").env("DOCS_TOKEN", "t"), b"");
+    for name in ["github", "search", "my_db", "docs"] {
+        let known = checked.stdout.contains(&format!("server {name} is configured"));
+        table.row(
+            format!("{name} is configured"),
+            ensure(known && !checked.stderr.contains("left out"), &checked),
+        );
+    }
+    table.finish();
+}
+
+/// Imported secrets remain in the source file, where other readers of that file still see them.
+#[test]
+fn import_warns_about_secrets_that_remain_in_the_client_file() {
+    let lockhouse = home_with_clients();
+    let path = lockhouse.path("home/.claude.json");
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let cursor = lockhouse.path("home/.cursor/mcp.json");
+    std::fs::set_permissions(&cursor, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let finished = lockhouse.run(&["import", "--yes"]);
+    let mut table = Table::new("secrets that remain in client files");
+    table.row("the command succeeds", ok(&finished));
+    for (address, server, key) in [
+        (format!("{}:4", path.display()), "github", "Authorization"),
+        (format!("{}:1", cursor.display()), "my db", "DB_PASSWORD"),
+    ] {
+        let words = format!("warning: {address} still contains plaintext secrets of server {server}: {key}");
+        table.row(format!("{server}: its file and key"), ensure(finished.stderr.contains(&words), &finished));
+    }
+    let readable =
+        |path: &std::path::Path| finished.stderr.contains(&format!("run `chmod 600 {}`", path.display()));
+    table.row("a world-readable file", ensure(readable(&path), &finished));
+    table.row("control: a private file", ensure(!readable(&cursor), &finished));
+    table.row(
+        "control: a server without secrets",
+        ensure(!finished.stderr.contains("server docs"), &finished),
+    );
+    table.finish();
+}
+
+#[test]
+fn import_can_be_limited_to_one_client_or_file() {
+    let lockhouse = home_with_clients();
+    lockhouse.file("home/any.txt", dialect("codex.toml"));
+    let mut table = Table::new("--from");
+    for (from, taken) in [
+        ("cursor", "imported as my_db"),
+        ("codex", "docs"),
+        ("~/any.txt", "figma"),
+        (".mcp.json", "of-the-project"),
+    ] {
+        let finished = lockhouse.run(&["import", "--from", from]);
+        let others = if from == "cursor" { "docs" } else { "my_db" };
+        table.row(
+            from,
+            ok(&finished)
+                .and(ensure(finished.stdout.contains(taken) && !finished.stdout.contains(others), &finished)),
+        );
+    }
+    let finished = lockhouse.run(&["import", "--from", "no-such-client"]);
+    table.row("neither a client nor a file", ensure(finished.status == Some(2), finished));
+    let finished = Lockhouse::new().run(&["import", "--yes"]);
+    table
+        .row("no client", ok(&finished).and(ensure(finished.stdout.contains("nothing to import"), finished)));
+    table.finish();
+}
+
+#[test]
+fn import_does_not_overwrite_a_configured_server() {
+    let lockhouse = home_with_clients().config("[servers.github]\ncommand = 'mine'\n[servers.my-db]\ncommand = 'mine too'\n[servers.docs]\ncommand = 'off'\nenabled = false\n");
+    let finished = lockhouse.run(&["import", "--yes"]);
+    let written = config(&lockhouse);
+    let mut table = Table::new("names that are configured already");
+    table.row("the command succeeds", ok(&finished));
+    table.row(
+        "the same name",
+        ensure(written.contains("command = 'mine'") && !written.contains("githubcopilot"), &written),
+    );
+    table.row(
+        "a name with the same identifier in code",
+        ensure(
+            !written.contains("my_db") && finished.stdout.contains("which is the same name in code"),
+            &finished,
+        ),
+    );
+    table.row(
+        "a disabled server",
+        ensure(written.contains("'off'") && !written.contains("DOCS_TOKEN"), &written),
+    );
+    table.row("another server is imported", ensure(written.contains("[servers.search]"), &written));
+    table.finish();
+}
+
+/// URLs of SSE and streamable HTTP servers, each with whether it is imported.
+const URLS: [(&str, &str, bool); 5] = [
+    ("plain", "https://mcp.example.com/v1/sse", false),
+    ("slash", "https://mcp.example.com/sse/", false),
+    ("query", "https://mcp.example.com/sse?team=north", false),
+    ("reference", "${TRACKER}/sse", false),
+    ("streamable", "https://mcp.example.com/mcp?next=/sse", true),
+];
+
+#[test]
+fn import_skips_sse_urls_whatever_their_declared_type() {
+    let servers = URLS.map(|(name, url, _)| format!(r#""{name}": {{"type": "http", "url": "{url}"}}"#));
+    let codex = URLS.map(|(name, url, _)| format!("[mcp_servers.{name}]\nurl = '{url}'\n"));
+    let files = [
+        ("claude.json", format!("{{\"mcpServers\": {{{}}}}}", servers.join(", "))),
+        ("codex.toml", codex.join("")),
+    ];
+    let mut table = Table::new("an import of URLs that end in /sse");
+    for (file, text) in files {
+        let lockhouse = Lockhouse::new();
+        let path = lockhouse.file(file, text);
+        let finished = lockhouse.run(&["import", "--yes", "--from", path.to_str().unwrap()]);
+        let written = config(&lockhouse);
+        for (name, url, is_taken) in URLS {
+            let row = finished
+                .stdout
+                .lines()
+                .find(|line| line.contains(&format!("  {name}  ")))
+                .unwrap_or_default();
+            let reported = row.contains("skipped: it uses HTTP+SSE") && row.contains("/mcp");
+            let holds = if is_taken {
+                row.contains("imported") && written.contains(url)
+            } else {
+                reported && !written.contains(url)
+            };
+            table.row(format!("{file}: {name}"), ensure(holds, &finished));
+        }
+    }
+    table.finish();
+}

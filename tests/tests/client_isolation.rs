@@ -1,0 +1,123 @@
+//! Isolation between clients: no client can access another client's sessions, results, skills, runs or messages.
+//! Each case tests the attempt of another client, and as a control the access of the owner.
+
+mod all_transports;
+mod client;
+mod over_http;
+
+use lockhouse_tests::{ClientUser, Daemon, Issuer, Lockhouse, Session, Signer, Table, UserReply};
+
+use client::Client;
+use rmcp::service::ClientLifecycleMode;
+
+/// Skill drafts and one tool require approval; the other tools are allowed.
+const POLICY: &str = "\
+version = 1
+[servers.fixture]
+allow = [\"count\"]
+ask = [\"add\"]
+[servers.skills]
+ask = [\"save\"]
+";
+const AUDIENCE: &str = "https://lockhouse.example.com/mcp";
+
+fn lockhouse(config: &str) -> Lockhouse {
+    let always = "[limits]\nshown_bytes = 256\n[runs]\nwait_seconds = 2.5\n";
+    Lockhouse::new().server("fixture", &[]).policy(POLICY).config(&format!("{always}{config}"))
+}
+
+fn token(lockhouse: &Lockhouse, name: &str) -> String {
+    lockhouse.run(&["token", "create", name]).stdout.trim_end().to_owned()
+}
+
+async fn at_a_socket(lockhouse: &Lockhouse) -> Daemon {
+    let location = format!("unix:{}", lockhouse.path("run/mcp.sock").display());
+    Daemon::open(lockhouse.command(&["serve", "--listen", &location])).await
+}
+
+/// Runs the cases in both directions, because which client comes first is arbitrary.
+async fn in_both_directions(
+    table: &mut Table,
+    pair: &str,
+    lockhouse: &Lockhouse,
+    daemon: &Daemon,
+    (one, other): (Option<&str>, Option<&str>),
+) {
+    for (way, first, second) in [("first", one, other), ("second", other, one)] {
+        let pair = format!("{pair}, the {way} one's");
+        let clients = (Client::http(daemon, first), Client::http(daemon, second));
+        all_transports::all(table, &pair, lockhouse, (&clients.0, &clients.1)).await;
+        over_http::all(table, &pair, daemon, (first, second)).await;
+    }
+}
+
+#[tokio::test]
+async fn clients_with_two_tokens_are_isolated() {
+    let lockhouse = lockhouse("");
+    let (one, other) = (token(&lockhouse, "one"), token(&lockhouse, "other"));
+    let daemon = lockhouse.daemon().await;
+    let mut table = Table::new("isolation: two tokens");
+    in_both_directions(&mut table, "two tokens", &lockhouse, &daemon, (Some(&one), Some(&other))).await;
+    table.finish();
+}
+
+#[tokio::test]
+async fn clients_with_a_token_and_with_peer_credentials_are_isolated() {
+    let lockhouse = lockhouse("[http]\nauth = [\"token\", \"peer\"]\n");
+    let one = token(&lockhouse, "one");
+    let daemon = at_a_socket(&lockhouse).await;
+    let mut table = Table::new("isolation: a token and a user");
+    in_both_directions(&mut table, "a token and a user", &lockhouse, &daemon, (Some(&one), None)).await;
+    table.finish();
+}
+
+#[tokio::test]
+async fn clients_with_two_oauth_subjects_are_isolated() {
+    let signer = Signer::es256("key");
+    let issuer = Issuer::start(&[&signer]);
+    let config = format!(
+        "[http]\nauth = \"oauth\"\n[http.oauth]\nissuer = \"{}\"\naudience = \"{AUDIENCE}\"\n[http.oauth.scopes]\nall = [\"*\"]\n",
+        issuer.name()
+    );
+    let lockhouse = lockhouse(&config);
+    let [one, other] = ["one", "other"].map(|subject| signer.sign(&issuer.claims(subject, AUDIENCE, "all")));
+    let daemon = lockhouse.daemon().await;
+    let mut table = Table::new("isolation: two subjects");
+    in_both_directions(&mut table, "two subjects", &lockhouse, &daemon, (Some(&one), Some(&other))).await;
+    table.finish();
+}
+
+#[tokio::test]
+async fn clients_of_two_stdio_processes_are_isolated() {
+    let lockhouse = lockhouse("");
+    let mut table = Table::new("isolation: two processes");
+    let person = ClientUser::replying(UserReply::NoReply);
+    let of_the_other = ClientUser::replying(UserReply::AcceptEmpty);
+    let clients = [ClientUser::default(), ClientUser::default()];
+    let [one, other] = clients.map(|person| {
+        let command = lockhouse.command(&["serve"]);
+        async move { Client::Stdio(Session::connect_as(person, command, Session::latest()).await) }
+    });
+    let (one, other) = (one.await, other.await);
+    all_transports::all(&mut table, "two processes", &lockhouse, (&one, &other)).await;
+    // Questions for one client's user are never sent to the other client's user.
+    let era = ClientLifecycleMode::Initialize;
+    let asked = Session::connect_as(person.clone(), lockhouse.command(&["serve"]), era.clone()).await;
+    let beside = Session::connect_as(of_the_other.clone(), lockhouse.command(&["serve"]), era).await;
+    // A first run, so that servers and workers are started.
+    asked.run_code("python", "1").await;
+    let running = asked.start_code("python", all_transports::ASKS);
+    lockhouse_tests::wait_until("the user is asked", async || {
+        (person.received_requests().len() == 1).then_some(())
+    })
+    .await;
+    beside.run_code("python", "1").await;
+    table.row("two processes: approval", lockhouse_tests::equal(of_the_other.received_requests().len(), 0));
+    let answer = beside.run_asking(all_transports::ASKS).await;
+    table.row(
+        "two processes: approval: control",
+        lockhouse_tests::ensure(answer["value"] == 3 && of_the_other.received_requests().len() == 1, &answer),
+    );
+    running.abort();
+    table.finish();
+}

@@ -1,0 +1,35 @@
+//! An AI client with any transport.
+
+use lockhouse_tests::{Daemon, HttpClient, Session, structured};
+use serde_json::{Value, json};
+
+pub(crate) enum Client {
+    Http(HttpClient),
+    Stdio(Session),
+}
+
+impl Client {
+    pub(crate) fn http(daemon: &Daemon, token: Option<&str>) -> Self {
+        Self::Http(daemon.http_client(token))
+    }
+
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
+        match self {
+            Self::Http(http_client) => http_client.call(tool, arguments).await,
+            Self::Stdio(session) => structured(session.call(tool, arguments).await),
+        }
+    }
+
+    /// Starts a run and polls it until its end.
+    pub(crate) async fn run(&self, arguments: Value) -> Value {
+        let mut answer = self.call("run_code", arguments).await;
+        while answer["status"] == "running" {
+            answer = self.call("get_result", json!({"handle": answer["handle"], "wait_s": 60})).await;
+        }
+        answer
+    }
+
+    pub(crate) async fn python(&self, code: &str) -> Value {
+        self.run(json!({"language": "python", "code": code})).await
+    }
+}

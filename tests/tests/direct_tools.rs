@@ -1,0 +1,42 @@
+//! Servers that are exposed directly to AI clients: which messages pass, and that each call passes the gate.
+
+mod change_notifications;
+mod gate_checks;
+mod lossless_forwarding;
+mod raw_client;
+
+use std::path::Path;
+
+use lockhouse_tests::Lockhouse;
+use serde_json::{Value, json};
+
+const ALL: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\nresources = [\"*\"]\nprompts = [\"*\"]\n";
+
+/// Returns the path of the fixture server.
+fn fixture() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/conformance.py").display().to_string()
+}
+
+/// Creates a Lockhouse that exposes the fixture server directly, with the server in one form of the protocol.
+fn lockhouse(era: &str, keys: &str, policy: &str) -> Lockhouse {
+    Lockhouse::new().config(&config(era, keys)).policy(policy)
+}
+
+fn config(era: &str, keys: &str) -> String {
+    let arguments = json!(["-B", fixture(), era]);
+    format!("[http]\nauth = \"none\"\n[servers.fixture]\ncommand = \"python3\"\nargs = {arguments}\n{keys}\n")
+}
+
+/// Creates a request of protocol version 2026-07-28 from a client with the capabilities `able`.
+fn modern(id: u64, method: &str, mut parameters: Value, able: &Value) -> Value {
+    parameters["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": able,
+        "io.modelcontextprotocol/clientInfo": {"name": "lockhouse-tests", "version": "0"},
+    });
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": parameters})
+}
+
+fn legacy(id: u64, method: &str, parameters: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": parameters})
+}

@@ -1,0 +1,77 @@
+//! An AI client over standard streams that reads raw lines.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A server process with its standard streams. Dropping this kills the process.
+pub(super) struct Pipe {
+    _child: Child,
+    stdin: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Pipe {
+    pub(super) fn open(command: Command) -> Self {
+        let mut command = tokio::process::Command::from(command);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        let mut child = command.spawn().expect("the program starts");
+        let stdin = child.stdin.take().expect("stdin");
+        let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
+        Self { _child: child, stdin, lines }
+    }
+
+    /// Starts the server and sends `initialize`, with the client capabilities `able`.
+    pub(super) async fn initialized(command: Command, able: Value) -> Self {
+        let mut pipe = Self::open(command);
+        let us = json!({"name": "lockhouse-tests", "version": "0"});
+        let parameters = json!({"protocolVersion": "2025-11-25", "capabilities": able, "clientInfo": us});
+        pipe.ask(&super::legacy(0, "initialize", parameters)).await;
+        pipe.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        pipe
+    }
+
+    pub(super) async fn send(&mut self, message: &Value) {
+        self.stdin.write_all(format!("{message}\n").as_bytes()).await.expect("written");
+        self.stdin.flush().await.expect("flushed");
+    }
+
+    /// Reads the next line.
+    pub(super) async fn line(&mut self) -> String {
+        let line =
+            tokio::time::timeout(RESPONSE_TIMEOUT, self.lines.next_line()).await.expect("hung: a line");
+        line.expect("a line").expect("no end of the stream")
+    }
+
+    /// Reads lines until one contains `words`, and returns that line.
+    pub(super) async fn line_with(&mut self, words: &str) -> String {
+        loop {
+            let line = self.line().await;
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+
+    /// Sends a request and returns the line with its response.
+    pub(super) async fn ask(&mut self, request: &Value) -> String {
+        self.send(request).await;
+        loop {
+            let line = self.line().await;
+            let message: Value = serde_json::from_str(&line).expect("JSON");
+            if message["id"] == request["id"] && message.get("method").is_none() {
+                return line;
+            }
+        }
+    }
+
+    /// Sends a request and returns its response, parsed.
+    pub(super) async fn answer(&mut self, request: &Value) -> Value {
+        serde_json::from_str(&self.ask(request).await).expect("JSON")
+    }
+}

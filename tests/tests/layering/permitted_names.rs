@@ -1,0 +1,93 @@
+//! Names that only certain files may use, and rules on unsafe code.
+
+use lockhouse_tests::{Table, ensure};
+
+use crate::layering::crates::CRATES;
+use crate::layering::paths::NamedPaths;
+use crate::layering::source::{Source, sources};
+
+/// A name, and the prefixes of the paths of all files that may use it.
+const PERMITTED_FILES: [(&str, &[&str]); 6] = [
+    ("bincode", &["protocol/src/frame.rs"]),
+    ("RoleClient", &["supervisor/upstream/src/"]),
+    ("ClientHandler", &["supervisor/upstream/src/"]),
+    ("RoleServer", &["supervisor/front/src/", "supervisor/src/cli/demo/server.rs"]),
+    ("ServerHandler", &["supervisor/front/src/", "supervisor/src/cli/demo/server.rs"]),
+    ("decide", &["supervisor/gate/src/", "policies/src/"]),
+];
+const CRATES_WITHOUT_IO: [&str; 2] = ["protocol/src", "policies/src"];
+/// Modules and types of std that the crates without I/O must not use, however they are imported.
+const IO_NAMES: [&str; 5] = ["fs", "net", "io", "SystemTime", "Instant"];
+
+fn parse_paths(sources: &[Source]) -> Vec<(&str, NamedPaths)> {
+    sources.iter().map(|source| (source.path.as_str(), NamedPaths::from_source(source))).collect()
+}
+
+#[test]
+fn sources_use_only_the_names_they_are_permitted() {
+    let all: Vec<Source> = CRATES.iter().flat_map(|(_, folder, _)| sources(folder)).collect();
+    let all = parse_paths(&all);
+    let mut table = Table::new("names that sources must not use");
+    for (name, homes) in PERMITTED_FILES {
+        let (at_home, strays): (Vec<&str>, Vec<&str>) = all
+            .iter()
+            .filter(|(_, named)| named.has(name))
+            .map(|(path, _)| *path)
+            .partition(|path| homes.iter().any(|home| path.starts_with(home)));
+        table.row(format!("{name} is never outside {}", homes.join(", ")), ensure(strays.is_empty(), strays));
+        table.row(format!("control: {name} is there"), ensure(!at_home.is_empty(), "a rule about nothing"));
+    }
+    for folder in CRATES_WITHOUT_IO {
+        let pure = sources(folder);
+        for name in IO_NAMES {
+            let found = parse_paths(&pure).into_iter().filter(|(_, named)| named.has(name));
+            let found: Vec<String> = found.map(|(path, _)| path.to_owned()).collect();
+            table.row(format!("{folder} never names {name}"), ensure(found.is_empty(), found));
+        }
+    }
+    let bare = sources_with_bare_permission(CRATES.iter().flat_map(|(_, folder, _)| sources(folder)));
+    table.row("unsafe code is never permitted without a reason", ensure(bare.is_empty(), bare));
+    table.finish();
+}
+
+/// Returns the files that allow unsafe code without giving a reason. A workspace lint denies unsafe code elsewhere.
+fn sources_with_bare_permission(sources: impl Iterator<Item = Source>) -> Vec<String> {
+    let bare = sources.filter(|source| {
+        let attributes = source.text.split("allow(").skip(1).filter_map(|rest| rest.split_once(")]"));
+        let mut attributes = attributes.map(|(attribute, _)| attribute);
+        attributes.any(|attribute| attribute.contains("unsafe_code") && !attribute.contains("reason = \""))
+    });
+    bare.map(|source| source.path).collect()
+}
+
+/// Control: the rules see names in code, and ignore comments, strings and tests.
+#[test]
+fn the_rules_see_code_and_only_code() {
+    let seen = [
+        "use tokio::net;",
+        "use {std::fs, tokio::{self as t}};",
+        "fn f() { let x = 'a'; tokio::spawn(); }",
+        "fn f() { a.tokio(); }",
+        "fn f(x: &tokio::A) {}",
+        "fn f() { println!(\"{}\", tokio::x()); }",
+        "fn f() { assert!(matches!(x, A | b::tokio)); }",
+        "#[tokio::main] fn f() {}",
+    ];
+    let unseen = [
+        "// tokio",
+        "//! tokio",
+        "fn f() { /* tokio */ }",
+        "const S: &str = \"tokio\";",
+        "use tokio_like::net;",
+        "#[cfg(test)] mod tests { use tokio::net; }",
+    ];
+    let mut table = Table::new("names in code");
+    let has = |text: &str| NamedPaths::from_source(&Source::from_text(text)).has("tokio");
+    for text in seen {
+        table.row(format!("seen: {text}"), ensure(has(text), "not seen"));
+    }
+    for text in unseen {
+        table.row(format!("not seen: {text}"), ensure(!has(text), "seen"));
+    }
+    table.finish();
+}

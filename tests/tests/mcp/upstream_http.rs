@@ -1,0 +1,232 @@
+//! Upstream servers over streamable HTTP, called from code.
+
+use lockhouse_tests::{HttpAnswer, HttpRequest, HttpServer, Lockhouse, Table, ensure, equal};
+use serde_json::{Value, json};
+
+const POLICY: &str = "version = 1\n[servers.web]\nallow = [\"*\"]\n";
+/// Message sizes in bytes: `SMALL` configures the limit, and `OVER` exceeds it.
+const SMALL: &str = "[limits]\nframe_kib = 64\ncode_kib = 1\n";
+const OVER: usize = 64 * 1024 * 3 + 1;
+/// A Python function that makes one call and returns its result or its error.
+const LOOK: &str = "from mcp_tools import ToolError, call_tool\n\
+    def look(at):\n    try: return call_tool('web', 'look', {'at': at})\n    except ToolError as e: return [e.code, str(e), e.retryable]\n";
+
+fn lockhouse(url: &str, more: &str) -> Lockhouse {
+    let config = format!("{SMALL}[servers.web]\nurl = \"{url}\"\nstart_timeout_seconds = 5\n{more}\n");
+    let lockhouse = Lockhouse::new().config(&config).policy(POLICY);
+    lockhouse.file("config/lockhouse/token", "SEKRET-TOKEN");
+    lockhouse
+}
+
+/// Returns the value of a program that makes its calls with `look`.
+fn value(lockhouse: &Lockhouse, program: &str) -> Value {
+    let mut answer = lockhouse.answer("python", &format!("{LOOK}{program}"));
+    let error = answer["error"].take();
+    let value = answer["value"].take();
+    if value.is_null() { error } else { value }
+}
+
+fn text(text: &str) -> Value {
+    json!({"content": [{"type": "text", "text": text}]})
+}
+
+fn target(request: &HttpRequest) -> String {
+    request.message()["params"]["arguments"]["at"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn both_eras_answer_in_json_and_in_events_and_lose_nothing() {
+    let mut table = Table::new("servers over HTTP");
+    for is_older in [false, true] {
+        for as_events in [false, true] {
+            let server = HttpServer::start(move |request| {
+                request.as_mcp(is_older).unwrap_or_else(|| {
+                    let block = json!({"type": "text", "text": target(request), "ours": {"kept": [1.0, null]}});
+                    let result = request.result(&json!({"structuredContent": block, "content": [], "resultType": "complete"}));
+                    let notice = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}});
+                    if as_events { HttpAnswer::events(&[notice, result]) } else { HttpAnswer::json(200, &result) }
+                })
+            });
+            let lockhouse = lockhouse(
+                &server.url("/mcp"),
+                "headers = {X-Team = 'north'}\nbearer_token = '${file:token}'",
+            );
+            let name = format!(
+                "{} in {}",
+                if is_older { "2025-06-18" } else { "2026-07-28" },
+                if as_events { "events" } else { "JSON" }
+            );
+            let whole = json!({"type": "text", "text": "ü", "ours": {"kept": [1.0, null]}});
+            table.row(format!("{name}: the result"), equal(&value(&lockhouse, "look('ü')"), &whole));
+            let requests = server.requests();
+            let carries = |name: &str, value: &str| {
+                requests.iter().all(|r| r.headers.get(name).is_some_and(|v| v == value))
+            };
+            table.row(format!("{name}: headers"), ensure(carries("x-team", "north"), &requests));
+            table.row(
+                format!("{name}: token"),
+                ensure(carries("authorization", "Bearer SEKRET-TOKEN"), &requests),
+            );
+            let call = requests.iter().find(|request| request.rpc() == "tools/call").expect("a call");
+            let version = call.headers.get("mcp-protocol-version").map(String::as_str);
+            table.row(
+                format!("{name}: era"),
+                equal(&version, &Some(if is_older { "2025-06-18" } else { "2026-07-28" })),
+            );
+            let named = call.headers.get("mcp-name").map(String::as_str);
+            table.row(format!("{name}: name"), equal(&named, &(!is_older).then_some("look")));
+        }
+    }
+    table.finish();
+}
+
+#[test]
+fn a_failed_call_reports_its_reason_and_the_next_call_works() {
+    let server = HttpServer::start(|request| {
+        request.as_mcp(false).unwrap_or_else(|| {
+            let result = |text: &str| request.result(&self::text(text));
+            let unauthorized = |status| HttpAnswer::json(status, &json!({"error": "SAID-BY-SERVER"}));
+            match target(request).as_str() {
+                "large" => HttpAnswer::json(200, &result(&"x".repeat(OVER))),
+                "large event" => HttpAnswer::events(&[result(&"x".repeat(OVER))]),
+                "cut off" => HttpAnswer::CutOff("data: {\"jsonrpc\": \"2.0\", \"id\"".into()),
+                "no json" => HttpAnswer::Full(
+                    200,
+                    vec![("Content-Type".into(), "application/json".into())],
+                    "{".into(),
+                ),
+                "page" => HttpAnswer::Full(
+                    200,
+                    vec![("Content-Type".into(), "text/html".into())],
+                    "SAID-BY-SERVER".into(),
+                ),
+                "broken" => HttpAnswer::Full(500, Vec::new(), "SAID-BY-SERVER".into()),
+                "busy" => HttpAnswer::status(429),
+                "token" => unauthorized(401).with("WWW-Authenticate", "Bearer error=\"SAID-BY-SERVER\""),
+                "scope" => unauthorized(403).with(
+                    "WWW-Authenticate",
+                    "Bearer error=\"insufficient_scope\", scope=\"SAID-BY-SERVER\"",
+                ),
+                "never" => HttpAnswer::NoAnswer,
+                other => HttpAnswer::json(200, &result(other)),
+            }
+        })
+    });
+    let lockhouse = lockhouse(&server.url("/mcp"), "call_timeout_seconds = 2");
+    let rows = [
+        ("large", "result_too_large", "exceeds the limit"),
+        ("large event", "result_too_large", "exceeds the limit"),
+        ("cut off", "upstream_unavailable", "ended during the call"),
+        ("no json", "tool_failed", "not valid JSON"),
+        ("page", "upstream_unavailable", "not that of an MCP endpoint"),
+        ("broken", "upstream_unavailable", "HTTP status 500"),
+        ("busy", "upstream_unavailable", "HTTP 429"),
+        ("token", "upstream_unavailable", "run `lockhouse server login web`"),
+        ("scope", "upstream_unavailable", "to ask for more, run `lockhouse server login web`"),
+        ("never", "timeout", "did not answer within 2 s"),
+    ];
+    let mut table = Table::new("calls over HTTP");
+    let calls = rows.map(|(at, ..)| format!("[look({at:?}), look('fine')]")).join(", ");
+    let outcomes = value(&lockhouse, &format!("[{calls}]"));
+    for (index, (name, code, words)) in rows.into_iter().enumerate() {
+        let (outcome, next) = (&outcomes[index][0], &outcomes[index][1]);
+        let told = outcome[1].as_str().is_some_and(|text| text.contains(words) && !text.contains("SAID"));
+        table.row(name, ensure(outcome[0] == code && told && next == "fine", (outcome, next)));
+    }
+    table.finish();
+}
+
+#[test]
+fn an_unusable_server_is_reported_without_repeating_its_text() {
+    let closed = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        format!("http://{}/mcp", listener.local_addr().expect("an address"))
+    };
+    let old = HttpServer::start(|request| match request.method.as_str() {
+        "GET" => HttpAnswer::Full(
+            200,
+            vec![("Content-Type".into(), "text/event-stream".into())],
+            "event: endpoint\ndata: /messages\n\n".into(),
+        ),
+        _ => HttpAnswer::status(405),
+    });
+    let silent = HttpServer::start(|_| HttpAnswer::NoAnswer);
+    let elsewhere = HttpServer::start(|_| HttpAnswer::status(404));
+    let guarded = HttpServer::start(|_| HttpAnswer::Full(401, Vec::new(), "SAID-BY-SERVER".into()));
+    let mut table = Table::new("servers over HTTP that cannot be used");
+    for (name, url, more, words) in [
+        ("connection refused", closed, "", "cannot connect to 127.0.0.1:"),
+        ("not TLS", guarded.url("/mcp").replace("http:", "https:"), "", "not accepted as TLS"),
+        ("an /sse URL", elsewhere.url("/sse"), "", "deprecated"),
+        ("the old transport", old.url("/events"), "", "/mcp in place of /sse"),
+        ("no answer", silent.url("/mcp"), "", "did not finish its start within 5 s"),
+        ("nothing there", elsewhere.url("/nowhere"), "", "no MCP endpoint at its URL"),
+        ("no token", guarded.url("/mcp"), "", "run `lockhouse server login web`"),
+        (
+            "a wrong token",
+            guarded.url("/mcp"),
+            "bearer_token = '${file:token}'",
+            "refuses the credentials that are configured",
+        ),
+        (
+            "a header of ours",
+            guarded.url("/mcp"),
+            "headers = {Mcp-Session-Id = 'x'}",
+            "one that Lockhouse sets itself",
+        ),
+    ] {
+        let outcome = value(&lockhouse(&url, more), "look('fine')");
+        let told = outcome[1].as_str().is_some_and(|text| text.contains(words) && !text.contains("SAID"));
+        table.row(name, ensure(outcome[0] == "upstream_unavailable" && told, &outcome));
+    }
+    table.finish();
+}
+
+#[test]
+fn redirects_are_followed_only_within_the_same_origin() {
+    let answer = |request: &HttpRequest| {
+        request.as_mcp(false).unwrap_or_else(|| HttpAnswer::json(200, &request.result(&text("there"))))
+    };
+    let foreign = HttpServer::start(answer);
+    let target = foreign.url("/mcp");
+    let server = HttpServer::start(move |request| match request.path.as_str() {
+        "/home" => HttpAnswer::status(307).with("Location", "/mcp"),
+        "/away" => HttpAnswer::status(307).with("Location", &target),
+        "/lossy" => HttpAnswer::status(302).with("Location", "/mcp"),
+        _ => answer(request),
+    });
+    let more = "headers = {X-Key = 'SEKRET'}";
+    let mut table = Table::new("redirects");
+    let home = value(&lockhouse(&server.url("/home"), more), "look('x')");
+    table.row("to the same origin", equal(&home, &json!("there")));
+    for path in ["/away", "/lossy"] {
+        let outcome = value(&lockhouse(&server.url(path), more), "look('x')");
+        let told = outcome[1].as_str().is_some_and(|text| text.contains("redirects to another address"));
+        table.row(format!("{path} is not followed"), ensure(told, &outcome));
+    }
+    table.row("nothing reached the other origin", ensure(foreign.requests().is_empty(), foreign.requests()));
+    table.finish();
+}
+
+#[test]
+fn an_expired_upstream_session_is_reinitialized() {
+    let forgotten = std::sync::atomic::AtomicUsize::new(0);
+    let server = HttpServer::start(move |request| {
+        use std::sync::atomic::Ordering::SeqCst;
+        let session = request.headers.get("mcp-session-id").map(String::as_str);
+        match request.rpc().as_str() {
+            "initialize" => {
+                let next = if forgotten.load(SeqCst) == 0 { "first" } else { "second" };
+                request.as_mcp(true).expect("an answer").with("Mcp-Session-Id", next)
+            }
+            "tools/call" if session == Some("first") => {
+                forgotten.store(1, SeqCst);
+                HttpAnswer::status(404)
+            }
+            "tools/call" => HttpAnswer::json(200, &request.result(&text(session.unwrap_or_default()))),
+            _ => request.as_mcp(true).expect("an answer"),
+        }
+    });
+    let outcome = value(&lockhouse(&server.url("/mcp"), ""), "[look('x'), look('y')]");
+    assert_eq!(outcome, json!(["second", "second"]));
+}

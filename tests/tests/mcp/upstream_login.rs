@@ -1,0 +1,294 @@
+//! `lockhouse server login`, and how the OAuth tokens that it obtains are stored, used and renewed.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lockhouse_tests::{HttpAnswer, HttpRequest, HttpServer, Lockhouse, Table, ensure, equal};
+use serde_json::{Value, json};
+
+const LOOK: &str = "from mcp_tools import ToolError, call_tool\n\
+    try: r = call_tool('web', 'look', {})\nexcept ToolError as e: r = [e.code, str(e)]\nr";
+
+/// Behaviour of the HTTP server that is both the authorization server and the upstream server.
+#[derive(Clone, Copy)]
+struct Behaviour {
+    /// Lifetime of the first token in seconds.
+    lasts: u64,
+    /// Whether the authorization server issues refreshed tokens.
+    renews: bool,
+    /// Whether the upstream server refuses the first token in calls.
+    revokes: bool,
+    /// Whether the user consents to the login.
+    consents: bool,
+}
+
+const COOPERATIVE: Behaviour = Behaviour { lasts: 3600, renews: true, revokes: false, consents: true };
+
+/// Issues the tokens `SEKRET-1`, `SEKRET-2` and so on. Each refresh token is valid for one use.
+fn start_authorization_server(behaviour: Behaviour) -> HttpServer {
+    HttpServer::start_knowing(|url| {
+        let issued = AtomicUsize::new(0);
+        move |request: &HttpRequest| answer(&url, behaviour, &issued, request)
+    })
+}
+
+fn answer(url: &str, behaviour: Behaviour, issued: &AtomicUsize, request: &HttpRequest) -> HttpAnswer {
+    let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+    match path {
+        "/.well-known/oauth-protected-resource/mcp" => {
+            let metadata = json!({"resource": format!("{url}/mcp"), "authorization_servers": [url]});
+            HttpAnswer::json(200, &metadata)
+        }
+        "/.well-known/oauth-authorization-server" => HttpAnswer::json(
+            200,
+            &json!({
+                "issuer": url, "authorization_endpoint": format!("{url}/authorize"), "token_endpoint": format!("{url}/token"),
+                "registration_endpoint": format!("{url}/register"), "response_types_supported": ["code"],
+                "code_challenge_methods_supported": ["S256"],
+            }),
+        ),
+        "/register" => HttpAnswer::json(
+            201,
+            &json!({"client_id": "us", "redirect_uris": request.message()["redirect_uris"]}),
+        ),
+        "/authorize" => {
+            let part = |name: &str| {
+                query.split('&').find_map(|pair| pair.strip_prefix(&format!("{name}="))).expect("a part")
+            };
+            let back = part("redirect_uri").replace("%3A", ":").replace("%2F", "/");
+            let outcome = if behaviour.consents { "code=SEKRET-CODE" } else { "error=access_denied" };
+            HttpAnswer::status(302).with("Location", &format!("{back}?{outcome}&state={}", part("state")))
+        }
+        "/token" => {
+            let count = issued.load(Ordering::SeqCst);
+            let renewal = format!("refresh_token=SEKRET-REFRESH-{count}");
+            let is_renewal = request.body.contains("grant_type=refresh_token");
+            if is_renewal && !(behaviour.renews && request.body.split('&').any(|part| part == renewal)) {
+                return HttpAnswer::json(400, &json!({"error": "invalid_grant"}));
+            }
+            let next = issued.fetch_add(1, Ordering::SeqCst) + 1;
+            let lasts = if is_renewal { 3600 } else { behaviour.lasts };
+            HttpAnswer::json(
+                200,
+                &json!({
+                    "access_token": format!("SEKRET-{next}"), "token_type": "Bearer", "expires_in": lasts,
+                    "refresh_token": format!("SEKRET-REFRESH-{next}"),
+                }),
+            )
+        }
+        "/mcp" => {
+            let token =
+                request.headers.get("authorization").and_then(|value| value.strip_prefix("Bearer SEKRET-"));
+            let number = token.and_then(|number| number.parse::<usize>().ok());
+            let is_revoked = behaviour.revokes && request.rpc() == "tools/call" && number == Some(1);
+            if number.is_none() || is_revoked {
+                let challenge =
+                    format!("Bearer resource_metadata=\"{url}/.well-known/oauth-protected-resource/mcp\"");
+                return HttpAnswer::status(401).with("WWW-Authenticate", &challenge);
+            }
+            request.as_mcp(false).unwrap_or_else(|| {
+                let text = json!({"type": "text", "text": format!("token {}", number.unwrap_or(0))});
+                HttpAnswer::json(200, &request.result(&json!({"content": [text]})))
+            })
+        }
+        _ => HttpAnswer::status(404),
+    }
+}
+
+fn lockhouse(server: &HttpServer) -> Lockhouse {
+    let config = format!("[servers.web]\nurl = \"{}\"\nstart_timeout_seconds = 10\n", server.url("/mcp"));
+    Lockhouse::new().config(&config).policy("version = 1\n[servers.web]\nallow = [\"*\"]\n")
+}
+
+/// Runs the login. `bring` delivers the authorization server's redirect. Returns the exit status and all output.
+fn log_in(lockhouse: &Lockhouse, bring: impl FnOnce(&str, &mut dyn Write)) -> (Option<i32>, String) {
+    let mut command = lockhouse.command(&["server", "login", "web", "--no-browser"]);
+    command.env("LOCKHOUSE_LOG", "trace");
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("a process");
+    let mut stderr = child.stderr.take().expect("stderr");
+    let complaints = std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = stderr.read_to_string(&mut text);
+        text
+    });
+    let mut stdin = child.stdin.take().expect("stdin");
+    let mut said = String::new();
+    let mut lines = BufReader::new(child.stdout.take().expect("stdout")).lines().map_while(Result::ok);
+    if let Some(address) = lines.by_ref().find(|line| line.trim().starts_with("http://")) {
+        let asked = HttpServer::browse(address.trim());
+        bring(asked.headers.get("location").expect("the way back"), &mut stdin);
+    }
+    lines.for_each(|line| said.push_str(&line));
+    let status = child.wait().expect("its end").code();
+    (status, said + &complaints.join().expect("what it complained of"))
+}
+
+fn follow_redirect_in_browser(way_back: &str, _: &mut dyn Write) {
+    let page = HttpServer::browse(way_back);
+    assert_eq!(page.path, "200", "{page:?}");
+}
+
+fn token_files(lockhouse: &Lockhouse) -> Vec<PathBuf> {
+    let found = std::fs::read_dir(lockhouse.path("state/lockhouse/tokens")).into_iter().flatten().flatten();
+    found
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+        .collect()
+}
+
+fn renewals(server: &HttpServer) -> usize {
+    server.requests().iter().filter(|request| request.body.contains("grant_type=refresh_token")).count()
+}
+
+fn mode(path: &std::path::Path) -> u32 {
+    std::fs::metadata(path).expect("a file").permissions().mode() & 0o777
+}
+
+#[test]
+fn the_token_of_a_login_is_sent_to_its_server_only() {
+    let server = start_authorization_server(COOPERATIVE);
+    let lockhouse = lockhouse(&server);
+    let mut table = Table::new("login and logout");
+    let before = lockhouse.answer("python", LOOK)["value"].take();
+    let advised = before[1].as_str().is_some_and(|text| text.contains("run `lockhouse server login web`"));
+    table.row("without a token", ensure(before[0] == "upstream_unavailable" && advised, &before));
+    let (status, said) = log_in(&lockhouse, |way_back, stdin| {
+        let stray = way_back.replace("state=", "state=x");
+        assert_eq!(HttpServer::browse(&stray).path, "404", "an answer to another login");
+        follow_redirect_in_browser(way_back, stdin);
+    });
+    table.row("login", ensure(status == Some(0) && said.contains("Logged in to web"), &said));
+    table.row("no secret is said", ensure(!said.contains("SEKRET"), &said));
+    let files = token_files(&lockhouse);
+    table.row("one file", equal(&files.len(), &1));
+    table.row("its mode", equal(&mode(&files[0]), &0o600));
+    table.row("its directory's mode", equal(&mode(files[0].parent().expect("a directory")), &0o700));
+    let mut run = lockhouse.command(&["run", "-c", LOOK, "--language", "python", "--json"]);
+    let finished = lockhouse_tests::CommandOutput::run(run.env("LOCKHOUSE_LOG", "trace"), b"");
+    table.row("a call with it", equal(&finished.json()["value"], &json!("token 1")));
+    table.row("no secret in the log", ensure(!finished.stderr.contains("SEKRET"), &finished.stderr));
+    std::fs::set_permissions(&files[0], std::fs::Permissions::from_mode(0o640)).expect("a mode");
+    let exposed = lockhouse.answer("python", LOOK)["value"].take();
+    table.row("a file that others can read", ensure(exposed[0] == "upstream_unavailable", &exposed));
+    std::fs::set_permissions(&files[0], std::fs::Permissions::from_mode(0o600)).expect("a mode");
+    table.row("and no longer", equal(&lockhouse.answer("python", LOOK)["value"], &json!("token 1")));
+    let out = lockhouse.run(&["server", "logout", "web"]);
+    table.row("logout", ensure(out.status == Some(0) && token_files(&lockhouse).is_empty(), &out));
+    let again = lockhouse.run(&["server", "logout", "web"]);
+    table.row("logout again", ensure(again.stdout.contains("no stored token"), &again));
+    let records = lockhouse.records();
+    let logins: Vec<&Value> = records.iter().filter(|record| record["event"] == "login").collect();
+    let outcomes: Vec<&str> = logins.iter().filter_map(|login| login["outcome"].as_str()).collect();
+    table.row("recorded", equal(&outcomes, &vec!["answered", "granted", "logged out"]));
+    let whose = logins.iter().all(|login| login["server"] == "web" && login["uid"].is_u64());
+    table.row("with the server and the user", ensure(whose, &logins));
+    let secrets = format!("{records:?}").matches("SEKRET").count();
+    table.row("and no secret", equal(&secrets, &0));
+    table.finish();
+}
+
+#[test]
+fn removing_a_server_removes_its_token() {
+    let server = start_authorization_server(COOPERATIVE);
+    let lockhouse = lockhouse(&server);
+    let (status, said) = log_in(&lockhouse, follow_redirect_in_browser);
+    assert_eq!((status, token_files(&lockhouse).len()), (Some(0), 1), "control: {said}");
+    let removed = lockhouse.run(&["server", "remove", "web"]);
+    assert!(removed.status == Some(0) && removed.stdout.contains("removed its login token"), "{removed:?}");
+    assert!(token_files(&lockhouse).is_empty());
+}
+
+#[test]
+fn the_redirect_url_can_be_pasted_and_must_match_the_login() {
+    let paste = |way_back: &str, stdin: &mut dyn Write| writeln!(stdin, "{way_back}").expect("a terminal");
+    let mut table = Table::new("redirects of a login");
+    for (name, behaviour, status, words) in [
+        ("pasted", COOPERATIVE, 0, "Logged in to web"),
+        ("refused by the person", Behaviour { consents: false, ..COOPERATIVE }, 7, "access_denied"),
+    ] {
+        let (found, said) = log_in(&lockhouse(&start_authorization_server(behaviour)), paste);
+        table.row(name, ensure(found == Some(status) && said.contains(words), (found, &said)));
+    }
+    let (found, said) = log_in(&lockhouse(&start_authorization_server(COOPERATIVE)), |_, stdin| {
+        writeln!(stdin, "http://127.0.0.1/callback?code=SEKRET-CODE&state=forged").expect("a terminal");
+    });
+    table.row("of another login", ensure(found == Some(7) && !said.contains("SEKRET-CODE"), (found, &said)));
+    for place in ["http://169.254.169.254", "http://10.255.255.1"] {
+        let inward = HttpServer::start_knowing(|url| {
+            move |request: &HttpRequest| match request.path.as_str() {
+                "/mcp" => HttpAnswer::status(401).with("WWW-Authenticate", "Bearer"),
+                "/.well-known/oauth-protected-resource/mcp" => HttpAnswer::json(
+                    200,
+                    &json!({"resource": format!("{url}/mcp"), "authorization_servers": [place]}),
+                ),
+                _ => HttpAnswer::status(404),
+            }
+        });
+        let (found, said) = log_in(&lockhouse(&inward), paste);
+        let is_refused = said.contains("the authorization failed") && !said.contains("no answer within");
+        table.row(
+            format!("metadata that leads to {place}"),
+            ensure(found == Some(7) && is_refused, (found, &said)),
+        );
+    }
+    let open = HttpServer::start(|request| request.as_mcp(false).unwrap_or(HttpAnswer::status(500)));
+    let (found, said) = log_in(&lockhouse(&open), paste);
+    table.row(
+        "a server without authorization",
+        ensure(found == Some(7) && said.contains("does not ask"), (found, &said)),
+    );
+    table.finish();
+}
+
+#[test]
+fn a_token_is_refreshed_when_it_expires_or_is_refused() {
+    let mut table = Table::new("tokens that end");
+    for (name, behaviour, expected, renewed) in [
+        ("expired", Behaviour { lasts: 1, ..COOPERATIVE }, json!("token 2"), 1),
+        ("refused in a call", Behaviour { revokes: true, ..COOPERATIVE }, json!("token 2"), 1),
+        ("good", COOPERATIVE, json!("token 1"), 0),
+    ] {
+        let server = start_authorization_server(behaviour);
+        let lockhouse = lockhouse(&server);
+        assert_eq!(log_in(&lockhouse, follow_redirect_in_browser).0, Some(0));
+        let both: Vec<Value> = std::thread::scope(|scope| {
+            let run = || lockhouse.answer("python", LOOK)["value"].take();
+            let (first, second) = (scope.spawn(run), scope.spawn(run));
+            [first, second].map(|run| run.join().expect("an answer")).into()
+        });
+        table.row(
+            format!("{name}: by two processes"),
+            equal(&both, &vec![expected.clone(), expected.clone()]),
+        );
+        table.row(format!("{name}: renewed once"), equal(&renewals(&server), &renewed));
+        table.row(format!("{name}: kept"), equal(&lockhouse.answer("python", LOOK)["value"], &expected));
+    }
+    for (name, behaviour, words) in [
+        (
+            "expired for good",
+            Behaviour { lasts: 1, renews: false, ..COOPERATIVE },
+            "its token has expired; run `lockhouse server login web`",
+        ),
+        (
+            "refused for good",
+            Behaviour { revokes: true, renews: false, ..COOPERATIVE },
+            "run `lockhouse server login web`",
+        ),
+    ] {
+        let server = start_authorization_server(behaviour);
+        let lockhouse = lockhouse(&server);
+        assert_eq!(log_in(&lockhouse, follow_redirect_in_browser).0, Some(0));
+        let outcome = lockhouse.answer("python", LOOK)["value"].take();
+        let told = outcome[1].as_str().is_some_and(|text| text.contains(words) && !text.contains("SEKRET"));
+        table.row(name, ensure(outcome[0] == "upstream_unavailable" && told, &outcome));
+    }
+    table.finish();
+}

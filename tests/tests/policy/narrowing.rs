@@ -1,0 +1,115 @@
+//! Executions that are limited to some upstream servers: the argument `servers` of `run_code`, and `--server` of
+//! `lockhouse run`.
+
+use lockhouse_tests::{Lockhouse, Table, ensure, equal, structured};
+use serde_json::{Value, json};
+
+const POLICY: &str = "\
+version = 1
+[servers.one]
+allow = [\"add\", \"te*\", \"count\"]
+[servers.two]
+allow = [\"add\"]
+resources = [\"*\"]
+";
+
+/// Lists the tools, searches for one, and makes calls to permitted and excluded servers.
+const PROGRAM: &str = "\
+import mcp_tools
+from mcp_tools import call_tool, describe, list_resources, list_servers, search_tools, ToolError
+def of(do, *arguments):
+    try: do(*arguments); return 'ok'
+    except ToolError as error: return error.code
+tools = [('one', 'add', {'a': 1, 'b': 2}), ('one', 'text', {'text': 'x'}), ('two', 'add', {'a': 1, 'b': 2})]
+{
+    'servers': {server['name']: server['tools'] for server in list_servers()},
+    'found': sorted(row['server'] + '.' + row['tool'] for row in search_tools('add text count', limit=50)),
+    'calls': [of(call_tool, *tool) for tool in tools],
+    'described': [of(describe, server, tool) for server, tool, _ in tools],
+}
+";
+
+fn lockhouse() -> Lockhouse {
+    Lockhouse::new().server("one", &[]).server("two", &[]).policy(POLICY)
+}
+
+#[tokio::test]
+async fn excluded_servers_are_neither_listed_nor_found_nor_called() {
+    let (lockhouse, yes, no) = (lockhouse(), "ok", "denied");
+    let session = lockhouse.serve().await;
+    let all = json!(["one.add", "one.count", "one.text", "two.add"]);
+    let rows = [
+        ("nothing is left out", None, json!({"one": 3, "two": 1}), all.clone(), [yes, yes, yes]),
+        ("both", Some(json!(["one", "two"])), json!({"one": 3, "two": 1}), all, [yes, yes, yes]),
+        ("a server", Some(json!(["two"])), json!({"two": 1}), json!(["two.add"]), [no, no, yes]),
+        ("a tool", Some(json!(["one.add"])), json!({"one": 1}), json!(["one.add"]), [yes, no, no]),
+        (
+            "a beginning",
+            Some(json!(["one.te*", "two.add"])),
+            json!({"one": 1, "two": 1}),
+            json!(["one.text", "two.add"]),
+            [no, yes, yes],
+        ),
+        ("what the policy denies", Some(json!(["two.te*"])), json!({"two": 0}), json!([]), [no, no, no]),
+        ("nothing", Some(json!([])), json!({}), json!([]), [no, no, no]),
+    ];
+    let mut table = Table::new("servers of an execution");
+    for (name, servers, listed, found, outcomes) in rows {
+        let mut arguments = json!({"language": "python", "code": PROGRAM});
+        if let Some(servers) = servers {
+            arguments["servers"] = servers;
+        }
+        let answer = structured(session.call("run_code", arguments).await);
+        let value = &answer["value"];
+        let told = |error: String| format!("{error} {}", answer["error"]);
+        table.row(format!("{name}: listed"), equal(&value["servers"], &listed).map_err(told));
+        table.row(format!("{name}: found"), equal(&value["found"], &found));
+        table.row(format!("{name}: called"), equal(&value["calls"], &json!(outcomes)));
+        table.row(format!("{name}: described"), equal(&value["described"], &json!(outcomes)));
+    }
+    let denied = "from mcp_tools import call_tool\ncall_tool('one', 'text', {'text': 'x'})";
+    let arguments = json!({"language": "python", "code": denied, "servers": ["one.add", "two"]});
+    let answer = structured(session.call("run_code", arguments).await);
+    let told = r#"this execution was started with servers = ["one.add", "two"]"#;
+    table.row("the words", equal(answer["error"]["message"].clone(), json!(told)));
+    let last = lockhouse.audit().pop().unwrap_or_default();
+    let recorded = last["event"] == "denial" && last["reason"] == told && last["tool"] == "text";
+    table.row("the record", ensure(recorded, last));
+    for (name, servers) in [("no such server", "three.add"), ("no name", "one."), ("no pattern", "one.*d")] {
+        let arguments = json!({"language": "python", "code": "1", "servers": [servers]});
+        let answer = structured(session.call("run_code", arguments).await);
+        table.row(name, ensure(answer["error"]["type"] == "InvalidRequest", &answer["error"]));
+    }
+    table.finish();
+}
+
+#[test]
+fn the_command_line_narrows_too() {
+    let lockhouse = lockhouse();
+    let of = |arguments: &[&str]| -> Value {
+        let whole = [&["run", "-", "--language", "python", "--json"], arguments].concat();
+        lockhouse.run_with_input(&whole, PROGRAM.as_bytes()).json()
+    };
+    assert_eq!(of(&[])["value"]["calls"], json!(["ok", "ok", "ok"]));
+    assert_eq!(
+        of(&["--server", "one.add", "--server", "two"])["value"]["calls"],
+        json!(["ok", "denied", "ok"])
+    );
+    assert_eq!(of(&["--server", "three"])["error"]["type"], "InvalidRequest");
+}
+
+#[tokio::test]
+async fn describing_a_denied_tool_is_logged_once_per_execution() {
+    let lockhouse = lockhouse();
+    let session = lockhouse.serve().await;
+    let code = "from mcp_tools import describe, ToolError\nfor _ in range(3):\n\
+                \x20 for tool in ['crash', 'env', 'add', 'no_such_tool']:\n\
+                \x20   try: describe('one', tool)\n    except ToolError: pass";
+    for _ in 0..2 {
+        session.run_code("python", code).await;
+    }
+    let denials =
+        lockhouse.audit().into_iter().map(|record| (record["event"].clone(), record["tool"].clone()));
+    let expected = ["crash", "env", "crash", "env"].map(|tool| (json!("denial"), json!(tool)));
+    assert_eq!(denials.collect::<Vec<_>>(), expected);
+}

@@ -1,0 +1,35 @@
+//! Tests the commands that help users write a policy.
+
+mod check;
+mod diff;
+mod dry_run;
+mod explain;
+mod suggest;
+mod usage;
+
+use lockhouse_tests::Lockhouse;
+
+/// A policy with every effect, by list entry and by rule.
+const POLICY: &str = r#"version = 1
+
+[servers.fixture]
+allow = ["add", "count", "te*"]
+ask = ["big"]
+deny = ["delete_*"]
+resources = ["fixture://notes/*"]
+
+[[servers.fixture.rules]]
+tool = "echo"
+when = { value = { max = 10 } }
+effect = "allow"
+
+[clients.stranger.servers.fixture]
+allow = ["count"]
+"#;
+
+/// Lockhouse with the fixture server and `POLICY`, which is a file in the working directory of the commands.
+fn lockhouse() -> Lockhouse {
+    let lockhouse = Lockhouse::new().server("fixture", &[]);
+    lockhouse.file("home/policy.toml", POLICY);
+    lockhouse
+}

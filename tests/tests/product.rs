@@ -1,0 +1,29 @@
+//! Black-box tests of the built programs: one module for each suite.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on panics; tests print tables.
+
+mod access;
+mod approvals;
+mod audit;
+mod client_configuration;
+mod client_isolation;
+mod code_api;
+mod design_examples;
+mod direct_tools;
+mod docs;
+mod errors;
+mod http;
+mod mcp;
+mod policy;
+mod policy_commands;
+mod resilience;
+mod run_command;
+mod runs;
+mod sandbox;
+mod search;
+mod server_commands;
+mod service;
+mod sessions;
+mod skills;
+mod telemetry;
+mod upstreams;
+mod values;

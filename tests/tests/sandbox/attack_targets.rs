@@ -1,0 +1,97 @@
+//! Targets for one attack: files, sockets and a secret. Each attack has its own, so each trace has one possible cause.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+
+/// Name of the environment variable of the server that contains the secret.
+pub(crate) const SECRET_VARIABLE: &str = "LOCKHOUSE_CANARY";
+
+/// Live targets with open permissions, so that only the sandbox protects them.
+pub(crate) struct AttackTargets {
+    directory: PathBuf,
+    secret: String,
+    name: String,
+    tcp: TcpListener,
+    udp: UdpSocket,
+    path_socket: UnixListener,
+    abstract_socket: UnixListener,
+    before: BTreeMap<PathBuf, String>,
+}
+
+impl AttackTargets {
+    /// Creates the targets in the new directory `directory`.
+    pub(crate) fn new(directory: PathBuf, secret: &str) -> Self {
+        std::fs::create_dir(&directory).unwrap();
+        make_world_writable(&directory);
+        for file in ["file", "renamed", "removed"] {
+            // The file is a valid module of Python and of JavaScript, for attacks that import it.
+            std::fs::write(directory.join(file), format!("canary = \"{secret}\"\n")).unwrap();
+            make_world_writable(&directory.join(file));
+        }
+        let path_socket = UnixListener::bind(directory.join("socket")).unwrap();
+        make_world_writable(&directory.join("socket"));
+        let last = directory.file_name().unwrap().to_str().unwrap();
+        let name = format!("lockhouse-{}-{last}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let abstract_socket = UnixListener::bind_addr(&address).unwrap();
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        tcp.set_nonblocking(true).unwrap();
+        udp.set_nonblocking(true).unwrap();
+        path_socket.set_nonblocking(true).unwrap();
+        abstract_socket.set_nonblocking(true).unwrap();
+        let before = snapshot(&directory);
+        let secret = secret.to_owned();
+        Self { directory, secret, name, tcp, udp, path_socket, abstract_socket, before }
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Replaces the placeholders of a program with the addresses of these targets.
+    pub(crate) fn fill_placeholders(&self, program: &str) -> String {
+        program
+            .replace("{DIR}", self.directory.to_str().unwrap())
+            .replace("{TCP}", &self.tcp.local_addr().unwrap().port().to_string())
+            .replace("{UDP}", &self.udp.local_addr().unwrap().port().to_string())
+            .replace("{ABSTRACT}", &self.name)
+            .replace("{SECRET}", &self.secret)
+    }
+
+    /// Returns the targets that were reached.
+    pub(crate) fn reached(&self) -> BTreeSet<&'static str> {
+        let reached = [
+            ("directory", snapshot(&self.directory) != self.before),
+            ("TCP", self.tcp.accept().is_ok()),
+            ("UDP", self.udp.recv(&mut [0; 16]).is_ok()),
+            ("unix socket", self.path_socket.accept().is_ok()),
+            ("abstract socket", self.abstract_socket.accept().is_ok()),
+        ];
+        reached.into_iter().filter(|(_, is_reached)| *is_reached).map(|(what, _)| what).collect()
+    }
+}
+
+pub(crate) fn make_world_writable(path: &Path) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
+}
+
+/// Returns every path in a directory with its content and all metadata that an attack could change.
+fn snapshot(directory: &Path) -> BTreeMap<PathBuf, String> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let paths = entries.chain([directory.to_owned()]);
+    let described = |path: PathBuf| {
+        let metadata = path.symlink_metadata().unwrap();
+        // A control may have created a pipe, from which a read would block forever.
+        let content = if metadata.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
+        let content = String::from_utf8_lossy(&content).into_owned();
+        let owner = (metadata.uid(), metadata.gid());
+        let times = (metadata.mtime(), metadata.mtime_nsec(), metadata.nlink());
+        (path, format!("{:o} {owner:?} {times:?} {content}", metadata.mode()))
+    };
+    paths.map(described).collect()
+}

@@ -1,0 +1,14 @@
+//! Upstream servers over time: start, failure, changed tools, floods of messages and shutdown, as code experiences
+//! them.
+
+mod call_queue;
+mod catalogue;
+mod faults;
+mod floods;
+mod interrupted_calls;
+mod invisible_characters;
+mod pins;
+mod reconnects;
+mod reload;
+mod scripted_server;
+mod start_and_stop;

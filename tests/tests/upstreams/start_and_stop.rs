@@ -1,0 +1,133 @@
+//! When Lockhouse starts and stops upstream servers.
+
+use std::time::{Duration, Instant};
+
+use lockhouse_tests::{LANGUAGES, Table, ensure, equal, wait_until};
+use serde_json::{Value, json};
+
+use crate::upstreams::scripted_server::{Scripted, processes};
+
+const ECHO: &str = "'echo', {'text': 'well'}";
+
+#[tokio::test]
+async fn a_lazy_server_is_started_by_its_first_call_and_its_cached_tools_are_known_before() {
+    let scripted = Scripted::new("start = \"lazy\"", &[], &["echo"]);
+    let listed = "from mcp_tools import scripted\nlen(scripted.list_tools())";
+    let session = scripted.lockhouse.serve().await;
+    let code = "from mcp_tools import list_servers\n[(s['name'], s['state']) for s in list_servers()]";
+    let states = Scripted::value(&session, code).await;
+    assert_eq!((scripted.count("starts"), states[0][1].as_str()), (0, Some("idle")), "{states}");
+    assert_eq!(Scripted::value(&session, listed).await, 1, "nothing is known of it yet, so it is asked");
+    assert_eq!(scripted.count("starts"), 1);
+    session.close().await;
+
+    let session = scripted.lockhouse.serve().await;
+    assert_eq!(Scripted::value(&session, listed).await, 1, "known from the last time");
+    assert_eq!(scripted.count("starts"), 1, "and not started for that");
+    assert_eq!(Scripted::outcome(&session, ECHO).await, "well");
+    assert_eq!(scripted.count("starts"), 2);
+}
+
+#[tokio::test]
+async fn an_idle_server_is_stopped_and_started_again_when_it_is_needed() {
+    let scripted = Scripted::new("start = \"lazy\"\nidle_stop_seconds = 1", &[], &["echo", "sleep"]);
+    let session = scripted.lockhouse.serve().await;
+    assert_eq!(
+        Scripted::outcome(&session, "'sleep', {'seconds': 2}").await,
+        "awake",
+        "a call in flight is no idleness"
+    );
+    assert_eq!(Scripted::outcome(&session, ECHO).await, "well");
+    assert_eq!(scripted.count("starts"), 1);
+    wait_until("it is stopped", async || processes(&session).is_empty().then_some(())).await;
+    assert_eq!(scripted.count("starts"), 1, "it stays so until it is needed");
+    assert_eq!(Scripted::outcome(&session, ECHO).await, "well");
+    assert_eq!(scripted.count("starts"), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_at_its_start_times_out_and_is_retried() {
+    let scripted = Scripted::new("start_timeout_seconds = 3", &["--deaf"], &[]);
+    let session = scripted.lockhouse.serve().await;
+    let outcome = Scripted::outcome(&session, ECHO).await;
+    let mut table = Table::new("a server that hangs");
+    table.row(
+        "its caller is told",
+        ensure(outcome[1].as_str().is_some_and(|told| told.contains("start_timeout_seconds")), outcome),
+    );
+    let again = wait_until("it is tried again", async || (scripted.count("starts") >= 3).then_some(()));
+    let again = tokio::time::timeout(Duration::from_secs(60), again).await;
+    table.row("it is tried again", ensure(again.is_ok(), "not in a minute"));
+    let running = processes(&session).len();
+    table.row("one process at a time", ensure(running <= 1, running));
+    table.finish();
+}
+
+/// Longer than searches waited in an earlier version, and shorter than their maximum.
+const SLOW_START: Duration = Duration::from_millis(2500);
+/// Maximum time that a search waits for starting servers.
+const SEARCH_WAITS: Duration = Duration::from_secs(5);
+const SEARCHES: [&str; 2] = [
+    "from mcp_tools import search_tools\n[row['tool'] for row in search_tools('echo')]",
+    "return (await searchTools('echo')).map((row) => row.tool)",
+];
+
+#[tokio::test]
+async fn the_first_search_waits_for_a_server_that_starts_slowly() {
+    let mut table = Table::new("a server that answers 2.5 s after its start");
+    for (asked_by, program) in [("an AI client", None), ("Python", Some(0)), ("TypeScript", Some(1))] {
+        let scripted = Scripted::new("", &["--waits"], &["echo"]);
+        let session = scripted.lockhouse.serve().await;
+        let search = async {
+            match program {
+                None => session.search_tools("echo").await,
+                Some(number) => session.run_code(LANGUAGES[number], SEARCHES[number]).await,
+            }
+        };
+        let start = async {
+            wait_until("it is started", async || (scripted.count("starts") == 1).then_some(())).await;
+            tokio::time::sleep(SLOW_START).await;
+            scripted.release();
+        };
+        let (found, ()) = tokio::join!(search, start);
+        let tools = match program {
+            None => json!([found["tools"][0]["tool"]]),
+            Some(_) => found["value"].clone(),
+        };
+        table.row(format!("{asked_by}: its tool is found"), ensure(tools == json!(["echo"]), &found));
+        let names_it = found.get("unavailable").or(found.get("stderr")).is_some();
+        table.row(format!("{asked_by}: nothing is missing"), ensure(!names_it, &found));
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn a_search_names_the_servers_that_it_did_not_wait_for() {
+    let scripted = Scripted::new("", &["--waits"], &["echo"]);
+    let session = scripted.lockhouse.serve().await;
+    let named = |said: &Value| said.to_string().contains("scripted: still connecting");
+    let mut table = Table::new("a server that does not answer");
+    let found = session.search_tools("echo").await;
+    table.row("an AI client: nothing is found", equal(found["tools"].as_array().map(Vec::len), Some(0)));
+    table.row("an AI client: the server is named", ensure(named(&found["unavailable"]), &found));
+    // Waiting for the servers again in each of five searches would take 25 s.
+    let again = Instant::now();
+    for _ in 0..5 {
+        let found = session.search_tools("echo").await;
+        table.row("again: the server is named", ensure(named(&found["unavailable"]), &found));
+    }
+    table.row("it is waited for once", ensure(again.elapsed() < SEARCH_WAITS, again.elapsed()));
+    for (language, code) in LANGUAGES.into_iter().zip(SEARCHES) {
+        let answer = session.run_code(language, code).await;
+        table.row(format!("{language}: nothing is found"), ensure(answer["value"] == json!([]), &answer));
+        table.row(format!("{language}: the server is named"), ensure(named(&answer["stderr"]), &answer));
+    }
+    scripted.release();
+    session.all_connected().await;
+    for (language, code) in LANGUAGES.into_iter().zip(SEARCHES) {
+        let answer = session.run_code(language, code).await;
+        table.row(format!("{language}: found later"), ensure(answer["value"] == json!(["echo"]), &answer));
+        table.row(format!("{language}: and no line is printed"), equal(answer.get("stderr"), None));
+    }
+    table.finish();
+}

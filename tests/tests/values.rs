@@ -1,0 +1,7 @@
+//! Values of programs in answers: their JSON form, truncation, and stored results that AI clients can fetch later.
+
+mod files;
+mod hostile;
+mod mapping;
+mod stored_results;
+mod truncation;

@@ -1,0 +1,154 @@
+"""Finds the failed expression and its value without running code of the program, and describes the value's type and structure.
+Messages contain names and types, and of values only the beginning of a text."""
+
+import ast
+import builtins
+from types import CoroutineType
+
+from lockhouse_calls import last_result
+from lockhouse_excerpts import program_text
+from lockhouse_values import Text
+
+_KEYS = 12
+_NAME = 40
+_SOURCE = 60
+UNKNOWN = object()
+
+
+class Expression:
+    """An expression and its value; the value is `UNKNOWN` if it cannot be determined."""
+
+    def __init__(self, source, value):
+        self.source = source
+        self.value = value
+
+
+def failing(location, kind):
+    """Yields the operand of each failed expression of a kind (such as `ast.Subscript`), with the node; innermost first."""
+    for node in _nodes(location, kind):
+        inner = getattr(node, "value", None) or getattr(node, "func", None) or getattr(node, "iter", None)
+        if inner is not None:
+            yield Expression(_source(inner), _value(inner, location.frame)), node
+
+
+def subscript_key(node, frame):
+    """The key of a subscript."""
+    return _value(node.slice, frame)
+
+
+def loop_source(name, location):
+    """The expression that a loop with this variable iterates over."""
+    loops = [node for node in _walk(location) if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension))]
+    for node in loops:
+        if isinstance(node.target, ast.Name) and node.target.id == name and _line(node) <= location.line:
+            return Expression(_source(node.iter), _value(node.iter, location.frame))
+    return None
+
+
+def _line(node):
+    return getattr(node, "lineno", None) or node.target.lineno
+
+
+def _walk(location):
+    try:
+        return list(ast.walk(ast.parse(program_text()))) if location.frame is not None else []
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+
+
+def _nodes(location, kind):
+    """The nodes that failed. Without a span, all nodes on the line, innermost first."""
+    found = [node for node in _walk(location) if isinstance(node, kind) and node.lineno <= location.line <= node.end_lineno]
+    if location.span is not None:
+        exact = [node for node in found
+                 if (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset) == location.span]
+        found = exact or [node for node in found if _is_iter(node, location.span)]
+    return sorted(found, key=lambda node: (node.end_lineno, node.end_col_offset, -node.col_offset))
+
+
+def _is_iter(node, span):
+    """Whether the span is that of the iterated expression, at which a loop fails."""
+    inner = getattr(node, "iter", None)
+    return inner is not None and (inner.lineno, inner.col_offset) == span[:2]
+
+
+def _source(node):
+    text = " ".join((ast.get_source_segment(program_text(), node) or "this").split())
+    return text if len(text) <= _SOURCE else f"{text[:_SOURCE]}…"
+
+
+def _value(node, frame):
+    """Evaluates a name, constant or access to a part, as long as only built-in types are involved."""
+    if isinstance(node, ast.Name):
+        for names in (frame.f_locals, frame.f_globals, vars(builtins)):
+            if node.id in names:
+                return names[node.id]
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Call):
+        return last_result(_function_name(node.func), UNKNOWN)
+    if isinstance(node, ast.Subscript):
+        container, key = _value(node.value, frame), _value(node.slice, frame)
+        if type(container) in (dict, list, tuple, Text, str) and type(key) in (str, int):
+            try:
+                return container[key]
+            except (LookupError, TypeError):
+                return UNKNOWN
+    if isinstance(node, ast.Attribute):
+        container = _value(node.value, frame)
+        if type(type(container)) is type and type(container).__getattribute__ is object.__getattribute__:
+            return getattr(container, "__dict__", {}).get(node.attr, UNKNOWN)
+    return UNKNOWN
+
+
+def _function_name(function):
+    return getattr(function, "id", None) or getattr(function, "attr", None)
+
+
+def keys_of(value):
+    """The string keys of a dict."""
+    return [name for name in value if type(name) is str][:1_000] if type(value) is dict else []
+
+
+def shape(value):
+    """Describes the type and structure of a value."""
+    if value is None or type(value) is bool:
+        return repr(value)
+    if type(value) is dict:
+        return f"a dict with the keys {_keys(value)}" if value else "an empty dict"
+    if type(value) in (list, tuple):
+        kind = type(value).__name__
+        if not value:
+            return f"an empty {kind}"
+        first = value[0]
+        items = f"dicts with the keys {_keys(first)}" if type(first) is dict and first else _kind(first)
+        return f"a {kind} of {len(value)}: {items}"
+    if isinstance(value, str):
+        return f"text ({clip(value)})"
+    if type(value) is CoroutineType:
+        return "a coroutine"
+    name = _NAMES(type(value))
+    return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
+
+
+_NAMES = type.__dict__["__name__"].__get__
+
+
+def _kind(value):
+    if type(value) in (list, tuple):
+        return f"{type(value).__name__} of {len(value)}"
+    return "None" if value is None else "text" if isinstance(value, str) else _NAMES(type(value))
+
+
+def _keys(value):
+    shown = []
+    for name, item in list(value.items())[:_KEYS]:
+        nested = f" ({_kind(item)})" if type(item) in (list, dict) else ""
+        shown.append(f"{clip(name) if type(name) is str else _NAMES(type(name))}{nested}")
+    more = f" and {len(value) - _KEYS} more" if len(value) > _KEYS else ""
+    return ", ".join(shown) + more
+
+
+def clip(text):
+    """The beginning of a text as a string literal."""
+    return repr(str(text[:_NAME])) + ("…" if len(text) > _NAME else "")

@@ -1,0 +1,286 @@
+"""Explains what the sandbox refuses, in errors that code can also catch.
+
+Nothing here is a protection: the kernel enforces the sandbox. Without these explanations, `tempfile` would report a missing
+directory, `os.walk` an empty one, and an import "No module named".
+"""
+
+import builtins
+import difflib
+import errno
+import functools
+import io
+import os
+import platform
+import socket
+import sys
+from importlib.machinery import BuiltinImporter, FrozenImporter
+
+from lockhouse_calls import identifier, find_server
+from lockhouse_servers import ServerFinder
+from lockhouse_sources import is_code
+from skills import SkillFinder
+from lockhouse_streams import NO_INPUT, PREFIX, warn_once
+
+TOOL = "use a tool of an MCP server instead"
+FILES = f"{PREFIX}: files cannot be opened; use io.StringIO or io.BytesIO, or a tool of an MCP server, instead"
+NETWORK = f"{PREFIX}: there is no network; {TOOL}"
+PROCESSES = f"{PREFIX}: processes cannot be started; use Python, or a tool of an MCP server, instead"
+PARALLEL = f"{PREFIX}: processes cannot be started; use concurrent.futures.ThreadPoolExecutor or asyncio instead"
+TEMPORARY = f"{PREFIX}: there are no temporary files; keep data in variables, io.BytesIO or io.StringIO"
+SYSTEM = f"{PREFIX}: the operating system is out of reach; {TOOL}"
+TERMINAL = f"{PREFIX}: there is no terminal and no screen; use print, and put the values into the code"
+DEBUGGER = f"{PREFIX}: there is no debugger; use print instead"
+ENVIRONMENT = f"{PREFIX}: there are no environment variables; put the value into the code, or use a tool of an MCP server, " \
+              "which has credentials of its own"
+ALARMS = f"{PREFIX}: there are no timer signals; use asyncio.wait_for or time.monotonic instead"
+ZONE = f"{PREFIX}: the time zone of the process is fixed; use zoneinfo.ZoneInfo instead"
+PACKAGES = f"{PREFIX}: nothing can be installed; use what is loaded, or ask an administrator for more under " \
+           "[python] preload in the configuration"
+CALLBACKS = f"{PREFIX}: no memory can become executable, so C code cannot call Python; use Python alone instead"
+
+# Functions that raise PermissionError with an explanation, by module or module:class. Modules that are not loaded are skipped.
+_REFUSED = (
+    (FILES, "os", "open listdir scandir walk fwalk mkdir makedirs remove unlink rmdir rename replace link symlink readlink "
+                  "chmod chown truncate utime chdir mkfifo stat lstat statvfs"),
+    (FILES, "glob", "glob iglob"),
+    (FILES, "pathlib:Path", "glob rglob walk"),
+    (PROCESSES, "os", "system fork forkpty posix_spawn posix_spawnp execv execve execvp execvpe"),
+    (PROCESSES, "subprocess:Popen", "__init__"),
+    (NETWORK, "socket", "getaddrinfo gethostbyname gethostbyname_ex gethostbyaddr create_connection create_server"),
+    (NETWORK, "asyncio:BaseEventLoop", "create_connection create_server create_datagram_endpoint"),
+    (NETWORK, "asyncio:SelectorEventLoop", "create_unix_connection create_unix_server"),
+    (NETWORK, "webbrowser", "open open_new open_new_tab"),
+    (TEMPORARY, "tempfile", "_get_default_tempdir"),
+    (SYSTEM, "os", "getloadavg uname getlogin"),
+    (SYSTEM, "socket", "gethostname getfqdn"),
+    (ALARMS, "signal", "alarm setitimer"),
+    (ZONE, "time", "tzset"),
+    (DEBUGGER, "sys", "breakpointhook"),
+    (DEBUGGER, "pdb", "set_trace"),
+    (TERMINAL, "getpass", "getpass"),
+)
+# Functions that report that nothing exists, which is true but misleading. Their explanation is printed once.
+_ABSENT = (
+    (FILES, "os.path", "exists lexists isfile isdir islink ismount"),
+    (FILES, "os", "access"),
+    (FILES, "zipfile", "is_zipfile"),
+    (PROCESSES, "shutil", "which"),
+)
+
+_MISSING_REASONS = {
+    name: words
+    for words, names in (
+        (NETWORK, "requests httpx aiohttp urllib3 urllib.request http.client http.server ftplib smtplib imaplib poplib telnetlib "
+                  "nntplib websocket websockets ssl paramiko boto3 pycurl xmlrpc socketserver wsgiref webbrowser antigravity"),
+        (PARALLEL, "joblib celery multiprocessing concurrent.futures.process concurrent.futures.interpreter"),
+        (PROCESSES, "pexpect pty"),
+        (TERMINAL, "getpass readline curses termios tty tkinter turtle code cmd idlelib"),
+        (DEBUGGER, "pdb bdb"),
+        (PACKAGES, "pip ensurepip venv setuptools pkg_resources easy_install"),
+        (SYSTEM, "resource psutil pwd grp syslog"),
+        (FILES, "mmap shelve dbm fileinput filecmp"),
+    )
+    for name in names.split()
+}
+
+
+def install():
+    """Installs all explanations. Called at the end of preloading; afterwards nothing can be imported from files."""
+    # Cache the values of the host, except its name. The processor type would be determined by running a program.
+    platform._Processor.get = staticmethod(lambda: "")
+    platform._uname_cache = platform.uname()._replace(node="lockhouse")
+    for table, wrapped in (_REFUSED, _refuse), (_ABSENT, _always_absent):
+        for words, owner, names in table:
+            owner = _owner_object(owner)
+            for name in names.split():
+                if owner is not None and hasattr(owner, name):
+                    setattr(owner, name, wrapped(getattr(owner, name), words, owner))
+    builtins.open = io.open = _refuse_files(io.open)
+    builtins.input = _refused_input
+    builtins.help = _short_help
+    socket.socket.__init__ = _refuse_new_sockets(socket.socket.__init__)
+    type(os.environ).__getitem__ = _explain_missing_variable(type(os.environ).__getitem__)
+    os.getcwd = lambda: "/"
+    if "ctypes" in sys.modules:
+        _refuse_callbacks(sys.modules["ctypes"])
+    sys.meta_path[:] = [BuiltinImporter, FrozenImporter, ServerFinder, SkillFinder, MissingModuleFinder]
+
+
+def _owner_object(owner):
+    module, _, name = owner.partition(":")
+    module = sys.modules.get(module)
+    return getattr(module, name, None) if name else module
+
+
+def _refuse(original, words, owner):
+    @functools.wraps(original)
+    def refused(*args, **kwargs):
+        _record_refusal(words)
+        args = args[1:] if isinstance(owner, type) else args
+        name = args[0] if args and owner is os and isinstance(args[0], (str, bytes, os.PathLike)) else None
+        raise PermissionError(errno.EPERM, words, name and os.fspath(name))
+
+    return refused
+
+
+def _refuse_files(original):
+    @functools.wraps(original)
+    def open(file, *args, **kwargs):
+        if isinstance(file, int):  # A descriptor, such as the end of a pipe.
+            return original(file, *args, **kwargs)
+        _record_refusal(FILES)
+        raise PermissionError(errno.EPERM, FILES, os.fspath(file))
+
+    return open
+
+
+def _refuse_new_sockets(original):
+    @functools.wraps(original)
+    def __init__(self, family=-1, type=-1, proto=-1, fileno=None):
+        if fileno is None:  # socketpair() passes a descriptor; event loops need it.
+            _record_refusal(NETWORK)
+            raise PermissionError(errno.EPERM, NETWORK)
+        original(self, family, type, proto, fileno)
+
+    return __init__
+
+
+def _refused_input(prompt="", /):
+    raise EOFError(NO_INPUT)
+
+
+def _short_help(thing=None, /):
+    """Prints the documentation of an object."""  # pydoc would cost more than it is worth here.
+    print(getattr(thing, "__doc__", None) or f"{thing!r} has no documentation")
+
+
+def _explain_missing_variable(original):
+    """Explains missing environment variables in the KeyError, and prints a note where the result would be None."""
+    @functools.wraps(original)
+    def __getitem__(self, name):
+        try:
+            return original(self, name)
+        except KeyError:
+            asker = sys._getframe(1)
+            if "default" in asker.f_locals and asker.f_locals["default"] is None:  # Called by get, and by os.getenv.
+                while asker.f_globals.get("__name__") in ("collections.abc", "_collections_abc", "os"):
+                    asker = asker.f_back
+                if is_code(asker.f_code.co_filename):
+                    warn_once(ENVIRONMENT, "os.environ is empty")
+            raise KeyError(f"{name}: {ENVIRONMENT}") from None
+
+    return __getitem__
+
+
+def _refuse_callbacks(ctypes):
+    """Explains refused callbacks. Otherwise they would fail with a MemoryError, as if the memory were used up."""
+    class _CFuncPtr(ctypes._CFuncPtr):
+        _flags_ = 1  # cdecl. Subclasses have their own flags.
+
+        def __new__(cls, *args):
+            if len(args) == 1 and callable(args[0]):
+                raise PermissionError(errno.EPERM, CALLBACKS)
+            return super().__new__(cls, *args)
+
+    ctypes._CFuncPtr = _CFuncPtr
+
+
+_hidden_refusals = {}
+# Callers that look for files but work without them, such as for the source of a frame; by module or function.
+_IGNORED_CALLERS = ("linecache", "posixpath", "platform", "resolve")
+
+
+def _always_absent(original, words, owner):
+    """Replaces a function by one that returns the result for a missing file, and prints an explanation if code calls it."""
+    answer = None if original.__name__ == "which" else False
+
+    @functools.wraps(original)
+    def absent(path, *args, **kwargs):
+        if not isinstance(path, (str, bytes, int, os.PathLike)):  # An open file, for zipfile.
+            return original(path, *args, **kwargs)
+        caller = sys._getframe(1)
+        if str(caller.f_globals.get("__name__")).startswith("pathlib"):
+            caller = caller.f_back
+        if is_code(caller.f_code.co_filename):
+            warn_once(words, f"{owner.__name__.replace('posixpath', 'os.path')}.{original.__name__} is always {answer}")
+        return answer
+
+    return absent
+
+
+def _record_refusal(words):
+    """Remembers a refusal within a library, which may hide it, as `configparser` does."""
+    frame, function = sys._getframe(2), None
+    while frame is not None and not is_code(frame.f_code.co_filename):
+        if frame.f_globals.get("__name__") in _IGNORED_CALLERS or frame.f_code.co_name in _IGNORED_CALLERS:
+            return
+        function, frame = frame, frame.f_back
+    if frame is not None and function is not None:
+        _hidden_refusals.setdefault(words, f"{function.f_globals.get('__name__')}.{function.f_code.co_name}")
+
+
+def warn_of_hidden_refusals():
+    """Prints the refusals that libraries have hidden, after a successful run."""
+    for words, function in _hidden_refusals.items():
+        warn_once(words, f"{function} was refused something")
+
+
+class MissingModuleFinder:
+    """The last finder in sys.meta_path: explains why a module cannot be imported."""
+
+    @staticmethod
+    def find_spec(fullname, path=None, target=None):
+        if sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":
+            return None  # Called by importlib.util.find_spec, which expects None.
+        raise ModuleNotFoundError(_missing_module_message(fullname), name=fullname)
+
+
+def missing_module_reason(name):
+    """The reason why a well-known module is not available; None for other modules."""
+    return _MISSING_REASONS.get(name) or _MISSING_REASONS.get(name.partition(".")[0])
+
+
+# Alternatives that are loaded, for packages that are not. An administrator can preload the packages themselves.
+_ALTERNATIVES = {
+    name: words
+    for words, names in (
+        ("use lists of dicts, comprehensions, statistics and csv instead", "pandas polars pyarrow duckdb dask modin"),
+        ("use math, statistics, fractions and random instead", "numpy scipy sympy sklearn torch tensorflow"),
+        ("use html.parser or xml.etree.ElementTree instead", "bs4 lxml html5lib selectolax parsel"),
+        ("use json instead", "yaml ruamel orjson ujson simplejson"),
+        ("use datetime and zoneinfo instead", "dateutil pytz pendulum arrow tzlocal"),
+        ("use print and f-strings instead", "tabulate rich colorama tqdm termcolor prettytable loguru"),
+        ("use dataclasses instead", "pydantic attr attrs marshmallow"),
+        ("use itertools and functools instead", "more_itertools toolz"),
+        ("use a loop with time.sleep instead", "tenacity backoff retry"),
+        ("use difflib instead", "fuzzywuzzy rapidfuzz thefuzz Levenshtein"),
+        ("put values into the code instead", "dotenv environ decouple click typer"),
+        ("return the numbers instead", "matplotlib seaborn plotly PIL cv2"),
+        ("return the data, and judge it where this code was written", "openai anthropic litellm langchain transformers cohere mistralai"),
+        (TOOL, "mcp fastmcp sqlalchemy psycopg2 psycopg pymongo redis pymysql slack_sdk googleapiclient notion_client "
+                                    "stripe jira gitlab playwright selenium docker git openpyxl docx PyPDF2 pypdf"),
+    )
+    for name in names.split()
+}
+
+
+def _missing_module_message(name):
+    parts = name.split(".")
+    top, words = parts[0], missing_module_reason(name)
+    # Import paths that similar products use.
+    server = find_server(name) or (find_server(parts[1]) if top in ("servers", "mcp", "tools") and len(parts) > 1 else None)
+    if words is None and server is not None:
+        words = f"the MCP server is at mcp_tools.{identifier(server)}"
+    elif words is None:
+        words = f"{PREFIX}: {_missing_package_reason(name, top)}"
+    return f"No module named {name!r}: {words}"
+
+
+def _missing_package_reason(name, top):
+    package = name if top in sys.modules else top
+    ask = f"ask an administrator to add {package!r} under [python] preload in the configuration"
+    if top in _ALTERNATIVES:
+        return f"it was not loaded before the worker was sealed; {_ALTERNATIVES[top]}, or {ask}"
+    near = difflib.get_close_matches(name, {loaded for loaded in sys.modules if loaded[:1] != "_"}, 1, 0.75)
+    suggestion = f"did you mean {near[0]}? Else " if near else ""
+    return f"it was not loaded before the worker was sealed; {suggestion}use what is loaded, or {ask}"

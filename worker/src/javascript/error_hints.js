@@ -1,0 +1,65 @@
+// Suggestions for error messages: similar names, and outlines of recent tool results. Called only after a program has
+// failed.
+(native, realm) => {
+  const { answers, closest, servers } = realm;
+
+  const pythonNames = new Map(Object.entries({
+    print: "console.log(...)", None: "null", True: "true", False: "false", len: "....length", str: "String(...)",
+    int: "Math.trunc(Number(...))", float: "Number(...)", json: "JSON", dict: "{ ... }", list: "[...]", range: "a for loop",
+    enumerate: ".entries()", sorted: ".sort()", sum: ".reduce((a, b) => a + b, 0)", isinstance: "instanceof or typeof",
+    asyncio: "await and Promise.all", self: "globalThis", nil: "null", pass: "{}", sleep: "await new Promise((done) => setTimeout(done, ms))",
+  }));
+  const pythonMethods = new Map(Object.entries({
+    append: ".push(value)", extend: ".push(...values)", strip: ".trim()", upper: ".toUpperCase()", lower: ".toLowerCase()",
+    startswith: ".startsWith(...)", endswith: ".endsWith(...)", replace_all: ".replaceAll(...)", get: "[key] or ?.", items: "Object.entries(...)",
+    len: ".length", length: ".length, without parentheses", size: ".size, without parentheses, or .length", format: "a template: `${...}`",
+    contains: ".includes(...)", count: ".filter(...).length", remove: ".filter(...)", insert: ".splice(at, 0, value)", copy: "structuredClone(...)",
+    isEmpty: ".length === 0", first: "[0]", last: ".at(-1)",
+  }));
+  const names = (object) => Object.getOwnPropertyNames(object);
+  const standardNames = () => [Array, String, Map, Set, Promise, Number, Date, RegExp].flatMap((object) => names(object.prototype)).concat(names(Object), names(Math), names(JSON));
+
+  // Describes how to call a tool with a similar name. Sends one search request if there are servers.
+  const findTool = (name) => {
+    if (!servers.size) return null;
+    const loose = (text) => text.replace(/[-_.]/g, "").toLowerCase();
+    const words = name.replace(/([a-z])([A-Z])/g, "$1_$2").toLowerCase();
+    const [done, found] = native.ask("search", words, `${native.searchLimitDefault}`, "names");
+    const row = done && found.tools.find((row) => loose(row.tool) === loose(name));
+    if (!row) return null;
+    const { proxy } = servers.get(row.server) ?? {};
+    const shown = globalThis[row.server.replaceAll("-", "_")] === proxy ? row.server.replaceAll("-", "_") : `mcp[${JSON.stringify(row.server)}]`;
+    return `it is a tool: write \`await ${shown}.${row.identifier ?? row.tool}({ ... })\``;
+  };
+
+  // Suggests a name that the program declares, a global or a tool.
+  realm.suggestName = (name, bound) => {
+    if (pythonNames.has(name)) return `in TypeScript it is ${pythonNames.get(name)}`;
+    const near = findTool(name) ?? closest(name, bound) ?? closest(name, names(globalThis).filter((other) => other !== name));
+    if (!near) return null;
+    return near.startsWith("it is") ? near : `did you mean ${near}?`;
+  };
+  realm.suggestServer = (name) => {
+    const server = realm.serverName(globalThis[name]) && servers.get(name);
+    return server ? `${name} is an MCP server: call one of its tools, as in await ${name}.TOOL({ ... })` : null;
+  };
+  realm.suggestMethod = (name) => {
+    if (pythonMethods.has(name)) return `in TypeScript it is ${pythonMethods.get(name)}`;
+    const all = standardNames();
+    const near = all.includes(name) ? undefined : closest(name, all);
+    return near ? `did you mean .${near}?` : null;
+  };
+
+  // Describes the outlines of recent results: their structure, never their contents.
+  const describeOutline = ([kind, count, keys]) => {
+    const more = keys?.length > 12 ? ` and ${keys.length - 12} more` : "";
+    const list = keys && (keys.length ? `the keys ${keys.slice(0, 12).join(", ")}${more}` : "no keys");
+    if (kind === "object") return `an object with ${list}`;
+    if (kind !== "array") return kind === "string" ? "text; if it is JSON, .json() gives its value" : kind === "null" ? "null" : `a ${kind}`;
+    return count ? `an array of ${count}${keys ? ` objects with ${list}` : ""}` : "an empty array";
+  };
+  realm.describeAnswers = () => {
+    const shown = answers().map(([subject, outline]) => `${subject} answered ${describeOutline(outline)}`);
+    return shown.length ? shown.join("; ") : null;
+  };
+}

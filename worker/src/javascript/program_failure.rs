@@ -1,0 +1,163 @@
+//! Outcomes of programs that end without a value.
+
+use lockhouse_protocol::{CodeError, Outcome};
+use lockhouse_worker::signals::Interrupt;
+use rquickjs::{Ctx, Error, FromJs, Function, Object, Persistent, Value};
+
+use super::errors;
+use super::source_map::{Position, SourceMap};
+
+/// Why a program ended without a value.
+pub(super) enum ProgramFailure {
+    /// A native function failed, or an exception is pending in the context.
+    Engine(Error),
+    /// The program threw this value.
+    Exception(Persistent<Value<'static>>),
+    /// The program awaits something that can never happen, or was interrupted.
+    Stuck,
+    /// An error that the engine itself reports.
+    Report(Box<CodeError>),
+}
+
+impl From<Error> for ProgramFailure {
+    fn from(error: Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl ProgramFailure {
+    /// Takes a pending exception out of the context.
+    pub(super) fn with_exception(self, ctx: &Ctx<'_>) -> Self {
+        match self {
+            Self::Engine(Error::Exception) => Self::Exception(Persistent::save(ctx, ctx.catch())),
+            other => other,
+        }
+    }
+
+    /// Creates the outcome of an interrupted program.
+    pub(super) fn into_interrupted_outcome<'js>(
+        self,
+        ctx: &Ctx<'js>,
+        functions: &Object<'js>,
+        source_map: Option<&SourceMap>,
+        interrupt: Interrupt,
+    ) -> Outcome {
+        let thrown = match self {
+            Self::Exception(value) => {
+                value.restore(ctx).map(|value| errors::describe_exception(ctx, functions, &value, source_map))
+            }
+            _ => Ok(CodeError::default()),
+        };
+        let thrown = thrown.unwrap_or_default();
+        let (kind, mut message) = match interrupt {
+            Interrupt::Deadline => ("Timeout", "the program was stopped at its deadline".to_owned()),
+            Interrupt::Cpu => ("CpuLimit", "the program used up its CPU time".to_owned()),
+        };
+        let mut error = errors::code_error(kind, "");
+        if thrown.line.is_some() {
+            (error.line, error.column, error.traceback) = (thrown.line, thrown.column, thrown.traceback);
+        } else if let Some((subject, stack)) = call_realm(ctx, functions, "waiting").map(into_pair)
+            && !subject.is_empty()
+        {
+            message = format!("{message} while it waited for {subject}");
+            errors::add_traceback(&mut error, &stack, source_map, "");
+        } else {
+            errors::add_position_with_excerpt(
+                &mut error,
+                await_position(ctx, functions, source_map),
+                source_map,
+            );
+        }
+        error.message = message;
+        match interrupt {
+            Interrupt::Deadline => Outcome::Interrupted(error),
+            Interrupt::Cpu => Outcome::CpuLimit(error),
+        }
+    }
+
+    /// Creates the outcome of a program that failed by itself.
+    pub(super) fn into_failed_outcome<'js>(
+        self,
+        ctx: &Ctx<'js>,
+        functions: &Object<'js>,
+        source_map: Option<&SourceMap>,
+        is_full: bool,
+        was_full: bool,
+    ) -> Outcome {
+        let value = match self {
+            Self::Report(error) => return Outcome::Error(*error),
+            Self::Stuck if is_full => return memory_limit(CodeError::default()),
+            Self::Stuck => {
+                let message =
+                    "the program awaits something that never happens: no call and no timer is under way";
+                let mut error = errors::code_error("Error", message);
+                errors::add_position_with_excerpt(
+                    &mut error,
+                    await_position(ctx, functions, source_map),
+                    source_map,
+                );
+                return Outcome::Error(error);
+            }
+            Self::Engine(Error::Allocation) => return memory_limit(CodeError::default()),
+            Self::Engine(Error::InvalidString(_)) => {
+                return Outcome::Error(errors::code_error(
+                    "SyntaxError",
+                    "the program contains a NUL character",
+                ));
+            }
+            Self::Engine(error) => return Outcome::Error(errors::code_error("TypeError", error.to_string())),
+            Self::Exception(value) => match value.restore(ctx) {
+                Ok(value) => value,
+                Err(error) => return Outcome::Error(errors::code_error("InternalError", error.to_string())),
+            },
+        };
+        // Without memory for an error, QuickJS throws null. Programs can throw null too, and the memory may be free
+        // again by now.
+        if value.is_null() && (is_full || was_full) {
+            return memory_limit(CodeError::default());
+        }
+        let error = errors::describe_exception(ctx, functions, &value, source_map);
+        // The second text is QuickJS's message when it cannot allocate the message of an error.
+        let words = ["out of memory", "Invalid error message"];
+        let says = words.iter().any(|words| error.message.starts_with(words));
+        if error.kind == "InternalError" && (says || (is_full && error.message.is_empty())) {
+            return memory_limit(error);
+        }
+        Outcome::Error(error)
+    }
+}
+
+/// Position of the most recent `await` of a program, if it had any.
+fn await_position<'js>(
+    ctx: &Ctx<'js>,
+    functions: &Object<'js>,
+    source_map: Option<&SourceMap>,
+) -> Option<Position> {
+    let byte: Option<u32> = call_realm(ctx, functions, "awaiting")?;
+    Some(source_map?.position_of_byte(byte?))
+}
+
+/// Calls one of the realm's functions. If an interrupt stops the call, retries once: then the engine's next check for
+/// signals is far away.
+fn call_realm<'js, V: FromJs<'js>>(ctx: &Ctx<'js>, functions: &Object<'js>, name: &str) -> Option<V> {
+    let call = || {
+        let answer = functions.get::<_, Function>(name).and_then(|function| function.call(()));
+        answer.inspect_err(|_| drop(ctx.catch())).ok()
+    };
+    call().or_else(call)
+}
+
+fn into_pair(mut texts: Vec<String>) -> (String, String) {
+    let second = texts.pop().unwrap_or_default();
+    (texts.pop().unwrap_or_default(), second)
+}
+
+fn memory_limit(error: CodeError) -> Outcome {
+    let hint = Some("keep less at once: let the tool filter, or work through pages".to_owned());
+    Outcome::MemoryLimit(CodeError {
+        kind: "RangeError".to_owned(),
+        message: "out of memory".to_owned(),
+        hint,
+        ..error
+    })
+}

@@ -1,0 +1,233 @@
+//! Hints for runtime errors: what is missing in the sandbox, which expression failed, and what to do instead.
+
+use lockhouse_protocol::CodeError;
+use rquickjs::function::IntoArgs;
+use rquickjs::{Ctx, FromJs, Function, Object};
+
+use super::error_expression::{self, FailedOperation};
+use super::source_map::{Position, SourceMap};
+use super::traceback;
+
+/// Prefix of explanations for features that do not exist in the sandbox.
+const ABSENT: &str = "not available in the Lockhouse sandbox";
+
+/// Globals of other JavaScript environments, each with the reason why it is missing and an alternative.
+const ABSENT_NAMES: [(&[&str], &str); 13] = [
+    (
+        &["process"],
+        "there are no environment variables, arguments or exit; put values into the code, print with console.log, end \
+         with return, or use a tool of an MCP server instead",
+    ),
+    (
+        &["Deno", "Bun", "fs", "path", "os", "child_process", "std", "__dirname", "__filename"],
+        "there are no files and no processes; use a tool of an MCP server instead",
+    ),
+    (
+        &["module", "exports"],
+        "a program is alone; the last expression is its result, use that or return instead",
+    ),
+    (&["global", "self"], "this is no Node.js and no browser; use globalThis instead"),
+    (
+        &["Buffer", "Blob", "File", "FileReader"],
+        "use Uint8Array, TextEncoder, TextDecoder, atob and btoa instead",
+    ),
+    (
+        &[
+            "window",
+            "document",
+            "navigator",
+            "location",
+            "history",
+            "screen",
+            "$",
+            "jQuery",
+            "React",
+            "Image",
+            "chrome",
+        ],
+        "there is no browser; use a tool of an MCP server instead",
+    ),
+    (
+        &["alert", "confirm", "prompt"],
+        "there is nobody to ask; print with console.log and put values into the code instead",
+    ),
+    (
+        &["localStorage", "sessionStorage", "indexedDB", "caches"],
+        "nothing is stored; keep data in variables, or use a tool of an MCP server instead",
+    ),
+    (
+        &["Headers", "Request", "Response", "FormData", "axios", "AbortController", "AbortSignal"],
+        "there is no network; use a tool of an MCP server instead, and Promise.race with setTimeout for a time limit",
+    ),
+    (
+        &["URL"],
+        "use a regular expression to take an address apart, and URLSearchParams for query strings, instead",
+    ),
+    (
+        &[
+            "Worker",
+            "SharedWorker",
+            "MessageChannel",
+            "BroadcastChannel",
+            "EventTarget",
+            "Event",
+            "CustomEvent",
+            "ReadableStream",
+            "WritableStream",
+            "requestAnimationFrame",
+            "requestIdleCallback",
+        ],
+        "there is one thread and nothing to listen to; use functions, Promise.all and setTimeout instead",
+    ),
+    (
+        &["Intl", "Temporal"],
+        "there are no locales and no time zones; use toFixed, padStart and toISOString, or Python's zoneinfo, instead",
+    ),
+    (&["WebAssembly", "DOMParser"], "use JavaScript, or Python and its standard library, instead"),
+];
+
+/// Engine messages that do not mention the sandbox: error name, part of the message, and explanation.
+const UNCLEAR_MESSAGES: [(&str, &str, &str); 3] = [
+    ("SyntaxError", "import.meta", "a program has no file and no address; put values into the code instead"),
+    (
+        "ReferenceError",
+        "could not load module",
+        "code that is made at run time has no import, and there are no packages and files; use require(\"mcp_tools\") \
+         for tools, or an import of the program, instead",
+    ),
+    ("TypeError", "cannot block in this thread", "there is one thread; use await and setTimeout instead"),
+];
+
+/// Creates hints from the realm's state and the program's text.
+pub(super) struct Hints<'a, 'js> {
+    pub(super) ctx: &'a Ctx<'js>,
+    pub(super) functions: &'a Object<'js>,
+    pub(super) source_map: Option<&'a SourceMap>,
+}
+
+impl<'js> Hints<'_, 'js> {
+    /// Adds a hint to an error, or explains it in the message.
+    pub(super) fn add(&self, error: &mut CodeError, is_retryable: bool) {
+        if let Some(explanation) = absence_explanation(error) {
+            error.message = format!("{}: {ABSENT}: {explanation}", error.message);
+            return;
+        }
+        error.hint = match error.kind.as_str() {
+            "RangeError" if error.message == "Maximum call stack size exceeded" => {
+                Some("write it as a loop, with an array as the stack".to_owned())
+            }
+            "ReferenceError" => self.hint_for_name(&error.message),
+            "TypeError" => self.hint_for_type(error),
+            "SyntaxError" => self.hint_for_json(error),
+            "ToolError" if is_retryable => Some("the same call may succeed later".to_owned()),
+            _ => None,
+        };
+    }
+
+    fn source(&self) -> &str {
+        self.source_map.map_or("", SourceMap::source)
+    }
+
+    fn hint_for_name(&self, message: &str) -> Option<String> {
+        if let Some(name) = message.strip_suffix(" is not initialized") {
+            return Some(format!("{name} has a value further below only: declare it before this line"));
+        }
+        let name = message.strip_suffix(" is not defined")?;
+        self.call_realm("suggestName", (name, error_expression::bound_names(self.source())))
+    }
+
+    /// Explains a TypeError with the program's text, since QuickJS names neither the called expression nor the object
+    /// without a property.
+    fn hint_for_type(&self, error: &mut CodeError) -> Option<String> {
+        let position = Position { line: error.line?, column: error.column.unwrap_or(1) };
+        let find = |operation| error_expression::find(self.source(), position, operation);
+        if let Some((name, of)) = missing_property(&error.message) {
+            let subject = find(FailedOperation::Property(name)).map(|subject| format!("{subject} is {of}"));
+            let about = subject
+                .into_iter()
+                .chain(self.hint_from_calls().or_else(|| Some("look before you use it, as with ?.".into())));
+            return Some(about.collect::<Vec<_>>().join("; "));
+        }
+        let (operation, explanation) = match error.message.as_str() {
+            "not a function" => (FailedOperation::Call, "is not a function"),
+            "not a constructor" => (FailedOperation::New, "is not a constructor"),
+            "value is not iterable" => (FailedOperation::Iteration, "is not iterable"),
+            "Cannot convert undefined or null to object" => {
+                (FailedOperation::Destructuring, "is undefined or null, and cannot be taken apart")
+            }
+            _ => return None,
+        };
+        let subject = find(operation)?;
+        error.message = format!("{subject} {explanation}");
+        let method = subject
+            .rsplit_once('.')
+            .map(|(_, name)| name)
+            .filter(|_| matches!(operation, FailedOperation::Call));
+        let suggestion = match method {
+            Some(name) => self.call_realm("suggestMethod", (name,)),
+            None => self.call_realm("suggestServer", (subject.as_str(),)),
+        };
+        if suggestion.is_some() {
+            return suggestion;
+        }
+        self.hint_from_calls()
+    }
+
+    fn hint_for_json(&self, error: &CodeError) -> Option<String> {
+        let position = Position { line: error.line?, column: error.column.unwrap_or(1) };
+        let at = position.to_byte(self.source())?;
+        let called = ["JSON.parse", "parse", "json"].iter().any(|name| self.source()[at..].starts_with(name));
+        let explanation = match error.message.as_str() {
+            _ if !called => return None,
+            "unexpected token: 'object'" | "unexpected token: 'undefined'" => {
+                "it is a value already, and no text: use it as it is"
+            }
+            _ => "the text is not JSON: use it as text, or look at it before parsing",
+        };
+        Some(explanation.to_owned())
+    }
+
+    /// Describes the results of the most recent calls, or a call that was not awaited.
+    fn hint_from_calls(&self) -> Option<String> {
+        let waiting: Option<Vec<String>> = self.call_realm("waiting", ());
+        if let Some([subject, stack]) = waiting.as_deref()
+            && !subject.is_empty()
+        {
+            let line = traceback::line(stack, self.source_map)
+                .map(|line| format!(" (line {line})"))
+                .unwrap_or_default();
+            return Some(format!("{subject}{line} has not answered yet: write await before the call"));
+        }
+        self.call_realm("describeAnswers", ())
+    }
+
+    /// Calls one of the realm's functions. Errors are ignored, since the program may have replaced built-in
+    /// functions.
+    fn call_realm<A: IntoArgs<'js>, V: FromJs<'js>>(&self, name: &str, arguments: A) -> Option<V> {
+        let answer = self
+            .functions
+            .get::<_, Function>(name)
+            .and_then(|function| function.call::<_, Option<V>>(arguments));
+        answer.inspect_err(|_| drop(self.ctx.catch())).ok().flatten()
+    }
+}
+
+/// Parses QuickJS's message about a missing property into the property name and the value without it.
+fn missing_property(message: &str) -> Option<(&str, &str)> {
+    let (name, of) = message.strip_prefix("cannot read property '")?.rsplit_once("' of ")?;
+    Some((name, of))
+}
+
+/// Returns the explanation of an error that only occurs in the sandbox.
+fn absence_explanation(error: &CodeError) -> Option<&'static str> {
+    if error.kind == "ReferenceError"
+        && let Some(name) = error.message.strip_suffix(" is not defined")
+    {
+        return ABSENT_NAMES
+            .iter()
+            .find(|(names, _)| names.contains(&name))
+            .map(|(_, explanation)| *explanation);
+    }
+    let about = |(kind, part, _): &&(&str, &str, &str)| error.kind == *kind && error.message.contains(part);
+    UNCLEAR_MESSAGES.iter().find(about).map(|(.., explanation)| *explanation)
+}

@@ -1,0 +1,111 @@
+//! Converts requests from the realm into protocol messages, and replies into JavaScript values.
+
+use lockhouse_protocol::{
+    Failure, FailureCode, PromptName, Reply, Request, ResourceUri, ResultHandle, SearchDetail, ServerName,
+    SkillName, ToolName,
+};
+use rquickjs::{Ctx, Object, Result, Value};
+
+/// A request from the realm's JavaScript code.
+pub(super) struct NativeRequest {
+    pub(super) kind: String,
+    /// Up to three arguments: server, name and JSON arguments for most kinds of requests.
+    pub(super) texts: (String, String, String),
+    /// Timeout in milliseconds; 0 for the configured one.
+    pub(super) timeout_ms: u32,
+    /// Line of the program that sent the request.
+    pub(super) line: Option<u32>,
+}
+
+/// Converts a request by its kind. Errors describe an invalid name or argument.
+fn to_request(request: NativeRequest) -> std::result::Result<Request, String> {
+    let (first, second, third) = request.texts;
+    let server = |name: String| ServerName::new(name).map_err(|invalid| invalid.to_string());
+    let tool = |name: String| ToolName::new(name).map_err(|invalid| invalid.to_string());
+    Ok(match request.kind.as_str() {
+        "call" => Request::Call {
+            server: server(first)?,
+            tool: tool(second)?,
+            arguments: third.into_bytes(),
+            timeout_ms: (request.timeout_ms > 0).then_some(request.timeout_ms),
+            line: request.line,
+        },
+        "describe" => Request::Describe { server: server(first)?, tool: tool(second)? },
+        "list_tools" => Request::ListTools { server: server(first)? },
+        "list_servers" => Request::ListServers,
+        "search" => {
+            let limit = second.parse().map_err(|_| "the limit is not a number".to_owned())?;
+            let detail = SearchDetail::parse(&third).ok_or_else(invalid_detail)?;
+            Request::Search { query: first, limit, detail }
+        }
+        "list_resources" => Request::ListResources { server: server(first)? },
+        "read_resource" => {
+            let uri = ResourceUri::new(second).map_err(|invalid| invalid.to_string())?;
+            Request::ReadResource { server: server(first)?, uri }
+        }
+        "list_prompts" => Request::ListPrompts { server: server(first)? },
+        "get_prompt" => {
+            let name = PromptName::new(second).map_err(|invalid| invalid.to_string())?;
+            Request::GetPrompt { server: server(first)?, name, arguments: third.into_bytes() }
+        }
+        "load_result" => {
+            let handle = ResultHandle::new(first).map_err(|invalid| invalid.to_string())?;
+            Request::LoadResult { handle }
+        }
+        "load_skill" => {
+            let name = SkillName::new(first).map_err(|invalid| invalid.to_string())?;
+            Request::LoadSkill { name }
+        }
+        "search_skills" => {
+            let limit = second.parse().map_err(|_| "the limit is not a number".to_owned())?;
+            Request::SearchSkills { query: first, limit }
+        }
+        other => return Err(format!("there are no requests of the kind {other}")),
+    })
+}
+
+fn invalid_detail() -> String {
+    r#"the detail is one of "names", "signatures" and "full""#.into()
+}
+
+/// Converts a request, and turns an invalid name into the failure that an unknown one would get, without asking the
+/// supervisor.
+pub(super) fn parse(request: NativeRequest) -> std::result::Result<Request, Failure> {
+    if request.kind == "load_result" {
+        return to_request(request).map_err(|message| Failure {
+            code: FailureCode::NotFound,
+            message,
+            server: None,
+            tool: None,
+            retryable: false,
+        });
+    }
+    let (server, name) = (truncate(&request.texts.0), truncate(&request.texts.1));
+    to_request(request).map_err(|message| Failure {
+        code: FailureCode::UnknownTool,
+        message,
+        server: Some(server),
+        tool: Some(name),
+        retryable: false,
+    })
+}
+
+fn truncate(text: &str) -> String {
+    text.chars().take(256).collect()
+}
+
+/// Converts a reply: whether it succeeded, and the JSON value or the failure.
+pub(super) fn to_realm<'js>(ctx: &Ctx<'js>, reply: Reply) -> Result<(bool, Value<'js>)> {
+    match reply {
+        Ok(json) => Ok((true, ctx.json_parse(json)?)),
+        Err(failure) => {
+            let object = Object::new(ctx.clone())?;
+            object.set("code", failure.code.as_str())?;
+            object.set("message", failure.message)?;
+            object.set("server", failure.server)?;
+            object.set("tool", failure.tool)?;
+            object.set("retryable", failure.retryable)?;
+            Ok((false, object.into_value()))
+        }
+    }
+}
