@@ -83,6 +83,8 @@ pub enum Request {
         tool: ToolName,
         /// A JSON object, or a JSON array of values in the order of the tool's parameters.
         arguments: Vec<u8>,
+        /// The parts of the arguments that are results of earlier calls, decoded from JSON text.
+        decoded: Vec<DecodedArgument>,
         /// How long to wait for the result, in place of the server's configured timeout. The supervisor bounds it.
         timeout_ms: Option<u32>,
         /// The line of the submitted code that makes the call, counted from 1, if known. The worker reports it, so it
@@ -155,6 +157,16 @@ pub enum Request {
         /// The largest number of results.
         limit: u32,
     },
+}
+
+/// A part of a call's arguments that is the result of an earlier call, decoded from JSON text. Where the tool's schema
+/// permits only a string, the supervisor sends the text in place of the value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecodedArgument {
+    /// The JSON pointer (RFC 6901) of the value in the arguments, such as `/content` or `/0`.
+    pub pointer: String,
+    /// The text from which the value was decoded; `None` if the program has changed the value.
+    pub text: Option<String>,
 }
 
 impl Request {

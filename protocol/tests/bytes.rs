@@ -7,7 +7,7 @@ use std::fmt::{Debug, Write};
 
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
+    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
     FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, ResultHandle, SandboxProfile,
     SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName,
 };
@@ -121,6 +121,10 @@ fn requests() {
                 server: server(),
                 tool: tool(),
                 arguments: br#"{"a":1}"#.to_vec(),
+                decoded: vec![
+                    DecodedArgument { pointer: "/a".into(), text: Some("{}".into()) },
+                    DecodedArgument { pointer: "/b/0".into(), text: None },
+                ],
                 timeout_ms: None,
                 line: Some(7),
             },
@@ -128,6 +132,7 @@ fn requests() {
                 server: server(),
                 tool: tool(),
                 arguments: vec![],
+                decoded: vec![],
                 timeout_ms: Some(1_500),
                 line: None,
             },

@@ -6,7 +6,7 @@ mod counting;
 
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FrameDecoder,
+    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding, FrameDecoder,
     FrameError, FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri,
     SandboxProfile, SearchDetail, ServerName, Stream, ToWorker, ToZygote, ToolName,
 };
@@ -83,6 +83,7 @@ fn from_worker() -> Vec<Vec<u8>> {
             server: server(),
             tool: tool(),
             arguments: br#"{"a":[1,2,3]}"#.to_vec(),
+            decoded: vec![DecodedArgument { pointer: "/a".into(), text: Some("[1,2,3]".into()) }],
             timeout_ms: Some(5),
             line: Some(3),
         },

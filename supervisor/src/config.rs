@@ -29,6 +29,7 @@ mod skip_reason;
 mod skipped_server;
 mod tables;
 mod toml_reader;
+mod tool_decoding;
 mod unique_servers;
 mod unresolved_server;
 mod worker_pools;
@@ -116,7 +117,8 @@ impl Settings {
         let requirements = Requirements::load(document.server_limits(), &environment)?;
         let digests: Vec<String> = document.digest.iter().chain(collector.digests()).cloned().collect();
         let (servers, mut skipped_servers) = collector.into_servers();
-        let (servers, refused) = requirements.apply(servers);
+        let (mut servers, refused) = requirements.apply(servers);
+        tool_decoding::apply(&mut servers, &document.tools.decode);
         skipped_servers.extend(refused.iter().map(SkippedServer::from));
         let engine = supervisor::Settings {
             servers,

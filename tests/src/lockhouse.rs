@@ -77,8 +77,7 @@ impl Lockhouse {
         let (mut config, mut policy) = (String::new(), "version = 1\n".to_owned());
         for server in servers {
             let arguments = json!([script, server, location, form]);
-            let decode = if form == "text" { "decode = \"json\"\n" } else { "" };
-            config += &format!("[servers.{server}]\ncommand = \"python3\"\nargs = {arguments}\n{decode}");
+            config += &format!("[servers.{server}]\ncommand = \"python3\"\nargs = {arguments}\n");
             policy += &format!("[servers.{server}]\nallow = [\"*\"]\n");
         }
         lockhouse.config(&config).policy(&policy)

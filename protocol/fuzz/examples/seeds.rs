@@ -6,7 +6,7 @@ use std::path::Path;
 
 use lockhouse_protocol::frame::encode;
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, SearchDetail, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
+    CallId, CodeError, ConversationLimits, DecodedArgument, SearchDetail, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
     FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, ResultHandle, SandboxProfile, ServerName, SkillName, Stream, ToWorker, ToZygote,
     ToolName,
 };
@@ -119,6 +119,10 @@ fn tool() -> ToolName {
     ToolName::new("t/x.y").unwrap()
 }
 
+fn decoded_argument() -> DecodedArgument {
+    DecodedArgument { pointer: "/a".into(), text: Some("{}".into()) }
+}
+
 fn from_worker() -> Vec<FromWorker> {
     let error = CodeError { kind: "E".into(), line: Some(1), hint: Some("h".into()), ..CodeError::default() };
     let requests = [
@@ -126,6 +130,7 @@ fn from_worker() -> Vec<FromWorker> {
             server: server(),
             tool: tool(),
             arguments: b"{}".to_vec(),
+            decoded: vec![decoded_argument()],
             timeout_ms: Some(9),
             line: Some(1),
         },

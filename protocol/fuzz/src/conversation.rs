@@ -296,7 +296,7 @@ fn request(input: &mut Input<'_>) -> Request {
         10 => Request::SearchSkills { query: "words".into(), limit: input.word() },
         _ => {
             let arguments = input.counted().to_vec();
-            Request::Call { server, tool, arguments, timeout_ms: None, line: None }
+            Request::Call { server, tool, arguments, decoded: Vec::new(), timeout_ms: None, line: None }
         }
     }
 }

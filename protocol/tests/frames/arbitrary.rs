@@ -1,7 +1,7 @@
 //! Strategies that generate messages of each kind with arbitrary contents.
 
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
+    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
     FromZygote, Job, Outcome, PromptName, Protection, Reply, Request, ResourceUri, ResultHandle,
     SandboxProfile, SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName, Verdict,
 };
@@ -90,11 +90,17 @@ pub(crate) fn to_worker() -> impl Strategy<Value = ToWorker> {
     ]
 }
 
+fn decoded() -> impl Strategy<Value = Vec<DecodedArgument>> {
+    let argument = (text(), proptest::option::of(text()));
+    let argument = argument.prop_map(|(pointer, text)| DecodedArgument { pointer, text });
+    vec(argument, 0..3)
+}
+
 fn request() -> impl Strategy<Value = Request> {
     prop_oneof![
-        (server(), tool(), bytes(), any::<Option<u32>>(), any::<Option<u32>>()).prop_map(
-            |(server, tool, arguments, timeout_ms, line)| {
-                Request::Call { server, tool, arguments, timeout_ms, line }
+        (server(), tool(), bytes(), decoded(), any::<Option<u32>>(), any::<Option<u32>>()).prop_map(
+            |(server, tool, arguments, decoded, timeout_ms, line)| {
+                Request::Call { server, tool, arguments, decoded, timeout_ms, line }
             }
         ),
         Just(Request::ListServers),

@@ -40,10 +40,14 @@ const DEFINITION_BYTES_MAX: usize = 256 * 1024;
 const DESCRIPTION_CHARS_MAX: usize = 8_000;
 const SUMMARY_CHARS_MAX: usize = 160;
 
+/// Result type of a tool that declares none and whose results were not observed.
+const UNKNOWN_TYPE: &str = "unknown";
 /// Note in the signature of a tool whose calls require approval.
 const APPROVAL_NOTE: &str = "a person is asked before each call";
 /// Note in a signature whose result type was observed rather than declared.
-const OBSERVED_NOTE: &str = "results as observed";
+const OBSERVED_NOTE: &str = "observed";
+/// Note in a signature whose results were text.
+const OBSERVED_TEXT_NOTE: &str = "text, observed";
 
 /// A tool of an upstream server.
 #[derive(Clone, Debug)]
@@ -73,8 +77,9 @@ pub struct Tool {
     pub typescript_signature: String,
     /// SHA-256 of the definition, in hexadecimal.
     pub fingerprint: String,
-    /// Whether the definition has an output schema.
-    pub declares_output: bool,
+    /// Whether the definition has an output schema that describes more than text. A library that wraps the text of a
+    /// result as `{"result": TEXT}` declares nothing about the result.
+    pub declares_values: bool,
     /// Whether the definition contains invisible characters.
     pub has_hidden_text: bool,
     /// How the tool differs from the accepted definition; `None` if it is accepted.
@@ -200,7 +205,10 @@ impl Tool {
         let schema = raw.get("inputSchema").unwrap_or(&Value::Null);
         let input = types::parse_schema(schema);
         let unwrapped = raw.get("outputSchema").and_then(result_wrapper::unwrapped_schema);
-        let output = unwrapped.as_ref().or(raw.get("outputSchema")).map(types::parse_schema);
+        let declares_values = raw.get("outputSchema").is_some_and(Value::is_object)
+            && unwrapped.as_ref().is_none_or(|schema| schema.get("type") != Some(&json!("string")));
+        let output = unwrapped.as_ref().or(raw.get("outputSchema")).filter(|_| declares_values);
+        let output = output.map(types::parse_schema);
         let arguments = input.arguments();
         let parameters: Vec<String> = arguments.fields.iter().map(|field| field.name.clone()).collect();
         let names: Vec<&str> = parameters.iter().map(String::as_str).collect();
@@ -220,7 +228,7 @@ impl Tool {
             side_effects: ToolHints::from_annotations(raw.get("annotations").unwrap_or(&Value::Null))
                 .side_effects(),
             fingerprint: fingerprint::fingerprint(&raw),
-            declares_output: raw.get("outputSchema").is_some_and(Value::is_object),
+            declares_values,
             has_hidden_text: hidden_text::has_hidden_text(&raw),
             change: None,
             required: arguments.fields.iter().filter(|field| field.required).count(),
@@ -279,11 +287,18 @@ impl Tool {
     fn with_signatures(&self, mut shown: Value, options: &DescribeOptions) -> Value {
         let (mut python, mut typescript) = (self.python_signature.clone(), self.typescript_signature.clone());
         let mut notes: Vec<&str> = Vec::new();
-        if let Some(observed) = &options.observed_output {
-            let [in_python, in_typescript] = signature::result_types(observed);
+        if !self.declares_values {
+            let observed = options.observed_output.as_ref();
+            let [in_python, in_typescript] = match observed {
+                Some(schema) => signature::result_types(schema),
+                None => [UNKNOWN_TYPE; 2].map(str::to_owned),
+            };
             python.push_str(&format!(" -> {in_python}"));
             typescript.push_str(&format!(": Promise<{in_typescript}>"));
-            notes.push(OBSERVED_NOTE);
+            notes.extend(observed.map(|schema| match schema["type"] == "string" {
+                true => OBSERVED_TEXT_NOTE,
+                false => OBSERVED_NOTE,
+            }));
         }
         if options.requires_approval {
             shown["ask"] = true.into();

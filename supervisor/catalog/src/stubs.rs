@@ -51,6 +51,7 @@ impl<'a> Function<'a> {
         let input = parse_schema(definition.get("inputSchema").unwrap_or(&Value::Null));
         let output = definition
             .get("outputSchema")
+            .filter(|_| tool.declares_values)
             .map(|output| parse_schema(unwrapped_schema(output).as_ref().unwrap_or(output)));
         let arguments = input.arguments();
         let names: Vec<&str> = arguments.fields.iter().map(|field| field.name.as_str()).collect();

@@ -10,7 +10,7 @@ use lockhouse_base::json::{self, DEPTH_MAX, JsonFault};
 use lockhouse_base::language::Language;
 use lockhouse_catalog::{Tool, normalized as normalized_name};
 use lockhouse_policies::{most_similar_name, quoted};
-use lockhouse_protocol::{Failure, PromptName, Request};
+use lockhouse_protocol::{DecodedArgument, Failure, PromptName, Request};
 use serde_json::{Map, Value};
 
 use super::failures::invalid_arguments;
@@ -18,6 +18,8 @@ use super::failures::invalid_arguments;
 /// JSON values in the arguments of one call. Each takes far more memory when parsed than the two bytes it needs on
 /// the wire.
 const NODES_MAX: usize = 50_000;
+/// Decoded results in the arguments of one call.
+const DECODED_MAX: usize = 64;
 /// Characters of a name that an error message repeats.
 const NAME_CHARS_MAX: usize = 80;
 
@@ -25,16 +27,26 @@ const NAME_CHARS_MAX: usize = 80;
 #[derive(Debug, Default)]
 pub(super) struct RawArguments {
     pub(super) arguments: Vec<u8>,
+    /// The parts of the arguments that are results of earlier calls, decoded from JSON text.
+    pub(super) decoded: Vec<DecodedArgument>,
     /// Timeout requested by the program.
     pub(super) timeout: Option<Duration>,
+}
+
+/// Arguments by the names of the tool's parameters.
+#[derive(Debug, Default)]
+pub(super) struct NamedArguments {
+    pub(super) values: Map<String, Value>,
+    /// The decoded results among them, each with its JSON pointer in `values`.
+    pub(super) decoded: Vec<DecodedArgument>,
 }
 
 impl RawArguments {
     pub(super) fn from_request(request: Request) -> Self {
         match request {
-            Request::Call { arguments, timeout_ms, .. } => {
+            Request::Call { arguments, decoded, timeout_ms, .. } => {
                 let timeout = timeout_ms.map(|millis| Duration::from_millis(millis.into()));
-                Self { arguments, timeout }
+                Self { arguments, decoded, timeout }
             }
             Request::GetPrompt { arguments, .. } => Self { arguments, ..Self::default() },
             _ => Self::default(),
@@ -77,23 +89,32 @@ fn check_size(arguments: &[u8]) -> Result<(), Failure> {
 }
 
 /// Returns the arguments by parameter name. An array lists them in the order of the tool's parameters; a single
-/// object in an array is the arguments themselves, unless the first parameter accepts objects. Errors quote the
-/// tool's signature in `language`.
+/// object in an array is the arguments themselves, unless the first parameter accepts objects, or the object is a
+/// decoded result, whose names come from a server. Errors quote the tool's signature in `language`.
 pub(super) fn normalize(
     tool: &Tool,
-    arguments: &[u8],
+    raw: RawArguments,
     language: Language,
-) -> Result<Map<String, Value>, Failure> {
-    check_size(arguments)?;
+) -> Result<NamedArguments, Failure> {
+    let RawArguments { arguments, decoded, .. } = raw;
+    check_size(&arguments)?;
+    if decoded.len() > DECODED_MAX {
+        return Err(invalid_arguments(format!("the arguments have more than {DECODED_MAX} decoded results")));
+    }
     let count = tool.parameters.len();
     let takes_object = tool.accepted_values.first().is_some_and(|first| first.object);
-    let given: Map<String, Value> = match serde_json::from_slice(arguments) {
+    let is_decoded_alone = decoded.iter().any(|part| part.pointer == "/0");
+    let names_arguments = |values: &[Value]| is_one_object(values) && !takes_object && !is_decoded_alone;
+    let mut prefix = "";
+    let given: Map<String, Value> = match serde_json::from_slice(&arguments) {
         Ok(Value::Object(named)) => named,
-        Ok(Value::Array(values)) if is_one_object(&values) && !takes_object => {
+        Ok(Value::Array(values)) if names_arguments(&values) => {
+            prefix = "/0";
             values.into_iter().next().and_then(into_object).unwrap_or_default()
         }
         Ok(Value::Array(values)) if values.len() <= count => {
-            tool.parameters.iter().cloned().zip(values).collect()
+            let values = tool.parameters.iter().cloned().zip(values).collect();
+            return complete(tool, NamedArguments { values, decoded: by_position(tool, decoded) }, language);
         }
         Ok(Value::Array(values)) => {
             let given = values.len();
@@ -110,7 +131,37 @@ pub(super) fn normalize(
         }
         Err(error) => return Err(invalid_arguments(format!("the arguments are not JSON: {error}"))),
     };
-    let mut named = restore_parameter_names(tool, given)?;
+    let forms = ParameterForms::new(tool);
+    let decoded = rename_pointers(decoded, prefix, |name| Some(forms.parameter(name).unwrap_or(name).to_owned()));
+    complete(tool, NamedArguments { values: forms.restore_names(given)?, decoded }, language)
+}
+
+/// Gives decoded results of an array the names of the parameters at their positions.
+fn by_position(tool: &Tool, decoded: Vec<DecodedArgument>) -> Vec<DecodedArgument> {
+    rename_pointers(decoded, "", |position| {
+        tool.parameters.get(position.parse::<usize>().ok()?).cloned()
+    })
+}
+
+/// Replaces `prefix` and the name after it in each pointer. Drops a pointer that does not begin so.
+fn rename_pointers(
+    decoded: Vec<DecodedArgument>,
+    prefix: &str,
+    rename: impl Fn(&str) -> Option<String>,
+) -> Vec<DecodedArgument> {
+    let renamed = |DecodedArgument { pointer, text }: DecodedArgument| {
+        let path = pointer.strip_prefix(prefix)?.strip_prefix('/')?;
+        let (first, rest) = path.split_at(path.find('/').unwrap_or(path.len()));
+        let name = rename(&first.replace("~1", "/").replace("~0", "~"))?;
+        let pointer = format!("/{}{rest}", name.replace('~', "~0").replace('/', "~1"));
+        Some(DecodedArgument { pointer, text })
+    };
+    decoded.into_iter().filter_map(renamed).collect()
+}
+
+/// Rejects unknown and missing names, and omits `null` for parameters that do not accept it.
+fn complete(tool: &Tool, arguments: NamedArguments, language: Language) -> Result<NamedArguments, Failure> {
+    let NamedArguments { values: mut named, decoded } = arguments;
     if let Some(unknown) = named.keys().find(|name| tool.is_closed && !tool.parameters.contains(name)) {
         return Err(invalid_arguments(unknown_name_message(tool, unknown)));
     }
@@ -127,7 +178,7 @@ pub(super) fn normalize(
             let signature = tool.signature(language);
             Err(invalid_arguments(format!("{} needs the argument {name}: {signature}", tool.name)))
         }
-        None => Ok(named),
+        None => Ok(NamedArguments { values: named, decoded }),
     }
 }
 
@@ -142,37 +193,47 @@ fn into_object(value: Value) -> Option<Map<String, Value>> {
     }
 }
 
-/// Maps names written in another form (a Python keyword form, or camelCase) to the tool's parameter names, where only
-/// one parameter matches.
-fn restore_parameter_names(tool: &Tool, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
-    if given.keys().all(|name| tool.parameters.contains(name)) {
-        return Ok(given);
-    }
-    let mut forms: HashMap<String, Option<&str>> = HashMap::new();
-    for name in &tool.parameters {
-        forms.entry(normalized_name(name)).and_modify(|one| *one = None).or_insert(Some(name));
-    }
-    // Python keyword forms never collide with another parameter.
-    for (name, accepted) in tool.parameters.iter().zip(&tool.accepted_values) {
-        if let Some(keyword) = &accepted.keyword {
-            forms.insert(keyword.to_string(), Some(name));
+/// The forms in which a program may write the names of a tool's parameters.
+struct ParameterForms<'t> {
+    tool: &'t Tool,
+    exact: HashSet<&'t str>,
+    /// Parameters by their Python keyword form, or by a normalized form; `None` if several parameters have it.
+    others: HashMap<String, Option<&'t str>>,
+}
+
+impl<'t> ParameterForms<'t> {
+    fn new(tool: &'t Tool) -> Self {
+        let mut others: HashMap<String, Option<&str>> = HashMap::new();
+        for name in &tool.parameters {
+            others.entry(normalized_name(name)).and_modify(|one| *one = None).or_insert(Some(name));
         }
-    }
-    let exact: HashSet<&str> = tool.parameters.iter().map(String::as_str).collect();
-    let mut named = Map::with_capacity(given.len());
-    for (name, value) in given {
-        let meant = if exact.contains(name.as_str()) {
-            Some(name.as_str())
-        } else {
-            forms.get(&name).or_else(|| forms.get(&normalized_name(&name))).copied().flatten()
-        };
-        let name = meant.map_or_else(|| name.clone(), str::to_owned);
-        if named.contains_key(&name) {
-            return Err(invalid_arguments(format!("{} got {name} twice", tool.name)));
+        // Python keyword forms never collide with another parameter.
+        for (name, accepted) in tool.parameters.iter().zip(&tool.accepted_values) {
+            if let Some(keyword) = &accepted.keyword {
+                others.insert(keyword.to_string(), Some(name));
+            }
         }
-        named.insert(name, value);
+        Self { tool, exact: tool.parameters.iter().map(String::as_str).collect(), others }
     }
-    Ok(named)
+
+    /// Returns the parameter that a name means, if it means exactly one.
+    fn parameter(&self, name: &str) -> Option<&'t str> {
+        let other = || self.others.get(name).or_else(|| self.others.get(&normalized_name(name))).copied().flatten();
+        self.exact.get(name).copied().or_else(other)
+    }
+
+    /// Replaces names written in another form by the names of the parameters. Unknown names stay.
+    fn restore_names(&self, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+        let mut named = Map::with_capacity(given.len());
+        for (name, value) in given {
+            let name = self.parameter(&name).map_or(name, str::to_owned);
+            if named.contains_key(&name) {
+                return Err(invalid_arguments(format!("{} got {name} twice", self.tool.name)));
+            }
+            named.insert(name, value);
+        }
+        Ok(named)
+    }
 }
 
 fn unknown_name_message(tool: &Tool, unknown: &str) -> String {
@@ -190,12 +251,16 @@ fn unknown_name_message(tool: &Tool, unknown: &str) -> String {
 mod tests {
     use super::*;
 
+    fn raw(arguments: &str) -> RawArguments {
+        RawArguments { arguments: arguments.into(), ..RawArguments::default() }
+    }
+
     fn normalized(arguments: &str) -> Result<String, String> {
         let tool = r#"{"name": "log", "inputSchema": {"properties": {"max_count": {}, "repo": {}}, "required": ["repo"]}}"#;
         let tool = Tool::from_json(tool).expect("a valid tool");
         let named =
-            normalize(&tool, arguments.as_bytes(), Language::Python).map_err(|failure| failure.message)?;
-        Ok(Value::Object(named).to_string())
+            normalize(&tool, raw(arguments), Language::Python).map_err(|failure| failure.message)?;
+        Ok(Value::Object(named.values).to_string())
     }
 
     #[test]
@@ -213,11 +278,11 @@ mod tests {
         assert_eq!(normalized(r#"{"repo": "x", "max_count": 1, "maxCount": 3}"#), twice);
         let tool = r#"{"name": "t", "inputSchema": {"properties": {"class": {}, "per-page": {}, "per_page": {}, "aB": {}, "ab": {}}}}"#;
         let tool = Tool::from_json(tool).expect("a valid tool");
-        let named = |arguments: &str| normalize(&tool, arguments.as_bytes(), Language::Python);
+        let named = |arguments: &str| normalize(&tool, raw(arguments), Language::Python);
         let given = r#"{"class_":1,"per_page_2":2,"per_page":3,"AB":4}"#;
         assert!(named(given).expect_err("two alike").message.contains("no argument \"AB\""));
         let meant = named(r#"{"class_":1,"per_page_2":2,"per_page":3}"#).expect("names");
-        assert_eq!(Value::Object(meant).to_string(), r#"{"class":1,"per-page":2,"per_page":3}"#);
+        assert_eq!(Value::Object(meant.values).to_string(), r#"{"class":1,"per-page":2,"per_page":3}"#);
     }
 
     #[test]
@@ -228,11 +293,33 @@ mod tests {
             Tool::from_json(&tool).expect("a valid tool")
         };
         let normalized_for = |kind| {
-            let named = normalize(&tool(kind), br#"[{"a": {}}]"#, Language::Python);
-            named.map(Value::Object).map(|named| named.to_string())
+            let named = normalize(&tool(kind), raw(r#"[{"a": {}}]"#), Language::Python);
+            named.map(|named| Value::Object(named.values).to_string())
         };
         assert_eq!(normalized_for("string").ok().as_deref(), Some(r#"{"a":{}}"#));
         assert_eq!(normalized_for("object").ok().as_deref(), Some(r#"{"a":{"a":{}}}"#));
+    }
+
+    #[test]
+    fn a_decoded_result_names_no_arguments_and_keeps_its_place() {
+        let tool = r#"{"name": "t", "inputSchema": {"properties": {"a/b": {"type": "string"}, "max_count": {}}}}"#;
+        let tool = Tool::from_json(tool).expect("a valid tool");
+        let placed = |arguments: &str, pointer: &str| {
+            let decoded = vec![DecodedArgument { pointer: pointer.into(), text: None }];
+            let raw = RawArguments { arguments: arguments.into(), decoded, timeout: None };
+            let named = normalize(&tool, raw, Language::Python).map_err(|failure| failure.message)?;
+            let pointers: Vec<String> = named.decoded.into_iter().map(|part| part.pointer).collect();
+            Ok::<_, String>(format!("{} {}", Value::Object(named.values), pointers.join(" ")))
+        };
+        for (arguments, pointer, expected) in [
+            (r#"[{"max_count": 1}]"#, "/0", r#"{"a/b":{"max_count":1}} /a~1b"#),
+            (r#"["x", [{}]]"#, "/1/0", r#"{"a/b":"x","max_count":[{}]} /max_count/0"#),
+            (r#"[{"maxCount": {}}]"#, "/0/maxCount", r#"{"max_count":{}} /max_count"#),
+            (r#"{"a/b": [{}]}"#, "/a~1b/0", r#"{"a/b":[{}]} /a~1b/0"#),
+            (r#"{"a/b": {}}"#, "nowhere", r#"{"a/b":{}} "#),
+        ] {
+            assert_eq!(placed(arguments, pointer).as_deref(), Ok(expected), "{arguments} {pointer}");
+        }
     }
 
     #[test]
@@ -240,9 +327,9 @@ mod tests {
         let tool = r#"{"name": "t", "inputSchema": {"required": ["a"], "properties": {"a": {"type": "string"},
             "b": {"type": "string"}, "c": {"type": ["string", "null"]}, "d": {"type": "string", "nullable": true}}}}"#;
         let tool = Tool::from_json(tool).expect("a valid tool");
-        let given = br#"{"a": null, "b": null, "c": null, "d": null}"#;
-        let named = normalize(&tool, given, Language::Python).expect("names");
-        assert_eq!(Value::Object(named).to_string(), r#"{"a":null,"c":null}"#);
+        let given = r#"{"a": null, "b": null, "c": null, "d": null}"#;
+        let named = normalize(&tool, raw(given), Language::Python).expect("names");
+        assert_eq!(Value::Object(named.values).to_string(), r#"{"a":null,"c":null}"#);
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Gate {
         request: &ToolRequest,
         arguments: Vec<u8>,
     ) -> Reply {
-        self.call(requester, CALL, request, RawArguments { arguments, timeout: None }).await.0
+        self.call(requester, CALL, request, RawArguments { arguments, ..RawArguments::default() }).await.0
     }
 
     /// Lists resources or prompts for an AI client, with all checks.

@@ -6,6 +6,7 @@
 
 mod budgeted_json;
 mod compile;
+mod decoded_text;
 mod error_message;
 mod validation_budget;
 
@@ -22,6 +23,7 @@ use lockhouse_protocol::{Failure, ServerName};
 use serde_json::{Map, Value};
 use tokio::sync::{OnceCell, Semaphore};
 
+use super::argument_names::NamedArguments;
 use super::failures::invalid_arguments;
 use budgeted_json::{BudgetedJson, BudgetedValue};
 use compile::{SchemaError, compile};
@@ -59,30 +61,36 @@ impl Default for BlockingSlot {
 }
 
 impl SchemaCache {
-    /// Returns the arguments if they fit the tool's schema. `bytes` is their length as JSON. Errors quote the tool's
-    /// signature in `language`.
+    /// Returns the arguments if they fit the tool's schema, with the texts of decoded results where it permits only
+    /// a string. `bytes` is their length as JSON. Errors quote the tool's signature in `language`.
     pub(super) async fn check_arguments(
         &self,
         server: &ServerName,
         tool: &Tool,
-        arguments: Map<String, Value>,
+        arguments: NamedArguments,
         bytes: usize,
         slot: &BlockingSlot,
         language: Language,
     ) -> Result<Map<String, Value>, Failure> {
-        let Some(validator) = self.validator(server, tool, slot).await else { return Ok(arguments) };
-        let arguments = Value::Object(arguments);
+        let NamedArguments { values, decoded } = arguments;
+        let Some(validator) = self.validator(server, tool, slot).await else { return Ok(values) };
+        let arguments = Value::Object(values);
         let (arguments, fits) =
             match (bytes <= SMALL_BYTES).then(|| is_valid(&validator, &arguments, INLINE_BUDGET)) {
                 Some(Ok(fits)) => (arguments, Ok(fits)),
                 _ => check_in_background(validator.clone(), arguments, slot).await?,
             };
         match fits {
-            Ok(true) => match arguments {
-                Value::Object(arguments) => Ok(arguments),
-                _ => Ok(Map::new()),
-            },
-            Ok(false) => Err(invalid_arguments(failure_message(&validator, tool, &arguments, language))),
+            Ok(true) => Ok(into_members(arguments)),
+            Ok(false) => {
+                let message = failure_message(&validator, tool, &arguments, language);
+                let work = move || decoded_text::with_texts(&validator, arguments, decoded);
+                match run_blocking(slot, CHECK_TIMEOUT, work).await.flatten() {
+                    Some(Ok(arguments)) => Ok(into_members(arguments)),
+                    Some(Err(changed)) => Err(invalid_arguments(changed.message(tool, language))),
+                    None => Err(invalid_arguments(message)),
+                }
+            }
             Err(BudgetExceeded) => Err(too_costly(tool)),
         }
     }
@@ -106,6 +114,13 @@ impl SchemaCache {
             compiled.inspect_err(log_unusable).ok().flatten().map(Arc::new)
         };
         cell.get_or_init(compile).await.clone()
+    }
+}
+
+fn into_members(arguments: Value) -> Map<String, Value> {
+    match arguments {
+        Value::Object(members) => members,
+        _ => Map::new(),
     }
 }
 

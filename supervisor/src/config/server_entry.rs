@@ -146,7 +146,7 @@ impl ServerEntry {
         definition.referenced = self.placeholder_values(environment);
         definition.start = self.start;
         definition.tools = self.tools.clone();
-        definition.decode = self.decode;
+        definition.decode.default = self.decode;
         definition.exposure = self.exposure.clone();
         definition.on_change = self.on_change.unwrap_or_default();
         Ok(definition)

@@ -1,7 +1,7 @@
 //! Keys of `[servers.NAME]`, each declared once. `dialects::own_format` reads them instead of serde, whose errors
 //! would show lines that may hold secrets.
 
-use lockhouse_upstream::ServerLimits;
+use lockhouse_upstream::{ServerLimits, TextDecoding};
 use serde_json::{Map, Value, json};
 
 use super::keys::{KeySpec, Range, TableSpec};
@@ -105,10 +105,11 @@ pub(super) const QUEUE_TIMEOUT: ServerKey = ServerKey {
 };
 pub(super) const DECODE: ServerKey = ServerKey {
     name: "decode",
-    range: Some(Range::OneOf(&["text", "json"])),
-    default: Default::Text("`\"text\"`"),
-    description: "`\"json\"`: text results that are JSON objects or arrays are passed to code as values, several of them as a list; \
-            other text stays text",
+    range: Some(Range::OneOf(&TextDecoding::NAMES)),
+    default: Default::Text("`\"auto\"`"),
+    description: "which text results that are, whole, a JSON object, array or null programs get as values: `\"auto\"`: of tools \
+            that declare no output schema; `\"json\"`: of all tools; `\"list\"`: of all tools, and always as a list; \
+            `\"text\"`: none",
     ..TEXT
 };
 pub(super) const EXPOSE: ServerKey = ServerKey {

@@ -35,8 +35,8 @@ pub(crate) fn to_server_table(
     if !entry.tools.except.is_empty() {
         table.insert("disabled_tools", list(entry.tools.except.iter().cloned()));
     }
-    if entry.decode == TextDecoding::Json {
-        table.insert("decode", Item::Value("json".into()));
+    if entry.decode != TextDecoding::default() {
+        table.insert("decode", Item::Value(entry.decode.as_str().into()));
     }
     if let Some(directly) = &entry.exposure.direct {
         let expose = if entry.exposure.to_code { "both" } else { "direct" };

@@ -1,6 +1,7 @@
 //! The tables of `config.toml` and their keys, each declared once: see [`keys`](super::keys). `[http]` is declared in
 //! [`http_tables`](super::http_tables), the keys of servers in [`server_keys`](super::server_keys).
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use lockhouse_audit::DEFAULT_REDACTED_NAMES;
@@ -8,6 +9,7 @@ use lockhouse_base::telemetry::log::Format;
 use lockhouse_front::http::ListenAddress;
 use lockhouse_gate::ApproverKind;
 use lockhouse_gate::skills::DIRECTORIES_MAX;
+use lockhouse_upstream::TextDecoding;
 use serde::Deserialize;
 
 use super::keys::{Range, table};
@@ -221,6 +223,10 @@ table! {
     pub(super) struct Tools = "tools" {
         /// the tool `health`
         health: bool = false;
+        /// when programs get text results that are JSON as values, by SERVER or by SERVER.TOOL (which may end with
+        /// `*`): see `decode` of a server. For servers from the files of other clients too
+        decode: BTreeMap<String, TextDecoding> = BTreeMap::new(),
+            like "{ \"github\" = \"auto\", \"files.read_*\" = \"text\" }";
     }
 }
 

@@ -55,11 +55,11 @@ pub(super) enum CallAnswer {
 pub(super) fn read_answer(
     item: &CallTarget,
     raw: String,
-    reading: ResultOptions,
+    options: ResultOptions,
 ) -> Result<CallAnswer, CallError> {
     Ok(match input_required::parse(&raw)?.is_some() {
         true => CallAnswer::Asks(raw),
-        false => CallAnswer::Result { envelope: envelope(item, &raw, reading), raw },
+        false => CallAnswer::Result { envelope: envelope(item, &raw, options), raw },
     })
 }
 
@@ -67,8 +67,30 @@ pub(super) fn read_answer(
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ResultOptions {
     /// Whether the server's library wraps values as `{"result": …}`; the inner value is used then.
-    pub(super) wrapped: bool,
-    pub(super) decode: TextDecoding,
+    wrapped: bool,
+    /// Whether the engine decodes text that is JSON.
+    decodes: bool,
+    /// Whether a single text becomes a list too.
+    always_list: bool,
+}
+
+impl ResultOptions {
+    /// Options for a tool. `declares_values` is whether its output schema describes more than text.
+    pub(super) fn new(wrapped: bool, declares_values: bool, decoding: TextDecoding) -> Self {
+        let decodes = match decoding {
+            TextDecoding::Auto => !declares_values,
+            TextDecoding::Json | TextDecoding::List => true,
+            TextDecoding::Text => false,
+        };
+        Self { wrapped, decodes, always_list: decoding == TextDecoding::List }
+    }
+
+    /// Builds the envelope `{NAME: JSON}`, with what the engine shall do with text in it.
+    fn envelope(self, name: &str, json: &str) -> Vec<u8> {
+        let decode = if self.decodes { r#","decode":true"# } else { "" };
+        let list = if self.always_list { r#","list":true"# } else { "" };
+        format!("{{\"{name}\":{json}{decode}{list}}}").into_bytes()
+    }
 }
 
 #[derive(Deserialize)]
@@ -79,9 +101,9 @@ struct WrappedResult<'a> {
 }
 
 /// Builds the JSON envelope for the engine. For a tool: `{"structured"}` if there is structured content, else
-/// `{"text"}` for a single text block, else `{"content"}`. Text is treated as JSON only if the configuration says so.
-/// For a resource: `{"contents"}`; for a prompt: `{"messages"}`.
-fn envelope(item: &CallTarget, result: &str, reading: ResultOptions) -> Result<Vec<u8>, CallError> {
+/// `{"text"}` for a single text block, else `{"content"}`. With `"decode": true`, the engine decodes text that is JSON;
+/// with `"list": true`, a single text becomes a list. For a resource: `{"contents"}`; for a prompt: `{"messages"}`.
+fn envelope(item: &CallTarget, result: &str, options: ResultOptions) -> Result<Vec<u8>, CallError> {
     let outline: Outline<'_> = serde_json::from_str(result)
         .map_err(|_| CallError::tool_failed("the server's result is not one that MCP knows"))?;
     if outline.is_error == Some(true) {
@@ -100,41 +122,19 @@ fn envelope(item: &CallTarget, result: &str, reading: ResultOptions) -> Result<V
     }
     if let Some(structured) = outline.structured_content.filter(|value| value.get() != "null") {
         let value = match serde_json::from_str::<WrappedResult<'_>>(structured.get()) {
-            Ok(inner) if reading.wrapped => inner.result,
+            Ok(inner) if options.wrapped => inner.result,
             _ => structured,
         };
-        let decoded = reading.decoded(value);
-        return Ok(wrapped("structured", decoded.as_deref().unwrap_or(value).get()));
+        return Ok(match value.get().starts_with('"') && options.decodes {
+            true => options.envelope("text", value.get()),
+            false => wrapped("structured", value.get()),
+        });
     }
     let content = outline.content.map_or("[]", RawValue::get);
-    let blocks = blocks(content);
-    let texts: Option<Vec<&RawValue>> = blocks.iter().map(|block| text_of(block)).collect();
-    match texts.as_deref() {
-        Some([text]) => Ok(match reading.decoded(text) {
-            Some(value) => wrapped("structured", value.get()),
-            None => wrapped("text", text.get()),
-        }),
-        // Older libraries return each item of a list as a text block.
-        Some(texts @ [_, ..]) => {
-            let values: Option<Vec<Box<RawValue>>> = texts.iter().map(|text| reading.decoded(text)).collect();
-            let list = values.and_then(|values| serde_json::to_string(&values).ok());
-            Ok(list.map_or_else(|| wrapped("content", content), |list| wrapped("structured", &list)))
-        }
-        _ => Ok(wrapped("content", content)),
-    }
-}
-
-impl ResultOptions {
-    /// Decodes a JSON string that contains an object or array, if the configuration asks for that.
-    fn decoded(self, string: &RawValue) -> Option<Box<RawValue>> {
-        if self.decode != TextDecoding::Json || !string.get().starts_with('"') {
-            return None;
-        }
-        let text: String = serde_json::from_str(string.get()).ok()?;
-        let text = text.trim();
-        let may_be = text.starts_with(['{', '[']);
-        may_be.then(|| RawValue::from_string(text.to_owned()).ok()).flatten()
-    }
+    Ok(match blocks(content)[..] {
+        [block] if let Some(text) = text_of(block) => options.envelope("text", text.get()),
+        _ => options.envelope("content", content),
+    })
 }
 
 /// Makes the error of a failed tool. The TypeScript SDK reports arguments that do not match the schema this way, with
@@ -197,38 +197,37 @@ mod tests {
     }
 
     #[test]
-    fn what_a_library_wrapped_is_unwrapped_and_json_is_decoded_where_that_is_configured() {
+    fn wrapped_results_are_unwrapped_and_text_is_marked_for_decoding() {
         let tool = CallTarget::Tool(ToolName::new("t").expect("a name"));
-        let converted = |reading: ResultOptions, result: &str| {
-            envelope(&tool, result, reading)
-                .map(|json| String::from_utf8(json).expect("UTF-8"))
-                .expect("no failure")
+        let converted = |options: ResultOptions, result: &str| {
+            let json = envelope(&tool, result, options).map(|json| String::from_utf8(json).expect("UTF-8"));
+            json.expect("no failure")
         };
-        let json = ResultOptions { wrapped: true, decode: TextDecoding::Json };
-        let text = ResultOptions { wrapped: true, decode: TextDecoding::Text };
-        let own = ResultOptions { wrapped: false, decode: TextDecoding::Json };
-        let block = |text: &str| format!(r#"{{"type": "text", "text": {}}}"#, serde_json::json!(text));
-        let one = |text: &str| format!(r#"{{"content": [{}]}}"#, block(text));
-        let two = format!(r#"{{"content":[{},{}]}}"#, block(r#"{"a":1}"#), block("[2]"));
-        let mixed = format!(r#"{{"content":[{},{}]}}"#, block(r#"{"a":1}"#), block("two"));
-        for (reading, result, expected) in [
-            (text, r#"{"structuredContent": {"result": [1]}}"#, r#"{"structured":[1]}"#),
-            (text, r#"{"structuredContent": {"result": "[1]"}}"#, r#"{"structured":"[1]"}"#),
-            (json, r#"{"structuredContent": {"result": "[1]"}}"#, r#"{"structured":[1]}"#),
-            (
-                text,
-                r#"{"structuredContent": {"result": 1, "more": 2}}"#,
-                r#"{"structured":{"result": 1, "more": 2}}"#,
-            ),
+        let options = |declares_values, decoding| ResultOptions::new(true, declares_values, decoding);
+        let auto = options(false, TextDecoding::Auto);
+        let declared = options(true, TextDecoding::Auto);
+        let json = options(true, TextDecoding::Json);
+        let list = options(false, TextDecoding::List);
+        let text = options(false, TextDecoding::Text);
+        let own = ResultOptions::new(false, true, TextDecoding::Json);
+        let one = r#"{"content": [{"type": "text", "text": "[1]"}]}"#;
+        let blocks = r#"[{"type":"text","text":"1"},{"type":"text","text":"2"}]"#;
+        let two = format!(r#"{{"content": {blocks}}}"#);
+        for (options, result, expected) in [
+            (declared, r#"{"structuredContent": {"result": [1]}}"#, r#"{"structured":[1]}"#),
+            (declared, r#"{"structuredContent": {"result": "[1]"}}"#, r#"{"structured":"[1]"}"#),
+            (auto, r#"{"structuredContent": {"result": "[1]"}}"#, r#"{"text":"[1]","decode":true}"#),
+            (json, r#"{"structuredContent": {"result": "[1]"}}"#, r#"{"text":"[1]","decode":true}"#),
+            (auto, r#"{"structuredContent": {"result": 1, "more": 2}}"#, r#"{"structured":{"result": 1, "more": 2}}"#),
             (own, r#"{"structuredContent": {"result": [1]}}"#, r#"{"structured":{"result": [1]}}"#),
-            (own, &one(r#" {"a": [1]} "#), r#"{"structured":{"a": [1]}}"#),
-            (own, &one(r#"{"a": [1]"#), r#"{"text":"{\"a\": [1]"}"#),
-            (own, &one("2024"), r#"{"text":"2024"}"#),
-            (own, &two, r#"{"structured":[{"a":1},[2]]}"#),
-            (own, &mixed, &mixed),
-            (text, &two, &two),
+            (auto, one, r#"{"text":"[1]","decode":true}"#),
+            (list, one, r#"{"text":"[1]","decode":true,"list":true}"#),
+            (declared, one, r#"{"text":"[1]"}"#),
+            (text, one, r#"{"text":"[1]"}"#),
+            (auto, &two, &format!(r#"{{"content":{blocks},"decode":true}}"#)),
+            (text, &two, &format!(r#"{{"content":{blocks}}}"#)),
         ] {
-            assert_eq!(converted(reading, result), expected, "{reading:?} {result}");
+            assert_eq!(converted(options, result), expected, "{options:?} {result}");
         }
     }
 
@@ -236,6 +235,6 @@ mod tests {
     fn a_result_of_any_depth_costs_no_stack() {
         let deep = format!(r#"{{"structuredContent": {}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
         let tool = CallTarget::Tool(ToolName::new("t").expect("a name"));
-        assert!(envelope(&tool, &deep, ResultOptions { wrapped: true, decode: TextDecoding::Json }).is_ok());
+        assert!(envelope(&tool, &deep, ResultOptions::new(true, false, TextDecoding::Json)).is_ok());
     }
 }

@@ -14,7 +14,7 @@ pub struct ServerDefinition {
     pub start: StartOptions,
     /// The server's tools that Lockhouse uses at all. The policy decides about these.
     pub tools: ToolSelection,
-    pub decode: TextDecoding,
+    pub decode: DecodeRules,
     pub exposure: Exposure,
     /// What happens to tools whose current definition no user has accepted, unless the policy says otherwise.
     pub on_change: OnChange,
@@ -139,14 +139,65 @@ pub struct StartOptions {
     pub idle_stop: Option<Duration>,
 }
 
-/// How text results are interpreted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// When programs get text results that are JSON as values, for a server and for single tools of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DecodeRules {
+    /// For tools that no entry of `tools` names.
+    pub default: TextDecoding,
+    /// By the name of a tool, or by the beginning of names and `*`. The longest entry that matches decides.
+    pub tools: Vec<(String, TextDecoding)>,
+}
+
+impl DecodeRules {
+    pub fn for_tool(&self, tool: &str) -> TextDecoding {
+        let matches = |pattern: &str| match pattern.strip_suffix('*') {
+            Some(prefix) => tool.starts_with(prefix),
+            None => tool == pattern,
+        };
+        let matching = self.tools.iter().filter(|(pattern, _)| matches(pattern));
+        matching.max_by_key(|(pattern, _)| pattern.len()).map_or(self.default, |(_, decoding)| *decoding)
+    }
+}
+
+/// The configured form: the default, then `TOOL = MODE` for each entry.
+impl std::fmt::Display for DecodeRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.default.as_str())?;
+        self.tools.iter().try_for_each(|(tool, decoding)| write!(f, ", {tool} = {}", decoding.as_str()))
+    }
+}
+
+/// When a program gets text that is, whole, a JSON object, array or null as a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum TextDecoding {
-    /// Text stays text, even if it is valid JSON: a JSON file that a tool reads is returned unchanged.
+    /// If the tool declares no output schema, or one that says only that the result is text.
     #[default]
-    Text,
-    /// Text that is a JSON object or array is decoded.
+    Auto,
+    /// Always, also text within structured content.
     Json,
+    /// Always, and the result is a list even if the server answers with a single text.
+    List,
+    /// Never: text stays text.
+    Text,
+}
+
+impl TextDecoding {
+    /// The values of the configuration key.
+    pub const NAMES: [&str; 4] = ["auto", "json", "list", "text"];
+
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Auto, Self::Json, Self::List, Self::Text].into_iter().find(|decoding| decoding.as_str() == name)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Json => "json",
+            Self::List => "list",
+            Self::Text => "text",
+        }
+    }
 }
 
 /// Maximum characters of the prefix for the names of a server's tools and prompts.
@@ -197,7 +248,7 @@ impl ServerDefinition {
             limits,
             start: StartOptions::default(),
             tools: ToolSelection::default(),
-            decode: TextDecoding::default(),
+            decode: DecodeRules::default(),
             exposure: Exposure::default(),
             on_change: OnChange::default(),
             referenced: ReferencedValues::default(),

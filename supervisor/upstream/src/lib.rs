@@ -63,7 +63,7 @@ pub use connection_status::ShutdownMethod;
 pub use definition::{
     Authorization, Confinement, DirectExposure, Endpoint, Exposure, HttpEndpoint, OAuthClient,
     PREFIX_CHARS_MAX, ReferencedValues, ServerCommand, ServerDefinition, ServerLimits, StartOptions,
-    TextDecoding, ToolSelection,
+    TextDecoding, ToolSelection, DecodeRules,
 };
 pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
 pub use in_flight_calls::Caller;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lockhouse_protocol::ServerName;
 use sha2::{Digest, Sha256};
 
-use super::definition::{Endpoint, ServerDefinition};
+use super::definition::{DecodeRules, Endpoint, ServerDefinition};
 use data_encoding::HEXLOWER;
 
 /// Characters of the definition's digest in a file name.
@@ -33,7 +33,12 @@ impl StoragePaths {
 
     /// The file with the shapes of a server's results.
     pub(super) fn shapes_file(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
-        Some(self.cache_dir.as_ref()?.join("shapes").join(file_name(name, definition)))
+        // Text that is decoded in another way has other shapes.
+        let decoding = match definition.decode == DecodeRules::default() {
+            true => String::new(),
+            false => HEXLOWER.encode(&Sha256::digest(definition.decode.to_string()))[..DIGEST_CHARS].to_owned() + "-",
+        };
+        Some(self.cache_dir.as_ref()?.join("shapes").join(decoding + &file_name(name, definition)))
     }
 
     /// All files of a server that can be created again.

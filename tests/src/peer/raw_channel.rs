@@ -91,6 +91,7 @@ pub(crate) fn call(tool: &str, arguments: impl Into<Vec<u8>>) -> Request {
             server,
             tool,
             arguments: arguments.into(),
+            decoded: Vec::new(),
             timeout_ms: None,
             line: Some(u32::MAX),
         },

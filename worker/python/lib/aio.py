@@ -20,7 +20,7 @@ from lockhouse_calls import calling_line as _calling_line, milliseconds as _mill
 from lockhouse_resources import FUNCTIONS as _resources
 from lockhouse_servers import server_attribute as _server_attribute
 from lockhouse_streams import flush as _flush_output, require_room as _require_room
-from lockhouse_values import from_envelope as _from_envelope
+from lockhouse_results import from_envelope as _from_envelope
 from mcp_tools import _parse_call
 
 __path__ = []
@@ -78,21 +78,22 @@ async def get_prompt(server, name, arguments=None, /, **named):
 
 
 async def call(server, tool, arguments, timeout=None, *, line):
-    """Calls a tool. `arguments` is JSON, `line` is the line of the program that makes the call."""
+    """Calls a tool. `arguments` is from `encode_arguments`, `line` is the line of the program that makes the call."""
     timeout_ms = _milliseconds(timeout)
+    data, texts = arguments
     _flush_output()
-    _require_room(len(arguments))
+    _require_room(len(data))
     loop = _asyncio.get_running_loop()
     if loop not in _listening:
         loop.add_reader(_lockhouse.fileno(), _deliver)
         loop.add_reader(_lockhouse.wake_fileno(), _deliver)
         _listening.add(loop)
     with _lock:  # Otherwise another thread could receive the reply before the future is registered.
-        number = _lockhouse.start_call(server, tool, arguments, timeout_ms, line)
+        number = _lockhouse.start_call(server, tool, data, texts, timeout_ms, line)
         if number > 0:
             future = _waiting[number] = loop.create_future()
     if number <= 0:  # The name is invalid: the call fails at once.
-        return _unwrap_reply(_from_envelope, _lockhouse.call(server, tool, arguments), server, tool)
+        return _unwrap_reply(_from_envelope, _lockhouse.call(server, tool, data, texts), server, tool)
     if loop not in _flushing:
         _flushing.add(loop)
         loop.call_soon(_flush_calls, loop)

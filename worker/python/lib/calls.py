@@ -7,7 +7,9 @@ from sys import _getframe
 import _lockhouse
 import lockhouse_sources as sources
 from lockhouse_streams import flush, require_room
-from lockhouse_values import from_envelope, parse, to_json
+from lockhouse_decoded import texts_in
+from lockhouse_results import from_envelope
+from lockhouse_values import parse, to_json
 
 _FRAMES_MAX = 64
 _REMEMBERED_BYTES = 64 * 1024
@@ -54,11 +56,12 @@ def ask(request, *arguments):
 
 
 def call(server, tool, arguments, timeout=None):
-    """Calls a tool and waits for its result; `arguments` is JSON."""
+    """Calls a tool and waits for its result. `arguments` is from `encode_arguments`."""
     line, timeout_ms = calling_line(), milliseconds(timeout)
+    data, texts = arguments
     flush()
-    require_room(len(arguments))
-    return unwrap_reply(from_envelope, _lockhouse.call(server, tool, arguments, timeout_ms, line), server, tool)
+    require_room(len(data))
+    return unwrap_reply(from_envelope, _lockhouse.call(server, tool, data, texts, timeout_ms, line), server, tool)
 
 
 def calling_line():
@@ -165,9 +168,10 @@ def identifier(server):
 
 
 def encode_arguments(server, tool, parameters, positional, named):
-    """Encodes a call's arguments as JSON: an object, or an array whose values the supervisor assigns to parameters."""
+    """Encodes a call's arguments: as JSON, an object or an array whose values the supervisor assigns to parameters, and the texts of
+    decoded results in them."""
     if positional and not named:
-        return to_json(positional, strict=True)
+        return _encode(positional)
     if len(positional) > len(parameters):
         names = ", ".join(parameters) or "none"
         message = f"{tool} takes {len(parameters)} positional arguments but {len(positional)} were given: {names}"
@@ -176,4 +180,8 @@ def encode_arguments(server, tool, parameters, positional, named):
         if parameter in named:
             raise ToolError("invalid_arguments", f"{tool} got {parameter} twice", server, tool)
         named[parameter] = value
-    return to_json(named, strict=True)
+    return _encode(named)
+
+
+def _encode(arguments):
+    return to_json(arguments, strict=True), texts_in(arguments)

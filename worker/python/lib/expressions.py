@@ -7,6 +7,7 @@ from types import CoroutineType
 
 from lockhouse_calls import last_result
 from lockhouse_excerpts import program_text
+from lockhouse_decoded import plain_type
 from lockhouse_values import Text
 
 _KEYS = 12
@@ -89,7 +90,7 @@ def _value(node, frame):
         return last_result(_function_name(node.func), UNKNOWN)
     if isinstance(node, ast.Subscript):
         container, key = _value(node.value, frame), _value(node.slice, frame)
-        if type(container) in (dict, list, tuple, Text, str) and type(key) in (str, int):
+        if plain_type(container) in (dict, list, tuple, Text, str) and type(key) in (str, int):
             try:
                 return container[key]
             except (LookupError, TypeError):
@@ -107,21 +108,21 @@ def _function_name(function):
 
 def keys_of(value):
     """The string keys of a dict."""
-    return [name for name in value if type(name) is str][:1_000] if type(value) is dict else []
+    return [name for name in value if type(name) is str][:1_000] if plain_type(value) is dict else []
 
 
 def shape(value):
     """Describes the type and structure of a value."""
     if value is None or type(value) is bool:
         return repr(value)
-    if type(value) is dict:
+    if plain_type(value) is dict:
         return f"a dict with the keys {_keys(value)}" if value else "an empty dict"
-    if type(value) in (list, tuple):
+    if plain_type(value) in (list, tuple):
         kind = type(value).__name__
         if not value:
             return f"an empty {kind}"
         first = value[0]
-        items = f"dicts with the keys {_keys(first)}" if type(first) is dict and first else _kind(first)
+        items = f"dicts with the keys {_keys(first)}" if plain_type(first) is dict and first else _kind(first)
         return f"a {kind} of {len(value)}: {items}"
     if isinstance(value, str):
         return f"text ({clip(value)})"
@@ -135,7 +136,7 @@ _NAMES = type.__dict__["__name__"].__get__
 
 
 def _kind(value):
-    if type(value) in (list, tuple):
+    if plain_type(value) in (list, tuple):
         return f"{type(value).__name__} of {len(value)}"
     return "None" if value is None else "text" if isinstance(value, str) else _NAMES(type(value))
 

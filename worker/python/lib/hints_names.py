@@ -11,6 +11,7 @@ import lockhouse_expressions as expressions
 from lockhouse_calls import identifier, known_servers, search_names
 from lockhouse_servers import ServerModule
 from lockhouse_expressions import UNKNOWN, clip, keys_of, shape
+from lockhouse_decoded import plain_type
 from lockhouse_values import Text
 
 _PYTHON_NAMES = {"true": "True", "false": "False", "null": "None", "undefined": "None", "nil": "None", "console": "print(...)",
@@ -86,7 +87,7 @@ def hint_for_attribute(error, message, location):
     found = next((expression for expression, node in expressions.failing(location, ast.Attribute) if node.attr == name), None)
     source = found.source if found else "it"
     equivalent = next((words[name] for kind, words in _PYTHON_METHODS.items() if isinstance(value, kind) and name in words), None)
-    if equivalent and not (type(value) is dict and name in value):
+    if equivalent and not (plain_type(value) is dict and name in value):
         return f"in Python it is {equivalent}"
     if isinstance(value, Text):
         near = difflib.get_close_matches(name, dir(str), 1, 0.75)
@@ -95,7 +96,7 @@ def hint_for_attribute(error, message, location):
         return f"{source} is None here: look before you use it, as with `if ... is not None:`"
     if type(value) is CoroutineType:
         return f"await is missing: write `(await {source}).{name}`"
-    if type(value) is dict:
+    if plain_type(value) is dict:
         if name in value:
             return f"a dict has keys: write {source}[{clip(name)}]"
         near = difflib.get_close_matches(name, keys_of(value), 1)
@@ -104,7 +105,7 @@ def hint_for_attribute(error, message, location):
     near = difflib.get_close_matches(name, _attributes(value), 1)
     if near:
         return f"did you mean .{near[0]}?"
-    if type(value) in (list, tuple):
+    if plain_type(value) in (list, tuple):
         return f"{source} is {shape(value)}; take one of them, or loop over them"
     return None
 

@@ -11,13 +11,14 @@ import lockhouse_expressions as expressions
 from lockhouse_servers import ServerModule
 from lockhouse_excerpts import current_line
 from lockhouse_expressions import UNKNOWN, clip, keys_of, shape
+from lockhouse_decoded import plain_type
 from lockhouse_values import Text
 
 
 def hint_for_key(error, message, location):
     key = error.args[0] if len(error.args) == 1 and type(error.args[0]) in (str, int) else UNKNOWN
     for expression, node in expressions.failing(location, ast.Subscript):
-        if type(expression.value) is not dict or expressions.subscript_key(node, location.frame) != key:
+        if plain_type(expression.value) is not dict or expressions.subscript_key(node, location.frame) != key:
             continue
         near = difflib.get_close_matches(key, keys_of(expression.value), 1) if type(key) is str else ()
         suggestion = f"did you mean {clip(near[0])}? " if near else ""
@@ -27,7 +28,7 @@ def hint_for_key(error, message, location):
 
 def hint_for_index(error, message, location):
     for expression, node in expressions.failing(location, ast.Subscript):
-        if type(expression.value) in (list, tuple):
+        if plain_type(expression.value) in (list, tuple):
             count, key = len(expression.value), expressions.subscript_key(node, location.frame)
             if type(key) is int and -count <= key < count:
                 continue
@@ -61,7 +62,7 @@ def _hint_for_text_subscript(found, location):
         if not isinstance(expression.value, str):
             continue
         loop = expressions.loop_source(expression.source, location)
-        if loop and type(loop.value) is dict:
+        if loop and plain_type(loop.value) is dict:
             return f"a loop over a dict gives its keys: {loop.source} is {shape(loop.value)}; loop over .values() or .items(), or over one of its lists"
         return f"{expression.source} is {shape(expression.value)}"
     return None
@@ -73,7 +74,7 @@ def _hint_for_subscript(found, location):
             return f"{expression.source} is None here: look before you take from it, as with `if ... is not None:`"
         if type(expression.value) is CoroutineType:
             return f"await is missing: write `(await {expression.source})[...]`"
-        if type(expression.value) in (list, tuple):
+        if plain_type(expression.value) in (list, tuple):
             return f"{expression.source} is {shape(expression.value)}; take one of them by its number, or loop over them"
         if expression.value is not UNKNOWN and not isinstance(expression.value, (str, dict)):
             return f"{expression.source} is {shape(expression.value)}"
@@ -92,7 +93,7 @@ def _hint_for_call(found, location):
     for expression, _ in expressions.failing(location, ast.Call):
         if isinstance(expression.value, ServerModule):
             return f"{expression.source} is an MCP server: call one of its tools, as in {expression.source}.{_first_tool(expression.value)}(...)"
-        if type(expression.value) in (dict, list, tuple, Text, str):
+        if plain_type(expression.value) in (dict, list, tuple, Text, str):
             return f"{expression.source} is {shape(expression.value)}: take from it with [...]"
         return f"{expression.source} is {shape(expression.value)}" if expression.value is not UNKNOWN else None
     return None

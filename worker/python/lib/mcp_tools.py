@@ -12,12 +12,14 @@ from lockhouse_calls import encode_arguments as _encode_arguments, search_limit 
 from lockhouse_resources import get_prompt, list_prompts, list_resources, read_resource
 from lockhouse_servers import server_attribute as _server_attribute
 from lockhouse_streams import flush, require_room
-from lockhouse_values import Blob, Server, Text, stored_value
+from lockhouse_decoded import is_decoded as _is_decoded, raw_text
+from lockhouse_results import stored_value
+from lockhouse_values import Blob, Server, Text
 
 __path__ = []
 __all__ = [
     "Blob", "Text", "ToolError", "call_tool", "describe", "get_prompt", "list_prompts", "list_resources", "list_servers",
-    "load_result", "read_resource", "search_tools",
+    "load_result", "raw_text", "read_resource", "search_tools",
 ]
 
 
@@ -69,6 +71,8 @@ def _parse_call(server, tool, arguments, named):
         tool, arguments = None, tool
     server, tool = _server_and_tool(server, tool)
     timeout = named.pop("timeout", None) if _is_call_timeout(server, tool, arguments, named) else None
+    if _is_decoded(arguments):  # The names in it come from a server, and must not become the names of arguments.
+        arguments = [arguments]
     if isinstance(arguments, (list, tuple)):
         return server, tool, _encode_arguments(server, tool, (), arguments, named), timeout
     return server, tool, _encode_arguments(server, tool, (), (), {**(arguments or {}), **named}), timeout

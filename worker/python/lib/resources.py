@@ -5,7 +5,8 @@ import sys
 import _lockhouse
 from lockhouse_calls import ask, find_server, unwrap_reply
 from lockhouse_streams import flush, require_room
-from lockhouse_values import prompt_value, resource_value, to_json
+from lockhouse_results import prompt_value, resource_value
+from lockhouse_values import to_json
 
 
 def list_resources(server):

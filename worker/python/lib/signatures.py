@@ -4,7 +4,7 @@ import inspect
 import typing
 
 _TYPE_NAMES = {name: getattr(typing, name) for name in ("Any", "Literal", "NoReturn")}
-_TYPE_NAMES |= {"__builtins__": {}, "bool": bool, "dict": dict, "float": float, "int": int, "list": list, "str": str}
+_TYPE_NAMES |= {"__builtins__": {}, "bool": bool, "dict": dict, "float": float, "int": int, "list": list, "str": str, "unknown": typing.Any}
 
 
 def signature(described):

@@ -1,7 +1,6 @@
-"""Converts results and arguments to JSON, and replies of tools to Python values."""
+"""Converts the results of programs and the arguments of calls to JSON."""
 
 import base64
-import binascii
 import json
 import math
 import re
@@ -98,63 +97,6 @@ class Blob:
 def parse(data):
     """Parses JSON bytes from the supervisor."""
     return _decode(str(data, "utf-8"))
-
-
-def stored_value(data):
-    """Parses a stored result."""
-    value = parse(data)
-    return Text(value) if type(value) is str else value
-
-
-def from_envelope(data):
-    """Converts the result of a tool call: structured content, else text, else the content blocks."""
-    envelope = parse(data)
-    if "structured" in envelope:
-        value = envelope["structured"]
-        return Text(value) if type(value) is str else value
-    if "text" in envelope:
-        return Text(envelope["text"])
-    blocks = [_block(block) for block in envelope.get("content", ())]
-    return blocks[0] if len(blocks) == 1 else blocks
-
-
-def resource_value(data):
-    """Converts a read resource: its only part, or a list of parts."""
-    parts = [_resource(part) for part in parse(data)["contents"]]
-    return parts[0] if len(parts) == 1 else parts
-
-
-def prompt_value(data):
-    """Converts a prompt."""
-    prompt = parse(data)
-    messages = [{**message, "content": _block(message.get("content"))} for message in prompt["messages"]]
-    return {"description": prompt["description"], "messages": messages}
-
-
-def _block(block):
-    kind = block.get("type")
-    if kind == "text":
-        return Text(block.get("text", ""))
-    if kind == "resource":
-        return _resource(block.get("resource", {}))
-    data = block.get("data")
-    return _blob(data, block) if isinstance(data, str) else block
-
-
-def _resource(part):
-    if isinstance(part.get("blob"), str):
-        return _blob(part["blob"], part)
-    if isinstance(part.get("text"), str):
-        return TextResource(part["text"], part.get("uri"), part.get("mimeType"))
-    return part
-
-
-def _blob(data, part):
-    try:
-        mime_type = part.get("mimeType") or "application/octet-stream"
-        return Blob(base64.b64decode(data), mime_type, uri=part.get("uri"))
-    except binascii.Error:
-        return part
 
 
 def to_json(value, strict=False):

@@ -14,8 +14,10 @@ use pyo3::types::{PyBytes, PyDict, PyModule};
 use crate::native;
 
 /// Embedded Python modules, in an order in which each one imports only earlier ones.
-const MODULES: [(&str, &str); 20] = [
+const MODULES: [(&str, &str); 22] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
+    ("lockhouse_decoded", include_str!("../lib/decoded.py")),
+    ("lockhouse_results", include_str!("../lib/results.py")),
     ("lockhouse_streams", include_str!("../lib/streams.py")),
     ("lockhouse_sources", include_str!("../lib/sources.py")),
     ("lockhouse_calls", include_str!("../lib/calls.py")),

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 
 use lockhouse_protocol::{
-    Failure, FailureCode, InvalidName, PromptName, Reply, Request, ResourceUri, ResultHandle, SearchDetail,
+    DecodedArgument, Failure, FailureCode, InvalidName, PromptName, Reply, Request, ResourceUri, ResultHandle, SearchDetail,
     ServerName, SkillName, Stream, ToolName,
 };
 use lockhouse_worker::tool_host::ToolHost;
@@ -69,25 +69,31 @@ fn call_request(
     server: &str,
     tool: &str,
     arguments: &[u8],
+    decoded: DecodedTexts,
     timeout_ms: Option<u32>,
     line: Option<u32>,
 ) -> Result<Request, InvalidName> {
     let (server, tool) = (ServerName::new(server)?, ToolName::new(tool)?);
-    Ok(Request::Call { server, tool, arguments: arguments.to_vec(), timeout_ms, line })
+    let decoded = decoded.into_iter().map(|(pointer, text)| DecodedArgument { pointer, text }).collect();
+    Ok(Request::Call { server, tool, arguments: arguments.to_vec(), decoded, timeout_ms, line })
 }
+
+/// The decoded results in the arguments of a call: the JSON pointer of each, and its text unless it was changed.
+type DecodedTexts = Vec<(String, Option<String>)>;
 
 /// Calls a tool and waits for its result.
 #[pyfunction]
-#[pyo3(signature = (server, tool, arguments, timeout_ms=None, line=None))]
+#[pyo3(signature = (server, tool, arguments, decoded, timeout_ms=None, line=None))]
 pub(crate) fn call<'py>(
     py: Python<'py>,
     server: &str,
     tool: &str,
     arguments: &[u8],
+    decoded: DecodedTexts,
     timeout_ms: Option<u32>,
     line: Option<u32>,
 ) -> PyResult<Pair<'py>> {
-    ask(py, call_request(server, tool, arguments, timeout_ms, line))
+    ask(py, call_request(server, tool, arguments, decoded, timeout_ms, line))
 }
 
 /// Lists the permitted resources and resource templates of a server.
@@ -182,16 +188,17 @@ pub(crate) fn search_skills(py: Python<'_>, query: String, limit: u32) -> PyResu
 
 /// Queues a tool call and returns its number; [`drain`] returns its reply. Returns -1 for an invalid name.
 #[pyfunction]
-#[pyo3(signature = (server, tool, arguments, timeout_ms=None, line=None))]
+#[pyo3(signature = (server, tool, arguments, decoded, timeout_ms=None, line=None))]
 pub(crate) fn start_call(
     server: &str,
     tool: &str,
     arguments: &[u8],
+    decoded: DecodedTexts,
     timeout_ms: Option<u32>,
     line: Option<u32>,
 ) -> PyResult<i64> {
     let host = host()?;
-    let request = call_request(server, tool, arguments, timeout_ms, line);
+    let request = call_request(server, tool, arguments, decoded, timeout_ms, line);
     Ok(request.map_or(-1, |request| host.start(request).0.into()))
 }
 

@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
-use lockhouse_protocol::{SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, Stream};
+use lockhouse_protocol::{DecodedArgument, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, Stream};
 use lockhouse_worker::signals;
+use rquickjs::convert::List;
 use rquickjs::function::Opt;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Result, TypedArray};
 
@@ -46,11 +47,10 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedSta
     let shared = Rc::clone(state);
     let start = move |ctx: Ctx<'js>,
                       kind: String,
-                      first: String,
-                      second: String,
-                      third: String,
+                      List((first, second, third)): List<(String, String, String)>,
                       timeout_ms: u32,
-                      stack: String|
+                      stack: String,
+                      decoded: Vec<List<(String, Option<String>)>>|
           -> Result<Array<'js>> {
         if shared.host.get().is_some_and(|host| !host.has_room()) {
             let words = "too many calls wait for their turn: await some before you start more";
@@ -60,7 +60,9 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedSta
         let third = json_values::to_portable_json(third).map_err(too_deep)?;
         let answer = Array::new(ctx.clone())?;
         let line = traceback::line(&stack, shared.source_map.borrow().as_ref());
-        match tool_requests::parse(NativeRequest { kind, texts: (first, second, third), timeout_ms, line }) {
+        let decoded = decoded.into_iter().map(|List((pointer, text))| DecodedArgument { pointer, text }).collect();
+        let texts = (first, second, third);
+        match tool_requests::parse(NativeRequest { kind, texts, decoded, timeout_ms, line }) {
             Ok(request) => {
                 let call = shared.host.get().map(|host| host.start(request));
                 shared.in_flight.set(shared.in_flight.get() + u32::from(call.is_some()));
@@ -81,7 +83,7 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedSta
                     third: Opt<String>|
           -> Result<Array<'js>> {
         let texts = (first, second, third.0.unwrap_or_default());
-        let reply = match tool_requests::parse(NativeRequest { kind, texts, timeout_ms: 0, line: None }) {
+        let reply = match tool_requests::parse(NativeRequest { kind, texts, decoded: Vec::new(), timeout_ms: 0, line: None }) {
             Ok(request) => shared
                 .host
                 .get()

@@ -12,7 +12,8 @@ use super::native_functions;
 use super::shared_state::SharedState;
 
 /// Source files that build the global scope, in order of their dependencies.
-const PARTS: [(&str, &str); 8] = [
+const PARTS: [(&str, &str); 9] = [
+    ("lockhouse:decoded", include_str!("decoded.js")),
     ("lockhouse:values", include_str!("values.js")),
     ("lockhouse:requests", include_str!("requests.js")),
     ("lockhouse:servers", include_str!("servers.js")),

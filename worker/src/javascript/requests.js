@@ -1,6 +1,6 @@
 // Requests to tools, and conversion of their replies.
 (native, realm) => {
-  const { encode, wellFormed } = realm;
+  const { decode, encode, isDecoded, textsIn, wellFormed } = realm;
   const parse = JSON.parse;
   const isView = ArrayBuffer.isView;
   const capture = Error.captureStackTrace;
@@ -55,15 +55,14 @@
       answered = [...answered.filter(([other]) => other !== subject), [subject, outline(value)]].slice(-3);
     } catch {} // The program has replaced what this uses.
   };
-  realm.forget = () => void (answered = []);
 
   // Pending requests.
   const pending = new Map();
-  const request = (kind, texts, shape, subject, timeoutMs = 0) =>
+  const request = (kind, texts, shape, subject, { timeoutMs = 0, decoded = [] } = {}) =>
     new Promise((resolve, reject) => {
       const stack = stackHere();
       const [first = "", second = "", third = ""] = texts;
-      const answer = native.start(kind, wellFormed(first), wellFormed(second), third, timeoutMs, stack);
+      const answer = native.start(kind, [wellFormed(first), wellFormed(second), third], timeoutMs, stack, decoded);
       if (answer[1]) reject(errorFrom(answer[1], stack));
       else pending.set(answer[0], { resolve, reject, shape, stack, subject });
     });
@@ -85,8 +84,11 @@
     for (const { subject, stack } of pending.values()) return [subject, stack];
     return ["", ""];
   };
-  // Drops the pending requests of a finished run.
-  realm.forget = () => pending.clear();
+  // Drops the pending requests and the outlines of a finished run.
+  realm.forget = () => {
+    pending.clear();
+    answered = [];
+  };
   const ask = (kind, first, second = "") => {
     const answer = native.ask(kind, wellFormed(first), second);
     if (!answer[0]) throw errorFrom(answer[1]);
@@ -94,8 +96,8 @@
   };
 
   // Conversion of results.
-  const block = (content) => {
-    if (content.type === "text") return content.text;
+  const block = (content, asText = (text) => text) => {
+    if (content.type === "text") return asText(content.text);
     if (typeof content.data === "string") return { ...content, data: native.fromBase64(content.data) };
     if (typeof content.resource?.blob === "string") {
       const { blob, ...rest } = content.resource;
@@ -103,26 +105,29 @@
     }
     return content.resource ?? content;
   };
+  // The supervisor sets `decode` if text that is JSON shall be decoded, and `list` if even a single text becomes a list.
   const unwrap = (envelope) => {
     if (Object.hasOwn(envelope, "structured")) return envelope.structured;
-    if (Object.hasOwn(envelope, "text")) return envelope.text;
-    const blocks = (envelope.content ?? []).map(block);
-    return blocks.length === 1 ? blocks[0] : blocks;
+    const asText = envelope.decode ? decode : (text) => text;
+    const values = Object.hasOwn(envelope, "text")
+      ? [asText(envelope.text)]
+      : (envelope.content ?? []).map((content) => block(content, asText));
+    return values.length === 1 && !envelope.list ? values[0] : values;
   };
 
-  // Encodes a single object as named arguments, and anything else as an array in the order of the parameters.
+  // Encodes a single object as named arguments, and anything else as an array in the order of the parameters: as JSON, with
+  // the decoded results in it. A decoded object is never the named arguments, since its names come from a server.
   // Trailing undefined values are omitted.
   const encodeArguments = (values, parameters) => {
     while (values.length && values[values.length - 1] === undefined) values.pop();
-    if (values.length === 0) return "{}";
-    if (values.length === 1 && typeof values[0] === "object" && !isView(values[0])) {
+    if (values.length === 0) return ["{}", []];
+    if (values.length === 1 && typeof values[0] === "object" && !isView(values[0]) && !isDecoded(values[0])) {
       const json = encode(values[0], true);
-      if (json?.[0] === "{") return json;
+      if (json?.[0] === "{") return [json, textsIn(values[0])];
     }
-    if (parameters?.length >= values.length && values.includes(undefined)) {
-      return encode(Object.fromEntries(values.map((value, index) => [parameters[index], value])), true);
-    }
-    return encode(values, true);
+    const isNamed = parameters?.length >= values.length && values.includes(undefined);
+    const chosen = isNamed ? Object.fromEntries(values.map((value, index) => [parameters[index], value])) : values;
+    return [encode(chosen, true), textsIn(chosen)];
   };
   // Converts a timeout to milliseconds; 0 for the configured timeout.
   const milliseconds = (options) => {
@@ -132,15 +137,15 @@
     throw new ToolError("timeout must be a number of seconds above 0", { code: "invalid_arguments" });
   };
   const invoke = (server, tool, values, options, parameters) => {
-    let json, timeoutMs;
+    let json, decoded, timeoutMs;
     try {
-      json = encodeArguments(values, parameters);
+      [json, decoded] = encodeArguments(values, parameters);
       timeoutMs = milliseconds(options);
     } catch (error) {
       // Rejects like an async function, so that callers with many calls see which one failed.
       return Promise.reject(error);
     }
-    return request("call", [server, tool, json], unwrap, `${server}.${tool}`, timeoutMs);
+    return request("call", [server, tool, json], unwrap, `${server}.${tool}`, { timeoutMs, decoded });
   };
 
   // Clamps a search limit to the valid range.

@@ -1,7 +1,7 @@
 //! Converts requests from the realm into protocol messages, and replies into JavaScript values.
 
 use lockhouse_protocol::{
-    Failure, FailureCode, PromptName, Reply, Request, ResourceUri, ResultHandle, SearchDetail, ServerName,
+    DecodedArgument, Failure, FailureCode, PromptName, Reply, Request, ResourceUri, ResultHandle, SearchDetail, ServerName,
     SkillName, ToolName,
 };
 use rquickjs::{Ctx, Object, Result, Value};
@@ -11,6 +11,8 @@ pub(super) struct NativeRequest {
     pub(super) kind: String,
     /// Up to three arguments: server, name and JSON arguments for most kinds of requests.
     pub(super) texts: (String, String, String),
+    /// The decoded results in the arguments of a call.
+    pub(super) decoded: Vec<DecodedArgument>,
     /// Timeout in milliseconds; 0 for the configured one.
     pub(super) timeout_ms: u32,
     /// Line of the program that sent the request.
@@ -27,6 +29,7 @@ fn to_request(request: NativeRequest) -> std::result::Result<Request, String> {
             server: server(first)?,
             tool: tool(second)?,
             arguments: third.into_bytes(),
+            decoded: request.decoded,
             timeout_ms: (request.timeout_ms > 0).then_some(request.timeout_ms),
             line: request.line,
         },

@@ -6,6 +6,7 @@
     for (const name of names) if (!(name in realm.scope)) realm.scope[name] = undefined;
   };
 
+  const { isDecoded } = realm;
   const { stringify } = JSON;
   const { isArray } = Array;
   const { DataView, Date, Error, Iterator, Map, Promise, RegExp, Set, Uint8Array, Uint8ClampedArray, WeakMap } = globalThis;
@@ -92,7 +93,7 @@
         if (value === null) return holder[key] instanceof Date ? "Invalid Date" : value;
         if (isArray(value)) return value;
         const prototype = getPrototypeOf(value);
-        if (prototype !== objectPrototype && prototype !== null) return fromObject(value, isArgument);
+        if (prototype !== objectPrototype && prototype !== null && !isDecoded(value)) return fromObject(value, isArgument);
         return !isArgument && isFile(value) ? fromFile(value) : value;
       }
       case "number":

@@ -7,7 +7,7 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// Largest number of elements per list, of keys per object, and of values in total.
-const ELEMENTS_MAX: usize = 24;
+pub(super) const ELEMENTS_MAX: usize = 24;
 const KEYS_MAX: usize = 64;
 const VALUES_MAX: usize = 8_000;
 /// Longest string, in bytes, that is compared with keys. No field name is longer.
@@ -36,6 +36,15 @@ impl Sample {
         let mut left = VALUES_MAX;
         let mut deserializer = serde_json::Deserializer::from_slice(json);
         SampleVisitor { left: &mut left, depth: 0 }.deserialize(&mut deserializer).ok()
+    }
+}
+
+impl Sample {
+    /// Samples a text as the engines decode it: a JSON object, array or null is a value, anything else stays text.
+    pub(super) fn of_text(text: &str) -> Self {
+        let trimmed = text.trim_matches([' ', '\t', '\r', '\n']);
+        let is_json = trimmed.starts_with(['{', '[']) || trimmed == "null";
+        is_json.then(|| Self::parse(text.as_bytes())).flatten().unwrap_or(Self::Text(None))
     }
 }
 

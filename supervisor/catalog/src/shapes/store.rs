@@ -10,9 +10,10 @@ use lockhouse_base::files;
 use lockhouse_protocol::ToolName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::super::Tool;
-use super::sample::{Sample, strings};
+use super::sample::{ELEMENTS_MAX, Sample, strings};
 use super::shape::Shape;
 
 /// Version of the file format. Files of other versions are ignored.
@@ -80,7 +81,7 @@ impl ResultShapes {
     /// Starts to observe a call. Returns `None` if its result is not needed, for example because the tool has an output
     /// schema.
     pub fn observe(self: &Arc<Self>, tool: &Tool, arguments: &[u8]) -> Option<ShapeObservation> {
-        if !self.is_enabled || tool.declares_output || arguments.len() > ARGUMENTS_BYTES_MAX {
+        if !self.is_enabled || tool.declares_values || arguments.len() > ARGUMENTS_BYTES_MAX {
             return None;
         }
         let mut state = self.lock();
@@ -99,7 +100,7 @@ impl ResultShapes {
 
     /// Returns the observed result type of a tool as a JSON Schema, unless its definition has changed.
     pub fn observed_schema(&self, tool: &Tool) -> Option<Value> {
-        if !self.is_enabled || tool.declares_output {
+        if !self.is_enabled || tool.declares_values {
             return None;
         }
         let state = self.lock_loaded();
@@ -208,21 +209,50 @@ impl ShapeObservation {
     }
 }
 
-/// Returns the shape of a reply that is structured content or text; `None` for other replies.
+/// The envelope of a result, as the engine receives it.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    structured: Option<&'a RawValue>,
+    text: Option<String>,
+    content: Option<Vec<ContentBlock>>,
+    /// Whether the engine decodes text that is JSON.
+    #[serde(default)]
+    decode: bool,
+    /// Whether a single text becomes a list too.
+    #[serde(default)]
+    list: bool,
+}
+
+#[derive(Deserialize)]
+struct ContentBlock {
+    text: Option<String>,
+}
+
+/// Returns the shape of the value that the engine makes of a reply; `None` if it has parts that are neither structured
+/// content nor text.
 pub(super) fn parse_shape(reply: &[u8], arguments: &[u8]) -> Option<Shape> {
-    let Sample::Object(mut members, _) = Sample::parse(reply)? else { return None };
-    match members.pop()? {
-        (kind, Sample::Text(_)) if &*kind == "text" => Some(Shape::text()),
-        (kind, structured) if &*kind == "structured" => {
-            let mut values = HashSet::new();
-            strings(&structured, &mut values);
-            if let Some(arguments) = Sample::parse(arguments) {
-                strings(&arguments, &mut values);
-            }
-            Some(Shape::from_sample(&structured, &values))
+    let envelope: Envelope<'_> = serde_json::from_slice(reply).ok()?;
+    let sample = |text: &String| match envelope.decode {
+        true => Sample::of_text(text),
+        false => Sample::Text(None),
+    };
+    let sample = match (envelope.structured, envelope.text, envelope.content) {
+        (Some(structured), ..) => Sample::parse(structured.get().as_bytes())?,
+        (None, Some(text), _) if envelope.list => Sample::List(vec![sample(&text)]),
+        (None, Some(text), _) => sample(&text),
+        (None, None, Some(blocks)) if !blocks.is_empty() => {
+            let texts: Option<Vec<String>> = blocks.into_iter().take(ELEMENTS_MAX).map(|block| block.text).collect();
+            Sample::List(texts?.iter().map(sample).collect())
         }
-        _ => None,
+        (None, None, _) => return None,
+    };
+    let mut values = HashSet::new();
+    strings(&sample, &mut values);
+    if let Some(arguments) = Sample::parse(arguments) {
+        strings(&arguments, &mut values);
     }
+    Some(Shape::from_sample(&sample, &values))
 }
 
 /// Encodes the file. Contains only fields that enough results have confirmed.

@@ -85,7 +85,24 @@ fn text_results_are_strings_and_other_content_is_ignored() {
     let of = |envelope: &str| parse_shape(envelope.as_bytes(), b"{}").map(|shape| shape.schema());
     assert_eq!(of(r#"{"text": "{\"a\": 1}"}"#), Some(json!({"type": "string"})));
     assert_eq!(of(r#"{"content": [{"type": "image"}]}"#), None);
+    assert_eq!(of(r#"{"content": []}"#), None);
     assert_eq!(of("nothing"), None);
+}
+
+#[test]
+fn text_that_is_decoded_has_the_shape_of_its_value() {
+    let of = |envelope: Value| parse_shape(envelope.to_string().as_bytes(), b"{}").map(|shape| shape.schema());
+    let list = json!({"type": "array", "items": {"type": "integer"}});
+    assert_eq!(of(json!({"text": " [1, 2]\n", "decode": true})), Some(list.clone()));
+    assert_eq!(of(json!({"text": "null", "decode": true})), Some(json!({"type": "null"})));
+    for text in ["1", "\"a\"", "[1", "no [1]", ""] {
+        assert_eq!(of(json!({"text": text, "decode": true})), Some(json!({"type": "string"})), "{text:?}");
+    }
+    let two = json!([{"type": "text", "text": "[1]"}, {"type": "text", "text": "[2]"}]);
+    assert_eq!(of(json!({"content": two, "decode": true})), Some(json!({"type": "array", "items": list})));
+    let texts = json!({"type": "array", "items": {"type": "string"}});
+    assert_eq!(of(json!({"content": two})), Some(texts));
+    assert_eq!(of(json!({"text": "[1]", "decode": true, "list": true})), Some(json!({"type": "array", "items": list})));
 }
 
 fn tool(description: &str) -> Tool {

@@ -49,5 +49,8 @@ declare class URLSearchParams {
   entries(): IterableIterator<[string, string]>;
   [Symbol.iterator](): IterableIterator<[string, string]>;
 }
+/** Returns the text of a tool result as the server sent it, also if it was JSON text and has been decoded. */
+declare function rawText(value: unknown): string;
+declare function raw_text(value: unknown): string;
 declare function require(name: "mcp_tools"): typeof import("mcp_tools");
 declare function require(name: string): any;

@@ -18,7 +18,7 @@ class ToolError(Exception):
     ) -> None: ...
 
 class Text(str):
-    """Text content of a tool result. It is never parsed as JSON automatically."""
+    """Text content of a tool result."""
 
     def json(self) -> Any:
         """Parses the text as JSON."""
@@ -65,6 +65,9 @@ def call_tool(
 
 def load_result(handle: str) -> Any:
     """Returns a truncated result in full: the value, or the printed text."""
+
+def raw_text(value: Any) -> str:
+    """Returns the text of a tool result as the server sent it, also if it was JSON text and has been decoded."""
 
 def list_resources(server: str | ModuleType) -> list[dict[str, Any]]:
     """Returns the permitted resources of a server, as dicts with `uri` and `name`; templates have `uriTemplate` instead."""

@@ -8,7 +8,7 @@ use lockhouse_protocol::Failure;
 use serde_json::{Map, Value};
 
 use super::attempt::CallAttempt;
-use crate::argument_names;
+use crate::argument_names::{self, NamedArguments, RawArguments};
 use crate::destination::Destination;
 
 /// Whether the call lists resources or prompts of which the policy permits none. The server is then not asked.
@@ -50,7 +50,7 @@ pub(super) fn refuse_never_permitted(
 pub(super) async fn validated_call(
     attempt: &CallAttempt<'_>,
     catalogue: &Catalogue,
-    arguments: &[u8],
+    arguments: RawArguments,
 ) -> Result<Call, Failure> {
     let call = attempt.bare_call();
     match attempt.item() {
@@ -63,7 +63,7 @@ pub(super) async fn validated_call(
             Ok(call.with_arguments(fitting).with_definition_digest(tool.fingerprint.clone()))
         }
         CallTarget::Prompt(prompt) => {
-            Ok(call.with_arguments(argument_names::parse_prompt_arguments(prompt, arguments)?))
+            Ok(call.with_arguments(argument_names::parse_prompt_arguments(prompt, &arguments.arguments)?))
         }
         CallTarget::Resource(_) | CallTarget::List(_) => Ok(call),
     }
@@ -72,15 +72,18 @@ pub(super) async fn validated_call(
 async fn validated_arguments(
     attempt: &CallAttempt<'_>,
     tool: &Tool,
-    arguments: &[u8],
+    arguments: RawArguments,
 ) -> Result<Map<String, Value>, Failure> {
     let CallAttempt { gate, requester, .. } = attempt;
     let language = requester.language.unwrap_or(Language::Python);
     // AI clients with direct access have read the tool's schema, and the server validates what they send.
+    let (bytes, slot) = (arguments.arguments.len(), &requester.usage.slow_check_slot);
     let named = match requester.caller.direct {
         None => argument_names::normalize(tool, arguments, language)?,
-        Some(_) => argument_names::parse_object(arguments)?,
+        Some(_) => {
+            let values = argument_names::parse_object(&arguments.arguments)?;
+            NamedArguments { values, ..NamedArguments::default() }
+        }
     };
-    let (bytes, slot) = (arguments.len(), &requester.usage.slow_check_slot);
     gate.schemas.check_arguments(attempt.server(), tool, named, bytes, slot, language).await
 }

@@ -52,9 +52,10 @@ impl<'a> CheckedCall<'a> {
         }
         check::refuse_never_permitted(&attempt, &destination)?;
         let offered = attempt.wait_for_server(destination.fetch_offer()).await?;
-        let call = check::validated_call(&attempt, offered.catalogue(), &raw.arguments).await?;
+        let timeout = raw.timeout;
+        let call = check::validated_call(&attempt, offered.catalogue(), raw).await?;
         offered.check_supported(attempt.item(), &call.arguments)?;
-        Ok(Self { attempt, destination, offered, call, timeout: raw.timeout })
+        Ok(Self { attempt, destination, offered, call, timeout })
     }
 
     /// Has the policy decide, or an approver if the policy requires approval. If no approver is available, a skill is

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
-    Authorization, Confinement, Endpoint, HttpEndpoint, ServerCommand, ServerDefinition, TextDecoding,
+    Authorization, Confinement, DecodeRules, Endpoint, HttpEndpoint, ServerCommand, ServerDefinition,
 };
 use serde_json::{Map, Value, json};
 
@@ -37,8 +37,8 @@ pub(super) fn describe(server: &ServerDefinition, written: &UnresolvedServer) ->
     if !server.tools.except.is_empty() {
         insert("except_tools", server.tools.except.clone().into());
     }
-    if server.decode == TextDecoding::Json {
-        insert("decode", "json".into());
+    if server.decode != DecodeRules::default() {
+        insert("decode", server.decode.to_string().into());
     }
     if server.on_change != OnChange::default() {
         insert("on_change", server.on_change.as_str().into());

@@ -163,8 +163,7 @@ fn start(fields: Fields<'_>) -> Result<StartOptions, SkipReason> {
 }
 
 fn decode(fields: Fields<'_>) -> Result<TextDecoding, SkipReason> {
-    let is_json = choice(fields, &server_keys::DECODE, "decode")? == Some("json");
-    Ok(if is_json { TextDecoding::Json } else { TextDecoding::Text })
+    Ok(choice(fields, &server_keys::DECODE, "decode")?.and_then(TextDecoding::parse).unwrap_or_default())
 }
 
 fn exposure(fields: Fields<'_>) -> Result<Exposure, SkipReason> {

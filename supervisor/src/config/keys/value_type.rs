@@ -7,6 +7,7 @@ use lockhouse_base::telemetry::log::Format;
 use lockhouse_front::access::{AuthMode, ConfiguredUser};
 use lockhouse_front::http::{HostName, ListenAddress, PageOrigin, TrustedProxy};
 use lockhouse_gate::ApproverKind;
+use lockhouse_upstream::TextDecoding;
 use serde_json::{Value, json};
 
 use super::range::Range;
@@ -140,6 +141,12 @@ impl ValueType for AuthMode {
 impl ValueType for ApproverKind {
     fn schema() -> Value {
         json!({"enum": ["any", "local"]})
+    }
+}
+
+impl ValueType for TextDecoding {
+    fn schema() -> Value {
+        json!({"enum": TextDecoding::NAMES})
     }
 }
 

@@ -134,6 +134,8 @@ impl InputRounds<'_> {
             CallTarget::Tool(name) => self.offer.catalogue.tool(name),
             CallTarget::Resource(_) | CallTarget::Prompt(_) | CallTarget::List(_) => None,
         };
-        ResultOptions { wrapped: tool.is_some_and(|tool| tool.wraps_result), decode: self.connection.decode }
+        let Some(tool) = tool else { return ResultOptions::default() };
+        let decoding = self.connection.decode.for_tool(tool.name.as_str());
+        ResultOptions::new(tool.wraps_result, tool.declares_values, decoding)
     }
 }
