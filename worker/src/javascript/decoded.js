@@ -41,17 +41,17 @@
       return null;
     }
   };
-  const asText = (value) => unchangedText(value) ?? stringify(value);
+  const asText = (value) => (isDecoded(value) ? unchangedText(value) : null) ?? stringify(value);
 
   const methods = {
     json() {
       return this;
     },
     toString() {
-      return isDecoded(this) ? asText(this) : stringify(this);
+      return asText(this);
     },
     [Symbol.toPrimitive](hint) {
-      return hint === "number" ? NaN : this.toString();
+      return hint === "number" ? NaN : asText(this);
     },
   };
   // Methods of strings whose names are hardly ever names of fields.
