@@ -73,7 +73,8 @@ fn random_bytes() -> io::Result<[u8; 32]> {
 /// Generates a signing key, as PKCS#8.
 fn make_key() -> io::Result<Vec<u8>> {
     let rejected = |_| io::Error::other("the random numbers make no key");
-    let key = Ed25519KeyPair::from_seed_unchecked(&random_bytes()?).map_err(|error| rejected(error.to_string()))?;
+    let key =
+        Ed25519KeyPair::from_seed_unchecked(&random_bytes()?).map_err(|error| rejected(error.to_string()))?;
     Ok(key.to_pkcs8().map_err(|error| rejected(error.to_string()))?.as_ref().to_vec())
 }
 
