@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint install package test-package package-mcpb container tools tools-for-tests clean
+.PHONY: build demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install package test-package package-mcpb container tools tools-for-tests clean
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -43,8 +43,9 @@ prepare-bfcl: tools
 test-quick: build-for-tests prepare-libraries
 	packaging/run-tests $(BUILD_FOR_TESTS) $(TESTS)
 
-# What a program says that is built without the feature otel.
+# Lints and tests of a build without the feature otel.
 test-default-features: tools
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) build --locked --workspace --all-targets
 	packaging/run-tests --locked --workspace telemetry::traces::without
 
@@ -160,10 +161,12 @@ fuzz:
 memory-checks:
 	packaging/check-memory
 
-lint:
-	$(CARGO) fmt --all --check
+lint: lint-files
 	$(CARGO) clippy $(BUILD_FOR_TESTS) --all-targets -- -D warnings
-	$(CARGO) clippy --locked --workspace -- -D warnings
+
+# All lints that compile nothing.
+lint-files:
+	$(CARGO) fmt --all --check
 	if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked --all-features check bans licenses sources; fi
 	CARGO="$(CARGO)" packaging/check-advisories
 	if command -v systemd-analyze >/dev/null 2>&1; then packaging/systemd/check; else echo "no systemd-analyze: units are not checked"; fi

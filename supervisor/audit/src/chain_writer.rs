@@ -240,7 +240,7 @@ fn open_segment(
     let name = SegmentName::new(now);
     let path = directory.join(name.as_str());
     let mut start = [0; 16];
-    aws_lc_rs::rand::fill(&mut start).map_err(|_| io::Error::other("no random numbers are available"))?;
+    getrandom::fill(&mut start)?;
     let body = RecordBody::new("open").number("version", VERSION).text("segment", name.as_str());
     let body = body.text("key", &secrets.public_key().to_hex()).number("process", std::process::id());
     let body = body.text("lockhouse", env!("CARGO_PKG_VERSION")).text("start", &HEXLOWER.encode(&start));

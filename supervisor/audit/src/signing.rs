@@ -4,7 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::hmac;
-use aws_lc_rs::rand::{self, SystemRandom};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use lockhouse_base::files;
 
@@ -13,7 +12,6 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 /// The signing key, as PKCS#8.
 const KEY_FILE: &str = "audit-key";
 const SALT_FILE: &str = "audit-salt";
-const SALT_BYTES: usize = 32;
 /// Upper bound of the bytes of a key file. An Ed25519 key has 83 bytes.
 const FILE_BYTES_MAX: u64 = 1024;
 /// The files in a directory that contain secrets of the audit log.
@@ -44,15 +42,9 @@ impl SigningKeys {
     /// Loads the key and the salt from a directory, and creates missing ones. If several processes create them at the
     /// same time, all use those of the first.
     pub(super) fn load_or_create(directory: &Path) -> Result<Self, KeyError> {
-        let make_key = || Ok(Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())?.as_ref().to_vec());
         let (path, key) = read_or_make(directory, KEY_FILE, make_key)?;
         let key = Ed25519KeyPair::from_pkcs8(&key).map_err(|_| KeyError::InvalidKey(path))?;
-        let make_salt = || {
-            let mut salt = vec![0; SALT_BYTES];
-            rand::fill(&mut salt)?;
-            Ok(salt)
-        };
-        let (_, salt) = read_or_make(directory, SALT_FILE, make_salt)?;
+        let (_, salt) = read_or_make(directory, SALT_FILE, || Ok(random_bytes()?.to_vec()))?;
         Ok(Self { key, salt: hmac::Key::new(hmac::HMAC_SHA256, &salt) })
     }
 
@@ -70,18 +62,33 @@ impl SigningKeys {
     }
 }
 
+/// Returns 32 random bytes of the kernel. The first random numbers of aws-lc would cost each process some 70 ms of CPU
+/// time, in which it gathers entropy of its own.
+fn random_bytes() -> io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Generates a signing key, as PKCS#8.
+fn make_key() -> io::Result<Vec<u8>> {
+    let rejected = |_| io::Error::other("the random numbers make no key");
+    let key =
+        Ed25519KeyPair::from_seed_unchecked(&random_bytes()?).map_err(|error| rejected(error.to_string()))?;
+    Ok(key.to_pkcs8().map_err(|error| rejected(error.to_string()))?.as_ref().to_vec())
+}
+
 fn read_or_make(
     directory: &Path,
     name: &str,
-    make: impl FnOnce() -> Result<Vec<u8>, aws_lc_rs::error::Unspecified>,
+    make: impl FnOnce() -> io::Result<Vec<u8>>,
 ) -> Result<(PathBuf, Vec<u8>), KeyError> {
     let path = directory.join(name);
     let to_key_error = |source| KeyError::File { path: path.clone(), source };
     let content = match files::read_bytes_bounded(&path, FILE_BYTES_MAX).map_err(to_key_error)? {
         Some(content) => content,
         None => {
-            let made =
-                make().map_err(|_| to_key_error(io::Error::other("no random numbers are available")))?;
+            let made = make().map_err(to_key_error)?;
             files::create_durably(&path, &made).map_err(to_key_error)?
         }
     };

@@ -172,6 +172,6 @@ impl Results {
 /// Generates a handle from 128 random bits.
 fn new_handle() -> Option<ResultHandle> {
     let mut bits = [0; 16];
-    aws_lc_rs::rand::fill(&mut bits).ok()?;
+    getrandom::fill(&mut bits).ok()?;
     ResultHandle::new(format!("{:032x}", u128::from_ne_bytes(bits))).ok()
 }

@@ -28,7 +28,8 @@ fn calls(lockhouse: &Lockhouse) -> Vec<Value> {
 #[test]
 fn argument_values_and_results_are_not_recorded_by_default() {
     let lockhouse = lockhouse("[audit]\ncode = false\n");
-    let code = "from mcp_tools.fixture import echo\necho(value={'note': 'hunter2', 'deep': {'pin': 471147114711}})";
+    let code =
+        "from mcp_tools.fixture import echo\necho(value={'note': 'hunter2', 'deep': {'pin': 471147114711}})";
     assert_eq!(lockhouse.answer("python", code)["value"]["value"]["note"], "hunter2");
     let text = all_audit_files(&lockhouse);
     assert!(!text.contains("hunter2") && !text.contains("471147114711"), "{text}");

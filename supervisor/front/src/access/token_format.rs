@@ -5,7 +5,6 @@
 
 use std::fmt::{self, Debug, Formatter};
 
-use aws_lc_rs::error::Unspecified;
 use sha2::{Digest as _, Sha256};
 
 /// The prefix of every token.
@@ -24,11 +23,11 @@ pub(super) type Digest = [u8; 32];
 
 impl Token {
     /// Generates a token from the kernel's random numbers.
-    pub fn new() -> Result<Self, Unspecified> {
+    pub fn new() -> Result<Self, getrandom::Error> {
         let mut secret = String::with_capacity(SECRET_CHARS);
         while secret.len() < SECRET_CHARS {
             let mut bytes = [0; 64];
-            aws_lc_rs::rand::fill(&mut bytes)?;
+            getrandom::fill(&mut bytes)?;
             // 248 is 4 * 62. Bytes from 248 on are dropped, because they would make some characters likelier than
             // others.
             let even = bytes.iter().filter(|byte| **byte < 248);

@@ -6,7 +6,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use aws_lc_rs::error::Unspecified;
 use lockhouse_base::files;
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::geteuid;
@@ -40,7 +39,7 @@ pub enum TokenFileError {
     #[error("the limit of {TOKENS_MAX} tokens is reached: revoke some")]
     Full,
     #[error("the system provides no random numbers")]
-    Randomness(#[from] Unspecified),
+    Randomness(#[from] getrandom::Error),
 }
 
 /// The path of the token file.
