@@ -7,9 +7,9 @@ use std::fmt::{Debug, Write};
 
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
-    FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, ResultHandle, SandboxProfile,
-    SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName,
+    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding,
+    FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, ResultHandle,
+    SandboxProfile, SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -6,9 +6,9 @@ mod counting;
 
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding, FrameDecoder,
-    FrameError, FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri,
-    SandboxProfile, SearchDetail, ServerName, Stream, ToWorker, ToZygote, ToolName,
+    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding,
+    FrameDecoder, FrameError, FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Request,
+    ResourceUri, SandboxProfile, SearchDetail, ServerName, Stream, ToWorker, ToZygote, ToolName,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -16,7 +16,14 @@ const AMPLE: ConversationLimits =
 
 fn call() -> Request {
     let (server, tool) = (ServerName::new("s").unwrap(), ToolName::new("t").unwrap());
-    Request::Call { server, tool, arguments: b"{}".to_vec(), decoded: Vec::new(), timeout_ms: None, line: None }
+    Request::Call {
+        server,
+        tool,
+        arguments: b"{}".to_vec(),
+        decoded: Vec::new(),
+        timeout_ms: None,
+        line: None,
+    }
 }
 
 fn request(id: u32, request: Request) -> FromWorker {

@@ -1,8 +1,8 @@
 //! Strategies that generate messages of each kind with arbitrary contents.
 
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
-    FromZygote, Job, Outcome, PromptName, Protection, Reply, Request, ResourceUri, ResultHandle,
+    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding,
+    FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Reply, Request, ResourceUri, ResultHandle,
     SandboxProfile, SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName, Verdict,
 };
 use proptest::collection::vec;

@@ -132,15 +132,14 @@ pub(super) fn normalize(
         Err(error) => return Err(invalid_arguments(format!("the arguments are not JSON: {error}"))),
     };
     let forms = ParameterForms::new(tool);
-    let decoded = rename_pointers(decoded, prefix, |name| Some(forms.parameter(name).unwrap_or(name).to_owned()));
+    let decoded =
+        rename_pointers(decoded, prefix, |name| Some(forms.parameter(name).unwrap_or(name).to_owned()));
     complete(tool, NamedArguments { values: forms.restore_names(given)?, decoded }, language)
 }
 
 /// Gives decoded results of an array the names of the parameters at their positions.
 fn by_position(tool: &Tool, decoded: Vec<DecodedArgument>) -> Vec<DecodedArgument> {
-    rename_pointers(decoded, "", |position| {
-        tool.parameters.get(position.parse::<usize>().ok()?).cloned()
-    })
+    rename_pointers(decoded, "", |position| tool.parameters.get(position.parse::<usize>().ok()?).cloned())
 }
 
 /// Replaces `prefix` and the name after it in each pointer. Drops a pointer that does not begin so.
@@ -218,7 +217,8 @@ impl<'t> ParameterForms<'t> {
 
     /// Returns the parameter that a name means, if it means exactly one.
     fn parameter(&self, name: &str) -> Option<&'t str> {
-        let other = || self.others.get(name).or_else(|| self.others.get(&normalized_name(name))).copied().flatten();
+        let other =
+            || self.others.get(name).or_else(|| self.others.get(&normalized_name(name))).copied().flatten();
         self.exact.get(name).copied().or_else(other)
     }
 
@@ -258,8 +258,7 @@ mod tests {
     fn normalized(arguments: &str) -> Result<String, String> {
         let tool = r#"{"name": "log", "inputSchema": {"properties": {"max_count": {}, "repo": {}}, "required": ["repo"]}}"#;
         let tool = Tool::from_json(tool).expect("a valid tool");
-        let named =
-            normalize(&tool, raw(arguments), Language::Python).map_err(|failure| failure.message)?;
+        let named = normalize(&tool, raw(arguments), Language::Python).map_err(|failure| failure.message)?;
         Ok(Value::Object(named.values).to_string())
     }
 
@@ -302,7 +301,8 @@ mod tests {
 
     #[test]
     fn a_decoded_result_names_no_arguments_and_keeps_its_place() {
-        let tool = r#"{"name": "t", "inputSchema": {"properties": {"a/b": {"type": "string"}, "max_count": {}}}}"#;
+        let tool =
+            r#"{"name": "t", "inputSchema": {"properties": {"a/b": {"type": "string"}, "max_count": {}}}}"#;
         let tool = Tool::from_json(tool).expect("a valid tool");
         let placed = |arguments: &str, pointer: &str| {
             let decoded = vec![DecodedArgument { pointer: pointer.into(), text: None }];

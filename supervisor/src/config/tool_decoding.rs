@@ -12,7 +12,8 @@ pub(super) fn apply(
     configured: &BTreeMap<String, TextDecoding>,
 ) {
     for (name, decoding) in configured {
-        let (server, tool) = name.split_once('.').map_or((name.as_str(), None), |(server, tool)| (server, Some(tool)));
+        let (server, tool) =
+            name.split_once('.').map_or((name.as_str(), None), |(server, tool)| (server, Some(tool)));
         let found = servers.iter_mut().find(|(name, _)| name.as_str() == server);
         match (found, tool) {
             (Some((_, definition)), None) => definition.decode.default = *decoding,

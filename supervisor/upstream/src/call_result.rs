@@ -218,7 +218,11 @@ mod tests {
             (declared, r#"{"structuredContent": {"result": "[1]"}}"#, r#"{"structured":"[1]"}"#),
             (auto, r#"{"structuredContent": {"result": "[1]"}}"#, r#"{"text":"[1]","decode":true}"#),
             (json, r#"{"structuredContent": {"result": "[1]"}}"#, r#"{"text":"[1]","decode":true}"#),
-            (auto, r#"{"structuredContent": {"result": 1, "more": 2}}"#, r#"{"structured":{"result": 1, "more": 2}}"#),
+            (
+                auto,
+                r#"{"structuredContent": {"result": 1, "more": 2}}"#,
+                r#"{"structured":{"result": 1, "more": 2}}"#,
+            ),
             (own, r#"{"structuredContent": {"result": [1]}}"#, r#"{"structured":{"result": [1]}}"#),
             (auto, one, r#"{"text":"[1]","decode":true}"#),
             (list, one, r#"{"text":"[1]","decode":true,"list":true}"#),

@@ -17,7 +17,7 @@ use super::change_notices::{ChangeNotices, DirectChangeNotices};
 use super::connection_state::{ConnectedServer, ConnectionState};
 use super::connection_status::ConnectionStatus;
 use super::connection_task::{ConnectionTask, PublishedTools};
-use super::definition::{Exposure, ServerDefinition, ServerLimits, DecodeRules};
+use super::definition::{DecodeRules, Exposure, ServerDefinition, ServerLimits};
 use super::request::ping;
 use super::resource_subscriptions::Subscriptions;
 use super::server_start::ServerStarter;
@@ -65,7 +65,8 @@ impl Connection {
         let notices = DirectChangeNotices::new(exposure.direct.is_some().then(|| notices.clone()));
         let signals = Arc::new(CallerSignals::new(definition.limits));
         let (secrets, closing) = (Secrets::from_environment(&definition.secrets()), CancellationToken::new());
-        let (limits, decode, on_change) = (definition.limits, Arc::new(definition.decode.clone()), definition.on_change);
+        let (limits, decode, on_change) =
+            (definition.limits, Arc::new(definition.decode.clone()), definition.on_change);
         let shapes = Arc::new(ResultShapes::new(paths.shapes_file(&name, &definition), paths.records_shapes));
         let cache = ToolCache::new(&name, paths.tools_file(&name, &definition), paths.tools_ttl);
         let pins = Pins::new(paths.pins_file(&name, &definition));

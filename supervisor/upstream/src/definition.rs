@@ -187,7 +187,9 @@ impl TextDecoding {
     pub const NAMES: [&str; 4] = ["auto", "json", "list", "text"];
 
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Auto, Self::Json, Self::List, Self::Text].into_iter().find(|decoding| decoding.as_str() == name)
+        [Self::Auto, Self::Json, Self::List, Self::Text]
+            .into_iter()
+            .find(|decoding| decoding.as_str() == name)
     }
 
     pub fn as_str(self) -> &'static str {

@@ -61,9 +61,9 @@ pub use connection::Connection;
 pub use connection_state::{ConnectedServer, ConnectionState};
 pub use connection_status::ShutdownMethod;
 pub use definition::{
-    Authorization, Confinement, DirectExposure, Endpoint, Exposure, HttpEndpoint, OAuthClient,
+    Authorization, Confinement, DecodeRules, DirectExposure, Endpoint, Exposure, HttpEndpoint, OAuthClient,
     PREFIX_CHARS_MAX, ReferencedValues, ServerCommand, ServerDefinition, ServerLimits, StartOptions,
-    TextDecoding, ToolSelection, DecodeRules,
+    TextDecoding, ToolSelection,
 };
 pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
 pub use in_flight_calls::Caller;

@@ -36,7 +36,10 @@ impl StoragePaths {
         // Text that is decoded in another way has other shapes.
         let decoding = match definition.decode == DecodeRules::default() {
             true => String::new(),
-            false => HEXLOWER.encode(&Sha256::digest(definition.decode.to_string()))[..DIGEST_CHARS].to_owned() + "-",
+            false => {
+                HEXLOWER.encode(&Sha256::digest(definition.decode.to_string()))[..DIGEST_CHARS].to_owned()
+                    + "-"
+            }
         };
         Some(self.cache_dir.as_ref()?.join("shapes").join(decoding + &file_name(name, definition)))
     }

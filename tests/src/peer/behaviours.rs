@@ -172,7 +172,14 @@ pub(crate) const ALL: &[(&str, Behaviour)] = &[
         let (Ok(server), Ok(tool)) = names else { return value("0") };
         request_outcome(
             channel,
-            Request::Call { server, tool, arguments: b"{}".to_vec(), decoded: Vec::new(), timeout_ms: None, line: Some(0) },
+            Request::Call {
+                server,
+                tool,
+                arguments: b"{}".to_vec(),
+                decoded: Vec::new(),
+                timeout_ms: None,
+                line: Some(0),
+            },
         )
     }),
     // Closed channels and ended processes.

@@ -10,13 +10,13 @@ from mcp_tools.fixture import echo, text
 for n in range(2):
     echo(value={'id': n, 'owner': 'anna.secret', 'tags': ['x'], 'by_mail': {'anna@example.com': 1}, 'anna.secret': True, 'note': None if n else 'x'})
     echo(value={'id': n, 'owner': 'anna.secret', 'tags': ['x'], 'by_mail': {'anna@example.com': 1}})
-    text(text='{\"zebra\": 1}')
+    text(text='a zebra')
 ";
 const ORDINARY_PROGRAM: &str = "\
 from mcp_tools.fixture import echo, text
 for n in range(2):
     echo(value={'id': n, 'owner': 'anna.secret', 'tags': ['x'], 'by_mail': {'anna@example.com': 1}})
-    text(text='{\"zebra\": 1}')
+    text(text='a zebra')
 ";
 
 async fn search_in_full(session: &Session, tool: &str) -> Value {
@@ -51,7 +51,7 @@ async fn fields_and_types_are_shown_as_observed_and_outlive_the_process() {
         "the signature",
         ensure(signature.contains("id: int") && signature.contains("owner: str"), signature),
     );
-    table.row("says that it is observed", ensure(signature.contains("# results as observed"), signature));
+    table.row("says that it is observed", ensure(signature.contains("# observed"), signature));
     let of_mail = &learned["observedOutput"]["properties"]["value"]["properties"]["by_mail"];
     let is_map = *of_mail == json!({"type": "object", "additionalProperties": {"type": "integer"}});
     table.row("a map has no keys", ensure(is_map, of_mail));

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use lockhouse_tests::{Lockhouse, Table, ensure, equal};
+use lockhouse_tests::{Lockhouse, Table, ensure, equal, structured, wait_until};
 use serde_json::{Value, json};
 
 /// A Lockhouse with the server `files`, and the directory of its files.
@@ -54,9 +54,14 @@ fn program(language: &str, code: &str) -> String {
 fn sample_files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for n in 0..40 {
-        let pretty = serde_json::to_string_pretty(&json!({"id": n, "tags": ["a", "ž"], "big": 9_007_199_254_740_993_u64}));
+        let pretty = serde_json::to_string_pretty(
+            &json!({"id": n, "tags": ["a", "ž"], "big": 9_007_199_254_740_993_u64}),
+        );
         files.push((format!("{n}.json"), format!("{}\n", pretty.expect("JSON"))));
-        files.push((format!("list-{n}.json"), format!(" [ 1.50, {n}e2, \"\\u00e9\\/\", {{ }},\r\n null ]\n\n")));
+        files.push((
+            format!("list-{n}.json"),
+            format!(" [ 1.50, {n}e2, \"\\u00e9\\/\", {{ }},\r\n null ]\n\n"),
+        ));
         let lines: String = (0..3).fold(String::new(), |mut lines, row| {
             let _ = writeln!(lines, "{{\"row\": {row}, \"n\": {n}}}");
             lines
@@ -101,10 +106,13 @@ fn files_are_copied_byte_for_byte_and_json_files_are_values() {
     ] {
         let decoded = files.value(language, &code);
         let json_files = samples.iter().map(|(name, _)| name).filter(|name| name.ends_with(".json"));
-        table.row(format!("{language}: JSON files are values"), equal(&decoded, &json!(json_files.collect::<Vec<_>>())));
-        let differing = samples.iter().filter(|(name, content)| {
-            files.read(&format!("{language}-{name}")).as_ref() != Some(content)
-        });
+        table.row(
+            format!("{language}: JSON files are values"),
+            equal(&decoded, &json!(json_files.collect::<Vec<_>>())),
+        );
+        let differing = samples
+            .iter()
+            .filter(|(name, content)| files.read(&format!("{language}-{name}")).as_ref() != Some(content));
         let differing: Vec<&String> = differing.map(|(name, _)| name).collect();
         table.row(format!("{language}: 200 copies are equal"), ensure(differing.is_empty(), differing));
     }
@@ -133,7 +141,10 @@ fn text_that_is_json_as_a_whole_is_decoded_and_other_text_is_not() {
         let kind = files.value("python", &program("python", "type(read_file('a')).__name__"));
         table.row(format!("python: {text:?}"), equal(&kind, &json!(python)));
         let code = "const v = await files.read_file('a');\nreturn v === null ? 'null' : Array.isArray(v) ? 'array' : typeof v";
-        table.row(format!("typescript: {text:?}"), equal(&files.value("typescript", code), &json!(typescript)));
+        table.row(
+            format!("typescript: {text:?}"),
+            equal(&files.value("typescript", code), &json!(typescript)),
+        );
     }
     table.finish();
 }
@@ -143,7 +154,10 @@ fn the_text_of_a_decoded_result_stays_available() {
     let files = Files::new("");
     let text = "{ \"name\": \"a\",  \"rows\": [1, 2.50] }\n";
     files.write("a", text);
-    files.write("fields", r#"{"text": "own", "json": 1, "toString": 2, "_text": 3, "__proto__": {"text": "no"}}"#);
+    files.write(
+        "fields",
+        r#"{"text": "own", "json": 1, "toString": 2, "_text": 3, "__proto__": {"text": "no"}}"#,
+    );
     let mut table = Table::new("expressions with a decoded result v");
     let python = [
         ("v['rows'][1] + len(v)", json!(4.5)),
@@ -158,8 +172,18 @@ fn the_text_of_a_decoded_result_stays_available() {
         ("type(v | {}).__name__, str({**v}) == str(v)", json!(["dict", false])),
         ("v.update(name='b') or (str(v), raw_text(v))", json!(["{'name': 'b', 'rows': [1, 2.5]}", text])),
         ("v", json!({"name": "a", "rows": [1, 2.5]})),
-        ("v.split(',')", json!("AttributeError: this result was JSON text and has been decoded to a dict; use raw_text(value) for the text")),
-        ("raw_text({})", json!("TypeError: raw_text takes a whole result of a tool that was text; for any other value use json.dumps(value)")),
+        (
+            "v.split(',')",
+            json!(
+                "AttributeError: this result was JSON text and has been decoded to a dict; use raw_text(value) for the text"
+            ),
+        ),
+        (
+            "raw_text({})",
+            json!(
+                "TypeError: raw_text takes a whole result of a tool that was text; for any other value use json.dumps(value)"
+            ),
+        ),
         ("raw_text(read_file('fields'))[:8]", json!("{\"text\":")),
         ("read_file('fields')['text']", json!("own")),
         ("hasattr(read_file('fields'), 'text')", json!(false)),
@@ -181,10 +205,23 @@ fn the_text_of_a_decoded_result_stays_available() {
         ("(v.name = 'b', [String(v), rawText(v)])", json!(["{\"name\":\"b\",\"rows\":[1,2.5]}", text])),
         ("v", json!({"name": "a", "rows": [1, 2.5]})),
         ("structuredClone(v)", json!({"name": "a", "rows": [1, 2.5]})),
-        ("v.split(',')", json!("TypeError: this result was JSON text and has been decoded; use rawText(value) for the text")),
-        ("rawText({})", json!("TypeError: rawText takes a whole result of a tool that was text; for any other value use JSON.stringify(value)")),
+        (
+            "v.split(',')",
+            json!(
+                "TypeError: this result was JSON text and has been decoded; use rawText(value) for the text"
+            ),
+        ),
+        (
+            "rawText({})",
+            json!(
+                "TypeError: rawText takes a whole result of a tool that was text; for any other value use JSON.stringify(value)"
+            ),
+        ),
         ("rawText(await files.read_file('fields')).slice(0, 8)", json!("{\"text\":")),
-        ("[(await files.read_file('fields')).text, (await files.read_file('fields')).toString]", json!(["own", 2])),
+        (
+            "[(await files.read_file('fields')).text, (await files.read_file('fields')).toString]",
+            json!(["own", 2]),
+        ),
         ("`${await files.read_file('fields')}`.slice(0, 8)", json!("{\"text\":")),
     ];
     for (expression, expected) in typescript {
@@ -201,10 +238,8 @@ fn large_integers_lose_no_digits() {
     let python = files.value("python", &program("python", "str(read_file('a')['id'] + 1)"));
     assert_eq!(python, "9007199254740994");
     let typescript = "const v = await files.read_file('a');\nreturn [v.id, v.small, v['text'], v.e]";
-    assert_eq!(
-        files.value("typescript", typescript),
-        json!(["9007199254740993", 5, "9007199254740993", 100_000_000_000_000_000_000_u128 as f64])
-    );
+    let digits = "9007199254740993";
+    assert_eq!(files.value("typescript", typescript), json!([digits, 5, digits, "100000000000000000000"]));
 }
 
 #[test]
@@ -224,21 +259,37 @@ fn a_decoded_result_is_sent_as_text_only_where_the_schema_requires_it() {
         ("python", "note(v)", written("note", json!({"text": text}))),
         ("python", "call_tool('files', 'note', v)", written("note", json!({"text": text}))),
         ("python", "call_tool('files.note', [v])", written("note", json!({"text": text}))),
-        ("python", "save_settings(v)", written("save_settings", json!({"settings": {"urgent": true, "text": "x"}}))),
         (
             "python",
-            "write_files([{'path': 'b', 'content': v}]) and read_file('b').text",
-            json!(text),
+            "save_settings(v)",
+            written("save_settings", json!({"settings": {"urgent": true, "text": "x"}})),
         ),
+        ("python", "write_files([{'path': 'b', 'content': v}]) and raw_text(read_file('b'))", json!(text)),
         ("python", "v['text'] = 'y'\nnote(v)", changed("/text", "note", "json.dumps(value)")),
-        ("python", "v['text'] = 'y'\nnote(__import__('json').dumps(v))", written("note", json!({"text": "{\"urgent\": true, \"text\": \"y\"}"}))),
-        ("python", "v['text'] = 'y'\nsave_settings(v)", written("save_settings", json!({"settings": {"urgent": true, "text": "y"}}))),
+        (
+            "python",
+            "v['text'] = 'y'\nnote(__import__('json').dumps(v))",
+            written("note", json!({"text": "{\"urgent\": true, \"text\": \"y\"}"})),
+        ),
+        (
+            "python",
+            "v['text'] = 'y'\nsave_settings(v)",
+            written("save_settings", json!({"settings": {"urgent": true, "text": "y"}})),
+        ),
         ("typescript", "files.note(v)", written("note", json!({"text": text}))),
         ("typescript", "files.note({ text: v })", written("note", json!({"text": text}))),
         ("typescript", "callTool('files', 'note', v)", written("note", json!({"text": text}))),
-        ("typescript", "files.save_settings(v)", written("save_settings", json!({"settings": {"urgent": true, "text": "x"}}))),
+        (
+            "typescript",
+            "files.save_settings(v)",
+            written("save_settings", json!({"settings": {"urgent": true, "text": "x"}})),
+        ),
         ("typescript", "(v['text'] = 'y', files.note(v))", changed("/text", "note", "JSON.stringify(value)")),
-        ("typescript", "files.write_files({ files: [{ path: 'c', content: v }] }).then(() => files.read_file('c')).then(rawText)", json!(text)),
+        (
+            "typescript",
+            "files.write_files({ files: [{ path: 'c', content: v }] }).then(() => files.read_file('c')).then(rawText)",
+            json!(text),
+        ),
     ] {
         let code = match language {
             "python" => program("python", &format!("v = read_file('a')\n{code}")),
@@ -255,12 +306,41 @@ fn python_json(value: &Value) -> String {
         Value::Object(members) => {
             let mut members: Vec<_> = members.iter().collect();
             members.sort_by_key(|(name, _)| name.as_str());
-            let members: Vec<String> =
-                members.iter().map(|(name, value)| format!("{}: {}", json!(name), python_json(value))).collect();
+            let members: Vec<String> = members
+                .iter()
+                .map(|(name, value)| format!("{}: {}", json!(name), python_json(value)))
+                .collect();
             format!("{{{}}}", members.join(", "))
         }
         other => other.to_string(),
     }
+}
+
+#[tokio::test]
+async fn observed_results_are_described_by_what_programs_get() {
+    let files = Files::new("");
+    files.write("rows", r#"[{"id": "a", "size": 1}, {"id": "b", "size": 2}]"#);
+    let session = files.lockhouse.serve().await;
+    let program =
+        format!("{PYTHON}for _ in range(2):\n  read_file('rows')\n  note('hello')\n  blocks(['1', '2'])");
+    let expected = [
+        ("read_file", "read_file(path: str) -> list[{ id: str, size: int }]  # observed"),
+        ("note", "note(text: str, urgent: bool = ...) -> str  # text, observed"),
+        ("blocks", "blocks(texts: list[str]) -> list[str]  # observed"),
+        ("save_settings", "save_settings(settings: dict) -> unknown"),
+    ];
+    wait_until("the signatures say what was observed", async || {
+        assert_eq!(session.run_code("python", &program).await["status"], "ok");
+        let found =
+            structured(session.call("search_tools", json!({"query": "server:files", "limit": 20})).await);
+        let signature = |tool: &str| {
+            let rows = found["tools"].as_array().expect("rows");
+            rows.iter().find(|row| row["tool"] == tool).map_or(Value::Null, |row| row["python"].clone())
+        };
+        expected.iter().all(|(tool, expected)| signature(tool) == *expected).then_some(())
+    })
+    .await;
+    session.close().await;
 }
 
 #[test]
@@ -280,7 +360,11 @@ fn the_configuration_decides_for_servers_and_tools() {
         ("[tools]\ndecode = { files = \"text\" }\n", "Text", "Text"),
         ("[tools]\ndecode = { \"files.read_*\" = \"text\" }\n", "Text", "dict"),
         ("[tools]\ndecode = { files = \"text\", \"files.blocks\" = \"list\" }\n", "Text", "list"),
-        ("[tools]\ndecode = { files = \"json\", \"files.r*\" = \"text\", \"files.read_*\" = \"list\" }\n", "list", "dict"),
+        (
+            "[tools]\ndecode = { files = \"json\", \"files.r*\" = \"text\", \"files.read_*\" = \"list\" }\n",
+            "list",
+            "dict",
+        ),
     ] {
         let files = Files::new(config);
         files.write("a", "{\"a\": 1}");

@@ -47,7 +47,8 @@ def save(what, description=None, tags=(), *, name=None, code=None, tests=None):
         compile(tests, f"skills/{name}, tests", "exec", _ALLOW_AWAIT, dont_inherit=True)
     tags = [tags] if isinstance(tags, str) else builtins.list(tags)
     skill = {"name": name, "description": description, "tags": tags, "language": "python", "code": code, "tests": tests}
-    return call("skills", "save", to_json({key: value for key, value in skill.items() if value is not None}, strict=True))
+    arguments = {key: value for key, value in skill.items() if value is not None}
+    return call("skills", "save", (to_json(arguments, strict=True), []))
 
 
 _ALLOW_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT: tests are programs, skills are modules.

@@ -6,8 +6,8 @@ use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 
 use lockhouse_protocol::{
-    DecodedArgument, Failure, FailureCode, InvalidName, PromptName, Reply, Request, ResourceUri, ResultHandle, SearchDetail,
-    ServerName, SkillName, Stream, ToolName,
+    DecodedArgument, Failure, FailureCode, InvalidName, PromptName, Reply, Request, ResourceUri,
+    ResultHandle, SearchDetail, ServerName, SkillName, Stream, ToolName,
 };
 use lockhouse_worker::tool_host::ToolHost;
 use pyo3::exceptions::PyRuntimeError;

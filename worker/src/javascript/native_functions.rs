@@ -60,7 +60,8 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedSta
         let third = json_values::to_portable_json(third).map_err(too_deep)?;
         let answer = Array::new(ctx.clone())?;
         let line = traceback::line(&stack, shared.source_map.borrow().as_ref());
-        let decoded = decoded.into_iter().map(|List((pointer, text))| DecodedArgument { pointer, text }).collect();
+        let decoded =
+            decoded.into_iter().map(|List((pointer, text))| DecodedArgument { pointer, text }).collect();
         let texts = (first, second, third);
         match tool_requests::parse(NativeRequest { kind, texts, decoded, timeout_ms, line }) {
             Ok(request) => {
@@ -83,7 +84,13 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedSta
                     third: Opt<String>|
           -> Result<Array<'js>> {
         let texts = (first, second, third.0.unwrap_or_default());
-        let reply = match tool_requests::parse(NativeRequest { kind, texts, decoded: Vec::new(), timeout_ms: 0, line: None }) {
+        let reply = match tool_requests::parse(NativeRequest {
+            kind,
+            texts,
+            decoded: Vec::new(),
+            timeout_ms: 0,
+            line: None,
+        }) {
             Ok(request) => shared
                 .host
                 .get()

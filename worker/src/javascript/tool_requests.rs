@@ -1,8 +1,8 @@
 //! Converts requests from the realm into protocol messages, and replies into JavaScript values.
 
 use lockhouse_protocol::{
-    DecodedArgument, Failure, FailureCode, PromptName, Reply, Request, ResourceUri, ResultHandle, SearchDetail, ServerName,
-    SkillName, ToolName,
+    DecodedArgument, Failure, FailureCode, PromptName, Reply, Request, ResourceUri, ResultHandle,
+    SearchDetail, ServerName, SkillName, ToolName,
 };
 use rquickjs::{Ctx, Object, Result, Value};
 

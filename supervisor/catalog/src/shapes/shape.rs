@@ -83,11 +83,6 @@ impl Shape {
         shape
     }
 
-    /// Returns the shape of a text.
-    pub(super) fn text() -> Self {
-        Self { text: true, ..Self::default() }
-    }
-
     /// Merges the observations of another shape into this one.
     pub(super) fn merge(&mut self, other: Self) {
         self.null |= other.null;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lockhouse_base::files;
 use lockhouse_protocol::ToolName;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -212,7 +212,7 @@ impl ShapeObservation {
 /// The envelope of a result, as the engine receives it.
 #[derive(Deserialize)]
 struct Envelope<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "present")]
     structured: Option<&'a RawValue>,
     text: Option<String>,
     content: Option<Vec<ContentBlock>>,
@@ -222,6 +222,11 @@ struct Envelope<'a> {
     /// Whether a single text becomes a list too.
     #[serde(default)]
     list: bool,
+}
+
+/// Deserializes a member that is present, also if it is `null`.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -242,7 +247,8 @@ pub(super) fn parse_shape(reply: &[u8], arguments: &[u8]) -> Option<Shape> {
         (None, Some(text), _) if envelope.list => Sample::List(vec![sample(&text)]),
         (None, Some(text), _) => sample(&text),
         (None, None, Some(blocks)) if !blocks.is_empty() => {
-            let texts: Option<Vec<String>> = blocks.into_iter().take(ELEMENTS_MAX).map(|block| block.text).collect();
+            let texts: Option<Vec<String>> =
+                blocks.into_iter().take(ELEMENTS_MAX).map(|block| block.text).collect();
             Sample::List(texts?.iter().map(sample).collect())
         }
         (None, None, _) => return None,

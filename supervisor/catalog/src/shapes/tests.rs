@@ -91,7 +91,8 @@ fn text_results_are_strings_and_other_content_is_ignored() {
 
 #[test]
 fn text_that_is_decoded_has_the_shape_of_its_value() {
-    let of = |envelope: Value| parse_shape(envelope.to_string().as_bytes(), b"{}").map(|shape| shape.schema());
+    let of =
+        |envelope: Value| parse_shape(envelope.to_string().as_bytes(), b"{}").map(|shape| shape.schema());
     let list = json!({"type": "array", "items": {"type": "integer"}});
     assert_eq!(of(json!({"text": " [1, 2]\n", "decode": true})), Some(list.clone()));
     assert_eq!(of(json!({"text": "null", "decode": true})), Some(json!({"type": "null"})));
@@ -102,7 +103,10 @@ fn text_that_is_decoded_has_the_shape_of_its_value() {
     assert_eq!(of(json!({"content": two, "decode": true})), Some(json!({"type": "array", "items": list})));
     let texts = json!({"type": "array", "items": {"type": "string"}});
     assert_eq!(of(json!({"content": two})), Some(texts));
-    assert_eq!(of(json!({"text": "[1]", "decode": true, "list": true})), Some(json!({"type": "array", "items": list})));
+    assert_eq!(
+        of(json!({"text": "[1]", "decode": true, "list": true})),
+        Some(json!({"type": "array", "items": list}))
+    );
 }
 
 fn tool(description: &str) -> Tool {

@@ -62,10 +62,7 @@ pub(super) fn with_texts(
 }
 
 /// Returns the JSON pointers of the values that do not fit the schema.
-fn misfits(
-    validator: &Validator<BudgetedJson>,
-    arguments: &Value,
-) -> Result<Vec<String>, BudgetExceeded> {
+fn misfits(validator: &Validator<BudgetedJson>, arguments: &Value) -> Result<Vec<String>, BudgetExceeded> {
     ValidationMeter::run(BACKGROUND_BUDGET, |meter| {
         let errors = validator.iter_errors(BudgetedValue::new(arguments, meter));
         errors.map(|error| error.instance_path().as_str().to_owned()).collect()
@@ -84,14 +81,19 @@ mod tests {
     use super::*;
     use crate::schema::compile::compile;
 
-    fn checked(schema: Value, arguments: Value, decoded: &[(&str, Option<&str>)]) -> Option<Result<Value, String>> {
+    fn checked(
+        schema: Value,
+        arguments: Value,
+        decoded: &[(&str, Option<&str>)],
+    ) -> Option<Result<Value, String>> {
         let definition = json!({"name": "t", "inputSchema": schema}).to_string();
         let validator = compile(&definition).expect("usable").expect("a schema");
         let decoded = decoded.iter().map(|(pointer, text)| DecodedArgument {
             pointer: (*pointer).to_owned(),
             text: text.map(str::to_owned),
         });
-        with_texts(&validator, arguments, decoded.collect()).map(|done| done.map_err(|changed| changed.pointer))
+        with_texts(&validator, arguments, decoded.collect())
+            .map(|done| done.map_err(|changed| changed.pointer))
     }
 
     #[test]
@@ -104,7 +106,10 @@ mod tests {
         assert_eq!(sent(one(&text), Some("{\"x\": 1}")), Some(Ok(json!({"a": "{\"x\": 1}"}))));
         assert_eq!(sent(one(&text), None), Some(Err("/a".into())));
         assert_eq!(sent(one(&json!({"type": ["string", "null"]})), Some("t")), Some(Ok(json!({"a": "t"}))));
-        assert_eq!(sent(one(&json!({"anyOf": [text, {"type": "null"}]})), Some("t")), Some(Ok(json!({"a": "t"}))));
+        assert_eq!(
+            sent(one(&json!({"anyOf": [text, {"type": "null"}]})), Some("t")),
+            Some(Ok(json!({"a": "t"})))
+        );
         // What is wrong is not the value, or text would not fit either.
         assert_eq!(sent(json!({"properties": {"a": object}, "required": ["b"]}), Some("t")), None);
         assert_eq!(sent(one(&json!({"type": "integer"})), Some("t")), None);
@@ -117,9 +122,15 @@ mod tests {
             "files": {"type": "array", "items": {"properties": {"content": {"type": "string"}}}},
             "options": {"type": "object"},
         }});
-        let arguments = json!({"files": [{"content": [1]}, {"content": "b"}, {"content": []}], "options": {}});
-        let decoded = [("/files/0/content", Some("[ 1 ]")), ("/files/2/content", Some("[]")), ("/options", Some("{ }"))];
-        let expected = json!({"files": [{"content": "[ 1 ]"}, {"content": "b"}, {"content": "[]"}], "options": {}});
+        let arguments =
+            json!({"files": [{"content": [1]}, {"content": "b"}, {"content": []}], "options": {}});
+        let decoded = [
+            ("/files/0/content", Some("[ 1 ]")),
+            ("/files/2/content", Some("[]")),
+            ("/options", Some("{ }")),
+        ];
+        let expected =
+            json!({"files": [{"content": "[ 1 ]"}, {"content": "b"}, {"content": "[]"}], "options": {}});
         assert_eq!(checked(schema, arguments, &decoded), Some(Ok(expected)));
     }
 
@@ -127,7 +138,11 @@ mod tests {
     fn a_pointer_to_nothing_changes_nothing() {
         let schema = json!({"properties": {"a": {"type": "string"}}});
         for pointer in ["/b", "a", "/a/0", ""] {
-            assert_eq!(checked(schema.clone(), json!({"a": 1}), &[(pointer, Some("t"))]), None, "{pointer:?}");
+            assert_eq!(
+                checked(schema.clone(), json!({"a": 1}), &[(pointer, Some("t"))]),
+                None,
+                "{pointer:?}"
+            );
         }
     }
 }

@@ -19,7 +19,14 @@ fn check_outcome_and_stall(schema: &Value, arguments: &Value) -> (String, Durati
     let bytes = arguments.to_string().len();
     let arguments = arguments.as_object().cloned().expect("an object");
     let tool = tool(schema);
-    let checked = schemas.check_arguments(&server, &tool, NamedArguments { values: arguments.clone(), ..NamedArguments::default() }, bytes, &slot, Language::Python);
+    let checked = schemas.check_arguments(
+        &server,
+        &tool,
+        NamedArguments { values: arguments.clone(), ..NamedArguments::default() },
+        bytes,
+        &slot,
+        Language::Python,
+    );
     let mut longest = Duration::ZERO;
     let beside = async {
         loop {

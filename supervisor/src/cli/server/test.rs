@@ -76,7 +76,14 @@ fn parse_call(name: &ServerName, arguments: &Arguments) -> Result<Option<Request
         return Err(ExitCode::from(USAGE));
     }
     let arguments = arguments.arguments.clone().into_bytes();
-    Ok(Some(Request::Call { server: name.clone(), tool, arguments, decoded: Vec::new(), timeout_ms: None, line: None }))
+    Ok(Some(Request::Call {
+        server: name.clone(),
+        tool,
+        arguments,
+        decoded: Vec::new(),
+        timeout_ms: None,
+        line: None,
+    }))
 }
 
 /// Checks that the program exists, or that the host name resolves. Returns whether the check passed.

@@ -53,7 +53,14 @@ fn prints(bytes: usize) -> Event {
 
 fn asks(call: u32) -> Event {
     let (server, tool) = (ServerName::new("s").expect("a server"), ToolName::new("t").expect("a tool"));
-    let request = Request::Call { server, tool, arguments: b"{}".to_vec(), decoded: Vec::new(), timeout_ms: None, line: None };
+    let request = Request::Call {
+        server,
+        tool,
+        arguments: b"{}".to_vec(),
+        decoded: Vec::new(),
+        timeout_ms: None,
+        line: None,
+    };
     Event::Message(FromWorker::Request { call: CallId(call), request })
 }
 
