@@ -1,4 +1,4 @@
-//! The calls that policies decide.
+//! Policy evaluation: the call to an upstream server that a policy decides about.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,11 @@ use serde_json::{Map, Value};
 use crate::call_target::CallTarget;
 use crate::printable::{printable, truncate_chars};
 
-/// The number of characters of an AI client's name that are kept.
+/// The maximum length of an AI client's name, in characters. Longer names are truncated.
 const CLIENT_CHARS_MAX: usize = 64;
 
-/// The name of an AI client, as the client gives it, without control characters.
+/// The name of an AI client, which selects its tables `[clients.NAME]` in a policy. At most 64 characters, without
+/// control or invisible characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String")]
 pub struct ClientName(String);
@@ -24,43 +25,45 @@ impl From<String> for ClientName {
 }
 
 impl ClientName {
-    /// Truncates the name to 64 characters and replaces hidden characters.
+    /// Creates a client name: truncates `name` to 64 characters and replaces control and invisible characters with
+    /// U+FFFD.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self(printable(&truncate_chars(name, CLIENT_CHARS_MAX)))
     }
 
-    /// Returns the name.
+    /// Returns the client's name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Maps each path that occurs in arguments or rules to the path that it leads to with all symbolic links resolved.
-/// The target of a path that is missing here is unknown.
+/// Maps each path from a call's arguments or a policy's rules to the same path with all symbolic links resolved. If a
+/// path is missing from the map, its target counts as unknown.
 pub type ResolvedPaths = BTreeMap<String, String>;
 
-/// A call to be decided. The arguments that are decided are those that are sent: they move from here into the
-/// [`PermittedCall`](crate::PermittedCall).
+/// A call to an upstream server that a policy has not decided yet. If the policy permits the call, its arguments are
+/// moved into the [`PermittedCall`](crate::PermittedCall), so the arguments that are sent are the ones that were
+/// checked.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The upstream server.
+    /// The upstream server that the call is for.
     pub server: ServerName,
-    /// The tool, resource, prompt or list that is requested.
+    /// The tool, resource, prompt or list that the call requests.
     pub item: CallTarget,
-    /// The arguments by name; empty for targets that take none.
+    /// The arguments of the call, by name. Empty if the call's target takes no arguments.
     pub arguments: Map<String, Value>,
-    /// The name of the AI client, if there is one.
+    /// The name of the AI client that makes the call; `None` if the client has no name.
     pub client: Option<ClientName>,
-    /// The SHA-256 of the tool's definition in hexadecimal, if it is known.
+    /// The SHA-256 digest of the tool's current definition in hexadecimal; `None` if the definition is unknown.
     pub definition: Option<String>,
-    /// The resolved form of each of [`Policy::paths_to_resolve`](crate::Policy::paths_to_resolve).
+    /// The paths of [`Policy::paths_to_resolve`](crate::Policy::paths_to_resolve) with their symbolic links resolved.
     pub resolved_paths: ResolvedPaths,
 }
 
 impl Call {
-    /// Makes a call without arguments.
+    /// Creates a call without arguments, AI client, definition digest and resolved paths.
     #[must_use]
     pub fn new(server: &ServerName, item: impl Into<CallTarget>) -> Self {
         Self {
@@ -73,7 +76,7 @@ impl Call {
         }
     }
 
-    /// Sets the arguments.
+    /// Sets the arguments of the call.
     #[must_use]
     pub fn with_arguments(self, arguments: Map<String, Value>) -> Self {
         Self { arguments, ..self }
@@ -85,13 +88,13 @@ impl Call {
         Self { definition: Some(definition.into()), ..self }
     }
 
-    /// Sets the resolved targets of the call's paths.
+    /// Sets the map from the paths of the call to the same paths with their symbolic links resolved.
     #[must_use]
     pub fn with_resolved_paths(self, resolved_paths: ResolvedPaths) -> Self {
         Self { resolved_paths, ..self }
     }
 
-    /// Sets the AI client that the call is made for.
+    /// Sets the AI client that makes the call.
     #[must_use]
     pub fn with_client(self, client: Option<ClientName>) -> Self {
         Self { client, ..self }

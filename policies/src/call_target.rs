@@ -1,4 +1,4 @@
-//! The targets of calls: tools, resources, prompts, and lists of resources or prompts.
+//! The targets of calls to upstream servers: tools, resources, prompts, and lists of resources or prompts.
 
 use std::fmt;
 
@@ -6,33 +6,36 @@ use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 
 use crate::printable::{printable, truncate_chars};
 
-/// The number of characters of a URI or a prompt's name that a message repeats.
+/// The maximum length of a target's name or URI in a message, in characters. Longer names and URIs are truncated.
 const SHOWN_CHARS_MAX: usize = 200;
 
-/// The target of a call: what a policy decides about.
+/// The target of a call: what the call requests from the upstream server. A policy permits or denies calls by their
+/// target.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallTarget {
-    /// A tool, to be called (`tools/call`).
+    /// The call executes this tool (`tools/call`).
     Tool(ToolName),
-    /// A resource, to be read (`resources/read`).
+    /// The call reads this resource (`resources/read`).
     Resource(ResourceUri),
-    /// A prompt, to be got (`prompts/get`).
+    /// The call gets this prompt (`prompts/get`).
     Prompt(PromptName),
-    /// A list, to be requested.
+    /// The call requests the server's list of resources or of prompts.
     List(Listing),
 }
 
-/// The lists of a server that policies control, besides the list of tools.
+/// A list that an upstream server returns on request, and whose request a policy allows or denies. The list of tools
+/// is not one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Listing {
-    /// `resources/list` and `resources/templates/list`.
+    /// The server's resources and resource templates (`resources/list` and `resources/templates/list`).
     Resources,
-    /// `prompts/list`.
+    /// The server's prompts (`prompts/list`).
     Prompts,
 }
 
 impl Listing {
-    /// Returns the key of the list in a policy, which is also the first part of the MCP method.
+    /// Returns `resources` or `prompts`: the key of the list in a policy, and the first part of the list's MCP
+    /// method.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -43,7 +46,7 @@ impl Listing {
 }
 
 impl CallTarget {
-    /// Returns the tool's or prompt's name, the resource's URI, or the name of the list.
+    /// Returns the tool's or prompt's name, the resource's URI, or the name of the requested list.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -54,7 +57,8 @@ impl CallTarget {
         }
     }
 
-    /// Returns the kind, as audit records and JSON results name it.
+    /// Returns the kind of the target as audit records and JSON results name it: `tool`, `resource`, `prompt` or
+    /// `list`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -65,7 +69,8 @@ impl CallTarget {
         }
     }
 
-    /// Returns the key of the list in a server's table that can allow this target.
+    /// Returns the key of the list in a server's policy table that can allow this target: `allow`, `resources` or
+    /// `prompts`.
     pub(crate) fn list_key(&self) -> &'static str {
         match self {
             Self::Tool(_) => "allow",
@@ -75,7 +80,7 @@ impl CallTarget {
         }
     }
 
-    /// Returns a description of the target for messages, with its server.
+    /// Returns a description of the target and its server for messages, such as `github/create_issue`.
     pub(crate) fn describe(&self, server: &ServerName) -> String {
         match self {
             Self::Tool(name) => format!("{server}/{name}"),
@@ -85,7 +90,7 @@ impl CallTarget {
     }
 }
 
-/// Writes the name or URI without control characters, cut to [`SHOWN_CHARS_MAX`].
+/// Writes the target's name or URI without control characters, truncated to [`SHOWN_CHARS_MAX`] characters.
 impl fmt::Display for CallTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&printable(&truncate_chars(self.as_str(), SHOWN_CHARS_MAX)))

@@ -1,4 +1,4 @@
-//! Conditions of rules, and their evaluation on a call's arguments.
+//! Conditions of policy rules on the arguments of a call, and their evaluation.
 
 mod ambiguous_paths;
 mod glob;
@@ -22,15 +22,16 @@ pub(crate) use path_under::RootFolder;
 pub(crate) use scalar::Scalar;
 pub(crate) use url_host::HostPattern;
 
-/// A condition on one argument.
+/// A condition of a policy rule on one argument of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
-    /// The argument's name. Dots lead to a member of an object.
+    /// The argument's name. A dot leads to a member of an object: `filter.owner` is the member `owner` of the
+    /// argument `filter`.
     pub(crate) argument: String,
     pub(crate) test: ConditionTest,
     /// Whether a call without the argument meets the condition.
     pub(crate) optional: bool,
-    /// Byte range of the argument's name in the document.
+    /// Byte range of the argument's name in the policy document.
     pub(crate) span: Range<usize>,
 }
 
@@ -44,27 +45,29 @@ pub(crate) enum ConditionTest {
     Host(Vec<HostPattern>),
 }
 
-/// The result of evaluating a condition.
+/// The result of evaluating a policy condition on a call's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConditionResult {
     Met,
-    /// The call has no such argument.
+    /// The call lacks the argument that the condition is about, and the argument is not optional.
     Absent,
-    /// The argument has a value that does not meet the condition.
+    /// The argument's value does not meet the condition.
     NotMet,
-    /// The condition could not be evaluated, for this reason; it fails closed.
+    /// The condition could not be evaluated; the text says why. It then fails closed: an `allow` rule does not apply,
+    /// and an `ask` or `deny` rule does.
     Unknown(&'static str),
 }
 
-/// What is known about symbolic links in paths.
+/// What the evaluation of a condition knows about symbolic links in the paths of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PathResolution<'c> {
     Known(&'c ResolvedPaths),
-    /// There are no symbolic links. Used for the examples in rules.
+    /// Paths contain no symbolic links. Used to check the examples that a rule gives in `match` and `not_match`.
     NoSymlinks,
 }
 
-/// The rule's effect, which decides how a list of values is evaluated, and what is known about paths.
+/// How a condition is evaluated. The rule's effect decides whether all elements of a list argument or only one must
+/// meet the condition.
 #[derive(Clone, Copy, Debug)]
 struct EvaluationMode<'c> {
     effect: Effect,
@@ -72,8 +75,8 @@ struct EvaluationMode<'c> {
 }
 
 impl Condition {
-    /// Evaluates the condition. In an `allow` rule each of several values has to meet it; in an `ask` or `deny` rule
-    /// one of them suffices.
+    /// Evaluates the condition on a call's arguments. If the argument is a list, each element has to meet the
+    /// condition in an `allow` rule; in an `ask` or `deny` rule one element suffices.
     pub(crate) fn evaluate(
         &self,
         arguments: &Map<String, Value>,
@@ -83,8 +86,8 @@ impl Condition {
         self.inside(arguments, &self.argument, EvaluationMode { effect, paths })
     }
 
-    /// Evaluates the member of `map` that `name` leads to. Names of members may contain dots themselves; when that
-    /// makes the name ambiguous, the result is unknown.
+    /// Evaluates the condition on the member of `map` that the dotted `name` leads to. The names of members may
+    /// contain dots themselves. If `name` can therefore lead to several members, the result is `Unknown`.
     fn inside(&self, map: &Map<String, Value>, name: &str, mode: EvaluationMode<'_>) -> ConditionResult {
         let mut readings = readings(map, name);
         match (readings.next(), readings.next()) {
@@ -119,8 +122,8 @@ impl Condition {
         if self.optional { ConditionResult::Met } else { ConditionResult::Absent }
     }
 
-    /// Calls `found` with each path that the evaluation needs resolved: those in the arguments and the condition's
-    /// folders.
+    /// Calls `found` with each path whose symbolic links must be resolved before the condition can be evaluated: the
+    /// paths in the arguments and the folders of an `under` condition.
     pub(crate) fn paths<'a>(&'a self, arguments: &'a Map<String, Value>, found: &mut impl FnMut(&'a str)) {
         let ConditionTest::Under(roots) = &self.test else { return };
         roots.iter().for_each(|root| found(root.as_str()));
@@ -143,8 +146,8 @@ fn paths_of<'a>(value: &'a Value, rest: Option<&str>, found: &mut impl FnMut(&'a
     }
 }
 
-/// Returns the members that a name with dots can lead to: the whole name, and each part before a dot with the rest of
-/// the name.
+/// Returns the members of `map` that a name with dots can lead to, each with the part of the name that remains to be
+/// looked up inside it. Candidates are the member with the whole name, and the members whose name ends before a dot.
 fn readings<'a, 'n>(
     map: &'a Map<String, Value>,
     name: &'n str,
@@ -175,8 +178,8 @@ impl ConditionResult {
         if met { Self::Met } else { Self::NotMet }
     }
 
-    /// Whether a rule with this effect takes the condition as met. A condition that cannot be evaluated fails closed:
-    /// it counts as not met in an `allow` rule, and as met in `ask` and `deny` rules.
+    /// Whether the condition counts as met in a rule with this effect. A condition that cannot be evaluated fails
+    /// closed: it counts as not met in an `allow` rule, and as met in `ask` and `deny` rules.
     pub(crate) fn satisfies(self, effect: Effect) -> bool {
         match self {
             Self::Met => true,
@@ -186,7 +189,7 @@ impl ConditionResult {
     }
 }
 
-/// Writes the condition as a phrase: `owner is "acme"`.
+/// Writes the condition as a phrase for messages, such as `owner is "acme"`.
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` ", self.argument)?;

@@ -1,4 +1,4 @@
-//! Decides a call: the only place where a [`Call`] becomes a [`PermittedCall`].
+//! Policy decisions about calls. Only this module turns a [`Call`] into a [`PermittedCall`].
 //!
 //! Reading a resource, getting a prompt and listing resources or prompts are calls too.
 
@@ -17,16 +17,16 @@ use permitted::PermittedCall;
 #[must_use = "a call must not go out unless the decision allows it"]
 #[derive(Debug)]
 pub enum Decision {
-    /// The call may be sent, once.
+    /// The policy permits the call. The [`PermittedCall`] can be sent once.
     Allow(PermittedCall),
-    /// The call requires approval by a user.
+    /// The policy requires that a user approves the call before it is sent.
     Ask(PendingCall),
-    /// The call must not be sent.
+    /// The policy denies the call; the [`Denial`] says why.
     Deny(Denial),
 }
 
 impl Policy {
-    /// Decides one call. A call that no list or rule allows is denied.
+    /// Decides one call. A call that no list or rule of the policy allows is denied.
     pub fn decide(&self, call: Call) -> Decision {
         let (view, statement) = self.strictest_statement(&call);
         let location = || statement.location(view.layer).unwrap_or_else(|| view.layer.location(0));

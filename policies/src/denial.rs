@@ -14,65 +14,69 @@ use crate::precedence::{NotApplicable, Statement};
 use crate::printable::{printable, truncate_chars};
 use crate::source::SourceLocation;
 
-/// The number of characters of a rule or a condition that a message repeats.
+/// The maximum length of a rule or condition that a denial message quotes, in characters. Longer text is truncated.
 const RULE_CHARS_MAX: usize = 300;
 
-/// A denied call. `Display` writes the reason and the location on one line, without the hint. Contains no argument
-/// value.
+/// The denial of a call by a policy. `Display` writes the reason and the location of the policy line on one line,
+/// without the hint. No text of a denial contains an argument's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
-    /// The server of the call.
+    /// The upstream server that the denied call is for.
     pub server: ServerName,
-    /// The tool, resource, prompt or list that was requested.
+    /// The tool, resource, prompt or list that the denied call requests.
     pub item: CallTarget,
-    /// Why the call is denied.
+    /// Why the policy denies the call.
     pub reason: DenialReason,
-    /// The location of the policy line that denies the call; `None` when a default denies it.
+    /// The location of the policy line that denies the call; `None` if the policy has no such line, because it has no
+    /// table for the server or because there is no policy.
     pub location: Option<SourceLocation>,
-    /// What a user can do to allow the call. Programs cannot: only users change policies.
+    /// A hint for a user: how to change the policy so that it allows the call.
     pub hint: String,
 }
 
-/// Why a call is denied. A `table` is named as in the document: `servers.github`.
+/// Why a policy denies a call. A field `table` is the name of a policy table as in the document, such as
+/// `servers.github`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DenialReason {
-    /// This pattern of the server's `deny` list matches.
+    /// This pattern of the server's `deny` list matches the target of the call.
     InDeny(Pattern),
-    /// The tool's definition is not the pinned one.
+    /// The tool's current definition differs from the pinned definition, or is unknown.
     NotPinned {
-        /// Whether the current definition is known.
+        /// Whether the tool's current definition is known. If it is unknown, it cannot be compared with the pin.
         known: bool,
     },
-    /// A rule denies the call.
+    /// A rule of the policy denies the call.
     Rule {
-        /// A description of the rule.
+        /// A description of the rule that denies the call.
         rule: String,
-        /// The first condition of the rule that could not be evaluated, and therefore failed closed.
+        /// A description of the first condition of the rule that could not be evaluated and therefore counts as met;
+        /// `None` if all conditions could be evaluated.
         unknown: Option<String>,
     },
-    /// The list that could allow the call (`allow`, `resources` or `prompts`) has no matching entry.
+    /// The list that could allow the call (`allow`, `resources` or `prompts`) has no entry that matches the target of
+    /// the call.
     NotInAllow {
-        /// The table of the list.
+        /// The name of the policy table that contains the list.
         table: String,
     },
-    /// The server's table has no list that could allow the call.
+    /// The server's policy table has no list that could allow the call (`allow`, `resources` or `prompts`).
     NoAllowList {
-        /// The table without the list.
+        /// The name of the policy table that lacks the list.
         table: String,
     },
-    /// The policy has no table for the server, or none that applies to the client.
+    /// The policy has no table for the server, or restricts the AI client to other servers.
     NoServerTable {
-        /// The missing table.
+        /// The name of the missing policy table.
         table: String,
-        /// The policy's file, as named in messages.
+        /// The path of the policy file, as messages show it.
         path: String,
     },
-    /// There is no policy.
+    /// There is no policy, so every call is denied.
     NoPolicy,
 }
 
 impl Denial {
-    /// Makes the denial of a call that `statement` denies.
+    /// Creates the denial of a call that the policy statement `statement` denies.
     pub(crate) fn new(call: &Call, view: LayerView<'_>, statement: Statement<'_>) -> Self {
         let reason = DenialReason::from_statement(call, view, statement);
         let hint = hint(&reason, call, view);
@@ -111,7 +115,7 @@ impl DenialReason {
         }
     }
 
-    /// Returns the reason as the end of a sentence.
+    /// Returns the reason of the denial as the end of a sentence, such as "there is no policy".
     pub(crate) fn describe(&self, item: &CallTarget) -> String {
         let list = item.list_key();
         match self {
@@ -166,8 +170,8 @@ fn hint(reason: &DenialReason, call: &Call, view: LayerView<'_>) -> String {
     }
 }
 
-/// Returns a hint at a rule that would have allowed the call with other arguments, since the caller may be able to
-/// use those arguments.
+/// Returns a hint that names a rule that would allow the call, or require approval for it, if the call had other
+/// arguments. Returns `None` if there is no such rule.
 fn rule_allowing_other_arguments(call: &Call, view: LayerView<'_>) -> Option<String> {
     let paths = PathResolution::Known(&call.resolved_paths);
     view.statements(&call.server, &call.item).find_map(|statement| {
@@ -189,7 +193,7 @@ fn rule_allowing_other_arguments(call: &Call, view: LayerView<'_>) -> Option<Str
     })
 }
 
-/// Describes the result of a condition, as the end of a sentence with "is".
+/// Describes the result of evaluating a condition, as a text that can follow the word "is", such as "not met: ...".
 pub(crate) fn describe_result(condition: &Condition, result: ConditionResult) -> String {
     let condition = cut(&condition.to_string());
     match result {

@@ -1,4 +1,4 @@
-//! Diagnostics for files that users write: the location, the error, and what to do.
+//! Errors and warnings about files that users write, such as policies: the location, what is wrong, and what to do.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,13 +9,15 @@ use crate::printable::{printable, truncate_chars};
 use crate::source::Source;
 use crate::source_excerpt::SourceExcerpt;
 
-/// The number of errors of one document that are kept. Of any more only the number is reported.
+/// The maximum number of errors that are reported for one document. Any further errors are only counted.
 pub const DIAGNOSTICS_MAX: usize = 50;
 
-/// The longest title, label or help text that is shown, in characters: these texts may quote the file.
+/// The maximum length of a diagnostic's title, label or help text, in characters. Longer texts are truncated, because
+/// these texts may quote the file.
 const MESSAGE_CHARS_MAX: usize = 500;
 
-/// An error or warning about a file. Its texts contain no control characters, even if the file does.
+/// An error or warning about a file that a user wrote. Its texts contain no control characters, even if the file
+/// does.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     path: String,
@@ -27,8 +29,9 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// Makes an error at a byte range of the source, or about the whole file with `None`. An invalid range is moved
-    /// to the nearest valid one. `title` says what is wrong; `label` is shown beside the caret.
+    /// Creates an error about the byte range `span` of the source, or about the whole file if `span` is `None`. An
+    /// invalid range is moved to the nearest valid one. `title` says what is wrong; `label` is shown beside the caret
+    /// that marks the range.
     #[must_use]
     pub fn new(
         source: &Source,
@@ -53,44 +56,45 @@ impl Diagnostic {
         self
     }
 
-    /// Adds what the reader can do about the error.
+    /// Adds a help text, which says what the reader can do about the error.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(sanitize(&help.into()));
         self
     }
 
-    /// Returns the file's name.
+    /// Returns the name of the file that the diagnostic is about.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Returns what is wrong.
+    /// Returns the title, which says what is wrong.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// Returns what the reader can do about the error.
+    /// Returns the help text, which says what the reader can do about the error; `None` if there is none.
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         self.help.as_deref()
     }
 
-    /// Returns the text beside the caret; empty when the title says enough.
+    /// Returns the text beside the caret that marks the error; empty when the title says enough.
     #[must_use]
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// Returns the line that the diagnostic points at, counted from 1.
+    /// Returns the line that the diagnostic points at, counted from 1; `None` if it is about the whole file.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.excerpt.as_ref().map(|excerpt| excerpt.line)
     }
 
-    /// Returns the column that the diagnostic points at, counted from 1 in characters.
+    /// Returns the column that the diagnostic points at, counted from 1 in characters; `None` if it is about the
+    /// whole file.
     #[must_use]
     pub fn column(&self) -> Option<usize> {
         self.excerpt.as_ref().map(|excerpt| excerpt.column)
@@ -107,7 +111,8 @@ impl Diagnostic {
         format!("{}{}: {kind}: {}{label}{help}", self.path, location.unwrap_or_default(), self.title)
     }
 
-    /// Renders the diagnostic with file, line, caret and help. `colour` adds ANSI escapes.
+    /// Renders the diagnostic on several lines: title, file, the marked line and help text. `colour` adds ANSI
+    /// colours.
     #[must_use]
     pub fn render(&self, colour: bool) -> String {
         let level = if self.is_warning { Level::WARNING } else { Level::ERROR };
@@ -145,12 +150,12 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// All diagnostics of a file, in the order of its text. `Display` renders them without colour.
+/// Errors and warnings about files that a user wrote. `Display` renders them without colour.
 #[derive(Clone, Debug)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// Renders each diagnostic, separated by empty lines.
+    /// Renders all errors and warnings, separated by empty lines. `colour` adds ANSI colours.
     #[must_use]
     pub fn render(&self, colour: bool) -> String {
         self.0.iter().map(|diagnostic| diagnostic.render(colour)).collect::<Vec<_>>().join("\n\n")
@@ -171,7 +176,7 @@ impl From<Diagnostic> for Diagnostics {
     }
 }
 
-/// Collects the errors of a document while it is parsed.
+/// Collects the errors of a policy document while it is parsed. Errors beyond [`DIAGNOSTICS_MAX`] are only counted.
 pub(crate) struct DiagnosticCollector<'s> {
     source: &'s Source,
     found: Vec<(usize, Diagnostic)>,

@@ -1,4 +1,4 @@
-//! The differences between two policies, by meaning rather than by text.
+//! The differences between two policies in their entries, rules, pins and limits, rather than in their text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,29 +9,31 @@ use crate::printable::printable;
 use crate::source::SourceLocation;
 use crate::table::{LimitsEntry, ServerTable};
 
-/// A difference between two policies.
+/// One difference between an old and a new policy: a value that was added, removed or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The table, as written in the document: `servers.github`, `clients.cursor.servers.github` or `limits`.
+    /// The name of the policy table that differs, as written in the document: `servers.github`,
+    /// `clients.cursor.servers.github` or `limits`.
     pub table: String,
-    /// The part of the table, such as `tool "list_*"`, `rule for "create_issue" when ...` or `rate`.
+    /// The part of the table that differs, such as `tool "list_*"`, `rule for "create_issue" when ...` or `rate`.
     pub subject: String,
-    /// The value in the old policy; `None` if it is absent.
+    /// The value in the old policy; `None` if the old policy has no such value.
     pub old: Option<PolicyValue>,
-    /// The value in the new policy; `None` if it is absent.
+    /// The value in the new policy; `None` if the new policy has no such value.
     pub new: Option<PolicyValue>,
 }
 
-/// The value that a policy has for a subject.
+/// The value that a policy has for one part of a table, with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyValue {
-    /// The value, such as `allow` or `60/min`.
+    /// The value as text, such as `allow` or `60/min`.
     pub what: String,
-    /// The location of the value.
+    /// The location of the policy line that sets the value.
     pub location: SourceLocation,
 }
 
-/// Returns the differences, sorted by table and subject. The order of lines, comments and spelling do not matter.
+/// Returns the differences between two policies, sorted by table and subject. Differences in the order of lines, in
+/// comments and in notation are ignored.
 #[must_use]
 pub fn diff(old: &Policy, new: &Policy) -> Vec<Change> {
     let (mut old, new) = (PolicyValues::from_policy(old).0, PolicyValues::from_policy(new).0);
@@ -49,7 +51,7 @@ pub fn diff(old: &Policy, new: &Policy) -> Vec<Change> {
     changes
 }
 
-/// All values of a policy by table and subject.
+/// All values of a policy. A key is the name of a table and the name of a part of the table.
 #[derive(Default)]
 struct PolicyValues(BTreeMap<(String, String), PolicyValue>);
 
@@ -147,7 +149,8 @@ impl PolicyValues {
     }
 }
 
-/// Writes the change on one line: `+` for an added value, `-` for a removed one, `~` for a changed one.
+/// Writes the difference on one line, which begins with `+` for an added value, `-` for a removed one, `~` for a
+/// changed one.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let subject = format!("[{}] {}", printable(&self.table), printable(&self.subject));

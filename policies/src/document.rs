@@ -1,4 +1,4 @@
-//! Parses the text of a policy into a [`Layer`], reporting all errors at once.
+//! Parses the text of a policy document into a [`Layer`], and reports all of its errors at once.
 
 mod clients;
 mod conditions;
@@ -18,13 +18,14 @@ use crate::source::{LineIndex, Source};
 
 use reader::{DocumentReader, Key, kind_of};
 
-/// The longest policy document, in bytes.
+/// The maximum length of a policy document, in bytes. A longer document is rejected.
 pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
-/// The largest number of patterns in all lists, rules and conditions of a policy.
+/// The maximum number of patterns and values in all lists, rules and conditions of a policy. A policy with more is
+/// rejected.
 pub const PATTERNS_MAX: usize = 10_000;
 
-/// The largest number of rules in a policy.
+/// The maximum number of rules in a policy. A policy with more rules is rejected.
 pub const RULES_MAX: usize = 5_000;
 
 const DOCUMENT_KEYS: &str = "a policy has the keys `version`, `servers`, `clients` and `limits`";
@@ -87,7 +88,8 @@ fn parse_toml(source: &Source) -> Result<DeTable<'_>, Diagnostics> {
     Ok(document.into_inner())
 }
 
-/// Returns a hint for a TOML error: the parser's message names what it found, the hint what is probably missing.
+/// Returns a help text for a TOML syntax error, chosen by the parser's error message: what the author probably has to
+/// correct.
 fn toml_help(message: &str) -> &'static str {
     if message.contains("duplicate key") {
         "a key may occur only once in a table, and a table only once in a file: merge the two"
@@ -100,7 +102,8 @@ fn toml_help(message: &str) -> &'static str {
     }
 }
 
-/// Checks `version`. A document of another version is not read further, because its keys may have other meanings.
+/// Checks that `version` is 1. A document of another version is rejected before its other keys are read, because they
+/// may have other meanings in that version.
 fn check_version(source: &Source, document: &DeTable<'_>) -> Result<(), Diagnostics> {
     let Some(version) = document.get("version") else {
         let missing =

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-/// The effect of a policy statement on a call, in increasing strictness.
+/// The effect of a policy statement on the calls that it applies to. The variants are in order of increasing
+/// strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effect {
-    /// The call may be sent.
+    /// The call may be sent without approval.
     Allow,
-    /// The call requires approval by a user.
+    /// The call may be sent only after a user approves it.
     Ask,
     /// The call must not be sent.
     Deny,
@@ -26,7 +27,7 @@ impl Effect {
         }
     }
 
-    /// Returns the end of a sentence about a call, such as "is allowed".
+    /// Returns the effect as the end of a sentence about a call: "is allowed", "requires approval" or "is denied".
     #[must_use]
     pub fn predicate(self) -> &'static str {
         match self {

@@ -1,4 +1,5 @@
-//! Explanations of decisions: the statement that decides a call, and the others that were considered.
+//! Explanations of policy decisions: the statement that decides a call, and the other statements that were
+//! considered.
 
 use std::fmt;
 
@@ -16,45 +17,45 @@ use crate::printable::{printable, truncate_chars};
 use crate::rule::Rule;
 use crate::source::SourceLocation;
 
-/// The longest quotation of a policy line, in characters.
+/// The maximum length of a policy line that an explanation quotes, in characters. Longer lines are truncated.
 const QUOTE_CHARS_MAX: usize = 160;
 
-/// The number of other statements that the text shows. Of any more it shows only the number.
+/// The maximum number of non-deciding statements that an explanation lists. Of any more it shows only the number.
 const OTHERS_MAX: usize = 20;
 
-/// A decision with all the statements that were considered for it.
+/// The decision about a call, with all policy statements that were considered for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// The server of the call.
+    /// The upstream server that the call is for.
     pub server: ServerName,
-    /// The tool, resource, prompt or list that is requested.
+    /// The tool, resource, prompt or list that the call requests.
     pub item: CallTarget,
-    /// The decision, equal to that of [`Policy::decide`].
+    /// The policy's decision about the call, equal to that of [`Policy::decide`].
     pub effect: Effect,
-    /// The statement that decides.
+    /// The policy statement that decides the call.
     pub deciding: ConsideredStatement,
-    /// The other statements that match the call, highest precedence first.
+    /// The other policy statements that match the call. In each policy layer, those of highest precedence come first.
     pub others: Vec<ConsideredStatement>,
-    /// For a denied call, what a user can do to allow it.
+    /// What a user can do to allow the call; `None` if the call is not denied.
     pub hint: Option<String>,
 }
 
-/// A policy statement that was considered for a call.
+/// A policy statement that was considered for a call, and why it decides the call or does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsideredStatement {
-    /// The effect on calls to which the statement applies.
+    /// The effect that the statement has on calls to which it applies.
     pub effect: Effect,
-    /// A description of the statement, such as `"list_*" in allow`.
+    /// A description of the policy statement, such as `"list_*" in allow`.
     pub what: String,
-    /// Why the statement decides or does not. Contains no argument value.
+    /// Why the statement decides the call, or why it does not. The text contains no argument's value.
     pub why: String,
-    /// The source location of the statement; `None` for a default that no line states.
+    /// The location of the statement in the policy; `None` for a default that no policy line states.
     pub location: Option<SourceLocation>,
-    /// The text of the line at `location`, without control characters.
+    /// The text of the policy line at `location`, without control characters; `None` if there is no location.
     pub quoted: Option<String>,
 }
 
-/// Explains the decision about a call.
+/// Explains a policy's decision about a call: which statement decides, and why the others do not.
 #[must_use]
 pub fn explain(policy: &Policy, call: &Call) -> Explanation {
     let (view, statement) = policy.strictest_statement(call);
@@ -120,7 +121,8 @@ fn consider(view: LayerView<'_>, statement: Statement<'_>, call: &Call, why: Str
     }
 }
 
-/// Why the deciding statement of another layer does not decide.
+/// Returns why a statement that has precedence in its own policy layer does not decide the call. `effect` is the
+/// effect of that statement, `deciding_statement` the effect of the one that decides.
 fn why_not_deciding(effect: Effect, deciding_statement: Effect) -> String {
     let why = if effect == deciding_statement {
         "has the same effect as the deciding line"
@@ -130,7 +132,8 @@ fn why_not_deciding(effect: Effect, deciding_statement: Effect) -> String {
     why.to_owned()
 }
 
-/// Why a statement that applies is outranked by `first`.
+/// Returns why a statement that applies to the call is outranked by `first`, another statement of the same policy
+/// layer.
 fn why_outranked(statement: Statement<'_>, first: Statement<'_>) -> String {
     let why = match (first, statement) {
         (Statement::InDeny(_), Statement::InDeny(_)) => "another pattern in deny is more specific",
@@ -180,8 +183,8 @@ fn quoted(layer: &Layer, line: usize) -> String {
     printable(&truncate_chars(&text, QUOTE_CHARS_MAX))
 }
 
-/// Renders the decision, the deciding line with its text, the hint of a denial, and the other statements. Ends with a
-/// newline.
+/// Renders the decision, the deciding policy line with its text, the hint if the call is denied, and the other
+/// statements. The text ends with a newline.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { server, item, effect, deciding, others, hint } = self;
@@ -208,7 +211,7 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// Renders the statement on one line.
+/// Renders the policy statement on one line, with its effect, location and reason.
 impl fmt::Display for ConsideredStatement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<5}  {}", self.effect.as_str(), printable(&self.what))?;

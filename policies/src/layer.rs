@@ -1,4 +1,4 @@
-//! One parsed policy document, and the parts of it that apply to a client.
+//! A policy layer: one parsed policy document, and the parts of it that apply to an AI client.
 
 use std::collections::BTreeMap;
 
@@ -9,42 +9,44 @@ use crate::pattern_index::PatternIndex;
 use crate::source::{Source, SourceLocation};
 use crate::table::{LimitsEntry, ServerTable};
 
-/// The tables of servers by name.
+/// The server tables `[servers.NAME]` of a policy document, by server name.
 pub(crate) type Servers = BTreeMap<ServerName, ServerTable>;
 
-/// One parsed policy document.
+/// A policy layer: one parsed policy document. Several layers are evaluated together, and the strictest decision
+/// holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Layer {
-    /// The document; `None` when there is no policy.
+    /// The name and text of the policy document; `None` when there is no policy.
     pub(crate) source: Option<Source>,
     pub(crate) servers: Servers,
-    /// The limits on all calls together.
+    /// The limits of the table `[limits]`, which all calls together share; `None` if the document has no such table.
     pub(crate) limits: Option<LimitsEntry>,
     pub(crate) clients: Clients,
 }
 
-/// The tables of clients.
+/// The tables `[clients.NAME]` of a policy document.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clients {
     pub(crate) all: Vec<ClientTable>,
     by_name: PatternIndex,
 }
 
-/// The table of one client, or of all clients whose names have a common prefix.
+/// The policy table `[clients.NAME]` of one AI client, or of all AI clients whose names have a common prefix.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientTable {
-    /// The client's name, or the prefix of names.
+    /// The AI client's name, or the common prefix of the names if `starred` is true.
     pub(crate) stem: String,
-    /// Whether the name ends in `*`.
+    /// Whether the client name in the document ends in `*`, so that the table applies to all names that start with
+    /// `stem`.
     pub(crate) starred: bool,
     pub(crate) limits: Option<LimitsEntry>,
-    /// The server tables that restrict the client further; `None` adds no restriction.
+    /// The server tables that further restrict the calls of the AI client; `None` adds no restriction.
     pub(crate) servers: Option<Servers>,
-    /// The line of the client's name, counted from 1.
+    /// The line of the client's name in the policy document, counted from 1.
     pub(crate) line: usize,
 }
 
-/// The server tables of one document that apply to a call: those for all clients, or those of one client.
+/// A view of one policy document: the server tables that apply to all AI clients, or those that apply to one client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LayerView<'p> {
     pub(crate) layer: &'p Layer,
@@ -53,17 +55,18 @@ pub(crate) struct LayerView<'p> {
 }
 
 impl Layer {
-    /// Makes the layer for the case that there is no policy.
+    /// Creates a layer without a document, for the case that there is no policy.
     pub(crate) fn empty() -> Self {
         Self { source: None, servers: Servers::new(), limits: None, clients: Clients::default() }
     }
 
-    /// Returns the tables for all clients.
+    /// Returns the view of the server tables that apply to all AI clients.
     pub(crate) fn common_view(&self) -> LayerView<'_> {
         LayerView { layer: self, servers: &self.servers, client: None }
     }
 
-    /// Returns the tables that apply to calls of the client; all of them must allow a call.
+    /// Returns the views of the server tables that apply to calls of `client`: the tables for all clients, and those
+    /// of this client if the document has any. A call is allowed only if every view allows it.
     pub(crate) fn views(&self, client: Option<&ClientName>) -> impl Iterator<Item = LayerView<'_>> {
         let table = self.clients.table_for(client);
         let further = table.and_then(|table| {
@@ -80,19 +83,19 @@ impl Layer {
         SourceLocation { path: self.path().to_owned(), line }
     }
 
-    /// Returns the text of a line, counted from 1.
+    /// Returns the text of a line of the policy document, counted from 1; `None` if there is no such line.
     pub(crate) fn line_text(&self, line: usize) -> Option<&str> {
         self.source.as_ref()?.text.lines().nth(line.checked_sub(1)?)
     }
 }
 
 impl LayerView<'_> {
-    /// Whether both are views of the same tables.
+    /// Whether both views are views of the same server tables.
     pub(crate) fn has_same_tables(self, other: LayerView<'_>) -> bool {
         std::ptr::eq(self.servers, other.servers)
     }
 
-    /// Returns the name of a server's table in this view, such as `servers.github`.
+    /// Returns the name of a server's table in this view, as the document writes it, such as `servers.github`.
     pub(crate) fn table_name(self, server: &ServerName) -> String {
         match self.client {
             Some(client) => format!("{}.servers.{server}", client.table()),
@@ -107,7 +110,8 @@ impl Clients {
         Self { all, by_name }
     }
 
-    /// Returns the most specific table that matches the client. A client without a name matches `*` alone.
+    /// Returns the client table with the most specific name that matches `client`. A client without a name (`None`)
+    /// matches only the table of the name `*`.
     pub(crate) fn table_for(&self, client: Option<&ClientName>) -> Option<&ClientTable> {
         let position = match client {
             Some(client) => self.by_name.matching(client.as_str()).next(),
@@ -125,7 +129,7 @@ impl ClientTable {
         if plain { format!("clients.{name}") } else { format!("clients.{name:?}") }
     }
 
-    /// Returns the client's name as written in the document, with its `*`.
+    /// Returns the client's name as written in the document, with the `*` at its end if there is one.
     pub(crate) fn name(&self) -> String {
         format!("{}{}", self.stem, if self.starred { "*" } else { "" })
     }

@@ -1,9 +1,10 @@
-//! Policy documents, and the decisions that they lead to about calls of upstream servers.
+//! Lockhouse's policies: parses policy documents, and decides which calls to upstream servers they allow.
 //!
 //! [`Policy::parse`] reads a document and reports all of its errors together. [`Policy::restricted_by`] combines
-//! documents, of which the strictest counts. [`Policy::decide`] decides each call; a call that no document allows is
-//! denied. docs/policy.md describes the language. Only [`Policy::decide`], or a user's approval of a [`PendingCall`],
-//! makes a [`PermittedCall`], so code that requires one cannot be reached around the policy.
+//! documents; for each call, the strictest of them counts. [`Policy::decide`] decides each call; a call that no
+//! document allows is denied. docs/policy.md describes the language of the documents. A [`PermittedCall`] is created
+//! only by [`Policy::decide`] or by a user's approval of a [`PendingCall`]. Code that sends calls requires a
+//! [`PermittedCall`], so it cannot bypass the policy.
 //!
 //! This crate is pure: it has no I/O, no clock and no threads.
 

@@ -1,22 +1,23 @@
-//! The values of limits on calls that a policy permits.
+//! The limits that a policy sets on the calls that it permits: rates, counts, sizes and timeouts.
 
 use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// A rate limit: a number of calls per period, of which some may be made at once.
+/// A rate limit: a maximum number of calls per period, and how many of them may be made at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// The number of calls per period.
+    /// The maximum number of calls per period.
     pub calls: NonZeroU32,
-    /// The period.
+    /// The length of the period in which at most `calls` calls may be made.
     pub per: Duration,
-    /// The number of calls that may be made at once after a pause.
+    /// The maximum number of calls that may be made at once after a pause.
     pub burst: NonZeroU32,
 }
 
 impl Rate {
-    /// Parses a rate such as `60/min`. Units are `s`, `m` or `min`, `h` and `d`.
+    /// Parses a rate such as `60/min`. Units are `s`, `m` or `min`, `h` and `d`. Returns `None` if the text is not a
+    /// rate.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (calls, unit) = text.split_once('/')?;
@@ -35,22 +36,23 @@ pub(crate) fn seconds(unit: &str) -> Option<u64> {
     }
 }
 
-/// Limits for one scope. `None` means that the policy sets no limit; those of the configuration apply too.
+/// The limits that a policy sets for one scope, such as a server or an AI client. A field is `None` if the policy
+/// sets no such limit. The limits of the configuration apply in addition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// The rate of calls over all executions.
+    /// The maximum rate of calls, over all executions together.
     pub rate: Option<Rate>,
-    /// The number of calls in one execution.
+    /// The maximum number of calls in one execution.
     pub calls_per_execution: Option<u32>,
-    /// The total size of the arguments of one execution's calls, in bytes.
+    /// The maximum total size of the arguments of one execution's calls, in bytes.
     pub argument_bytes_per_execution: Option<u64>,
-    /// The total size of the results of one execution's calls, in bytes.
+    /// The maximum total size of the results of one execution's calls, in bytes.
     pub result_bytes_per_execution: Option<u64>,
-    /// The time limit of one call.
+    /// The maximum duration of one call.
     pub timeout: Option<Duration>,
 }
 
-/// Writes the rate as policies do, such as `60/min`.
+/// Writes the rate for messages, such as `60/min` or `10 in 2 h, 5 at once`.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.per.as_secs();

@@ -1,4 +1,4 @@
-//! The lists of patterns in a server's table.
+//! The lists of patterns in a server's policy table, such as `allow` and `deny`.
 
 use std::ops::Range;
 
@@ -6,35 +6,37 @@ use crate::call_target::CallTarget;
 use crate::pattern::{Pattern, canonical_uri, may_escape_folder};
 use crate::pattern_index::PatternIndex;
 
-/// A list of patterns, such as `allow` or `deny`.
+/// A list of patterns in a server's policy table, such as `allow` or `deny`.
 #[derive(Clone, Debug)]
 pub(crate) struct PatternList {
-    /// The line of the list's key, counted from 1.
+    /// The line of the list's key in the policy document, counted from 1.
     pub(crate) line: usize,
     pub(crate) entries: Vec<ListEntry>,
     by_name: PatternIndex,
-    /// The entries by their canonical URI ([`canonical_uri`]); present in `deny` lists only.
+    /// An index of the entries by the canonical spelling of their URIs ([`canonical_uri`]); `None` in lists other
+    /// than `deny`.
     by_canonical_uri: Option<PatternIndex>,
 }
 
-/// A pattern of a list, with its position in the document.
+/// A pattern of a policy list, with its position in the policy document.
 #[derive(Clone, Debug)]
 pub(crate) struct ListEntry {
     pub(crate) pattern: Pattern,
     pub(crate) line: usize,
-    /// Byte range of the pattern in the document.
+    /// Byte range of the pattern in the policy document.
     pub(crate) span: Range<usize>,
 }
 
 impl PatternList {
-    /// Makes a list for `allow`, `ask`, `resources` or `prompts`.
+    /// Creates the list of the key `allow`, `ask`, `resources` or `prompts`. `line` is the line of the key.
     pub(crate) fn for_allow(line: usize, entries: Vec<ListEntry>) -> Self {
         let by_name =
             PatternIndex::new(entries.iter().map(|entry| (entry.pattern.stem(), entry.pattern.is_starred())));
         Self { line, entries, by_name, by_canonical_uri: None }
     }
 
-    /// Makes a list for `deny`.
+    /// Creates the list of the key `deny`, which also matches other spellings of a URI. `line` is the line of the
+    /// key.
     pub(crate) fn for_deny(line: usize, entries: Vec<ListEntry>) -> Self {
         let plain: Vec<_> = entries
             .iter()
@@ -45,16 +47,16 @@ impl PatternList {
         Self { by_canonical_uri: Some(by_canonical_uri), ..Self::for_allow(line, entries) }
     }
 
-    /// Returns the entries that allow the target, the most specific first. A URI with `..` can leave the folder that
-    /// it starts with, so no prefix pattern allows it.
+    /// Returns the entries that permit the target of a call, the most specific first. A URI with `..` can lead out of
+    /// the folder with which it starts, so no entry that ends in `*` permits such a URI.
     pub(crate) fn permits(&self, item: &CallTarget) -> impl Iterator<Item = &ListEntry> {
         let may_escape_folder = matches!(item, CallTarget::Resource(uri) if may_escape_folder(uri.as_str()));
         let fitting = self.by_name.matching(item.as_str()).filter_map(|number| self.entries.get(number));
         fitting.filter(move |entry| !(may_escape_folder && entry.pattern.is_starred()))
     }
 
-    /// Returns the entries that deny the target, the most specific first. A URI is denied in every spelling that a
-    /// server may take for it.
+    /// Returns the entries that deny the target of a call, the most specific first. An entry also denies every other
+    /// spelling of a URI that a server may take for the same URI.
     pub(crate) fn denies(&self, item: &CallTarget) -> impl Iterator<Item = &ListEntry> {
         let literally = self.by_name.matching(item.as_str());
         let plainly: Vec<usize> = match (item, &self.by_canonical_uri) {
@@ -70,7 +72,7 @@ impl PatternList {
         literally.chain(plainly).filter_map(|number| self.entries.get(number))
     }
 
-    /// Returns the first entry that matches every name that `pattern` matches.
+    /// Returns an entry that matches every name that `pattern` matches, or `None` if the list has no such entry.
     pub(crate) fn entry_covering(&self, pattern: &Pattern) -> Option<&ListEntry> {
         let exact = self.by_name.exact(pattern.stem()).filter(|_| !pattern.is_starred());
         let mut all = exact.chain(self.by_name.matching_prefixes(pattern.stem()));

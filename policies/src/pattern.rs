@@ -1,4 +1,4 @@
-//! Patterns that match the names of tools and prompts, and the URIs of resources.
+//! Patterns in policies, which match the names of tools and prompts, and the URIs of resources.
 
 use std::fmt;
 
@@ -8,7 +8,8 @@ use lockhouse_protocol::{PromptName, ResourceUri, ToolName};
 use crate::call_target::CallTarget;
 use crate::condition::{is_ambiguous, may_become_parent_dir};
 
-/// An exact name, or a prefix of names followed by `*`; `*` alone matches every name. A resource's name is its URI.
+/// A pattern in a policy: an exact name, or a prefix of names followed by `*`. `*` alone matches every name. The name
+/// of a resource is its URI.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern(PatternForm);
 
@@ -18,41 +19,43 @@ enum PatternForm {
     Prefix(String),
 }
 
-/// The kind of names that the patterns of a list match.
+/// The kind of names that a pattern matches, which depends on the policy list that contains the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatternKind {
-    /// `allow` and `ask`: names of tools.
+    /// The pattern matches names of tools, as in the lists `allow` and `ask`.
     Tools,
-    /// `resources`: URIs.
+    /// The pattern matches URIs of resources, as in the list `resources`.
     Resources,
-    /// `prompts`: names of prompts.
+    /// The pattern matches names of prompts, as in the list `prompts`.
     Prompts,
-    /// `deny`: URIs if the pattern contains a `:`, otherwise names of tools.
+    /// The pattern is in the list `deny`: it matches URIs of resources if it contains a `:`, otherwise names of
+    /// tools.
     Anything,
 }
 
-/// Why a text is not a valid pattern.
+/// Why a text is not a valid pattern of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPattern {
-    /// The text is empty.
+    /// The pattern is empty.
     #[error("a pattern must not be empty")]
     Empty,
-    /// The text has a `*` before its end.
+    /// The pattern has a `*` before its end.
     #[error("a `*` is allowed only at the end of a pattern")]
     StarBeforeEnd,
-    /// The text has a character that tool names cannot have.
+    /// The pattern contains this character, which tool names cannot have.
     #[error("tool names cannot contain the character {0:?}")]
     Character(char),
-    /// The text has a control character.
+    /// The pattern contains this control character.
     #[error("a pattern must not contain the control character {0:?}")]
     Control(char),
-    /// The text is longer than any name of its kind, in bytes.
+    /// The pattern is longer than any name that it could match. The number is the maximum length in bytes, without
+    /// the `*`.
     #[error("a pattern has at most {0} characters before its `*`")]
     TooLong(usize),
 }
 
 impl InvalidPattern {
-    /// Returns a hint about what to write instead.
+    /// Returns a hint about what to write instead of the invalid pattern.
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
@@ -66,10 +69,10 @@ impl InvalidPattern {
 }
 
 impl Pattern {
-    /// Parses a pattern of a list for names of this kind.
+    /// Parses a pattern that matches names of the kind `subject`.
     ///
     /// # Errors
-    /// [`InvalidPattern`] when it is empty, has a `*` before its end or could not match any name.
+    /// [`InvalidPattern`] when the text is empty, has a `*` before its end, or could not match any name.
     pub fn parse(subject: PatternKind, text: &str) -> Result<Self, InvalidPattern> {
         let (stem, starred) = text.strip_suffix('*').map_or((text, false), |stem| (stem, true));
         if text.is_empty() {
@@ -101,15 +104,15 @@ impl Pattern {
         Ok(Self(if starred { PatternForm::Prefix(stem) } else { PatternForm::Exact(stem) }))
     }
 
-    /// Whether the pattern, in an allowlist, allows the target. A URI with `..` can leave the folder that it starts
-    /// with, so no prefix pattern allows it.
+    /// Whether the pattern, as an entry of an allowlist, allows the target of a call. A URI with `..` can lead out of
+    /// the folder with which it starts, so no pattern that ends in `*` allows such a URI.
     #[must_use]
     pub fn permits(&self, item: &CallTarget) -> bool {
         let may_escape_folder = matches!(item, CallTarget::Resource(uri) if may_escape_folder(uri.as_str()));
         self.matches(item.as_str()) && !(may_escape_folder && matches!(self.0, PatternForm::Prefix(_)))
     }
 
-    /// Returns the pattern without its `*`.
+    /// Returns the pattern without the `*` at its end.
     pub(crate) fn stem(&self) -> &str {
         match &self.0 {
             PatternForm::Exact(stem) | PatternForm::Prefix(stem) => stem,
@@ -156,8 +159,8 @@ impl Pattern {
     }
 }
 
-/// Whether a server could resolve the URI outside of the folder that it seems to be in: it has a segment `..`, or one
-/// that a program could turn into `..`.
+/// Whether a server could resolve the URI to something outside of the folder with which it starts: the URI has a
+/// segment `..`, or a segment that a program could turn into `..`.
 pub(crate) fn may_escape_folder(uri: &str) -> bool {
     let plain = canonical_uri(uri);
     plain
@@ -166,8 +169,8 @@ pub(crate) fn may_escape_folder(uri: &str) -> bool {
         || is_ambiguous(&plain)
 }
 
-/// Returns one canonical spelling for all URIs that a server may take for the same: percent-decoded, in lower case,
-/// without empty or `.` segments.
+/// Returns one canonical spelling for all URIs that a server may treat as the same URI: percent-decoded, in lower
+/// case, without empty or `.` segments.
 pub(crate) fn canonical_uri(uri: &str) -> String {
     let mut plain = uri.to_owned();
     // Each round makes the text shorter, or is the last.
@@ -188,7 +191,7 @@ pub(crate) fn canonical_uri(uri: &str) -> String {
     segments.join("/") + end
 }
 
-/// Undoes one round of percent-encoding.
+/// Decodes each percent escape of the text once: `%2e` becomes `.`, and `%252e` becomes `%2e`.
 fn percent_decode_once(text: &str) -> String {
     let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
     let (bytes, mut percent_decode_once, mut at) = (text.as_bytes(), Vec::new(), 0);

@@ -1,26 +1,27 @@
-//! An index that finds the patterns matching a name without comparing it with each of thousands.
+//! An index of policy patterns. It finds the patterns that match a name without comparing the name with each pattern.
 
 use std::collections::HashMap;
 
-/// Maps names to the positions, in some list, of the patterns that match them.
+/// Maps a name to the positions of the patterns that match it. A position is an index into the list of patterns from
+/// which the `PatternIndex` was made.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PatternIndex {
     exact: HashMap<Box<str>, Vec<u32>>,
-    /// Sorted by text.
+    /// The prefix patterns, sorted by text.
     prefixes: Vec<Prefix>,
 }
 
 #[derive(Clone, Debug)]
 struct Prefix {
     text: Box<str>,
-    /// Position of the longest other prefix that this one starts with.
+    /// The index in `prefixes` of the longest other prefix with which this prefix starts; `None` if there is none.
     within: Option<u32>,
     entries: Vec<u32>,
 }
 
 impl PatternIndex {
-    /// Indexes patterns by position. Each is an exact name (`false`) or a prefix of names (`true`). Equal patterns
-    /// keep their order.
+    /// Creates an index of these patterns. Each pattern is an exact name (`false`) or a prefix of names (`true`).
+    /// Equal patterns keep their order.
     pub(crate) fn new<'a>(patterns: impl Iterator<Item = (&'a str, bool)>) -> Self {
         let mut exact: HashMap<Box<str>, Vec<u32>> = HashMap::new();
         let mut prefixes: HashMap<&str, Vec<u32>> = HashMap::new();
@@ -46,12 +47,12 @@ impl PatternIndex {
         self.exact(name).chain(self.matching_prefixes(name))
     }
 
-    /// Returns the positions of exact patterns equal to the name.
+    /// Returns the positions of the exact patterns that are equal to the name.
     pub(crate) fn exact(&self, name: &str) -> impl Iterator<Item = usize> {
         self.exact.get(name).into_iter().flatten().map(|number| *number as usize)
     }
 
-    /// Returns the positions of prefix patterns that match the name, the longest first.
+    /// Returns the positions of the prefix patterns that match the name, the longest first.
     pub(crate) fn matching_prefixes(&self, name: &str) -> impl Iterator<Item = usize> {
         let first = self.longest(name).and_then(|at| self.prefixes.get(at as usize));
         let shorter = |prefix: &&Prefix| self.prefixes.get(prefix.within? as usize);
@@ -59,7 +60,7 @@ impl PatternIndex {
         chain.flat_map(|prefix| &prefix.entries).map(|number| *number as usize)
     }
 
-    /// Returns the position of the longest prefix that the name starts with.
+    /// Returns the index in `prefixes` of the longest prefix with which the name starts; `None` if there is none.
     ///
     /// All prefixes of a name sort before the name, and each starts with all shorter ones. So the nearest prefix that
     /// sorts before the name is the longest match, or `within` leads from it to the match.

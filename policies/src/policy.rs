@@ -1,4 +1,4 @@
-//! The policy that decides calls: one document, and those that restrict it further.
+//! The policy that decides calls to upstream servers: one document, and the documents that restrict it further.
 
 use std::collections::HashSet;
 
@@ -15,14 +15,16 @@ use crate::precedence::Statement;
 use crate::source::Source;
 use crate::table::OnChange;
 
-/// The number of paths of one call that are resolved. The targets of any further paths are unknown.
+/// The maximum number of paths of one call whose symbolic links are resolved. The targets of any further paths count
+/// as unknown.
 pub const PATHS_MAX: usize = 1_000;
 
-/// Decides which calls are allowed. Calls that it does not allow are denied.
+/// A policy: decides whether a call to an upstream server is allowed, requires approval or is denied. A call that no
+/// part of the policy allows is denied.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// The policy's own document. For each call, the strictest of this document and those in [`above`](Self::above)
-    /// counts.
+    /// The policy's own document. For each call, the strictest decision of this document and of the documents in
+    /// [`above`](Self::above) holds.
     own: Layer,
     above: Vec<Layer>,
 }
@@ -32,20 +34,22 @@ impl Policy {
     /// [`PATTERNS_MAX`](crate::PATTERNS_MAX) patterns and [`RULES_MAX`](crate::RULES_MAX) rules.
     ///
     /// # Errors
-    /// All errors of the document at once. If the text is not valid TOML, or is of another version, only that is
-    /// reported. At most [`DIAGNOSTICS_MAX`](crate::DIAGNOSTICS_MAX) errors are kept.
+    /// All errors of the document at once. If the text is not valid TOML, or is of another version than 1, only that
+    /// is reported. At most [`DIAGNOSTICS_MAX`](crate::DIAGNOSTICS_MAX) errors are reported; any further errors are
+    /// only counted.
     pub fn parse(source: Source) -> Result<Self, Diagnostics> {
         Ok(Self { own: document::read(source)?, above: Vec::new() })
     }
 
-    /// Makes a policy without any document. It denies all calls, with a hint at how to write a policy.
+    /// Creates a policy without any document. It denies all calls to upstream servers, with a hint at how to write a
+    /// policy.
     #[must_use]
     pub fn empty() -> Self {
         Self { own: Layer::empty(), above: Vec::new() }
     }
 
-    /// Adds the documents of `above`. The strictest document counts for each call, so each can only restrict the
-    /// others.
+    /// Adds the documents of the policy `above`. For each call the decision of the strictest document holds, so each
+    /// document can only restrict the others.
     #[must_use]
     pub fn restricted_by(mut self, above: Self) -> Self {
         self.above.push(above.own);
@@ -53,14 +57,16 @@ impl Policy {
         self
     }
 
-    /// Whether the tool can be called with some arguments and the pinned definition, with or without approval.
-    /// Intended for listings: it makes no [`PermittedCall`](crate::PermittedCall).
+    /// Whether the policy permits the tool to be called with at least some arguments, with or without approval.
+    /// Assumes that the tool's definition is the pinned one. Intended for listings of tools: it makes no
+    /// [`PermittedCall`](crate::PermittedCall).
     #[must_use]
     pub fn permits(&self, server: &ServerName, tool: &ToolName, client: Option<&ClientName>) -> bool {
         self.permits_target(server, &tool.into(), client)
     }
 
-    /// Whether the target can be requested with some arguments, with or without approval. Intended for listings.
+    /// Whether the policy permits a call of the target `item` with at least some arguments, with or without approval.
+    /// Intended for listings of tools, resources and prompts.
     #[must_use]
     pub fn permits_target(
         &self,
@@ -71,7 +77,8 @@ impl Policy {
         self.views(client).all(|view| view.may_permit(server, item))
     }
 
-    /// Whether some resource whose URI starts with `beginning` can be read. Decides whether a resource template is listed.
+    /// Whether the policy permits the reading of at least one resource whose URI starts with `beginning`. Lockhouse
+    /// lists a resource template only if the policy permits this for the beginning of the template.
     #[must_use]
     pub fn permits_any_with_prefix(
         &self,
@@ -82,8 +89,9 @@ impl Policy {
         self.views(client).all(|view| view.may_permit_prefix(server, beginning))
     }
 
-    /// Returns the paths on which the decision depends: those in the arguments, and the folders of rules. The caller
-    /// resolves their symbolic links into [`Call::resolved_paths`]. At most [`PATHS_MAX`].
+    /// Returns the paths on which the decision about the call depends: the paths in its arguments, and the folders of
+    /// rules. The caller has to resolve their symbolic links and put the result into [`Call::resolved_paths`].
+    /// Returns at most [`PATHS_MAX`] paths.
     #[must_use]
     pub fn paths_to_resolve(&self, call: &Call) -> Vec<String> {
         let mut found: Vec<&str> = Vec::new();
@@ -100,23 +108,24 @@ impl Policy {
         each_once.take(PATHS_MAX).map(str::to_owned).collect()
     }
 
-    /// Returns the names of the document files, the policy's own first.
+    /// Returns the file names of the policy's documents, its own document first.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.layers().filter(|layer| layer.source.is_some()).map(Layer::path)
     }
 
-    /// Returns the texts of the documents, the policy's own first.
+    /// Returns the texts of the policy's documents, its own document first.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.layers().filter_map(|layer| layer.source.as_ref()).map(|source| source.text.as_str())
     }
 
-    /// Returns the servers that have a table in every document, sorted by name.
+    /// Returns the servers that have a table `[servers.NAME]` in every document of the policy, sorted by name.
     pub fn servers(&self) -> impl Iterator<Item = &ServerName> {
         let names = self.own.servers.keys();
         names.filter(|name| self.above.iter().all(|layer| layer.servers.contains_key(*name)))
     }
 
-    /// Returns the strictest `on_change` for the server, or `None` when no document sets one.
+    /// Returns the strictest value of `on_change` (what happens when a tool's definition changes) that the policy has
+    /// for the server and the client, or `None` when no document sets one.
     #[must_use]
     pub fn on_change(&self, server: &ServerName, client: Option<&ClientName>) -> Option<OnChange> {
         let choices = self.views(client).filter_map(|view| view.servers.get(server)?.on_change);
@@ -131,7 +140,8 @@ impl Policy {
         self.layers().flat_map(move |layer| layer.views(client))
     }
 
-    /// Counts the views that do not allow the call without approval.
+    /// Counts the policy views (the tables for all clients and those of `call.client`, in each document) that do not
+    /// allow the call without approval.
     pub(crate) fn layers_requiring_approval(&self, call: &Call) -> usize {
         let paths = PathResolution::Known(&call.resolved_paths);
         let requires_approval =
@@ -139,8 +149,8 @@ impl Policy {
         self.views(call.client.as_ref()).filter(requires_approval).count()
     }
 
-    /// Returns the statement that decides the call: the strictest among the deciding statements of all views, and the
-    /// first of equals.
+    /// Returns the policy statement that decides the call, with its view: the strictest of the statements that decide
+    /// in each view, and the first of equally strict ones.
     pub(crate) fn strictest_statement(&self, call: &Call) -> (LayerView<'_>, Statement<'_>) {
         let paths = PathResolution::Known(&call.resolved_paths);
         let client = call.client.as_ref();

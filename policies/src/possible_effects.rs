@@ -1,4 +1,5 @@
-//! The effects that calls of a tool can have, before their arguments are known. Used by listings.
+//! The policy effects (allow, ask, deny) that are possible for calls of a tool before their arguments are known. Used
+//! for listings of tools.
 
 use lockhouse_protocol::{ServerName, ToolName};
 
@@ -10,7 +11,8 @@ use crate::policy::Policy;
 use crate::precedence::Statement;
 
 impl Policy {
-    /// Whether some permitted call of the tool requires approval. Intended for listings: it decides no call.
+    /// Whether the policy permits calls of the tool and requires approval for at least some of them. Intended for
+    /// listings of tools: it decides no call.
     #[must_use]
     pub fn may_require_approval(
         &self,
@@ -25,8 +27,8 @@ impl Policy {
                 .any(|view| view.possible_effects(server, &item).any(|effect| effect == Effect::Ask))
     }
 
-    /// Returns the effect that every call of `item` has, or `None` where the effect depends on the arguments. Assumes
-    /// that a pinned definition is the current one.
+    /// Returns the policy's effect on all calls of `item`, or `None` if the effect depends on the arguments. Assumes
+    /// that the tool's definition is the pinned one.
     #[must_use]
     pub fn certain_effect(
         &self,
@@ -48,8 +50,8 @@ impl Policy {
 }
 
 impl<'p> LayerView<'p> {
-    /// Returns the effects that calls of `item` can have in this view, ending with the first statement that applies
-    /// to every call.
+    /// Returns the effects that calls of `item` can have in this policy view, in order of precedence. The last one is
+    /// that of the first statement that applies to every call.
     fn possible_effects(self, server: &ServerName, item: &CallTarget) -> impl Iterator<Item = Effect> + 'p {
         let mut settled = false;
         let statements: Vec<Statement<'p>> = self.statements(server, item).collect();

@@ -1,7 +1,7 @@
-//! The order of precedence among the policy statements that match a call.
+//! The policy statements that match a call, and the order of precedence among them.
 //!
-//! [`Policy::decide`](crate::Policy::decide) takes the first statement that applies; [`explain`](crate::explain)
-//! shows all of them.
+//! [`Policy::decide`](crate::Policy::decide) takes the first statement that applies to the call;
+//! [`explain`](crate::explain) shows all statements that match.
 
 use lockhouse_protocol::ServerName;
 
@@ -19,46 +19,48 @@ use crate::table::{Pin, ServerTable};
 /// The reserved server name under which policies decide about saved skills. No upstream server can have this name.
 pub const SKILLS: &str = "skills";
 
-/// A part of a policy that matches a call and can decide it, or the default that applies when no part does.
+/// A policy statement: a part of a policy that matches a call and can decide it, or the default that applies when no
+/// part does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Statement<'p> {
-    /// An entry of `deny`, which outranks all other statements.
+    /// An entry of the server's `deny` list, which outranks all other statements.
     InDeny(&'p ListEntry),
-    /// A pin of the tool's definition; it denies calls when the definition differs.
+    /// A pin of the tool's definition. It denies the call when the tool's current definition differs from the pinned
+    /// one.
     Pin(&'p Pin),
-    /// A rule for the tool.
+    /// A rule whose tool pattern matches the called tool.
     Rule(&'p Rule),
-    /// An entry of `ask`.
+    /// An entry of the server's `ask` list, which requires approval for the call.
     Ask(&'p ListEntry),
-    /// An entry of the list that allows calls of this kind: `allow`, `resources` or `prompts`.
+    /// An entry of the server's list that allows calls of this kind: `allow`, `resources` or `prompts`.
     Allow(&'p ListEntry),
-    /// The list `resources` or `prompts` itself, which allows listing them. The listing is then filtered entry by
-    /// entry.
+    /// The server's list `resources` or `prompts`. If the server has this list, clients may request the resources or
+    /// prompts that the server offers; the answer is then filtered by the entries of the list.
     Listing(&'p PatternList),
-    /// The default of a table whose allowlist has no entry for the call: deny.
+    /// The default of a server table whose allowlist has no entry for the call: the call is denied.
     NotInAllow(&'p ServerTable, &'p PatternList),
-    /// The default of a table that has no allowlist for calls of this kind: deny.
+    /// The default of a server table that has no allowlist for calls of this kind: the call is denied.
     NoAllowList(&'p ServerTable),
     /// The default for saving a skill when the policy has no `[servers.skills]`: approval is required.
     Skills,
-    /// The default when the policy has no table for the server: deny.
+    /// The default when the policy has no table for the server: the call is denied.
     NoServerTable,
-    /// The default when there is no policy: deny.
+    /// The default when there is no policy: the call is denied.
     NoPolicy,
 }
 
-/// Why a statement that matches a call's server and tool does not apply to the call.
+/// Why a policy statement that matches a call's server and tool does not apply to the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NotApplicable<'p> {
-    /// This condition of a rule is not met.
+    /// This condition of the rule is not met, with the result of its evaluation.
     Condition(&'p Condition, ConditionResult),
     /// The tool's definition is the pinned one, so the pin denies nothing.
     Pinned,
 }
 
 impl<'p> LayerView<'p> {
-    /// Returns the statements that match calls of `item`, highest precedence first. The last one is a default that
-    /// applies to every call.
+    /// Returns the policy statements that match calls of `item`, highest precedence first. The last one is a default
+    /// that applies to every call.
     pub(crate) fn statements(
         self,
         server: &ServerName,
@@ -92,7 +94,7 @@ impl<'p> LayerView<'p> {
         denied.chain(pinned).chain(rules).chain(listed).chain([last])
     }
 
-    /// Returns the first statement that applies to the call in this view of the policy.
+    /// Returns the statement of highest precedence that applies to the call in this view of the policy.
     pub(crate) fn deciding_statement(self, call: &Call, paths: PathResolution<'_>) -> Statement<'p> {
         let mut statements = self.statements(&call.server, &call.item);
         statements
@@ -100,7 +102,8 @@ impl<'p> LayerView<'p> {
             .unwrap_or(Statement::NoServerTable)
     }
 
-    /// Whether this view can permit some call of `item`, with suitable arguments and the pinned definition.
+    /// Whether this policy view can permit some call of `item`, with suitable arguments and the pinned definition,
+    /// with or without approval.
     pub(crate) fn may_permit(self, server: &ServerName, item: &CallTarget) -> bool {
         for statement in self.statements(server, item) {
             match statement {
@@ -112,7 +115,7 @@ impl<'p> LayerView<'p> {
         false
     }
 
-    /// Whether this view can permit reading some resource whose URI starts with `beginning`.
+    /// Whether this policy view can permit the reading of some resource whose URI starts with `beginning`.
     pub(crate) fn may_permit_prefix(self, server: &ServerName, beginning: &str) -> bool {
         let Some(table) = self.servers.get(server) else { return false };
         let any = |list: &Option<PatternList>, is_so: fn(&Pattern, &str) -> bool| {
@@ -123,8 +126,8 @@ impl<'p> LayerView<'p> {
     }
 }
 
-/// Returns the matching entries of `ask` and of the allowlist. The more specific pattern comes first; of two equally
-/// specific ones, that of `ask`.
+/// Returns the entries of `ask` and of the allowlist that match `item`. An entry with a more specific pattern comes
+/// first; of two equally specific entries, that of `ask`.
 fn list_statements<'p>(table: &'p ServerTable, item: &CallTarget) -> Vec<Statement<'p>> {
     let rank =
         |entry: &ListEntry| (entry.pattern.is_starred(), std::cmp::Reverse(entry.pattern.stem().len()));
@@ -145,7 +148,7 @@ fn list_statements<'p>(table: &'p ServerTable, item: &CallTarget) -> Vec<Stateme
 }
 
 impl<'p> Statement<'p> {
-    /// Checks whether the statement applies to the call.
+    /// Checks whether the policy statement applies to the call.
     ///
     /// # Errors
     /// Returns why the statement does not apply.
@@ -173,7 +176,7 @@ impl<'p> Statement<'p> {
         }
     }
 
-    /// Whether the statement is a default, which applies when no part of the policy does.
+    /// Whether the policy statement is a default, which applies when no part of the policy does.
     pub(crate) fn is_fallback(self) -> bool {
         matches!(
             self,
@@ -181,7 +184,8 @@ impl<'p> Statement<'p> {
         )
     }
 
-    /// Returns the line of the policy that contains the statement, counted from 1.
+    /// Returns the line of the policy document that contains the statement, counted from 1; `None` for a default that
+    /// no line states.
     pub(crate) fn line(self) -> Option<usize> {
         match self {
             Self::InDeny(entry) | Self::Ask(entry) | Self::Allow(entry) => Some(entry.line),
@@ -193,7 +197,8 @@ impl<'p> Statement<'p> {
         }
     }
 
-    /// Returns the source location of the statement. The built-in default for skills has a location without a line.
+    /// Returns the location of the statement in the policy document; `None` for a default that no line states. The
+    /// built-in default for skills has a location without a line number.
     pub(crate) fn location(self, layer: &Layer) -> Option<SourceLocation> {
         match self {
             Self::Skills => Some(SourceLocation { path: BUILT_IN.to_owned(), line: 0 }),
@@ -202,10 +207,11 @@ impl<'p> Statement<'p> {
     }
 }
 
-/// The location shown for the built-in default for skills.
+/// The text that is shown as the location of the built-in default for saving skills.
 const BUILT_IN: &str = "built in: saving a skill requires approval unless [servers.skills] says otherwise";
 
-/// Whether the call saves a skill. Lockhouse itself serves the reserved server [`SKILLS`].
+/// Whether a call of `item` saves a skill: it calls a tool of the reserved server [`SKILLS`], which Lockhouse itself
+/// serves.
 fn is_of_skills(server: &ServerName, item: &CallTarget) -> bool {
     server.as_str() == SKILLS && matches!(item, CallTarget::Tool(_))
 }

@@ -1,14 +1,16 @@
-//! Makes text from elsewhere safe to print in a terminal and to read.
+//! Makes untrusted text safe to show to users and models: replaces, escapes or removes control and invisible
+//! characters.
 
 use std::borrow::Cow;
 
-/// Replaces each control or invisible character with U+FFFD, so that the text can neither control a terminal nor
-/// conceal characters.
+/// Replaces each control or invisible character of the text with U+FFFD, so that the text can neither control a
+/// terminal nor hide characters.
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// Replaces each control or invisible character with its JSON escape, so that the text is exact and visible.
+/// Replaces each control or invisible character of the text with its JSON escape (`\uXXXX`), so that the exact text
+/// is visible.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -23,9 +25,8 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Puts the text, cut to `chars_max` characters with an ellipsis, in quotation marks. Control and invisible
-/// characters become escapes such as `\
-/// `.
+/// Puts the text in quotation marks. A text of more than `chars_max` characters is truncated and ends in an ellipsis.
+/// Control and invisible characters become escapes such as `\n`.
 pub fn quoted(text: &str, chars_max: usize) -> String {
     let mut quoted = String::from('"');
     for c in truncate_chars(text, chars_max).chars() {
@@ -39,8 +40,8 @@ pub fn quoted(text: &str, chars_max: usize) -> String {
     quoted
 }
 
-/// Returns the text on one line of at most `chars_max` characters: collapses whitespace and removes hidden
-/// characters.
+/// Returns the text on one line of at most `chars_max` characters. Whitespace is collapsed to single spaces, and
+/// control and invisible characters are removed.
 pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
     // Only a multiple of the limit is read, so that a hostile text cannot make this slow.
     let seen: String = text
@@ -53,7 +54,7 @@ pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
     truncate_chars(&words, chars_max)
 }
 
-/// Cuts the text to at most `chars_max` characters, the last of them an ellipsis.
+/// Truncates the text to at most `chars_max` characters. The last character of a truncated text is an ellipsis.
 pub(crate) fn truncate_chars(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         None => text.to_owned(),
@@ -61,8 +62,9 @@ pub(crate) fn truncate_chars(text: &str, chars_max: usize) -> String {
     }
 }
 
-/// Cleans multi-line prose for a model or a user: replaces invisible characters with U+FFFD, and normalises line
-/// ends. Removes variation selectors and joiners, which only choose the form of neighbouring characters.
+/// Makes text of several lines safe to show to a model or a user: replaces control and invisible characters with
+/// U+FFFD, and normalises line ends. Removes variation selectors and joiners, which only choose the form of
+/// neighbouring characters.
 pub fn visible_text(text: &str) -> Cow<'_, str> {
     let stays = |c: char| matches!(c, '\n' | '\t') || !is_hidden(c);
     if text.chars().all(stays) {

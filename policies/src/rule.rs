@@ -1,4 +1,4 @@
-//! Rules: the effect on a tool's calls, depending on their arguments.
+//! Policy rules: a rule sets the effect on calls of a tool whose arguments meet conditions.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,19 +10,19 @@ use crate::effect::Effect;
 use crate::pattern::Pattern;
 use crate::pattern_index::PatternIndex;
 
-/// A rule for the tools that match a pattern.
+/// A policy rule: its effect applies to calls of the tools that match a pattern, if all of its conditions are met.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(crate) tool: Pattern,
     pub(crate) conditions: Vec<Condition>,
     pub(crate) effect: Effect,
-    /// The line of the rule's `tool`, counted from 1.
+    /// The line of the rule's tool pattern in the policy document, counted from 1.
     pub(crate) line: usize,
-    /// Byte range of the rule's `tool` in the document.
+    /// Byte range of the rule's tool pattern in the policy document.
     pub(crate) span: Range<usize>,
 }
 
-/// The rules of a server's table, in order of precedence.
+/// The rules of a server's policy table, in order of precedence.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
     all: Vec<Rule>,
@@ -48,7 +48,7 @@ impl Rule {
         Ok(())
     }
 
-    /// Returns the conditions that could not be evaluated, each with the reason.
+    /// Returns the conditions of the rule that cannot be evaluated for these arguments, each with the reason.
     pub(crate) fn unknown<'r>(
         &'r self,
         arguments: &'r Map<String, Value>,
@@ -62,7 +62,8 @@ impl Rule {
         })
     }
 
-    /// Returns the conditions as the end of a sentence.
+    /// Returns the conditions of the rule as the end of a sentence, such as ` when owner is "acme"`; empty if there
+    /// are none.
     pub(crate) fn when(&self) -> String {
         let all: Vec<_> = self.conditions.iter().map(ToString::to_string).collect();
         if all.is_empty() { String::new() } else { format!(" when {}", all.join(" and ")) }
@@ -70,15 +71,15 @@ impl Rule {
 }
 
 impl Rules {
-    /// Sorts the rules by precedence. Among rules for equally specific patterns, one with more conditions precedes
-    /// one with fewer, and a stricter one precedes a milder one.
+    /// Sorts the rules by precedence. Among rules with equally specific tool patterns, those with more conditions
+    /// come first; among these, the stricter ones.
     pub(crate) fn new(mut all: Vec<Rule>) -> Self {
         all.sort_by_key(|rule| (std::cmp::Reverse((rule.conditions.len(), rule.effect)), rule.line));
         let by_tool = PatternIndex::new(all.iter().map(|rule| (rule.tool.stem(), rule.tool.is_starred())));
         Self { all, by_tool }
     }
 
-    /// Returns the rules that match a tool, in order of precedence.
+    /// Returns the rules whose tool pattern matches the tool, in order of precedence.
     pub(crate) fn for_tool(&self, tool: &str) -> impl Iterator<Item = &Rule> {
         self.by_tool.matching(tool).filter_map(|number| self.all.get(number))
     }

@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// The number of nested objects that are read; parameters below them are unknown.
+/// The maximum depth of nested objects that is read from a schema. The parameters of deeper objects count as unknown.
 const DEPTH_MAX: usize = 8;
 
-/// Schema keywords that can admit members besides those in `properties`.
+/// JSON Schema keywords that can permit object members besides those in `properties`.
 const OPEN: [&str; 8] =
     ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas"];
 
-/// The parameters of a tool, or the members of an object among them.
+/// The names of a tool's parameters, or of the members of a parameter that is an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaParameters {
-    /// Any name is possible: the schema does not list the names, or admits others.
+    /// Any name is possible, because the schema does not list the names or permits others too.
     Any,
-    /// Exactly these names are possible.
+    /// Only these names are possible. Each name has the possible names of its own members.
     Named(BTreeMap<String, SchemaParameters>),
 }
 
 impl SchemaParameters {
-    /// Reads a tool's input schema. By JSON Schema, `properties` alone does not exclude other members; servers mean
-    /// it as the complete list, and it is read so here.
+    /// Reads the parameters from a tool's input schema. In JSON Schema, `properties` alone does not exclude other
+    /// members. But MCP servers mean `properties` as the complete list, so this function takes it as complete.
     #[must_use]
     pub fn from_schema(schema: &Value) -> Self {
         Self::at_depth(schema, 0)
@@ -46,7 +46,8 @@ impl SchemaParameters {
         }
     }
 
-    /// Whether an argument of this name is possible. A dot in the name leads into an object, or is part of the name.
+    /// Whether the tool can have an argument of this name. A dot in the name leads to a member of an object, or is
+    /// part of the name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         let Self::Named(members) = self else { return true };
@@ -55,7 +56,7 @@ impl SchemaParameters {
         members.contains_key(name) || name.match_indices('.').any(inside)
     }
 
-    /// Returns the names at the top level; none when any name is possible.
+    /// Returns the names of the parameters at the top level; none when any name is possible.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let members = match self {
             Self::Any => None,

@@ -1,4 +1,5 @@
-//! The limits that apply to one permitted call: those of its tool, its server, its client, and of all calls together.
+//! The policy limits that apply to one permitted call: those of its tool, its server, its client, and of all calls
+//! together.
 
 use crate::call::ClientName;
 use crate::call_target::CallTarget;
@@ -9,21 +10,21 @@ use crate::printable::printable;
 use crate::source::SourceLocation;
 use crate::table::{LimitsEntry, ServerTable};
 
-/// Limits, and the scope in which calls share them.
+/// Limits from a policy, and the scope of the calls that share them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScopedLimits {
     /// The scope, such as `server github`, `tool github/create_*` or `client cursor`; shown to users. Calls with the
     /// same scope share its limits. No two limits of one policy have the same scope.
     pub scope: String,
-    /// The limits.
+    /// The limits that the calls of this scope share.
     pub limits: Limits,
-    /// The location of the first of the limits.
+    /// The location in the policy document of the first of the limits.
     pub location: SourceLocation,
 }
 
 impl Policy {
-    /// Returns the limits that apply to the call, from the narrowest scope to the widest. In the same scope, those of
-    /// the policy's own document come before those of documents above it.
+    /// Returns the limits that apply to the call, from the narrowest scope to the widest. Among limits of equally
+    /// wide scopes, those of the policy's own document come before those of the documents that restrict it.
     #[must_use]
     pub fn limits(&self, call: &PermittedCall, client: Option<&ClientName>) -> Vec<ScopedLimits> {
         let (server, item) = (call.server(), call.item());

@@ -1,6 +1,6 @@
-//! Suggestions for a misspelled name.
+//! Suggests the correct name for a misspelled one.
 
-/// The least Jaro-Winkler similarity, from 0 to 1, at which a name is suggested.
+/// The minimum Jaro-Winkler similarity to a misspelled name, from 0 to 1, at which a name is suggested.
 const SIMILAR: f64 = 0.7;
 
 /// Returns the name that is most similar to `unknown`, or `None` when none is similar enough to suggest.

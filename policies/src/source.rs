@@ -1,4 +1,4 @@
-//! Source files as users name them, and locations in them.
+//! Files that users write, such as policies, and locations in them for messages.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use crate::printable::printable;
 /// A file that a user wrote: its name for messages, and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The name for messages. Nothing is opened by it.
+    /// The file's name for messages. It is not used to open the file.
     pub path: String,
-    /// The whole text.
+    /// The whole text of the file.
     pub text: String,
 }
 
-/// A line of a file, displayed as `path:line`. A location of a built-in default has no line.
+/// A line of a file, displayed as `path:line`. The location of a built-in default has no line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLocation {
-    /// The file's name for messages.
+    /// The file's name as messages show it.
     pub path: String,
     /// Line number, counted from 1; 0 for a built-in default.
     pub line: usize,
@@ -31,8 +31,7 @@ impl fmt::Display for SourceLocation {
     }
 }
 
-/// The offset at which each line of a text starts, so that the line of each of thousands of patterns is found
-/// quickly.
+/// The byte offset at which each line of a text starts, for a fast lookup of the line of an offset.
 pub(crate) struct LineIndex {
     starts: Vec<usize>,
 }
@@ -43,7 +42,7 @@ impl LineIndex {
         Self { starts: std::iter::once(0).chain(after_newlines).collect() }
     }
 
-    /// Returns the line of a byte offset, counted from 1.
+    /// Returns the line that contains the byte at `offset`, counted from 1.
     pub(crate) fn line_at(&self, offset: usize) -> usize {
         self.starts.partition_point(|start| *start <= offset)
     }

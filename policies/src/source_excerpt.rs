@@ -1,30 +1,32 @@
-//! The line of a file that a diagnostic points at, cut to a bounded length.
+//! The line of a file that an error or warning points at, cut to a bounded length.
 
 use std::ops::Range;
 
 use crate::printable::printable;
 
-/// The number of characters that are kept before, in and after the marked part. It exceeds the width of a screen, so
-/// that the renderer decides what to show, and bounds the memory of many errors on one long line.
+/// The maximum number of characters that are kept of each of the three parts of a line: before, in and after the
+/// marked range. This is more than the width of a screen, so that the renderer decides what to show. It bounds the
+/// memory that many errors on one long line need.
 const CHARS_MAX: usize = 1000;
 
-/// A part of one line without control characters, and the range in it to mark.
+/// A part of one line of a file without control characters, and the range in it that an error message marks.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceExcerpt {
-    /// Line number, counted from 1.
+    /// The line's number in the file, counted from 1.
     pub(crate) line: usize,
-    /// Column of the marked range, in characters, counted from 1.
+    /// The column at which the marked range starts in the whole line, in characters, counted from 1.
     pub(crate) column: usize,
     pub(crate) text: String,
     /// Whether the beginning of the line is missing from `text`.
     pub(crate) is_cut: bool,
-    /// Byte range of `text` to mark.
+    /// The byte range of `text` that an error message marks.
     pub(crate) marked: Range<usize>,
 }
 
 impl SourceExcerpt {
-    /// Cuts the excerpt around `span`. A span that exceeds the text, is reversed or starts inside of a character is
-    /// moved to the nearest valid one. Of a span over several lines, the part on the first line is marked.
+    /// Cuts the part of a line around the byte range `span` out of `text`, and marks the range. A range that exceeds
+    /// the text, is reversed or starts inside of a character is moved to the nearest valid one. Of a range over
+    /// several lines, only the part on the first line is marked.
     pub(crate) fn new(text: &str, span: &Range<usize>) -> Self {
         let start = text.floor_char_boundary(span.start);
         let end = text.ceil_char_boundary(span.end.min(text.len())).max(start);
@@ -62,7 +64,7 @@ fn last_chars(text: &str) -> String {
     }
 }
 
-/// Replaces control characters except tabs, whose width the renderer knows.
+/// Replaces control and invisible characters with U+FFFD. Tabs stay, because the renderer knows their width.
 fn visible(text: &str) -> String {
     text.split('\t').map(printable).collect::<Vec<_>>().join("\t")
 }

@@ -1,4 +1,4 @@
-//! Generates a minimal policy from recorded calls.
+//! Generates a minimal policy, which allows exactly what recorded calls used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,11 @@ use crate::call_target::{CallTarget, Listing};
 use crate::document::{PATTERNS_MAX, TEXT_BYTES_MAX};
 use crate::printable::printable;
 
-/// Bytes that are reserved at the end of the text, for closing it and for counting what was left out.
+/// The number of bytes that are reserved at the end of the generated policy, for closing brackets and for the comment
+/// that counts what was left out.
 const TAIL_BYTES: usize = 1024;
 
-/// The number of clients that a comment names.
+/// The maximum number of AI clients that the comment on an entry names.
 const CLIENTS_NAMED_MAX: usize = 5;
 
 const HEADER: &str = "\
@@ -22,14 +23,14 @@ const HEADER: &str = "\
 version = 1
 ";
 
-/// The server, target and client of recorded calls, by which they are counted.
+/// The server, target and AI client of recorded calls. Calls with the same key are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallKey {
-    /// The upstream server.
+    /// The upstream server that was called.
     pub server: ServerName,
-    /// The tool, resource, prompt or list that was requested.
+    /// The tool, resource, prompt or list that the calls requested.
     pub item: CallTarget,
-    /// The AI client, if there was one.
+    /// The AI client that made the calls; `None` if it has no name.
     pub client: Option<ClientName>,
 }
 
@@ -39,11 +40,13 @@ struct UsageCount<'u> {
     clients: BTreeSet<&'u ClientName>,
 }
 
-/// The lists of one server's table, by key, and their entries.
+/// The lists of one server's policy table by key, such as `allow`. Each list maps its entries to their use in
+/// recorded calls.
 type ServerLists<'u> = BTreeMap<&'static str, BTreeMap<&'u str, UsageCount<'u>>>;
 
-/// Generates a policy that allows exactly the targets of the recorded calls, with any arguments. `uses` counts the
-/// calls of each target. Targets that exceed the bounds of a policy are left out, and a comment says how many.
+/// Generates a policy that allows exactly the targets of the recorded calls, with any arguments. `uses` has the
+/// number of calls for each server, target and client. Targets that do not fit into the size limits of a policy are
+/// left out, and a comment states their number.
 #[must_use]
 pub fn suggest_policy(uses: &BTreeMap<CallKey, u64>) -> String {
     let mut servers: BTreeMap<&ServerName, ServerLists<'_>> = BTreeMap::new();

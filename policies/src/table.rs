@@ -11,20 +11,21 @@ use crate::pattern::Pattern;
 use crate::pattern_index::PatternIndex;
 use crate::rule::Rules;
 
-/// The table of one upstream server.
+/// The policy table of one upstream server, `[servers.NAME]`.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerTable {
-    /// The table's name as it is written: `servers.github`.
+    /// The table's name as the policy document writes it, such as `servers.github`.
     pub(crate) name: String,
-    /// The line of the server's name, counted from 1.
+    /// The line of the server's name in the policy document, counted from 1.
     pub(crate) line: usize,
-    /// Tools that may be called.
+    /// The tools that may be called; `None` if the table has no such list.
     pub(crate) allow: Option<PatternList>,
-    /// Tools whose calls require approval.
+    /// The tools whose calls require approval; `None` if the table has no such list.
     pub(crate) ask: Option<PatternList>,
     pub(crate) resources: Option<PatternList>,
     pub(crate) prompts: Option<PatternList>,
-    /// Tools and resources that are denied, whatever other lists say.
+    /// The tools and resources that are denied, whatever the other lists and the rules say; `None` if the table has
+    /// no such list.
     pub(crate) deny: Option<PatternList>,
     pub(crate) rules: Rules,
     pub(crate) pins: BTreeMap<ToolName, Pin>,
@@ -33,37 +34,38 @@ pub(crate) struct ServerTable {
     pub(crate) tool_limits: ToolLimits,
 }
 
-/// The required digest of a tool's definition.
+/// A pin of a tool: the digest that the tool's definition must have for a call to be permitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pin {
-    /// SHA-256 in lowercase hexadecimal.
+    /// SHA-256 of the tool's definition in lowercase hexadecimal.
     pub(crate) digest: String,
     pub(crate) line: usize,
 }
 
-/// Limits, with the line of the first of them.
+/// The limits of a policy table, with the line of the first of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LimitsEntry {
     pub(crate) limits: Limits,
     pub(crate) line: usize,
 }
 
-/// Limits for tools of a server, by pattern.
+/// The limits for tools of a server, each for the tools that match a pattern.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolLimits {
     pub(crate) all: Vec<(Pattern, LimitsEntry)>,
     by_tool: PatternIndex,
 }
 
-/// What happens to a tool whose definition differs from the one that a user accepted, in increasing strictness.
+/// What happens to a tool whose definition differs from the one that a user accepted (`on_change` in a policy). The
+/// variants are in order of increasing strictness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OnChange {
-    /// The tool may still be called; the server's operator gets a warning.
+    /// The tool may still be called; the operator of Lockhouse gets a warning.
     #[default]
     Warn,
-    /// The tool may not be called until a user accepts the change.
+    /// The tool may not be called until a user accepts the new definition.
     Ask,
-    /// The tool may not be called, and no user is asked.
+    /// The tool may not be called, and no user is asked to accept the new definition.
     Block,
 }
 
@@ -71,13 +73,13 @@ impl OnChange {
     pub(crate) const NAMES: [(&'static str, Self); 3] =
         [("warn", Self::Warn), ("ask", Self::Ask), ("block", Self::Block)];
 
-    /// Parses the value of `on_change`.
+    /// Parses the value of the policy key `on_change`; returns `None` if it is not `warn`, `ask` or `block`.
     #[must_use]
     pub fn parse(written: &str) -> Option<Self> {
         Self::NAMES.into_iter().find(|(name, _)| *name == written).map(|(_, choice)| choice)
     }
 
-    /// Returns the value as policies write it.
+    /// Returns the value as policies write it: `warn`, `ask` or `block`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         Self::NAMES.into_iter().find(|(_, choice)| *choice == self).map_or("warn", |(name, _)| name)
@@ -102,7 +104,7 @@ impl ServerTable {
         }
     }
 
-    /// Returns the list that can allow the target.
+    /// Returns the list of this table that can allow the target of a call; `None` if the table has no such list.
     pub(crate) fn allowlist_for(&self, item: &CallTarget) -> Option<&PatternList> {
         let list = match item {
             CallTarget::Tool(_) => &self.allow,
@@ -112,7 +114,7 @@ impl ServerTable {
         list.as_ref()
     }
 
-    /// Returns each list with its key.
+    /// Returns each list of patterns in this table with its key, such as `allow`.
     pub(crate) fn lists(&self) -> impl Iterator<Item = (&'static str, &PatternList)> {
         let all = [
             ("allow", &self.allow),
@@ -132,7 +134,7 @@ impl ToolLimits {
         Self { all, by_tool }
     }
 
-    /// Returns the limits that apply to one tool, the narrowest pattern first.
+    /// Returns the limits that apply to one tool, those with the most specific pattern first.
     pub(crate) fn for_tool(&self, tool: &str) -> impl Iterator<Item = &(Pattern, LimitsEntry)> {
         self.by_tool.matching(tool).filter_map(|number| self.all.get(number))
     }

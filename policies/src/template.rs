@@ -1,4 +1,5 @@
-//! Renders the policy that a user starts from: read-only tools are allowed, all others are listed as comments.
+//! Renders the policy that a user starts from: read-only tools are allowed, and all other tools are listed as
+//! comments.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +8,11 @@ use lockhouse_protocol::{ServerName, ToolName};
 use crate::document::{PATTERNS_MAX, TEXT_BYTES_MAX};
 use crate::printable::one_line;
 
-/// The longest summary after a tool's name, in characters.
+/// The maximum length of the summary that the policy shows after a tool's name, in characters.
 pub const SUMMARY_CHARS_MAX: usize = 80;
 
-/// Bytes that are reserved at the end of the text, for closing it and for counting what was left out.
+/// The number of bytes that are reserved at the end of the generated policy, for closing brackets and for the comment
+/// that counts what was left out.
 const TAIL_BYTES: usize = 1024;
 
 const HEADER: &str = "\
@@ -39,23 +41,23 @@ pub struct ServerOffer {
     pub tools: Vec<ToolOffer>,
 }
 
-/// A tool as its server describes it.
+/// A tool as its upstream server describes it.
 #[derive(Clone, Debug)]
 pub struct ToolOffer {
     /// The tool's name.
     pub name: ToolName,
     /// Whether the server annotates the tool as read-only.
     pub read_only: bool,
-    /// What the tool does, in the server's words. The template shows one line of it, without hidden characters and of
-    /// at most [`SUMMARY_CHARS_MAX`].
+    /// What the tool does, in the server's words. The generated policy shows at most [`SUMMARY_CHARS_MAX`] characters
+    /// of this text on one line, without hidden characters.
     pub summary: String,
 }
 
-/// Renders a policy that allows exactly the read-only tools. All others are comments, which become entries when their
-/// `#` is deleted.
+/// Renders a policy that allows exactly the read-only tools. All other tools are comments, which become entries when
+/// a user deletes their `#`.
 ///
-/// A tool that is offered twice is allowed only if it is read-only both times. Tools that exceed the bounds of a
-/// policy are left out, hence denied, and a comment says how many.
+/// A tool that is offered twice is allowed only if it is read-only both times. Tools that do not fit into the size
+/// limits of a policy are left out, hence denied, and a comment states their number.
 #[must_use]
 pub fn render_template(servers: &[ServerOffer]) -> String {
     let mut text = HEADER.to_owned();
@@ -83,8 +85,9 @@ pub fn render_template(servers: &[ServerOffer]) -> String {
     text
 }
 
-/// Adds read-only tools first. Comments count as patterns too, so that their `#` can be deleted without exceeding the
-/// limit.
+/// Adds a line for each tool to `text`, read-only tools first, and returns the number of tools that did not fit.
+/// Tools in comments count as patterns too, so that users can delete their `#` without exceeding the limit on
+/// patterns.
 fn add_tools(text: &mut String, patterns: &mut usize, tools: &BTreeMap<&ToolName, Tool<'_>>) -> usize {
     let (readers, others): (Vec<_>, Vec<_>) = tools.iter().partition(|(_, tool)| tool.read_only);
     let mut left_out = 0;
@@ -108,7 +111,8 @@ struct Tool<'o> {
     summary: &'o str,
 }
 
-/// Merges duplicate servers and tools, since a duplicate table or entry would make the policy invalid.
+/// Sorts the offered tools by server and name, and merges duplicates, since a duplicate table or entry would make the
+/// policy invalid.
 fn sorted(servers: &[ServerOffer]) -> BTreeMap<&ServerName, BTreeMap<&ToolName, Tool<'_>>> {
     let mut all: BTreeMap<_, BTreeMap<_, Tool<'_>>> = BTreeMap::new();
     for server in servers {

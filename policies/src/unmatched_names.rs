@@ -1,4 +1,4 @@
-//! Warnings about valid policy lines that have no effect, because the server has no such tool or parameter.
+//! Warnings about valid policy lines that have no effect, because the upstream server has no such tool or parameter.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -15,12 +15,12 @@ use crate::similar_names::most_similar_name;
 use crate::source::Source;
 use crate::table::ServerTable;
 
-/// The number of names that a help text lists.
+/// The maximum number of tool or parameter names that a help text lists.
 const LISTED_MAX: usize = 8;
 
-/// Returns a warning for each pattern, rule, pin and limit in the tables of `server` that matches none of its
+/// Returns a warning for each pattern, rule, pin and limit in the policy tables of `server` that matches none of its
 /// `tools`, and for each condition on an argument that no matching tool has. `members` returns the parameters of a
-/// tool. Each document gets at most [`DIAGNOSTICS_MAX`] warnings, and one more with the number of those omitted.
+/// tool. Each document gets at most [`DIAGNOSTICS_MAX`] warnings; one more states the number of any further warnings.
 #[must_use]
 pub fn unmatched_names(
     policy: &Policy,
@@ -47,13 +47,13 @@ pub fn unmatched_names(
     Diagnostics(all)
 }
 
-/// Returns the tables of the server in a document, both the common one and those of single clients.
+/// Returns the tables of the server in a policy document: the one for all AI clients and those of single clients.
 fn tables<'l>(layer: &'l Layer, server: &'l ServerName) -> impl Iterator<Item = &'l ServerTable> {
     let of_clients = layer.clients.all.iter().filter_map(|client| client.servers.as_ref());
     std::iter::once(&layer.servers).chain(of_clients).filter_map(|servers| servers.get(server))
 }
 
-/// The search for unmatched names in one document.
+/// The search for names in one policy document that match no tool or parameter of the server.
 struct UnmatchedNames<'s> {
     source: &'s Source,
     server: &'s ServerName,
@@ -61,7 +61,7 @@ struct UnmatchedNames<'s> {
     exact: HashSet<&'s str>,
     members: &'s dyn Fn(&str) -> SchemaParameters,
     read: HashMap<&'s str, SchemaParameters>,
-    /// Each warning with its byte offset in the text, by which warnings are sorted.
+    /// The warnings found so far, each with its byte offset in the policy, by which the warnings are sorted.
     found: Vec<(usize, Diagnostic)>,
     left_out: usize,
 }
@@ -106,7 +106,7 @@ impl<'s> UnmatchedNames<'s> {
         }
     }
 
-    /// Warns if no tool matches the pattern. Returns whether a tool matches.
+    /// Adds a warning if no tool of the server matches the pattern. Returns whether a tool matches.
     fn pattern(&mut self, pattern: &Pattern, label: &str, span: impl Fn() -> Range<usize>) -> bool {
         let fits = match pattern.is_starred() {
             true => self.tools.iter().any(|tool| tool.starts_with(pattern.stem())),
@@ -194,12 +194,13 @@ fn join_names<'n>(mut names: impl Iterator<Item = &'n str>) -> String {
     }
 }
 
-/// Returns a line, counted from 1, or an empty text when there is none.
+/// Returns line number `line` of the text, counted from 1, or an empty text when there is no such line.
 fn line_of(text: &str, line: usize) -> &str {
     line.checked_sub(1).and_then(|at| text.lines().nth(at)).unwrap_or_default()
 }
 
-/// Returns the byte range of a name on a line, or of the whole line when the name is spelled differently there.
+/// Returns the byte range of `name` on line number `line` of the text, or of the whole line when the name is not
+/// found there, because the line spells it differently.
 fn in_line(text: &str, line: usize, name: &str) -> Range<usize> {
     let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let line = line_of(text, line);

@@ -1,5 +1,5 @@
-//! Replays the fuzzing corpus through the functions that the fuzzer calls, and checks that the corpus still covers all kinds
-//! of results.
+//! Replays the fuzzing corpus of the policy crate through the functions that the fuzzer calls, and checks that the
+//! corpus still covers all kinds of results.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[allow(unreachable_pub)] // It is a library in its own package.
@@ -10,7 +10,8 @@ use std::path::Path;
 
 use fuzz::Coverage;
 
-/// Passes all inputs of one target's corpus to `check`, and returns their combined coverage.
+/// Passes each input in the corpus of the fuzz target `target` to `check`, and returns the kinds of results that all
+/// inputs together produced.
 fn replay(target: &str, check: fn(&[u8]) -> Coverage) -> Coverage {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
     let inputs: Vec<_> = std::fs::read_dir(directory).unwrap().map(|input| input.unwrap().path()).collect();

@@ -1,5 +1,5 @@
-//! Checks the tables of calls and expected decisions in `decisions/` and docs/policy.md. Each document has one policy, or
-//! two of which the second restricts the first.
+//! Tests policy decisions: each row of the tables in `tests/decisions/` and docs/policy.md has a call and the
+//! expected decision. Each document has one policy, or two of which the second restricts the first.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -9,12 +9,12 @@ use lockhouse_policies::{Call, CallTarget, ClientName, Decision, Listing, Policy
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 use serde_json::{Map, Value};
 
-/// The least number of rows in all tables. Fewer rows mean that a table was not found.
+/// The minimum number of rows in all tables of expected decisions. Fewer rows mean that a table was not found.
 const ROWS_MIN: usize = 250;
 
 struct Document {
     policy: Policy,
-    /// Symbolic links: the target of each path prefix; `?` for an unknown target.
+    /// The symbolic links that the paths of calls contain: the target of each path prefix; `?` for an unknown target.
     links: BTreeMap<String, String>,
     rows: Vec<Row>,
 }

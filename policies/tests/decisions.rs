@@ -1,4 +1,4 @@
-//! Decisions of policies, and the text of denials.
+//! Tests of policy decisions, and of the text of denials.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use lockhouse_policies::{Call, CallTarget, Decision, DenialReason, Listing, Policy, Source, explain};
@@ -30,7 +30,7 @@ fn names(call: &str) -> (ServerName, ToolName) {
     (ServerName::new(server).unwrap(), ToolName::new(tool).unwrap())
 }
 
-/// Returns the location of the line that allows the call, or the text of the denial.
+/// Decides a call. Returns the location of the policy line that allows it, or as `Err` the text of the denial.
 fn decide(policy: &Policy, call: &str) -> Result<String, String> {
     let (server, tool) = names(call);
     let decided = match policy.decide(Call::new(&server, &tool)) {

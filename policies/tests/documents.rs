@@ -1,4 +1,5 @@
-//! Checks the policies in `examples/` and in the documentation, against the parser and the JSON Schema for editors.
+//! Checks that the policies in `examples/` and in the documentation are valid for the parser and for the JSON Schema
+//! that editors use.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ fn assert_valid(schema: &Validator, name: &str, text: &str) {
     assert!(valid(schema, text), "the schema refuses {name}");
 }
 
-/// Returns the contents of a document's code blocks that are policies.
+/// Returns the contents of the TOML code blocks of a Markdown document, which are policies.
 fn blocks(text: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut lines = text.lines();

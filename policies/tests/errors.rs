@@ -1,4 +1,4 @@
-//! Diagnostics of invalid policy documents. Each snapshot must say what to do.
+//! Tests of the error messages for invalid policy documents. Each snapshot must say what the user can do.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use lockhouse_policies::{

@@ -1,4 +1,5 @@
-//! The limits of a call, `on_change` per server and client, and the paths to resolve before a decision.
+//! Tests of the limits that a policy sets for a call, of `on_change` per server and client, and of the paths to
+//! resolve before a decision.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use lockhouse_policies::{

@@ -1,4 +1,4 @@
-//! Texts about policies for users: explanations, differences and suggested policies.
+//! Tests of the texts about policies that users read: explanations, differences and suggested policies.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The possible effects of a call before its arguments are known.
+//! Tests of the policy effects that are possible for calls of a tool before their arguments are known.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use lockhouse_policies::{Call, ClientName, Diagnostics, Effect, Policy, Source, explain};
@@ -17,8 +17,8 @@ fn rule(effect: &str) -> String {
     format!("[[servers.s.rules]]\ntool = \"t\"\nwhen = {{ a = 1 }}\neffect = \"{effect}\"\n")
 }
 
-/// Checks all combinations of a list, a rule and a second policy: `certain_effect` returns an effect exactly if calls with
-/// all arguments have this effect.
+/// Checks, for all combinations of a list, a rule and a restricting policy, that `certain_effect` returns an effect
+/// exactly if calls with all arguments have this effect.
 #[test]
 fn a_certain_effect_does_not_depend_on_arguments() {
     let (server, tool) = (ServerName::new("s").unwrap(), ToolName::new("t").unwrap());

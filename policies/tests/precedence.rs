@@ -1,4 +1,4 @@
-//! Property tests of precedence, for arbitrary policies with rules and arbitrary calls.
+//! Property tests of the precedence of policy statements, for arbitrary policies with rules and arbitrary calls.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::cmp::Reverse;
@@ -9,7 +9,7 @@ use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// A generated rule, with conditions on the arguments `a`, `b` and `c`.
+/// A generated policy rule, with conditions on the arguments `a`, `b` and `c`.
 #[derive(Clone, Debug)]
 struct Rule {
     tool: String,
@@ -38,7 +38,7 @@ struct Document {
 }
 
 impl Document {
-    /// Parses the document. Returns `None` if it is invalid because an entry can never apply.
+    /// Parses the generated policy document. Returns `None` if it is invalid because an entry can never apply.
     fn parse(&self) -> Option<Policy> {
         let Self { allow, ask, deny, rules } = self;
         let rules: String = rules.iter().map(Rule::text).collect();
@@ -133,7 +133,7 @@ fn effect(policy: &Policy, tool: &str, arguments: &Map<String, Value>) -> Effect
     effect
 }
 
-/// Whether the pattern matches the name, by an implementation that is independent of the crate.
+/// Whether the policy pattern matches the name, by an implementation that is independent of the policy crate.
 fn matches_name(pattern: &str, name: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == name, |prefix| name.starts_with(prefix))
 }
@@ -146,7 +146,8 @@ fn named(effect: &str) -> Effect {
     }
 }
 
-/// Returns the expected effect, by an implementation that is independent of the crate. All conditions are equalities.
+/// Returns the effect that the policy `document` must have on a call of `tool`, by an implementation that is
+/// independent of the policy crate. All conditions of the document are equalities.
 fn expected(document: &Document, tool: &str, arguments: &Map<String, Value>) -> Effect {
     if document.deny.iter().any(|pattern| matches_name(pattern, tool)) {
         return Effect::Deny;
@@ -171,8 +172,8 @@ fn expected(document: &Document, tool: &str, arguments: &Map<String, Value>) -> 
     best.map_or(Effect::Deny, |(_, effect)| effect)
 }
 
-/// Returns the normalized components of a path without symbolic links, by an implementation that is independent of the
-/// crate.
+/// Returns the components of a path as a lenient program would read them: escapes and characters that resemble `.` or
+/// `/` are decoded, and `..` is applied. The implementation is independent of the policy crate.
 fn normal(path: &str) -> Vec<String> {
     let mut folders: Vec<String> = Vec::new();
     let escapes = [("%2e", "."), ("%u002e", "."), ("%2f", "/")];
@@ -234,7 +235,8 @@ fn path() -> impl Strategy<Value = String> {
     prop_oneof![free, inside]
 }
 
-/// Whether a policy allows the tool `t` with a path that resolves to `end`.
+/// Whether the policy `text` allows a call of the tool `t` with the path `path`, whose symbolic links resolve to
+/// `end`.
 fn allows_path(text: &str, path: &str, end: &str) -> bool {
     let policy = Policy::parse(Source { path: "p".to_owned(), text: text.to_owned() }).unwrap();
     let arguments = json!({ "path": path }).as_object().cloned().unwrap();

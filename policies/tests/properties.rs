@@ -1,4 +1,4 @@
-//! Property tests for arbitrary policies, names and texts.
+//! Property tests of policies, with arbitrary patterns, names and texts.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use lockhouse_policies::{
@@ -21,12 +21,12 @@ fn tool(name: impl Into<String>) -> ToolName {
     ToolName::new(name).unwrap()
 }
 
-/// Generates patterns over a small alphabet, so that they often match the names.
+/// Generates policy patterns over a small alphabet, so that they often match the generated tool names.
 fn patterns() -> impl Strategy<Value = Vec<String>> {
     btree_set("[ab/]{0,3}\\*|[ab/]{1,3}", 0..6).prop_map(|set| set.into_iter().collect())
 }
 
-/// Whether the pattern matches the name, by an implementation that is independent of the crate.
+/// Whether the policy pattern matches the name, by an implementation that is independent of the policy crate.
 fn matches_name(pattern: &str, name: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == name, |prefix| name.starts_with(prefix))
 }

@@ -1,4 +1,4 @@
-//! The default decision about saving skills, when a policy has no `[servers.skills]`.
+//! Tests of the default decision about saving skills, which applies when a policy has no `[servers.skills]`.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use lockhouse_policies::{Call, CallTarget, ClientName, Decision, Policy, SKILLS, Source};

@@ -1,4 +1,4 @@
-//! Bounds of the memory that the decoder allocates for a hostile peer's bytes.
+//! Tests that the frame decoder allocates only a bounded amount of memory for bytes from a hostile peer.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod counting;
@@ -48,7 +48,8 @@ fn a_datagram_allocates_no_more_than_itself() {
     assert!(largest(|| decode::<FromZygote>(&datagram, u32::MAX).unwrap_err()).0 < 256);
 }
 
-/// Decodes a frame whose inner length exceeds the frame, and returns the largest allocation in bytes.
+/// Decodes a frame whose body ends with a length that exceeds the frame, and returns the size in bytes of the largest
+/// allocation. `before` is the body before that length.
 fn largest_allocation<T: serde::de::DeserializeOwned>(before: &[u8], length: u64) -> usize {
     let mut body = before.to_vec();
     body.extend(length.to_le_bytes());
@@ -59,8 +60,8 @@ fn largest_allocation<T: serde::de::DeserializeOwned>(before: &[u8], length: u64
     bytes
 }
 
-/// When a length inside a frame exceeds the frame, the decoder allocates at most 64 MiB for text, which it does not touch
-/// before it finds the bytes missing, and at most 1 MiB for lists.
+/// If a length inside a frame exceeds the frame, the decoder allocates at most 64 MiB for text and at most 1 MiB for
+/// lists. It does not write to the memory for text before it notices that bytes are missing.
 #[test]
 fn a_length_inside_a_frame_is_bounded_too() {
     const TEXT_MAX: usize = 64 * 1024 * 1024;

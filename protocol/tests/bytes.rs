@@ -1,5 +1,6 @@
-//! Golden tests of the encoding: the bytes of an example of each message. Supervisor, zygote and worker are built together,
-//! but a different codec must produce the same bytes. A changed snapshot is a change of the protocol.
+//! Golden tests of the protocol's encoding: snapshots have the encoded bytes of an example of each message. Supervisor,
+//! zygote and worker are built together, but a replacement of the encoding library must produce the same bytes. If a
+//! snapshot changes, the protocol has changed.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -22,7 +23,8 @@ fn snapshot<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, exa
     insta::assert_snapshot!(name, dump(examples));
 }
 
-/// Returns each example with a hex dump of its frame, 16 bytes to a line. Panics if a variant has no example.
+/// Returns each example message with a hex dump of its frame, 16 bytes to a line. Panics if a variant of the enum `T`
+/// has no example.
 fn dump<T: Serialize + DeserializeOwned + PartialEq + Debug>(examples: &[T]) -> String {
     let mut text = String::new();
     let mut variants_seen = BTreeSet::new();
@@ -47,7 +49,8 @@ fn dump<T: Serialize + DeserializeOwned + PartialEq + Debug>(examples: &[T]) -> 
     text
 }
 
-/// Returns the number of variants of an enum, read from the error for a variant number that is too high.
+/// Returns the number of variants of the enum `T`. It is read from the decoder's error for a variant number that is too
+/// high.
 fn variants<T: DeserializeOwned + Debug>() -> usize {
     let frame = encode(&u32::MAX, LIMIT).unwrap();
     let refusal = decode::<T>(&frame, LIMIT).unwrap_err().to_string();

@@ -1,5 +1,5 @@
-//! Replays the fuzzing corpus through the functions that the fuzzer calls, and checks that the corpus still covers all kinds
-//! of results.
+//! Replays the fuzzing corpus of the protocol crate through the functions that the fuzzer calls, and checks that the
+//! corpus still covers all kinds of results.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 #[allow(unreachable_pub)] // There it is a library.
@@ -10,7 +10,8 @@ use std::path::Path;
 
 use fuzz::Coverage;
 
-/// Passes all inputs of one target's corpus to `check`, and returns their combined coverage.
+/// Passes each input in the corpus of the fuzz target `target` to `check`, and returns the kinds of results that all
+/// inputs together produced.
 fn replay(target: &str, check: fn(&[u8]) -> Coverage) -> Coverage {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
     let inputs: Vec<_> = std::fs::read_dir(directory).unwrap().map(|input| input.unwrap().path()).collect();
@@ -18,8 +19,8 @@ fn replay(target: &str, check: fn(&[u8]) -> Coverage) -> Coverage {
     inputs.into_iter().flat_map(|input| check(&std::fs::read(input).unwrap())).collect()
 }
 
-/// Asserts that the corpus produced each of these kinds. A corpus that does not was made for an older protocol;
-/// `fuzz/examples/seeds.rs` generates new seeds.
+/// Asserts that the inputs of the corpus produced each of these kinds of results. If one is missing, the corpus was
+/// made for an older protocol; `fuzz/examples/seeds.rs` generates new inputs.
 fn assert_reaches(reached: &Coverage, kinds: &[&str]) {
     let is_reached =
         |kind: &&&str| reached.iter().any(|reached| reached.split(' ').any(|word| word == **kind));

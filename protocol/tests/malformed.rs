@@ -1,5 +1,5 @@
-//! Decodes 100,000 malformed frames, generated with a fixed seed: the decoder must not panic, and must not exceed the memory
-//! bounds below. `LOCKHOUSE_TESTS=full` decodes a million.
+//! Decodes 100,000 malformed frames, generated with a fixed seed: the decoder must not panic, and must not exceed the
+//! memory bounds below. With `LOCKHOUSE_TESTS=full`, it decodes a million frames.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod counting;
@@ -18,11 +18,11 @@ const FULL: u64 = 1_000_000;
 const LIMIT: u32 = 8 * 1024 * 1024;
 const LENGTH_BYTES: usize = 4;
 
-/// Upper bounds, in bytes, of the memory that decoding may hold besides the frame itself, by the frame's size. The decoder
-/// allocates the claimed length of a text before it finds bytes missing, without touching the memory: at most 1, 8 or 64
-/// MiB, the limits in `frame.rs`. A list starts with at most 1 MiB. Decoded contents take up to nine times their encoded
-/// size: an empty text in a list has 8 bytes in the frame and 24 in memory, and a growing list exists twice while it is
-/// copied to twice its capacity.
+/// The maximum memory, in bytes, that decoding may use besides the frame itself; there is one constant for each range
+/// of frame sizes. Before the decoder notices that the bytes of a text are missing, it allocates the length that the
+/// frame claims, at most 1, 8 or 64 MiB (the limits in `frame.rs`), without writing to that memory. For a list, it
+/// first allocates at most 1 MiB. Decoded contents take up to nine times their encoded size: an empty text in a list
+/// has 8 bytes in the frame and 24 in memory, and a growing list exists twice while it is copied to twice its capacity.
 const PEAK_MAX: usize = 2 * MIB + 9 * SMALL;
 const PEAK_OF_MEDIUM_MAX: usize = (8 + 1 + 9) * MIB;
 const PEAK_OF_LARGE_MAX: usize = (64 + 1) * MIB + 9 * LIMIT as usize;
@@ -53,7 +53,7 @@ impl Random {
     }
 }
 
-/// Returns valid frames of each kind, which the mutations below start from.
+/// Returns valid frames of each kind of message, from which the functions in `MUTATIONS` make malformed ones.
 fn examples() -> Vec<Box<[u8]>> {
     let frames = [from_worker(), to_worker(), zygote()].concat();
     frames.into_iter().map(Vec::into_boxed_slice).collect()
@@ -157,7 +157,8 @@ fn zygote() -> Vec<Vec<u8>> {
     .concat()
 }
 
-/// Generators of malformed frames. A frame that happens to be valid must encode to the same bytes again.
+/// Functions that generate malformed frames. Some of these frames are valid by chance; the decoded message must then
+/// encode to the same bytes again.
 const MUTATIONS: [fn(&mut Random, &[Box<[u8]>]) -> Vec<u8>; 9] = [
     random_bytes,
     random_body,
@@ -185,7 +186,7 @@ fn truncated(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
     frame[..random.below(frame.len())].to_vec()
 }
 
-/// Truncates the body and sets the length to match.
+/// Returns a frame whose body is truncated, with a length that matches the truncated body.
 fn truncated_body(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
     let body = &random.pick(examples)[LENGTH_BYTES..];
     with_length(&body[..random.below(body.len())])
@@ -209,7 +210,7 @@ fn length_replaced(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
     frame
 }
 
-/// Replaces eight bytes at a random position in the body by a false length.
+/// Returns a frame in which eight bytes at a random position of the body are replaced by a wrong length.
 fn length_inside_replaced(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
     let claims = [1 << 16, 1 << 20, (1 << 20) - 1, 1 << 26, 1 << 31, 1 << 32, 1 << 63, u64::MAX];
     let mut frame = [random.pick(examples), &[0; 8]].concat();
@@ -225,7 +226,7 @@ fn variant_replaced(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
     frame
 }
 
-/// Combines two frames: one after the other, one inside the other, or one whose length includes the other.
+/// Returns two frames combined: one after the other, one inside the other, or as the body of one frame.
 fn frames_combined(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
     let (first, second) = (random.pick(examples), random.pick(examples));
     match random.below(3) {
@@ -239,7 +240,7 @@ fn with_length(body: &[u8]) -> Vec<u8> {
     [&u32::try_from(body.len()).unwrap().to_le_bytes(), body].concat()
 }
 
-/// The number of frames by result of decoding.
+/// The numbers of frames by the result of decoding them.
 #[derive(Debug, Default)]
 struct DecodeCounts {
     messages: u64,
@@ -248,7 +249,8 @@ struct DecodeCounts {
     malformed: u64,
 }
 
-/// Decodes the bytes as messages of one type, and returns the peak of allocated bytes.
+/// Decodes the bytes as messages of type `T`, adds the results to `counts`, and returns the peak of allocated memory in
+/// bytes.
 fn decode_all<T: Serialize + DeserializeOwned>(bytes: &[u8], counts: &mut DecodeCounts) -> usize {
     let mut decoder = FrameDecoder::new(LIMIT);
     decoder.push(bytes);
@@ -315,7 +317,7 @@ fn malformed_frames_are_rejected_within_the_memory_bound() {
     assert!(most > PEAK_MAX / 3, "{most}");
 }
 
-/// Generates frames with bodies of `bytes` bytes whose inner lengths exceed them, for each type with a text or a list.
+/// Generates frames with bodies of `bytes` bytes. Each body contains a length of a text or list that exceeds the body.
 fn claims(bytes: usize) -> impl Iterator<Item = Vec<u8>> {
     let number = |number: u32| number.to_le_bytes().to_vec();
     let starts = [

@@ -1,4 +1,5 @@
-//! The command line: argument parsing and dispatch. Each command has a file of its own.
+//! The command line of `lockhouse`: parses the arguments and runs the selected command. Each command has its own file
+//! in `cli/`.
 
 #[macro_use]
 mod output; // Declared first: the other modules print through its macros.
@@ -44,7 +45,8 @@ use lockhouse_policies::Policy;
 
 use crate::config::{self, ConfigError, Files, Settings};
 
-/// Exit status for invalid arguments or an unusable file. clap exits with the same status on a usage error.
+/// The exit status for invalid command-line arguments or an unusable file. clap exits with the same status on a usage
+/// error.
 pub(crate) const USAGE: u8 = 2;
 /// Exit status when this host cannot run code safely, or when a required file, server or service is not available.
 pub(crate) const UNAVAILABLE: u8 = 7;
@@ -178,7 +180,7 @@ pub(crate) fn main() -> ExitCode {
     if output::has_failed() { ExitCode::from(UNAVAILABLE) } else { status }
 }
 
-/// Prints a usage error, with a hint where clap's own would mislead, and exits.
+/// Prints a usage error and exits. Where clap's own hint would mislead, prints another hint instead.
 fn exit_with_usage_error(mut error: clap::Error) -> ! {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let Some(hint) = server::hint(&error, &words) else { error.exit() };
@@ -188,11 +190,11 @@ fn exit_with_usage_error(mut error: clap::Error) -> ! {
     std::process::exit(USAGE.into())
 }
 
-/// Soft limit of open file descriptors of the supervisor, capped by the hard limit.
+/// The minimum soft limit of open file descriptors (RLIMIT_NOFILE) of the supervisor. A lower hard limit prevails.
 const DESCRIPTORS: u64 = 16 * 1024;
 
-/// Hardens this process: no core dumps and no ptrace, since the supervisor holds every connection and secret; child
-/// subreaper; a higher descriptor limit; SIGXFSZ ignored.
+/// Hardens this process: disables core dumps and ptrace, since the supervisor holds every connection and secret. Also
+/// makes the process a child subreaper, raises its file descriptor limit and ignores SIGXFSZ.
 fn harden() -> Result<(), std::io::Error> {
     nix::sys::prctl::set_dumpable(false)?;
     nix::sys::prctl::set_child_subreaper(true)?;
@@ -212,7 +214,7 @@ fn ignore_file_size_signal() -> Result<(), std::io::Error> {
     Ok(())
 }
 
-/// Allocations of this many bytes or more are memory mappings of their own.
+/// glibc's mmap threshold in bytes: an allocation of this size or more gets its own memory mapping.
 const MAPPED_FROM_BYTES: i32 = 256 * 1024;
 
 /// Fixes glibc's mmap threshold, so that the memory of large messages returns to the system when it is freed. By
@@ -245,7 +247,7 @@ pub(crate) fn print_error(error: &(impl std::error::Error + ?Sized), status: u8)
     ExitCode::from(status)
 }
 
-/// Prints a configuration error to stderr, with source excerpts, and in colour on a terminal.
+/// Prints a configuration error to stderr, with excerpts of the faulty file, and in colour on a terminal.
 fn print_config_error(error: &ConfigError) -> ExitCode {
     match error {
         ConfigError::Faults(faults) => {
@@ -256,7 +258,7 @@ fn print_config_error(error: &ConfigError) -> ExitCode {
     }
 }
 
-/// Loads the configuration and the policy. Fails if either is invalid.
+/// Loads the configuration and the policy. Fails if either of them is invalid.
 fn load_settings_and_policy(files: &Files) -> Result<(Settings, Policy), ConfigError> {
     Ok((Settings::load(files)?, config::load_policy(files)?))
 }

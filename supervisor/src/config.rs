@@ -15,12 +15,13 @@ mod error;
 mod file_permissions;
 mod http_tables;
 mod keys;
+mod multi_error_parser;
 mod oauth_settings;
 mod placeholders;
-mod plaintext_secrets;
 mod redacted_diagnostic;
 mod requirements;
 mod search_paths;
+mod secret_detection;
 mod server_entry;
 mod server_keys;
 mod server_table;
@@ -28,7 +29,6 @@ mod servers;
 mod skip_reason;
 mod skipped_server;
 mod tables;
-mod toml_reader;
 mod tool_decoding;
 mod unique_servers;
 mod unresolved_server;
@@ -59,7 +59,7 @@ pub(crate) use documentation::{json_schema, packaged_configuration};
 pub(crate) use error::ConfigError;
 pub(crate) use file_permissions::ReadableSecret;
 pub(crate) use placeholders::{Environment, PlaceholderError};
-pub(crate) use plaintext_secrets::{looks_secret, replace_secrets, store_secret};
+pub(crate) use secret_detection::{looks_secret, replace_secrets, store_secret};
 pub(crate) use server_entry::ServerEntry;
 pub(crate) use server_table::to_server_table;
 pub(crate) use skip_reason::SkipReason;
@@ -85,10 +85,10 @@ pub(crate) struct Files {
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) engine: supervisor::Settings,
-    /// Servers that are configured but not used, with the reason for each.
+    /// Upstream servers that are configured but not used, with the reason for each.
     pub(crate) skipped_servers: Vec<SkippedServer>,
     pub(crate) http: HttpSettings,
-    /// Addresses that serve metrics and health endpoints without authentication.
+    /// Addresses on which metrics and health endpoints are served without authentication.
     pub(crate) metrics: Vec<ListenAddress>,
     document: config_toml::ConfigToml,
     /// Path of the configuration file; empty if there is none.
@@ -96,7 +96,8 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Loads the configuration file, the servers files and the administrator's requirements.
+    /// Loads the configuration file, the servers files (AI clients' files that list MCP servers) and the
+    /// administrator's requirements.
     ///
     /// # Errors
     /// [`ConfigError`] for the first file that cannot be used, with all faults of that file.
@@ -133,7 +134,7 @@ impl Settings {
         Ok(Self { engine, skipped_servers, http, metrics, document, path })
     }
 
-    /// Finds files with secrets that other users can read: keys, tokens, and files that placeholders in the
+    /// Finds files with secrets that other Unix users can read: keys, tokens, and files that placeholders in the
     /// configuration name.
     pub(crate) fn readable_secrets(&self) -> Vec<ReadableSecret> {
         let environment = Environment::from_process();
@@ -151,7 +152,8 @@ impl Settings {
         file_permissions::readable_secrets(files.into_iter())
     }
 
-    /// Names the tables that differ from `other` and take effect only after a restart.
+    /// Returns the names of the configuration tables that differ between these settings and `other`, and whose changes
+    /// take effect only after a restart.
     pub(crate) fn tables_requiring_restart(&self, other: &Self) -> Vec<&'static str> {
         self.document.tables_requiring_restart(&other.document)
     }
@@ -187,7 +189,8 @@ pub(crate) fn log_format(files: &Files) -> log::Format {
     document.map(|(document, _)| document.log.format).unwrap_or_default()
 }
 
-/// Reads the audit log settings from the configuration file. Ignores servers files, even invalid ones.
+/// Reads the audit log settings from the configuration file. Does not read the servers files (AI clients' files that
+/// list MCP servers), so faults of these files do not matter.
 ///
 /// # Errors
 /// [`ConfigError`], with every fault of the configuration file.
@@ -195,7 +198,8 @@ pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, Config
     engine_settings::audit_settings(&load_document(files, &Environment::from_process())?.0.audit)
 }
 
-/// Reads the limits for stored results, and how many bytes of a result an AI client is shown. Ignores servers files.
+/// Reads the limits for stored results, and how many bytes of a result an AI client is shown. Does not read the servers
+/// files (AI clients' files that list MCP servers).
 ///
 /// # Errors
 /// [`ConfigError`], with every fault of the configuration file.
@@ -207,7 +211,8 @@ pub(crate) fn load_result_bounds(files: &Files) -> Result<(results::ResultLimits
     ))
 }
 
-/// Reads the skill settings from the configuration file. Ignores servers files.
+/// Reads the skill settings from the configuration file. Does not read the servers files (AI clients' files that list
+/// MCP servers).
 ///
 /// # Errors
 /// [`ConfigError`], with every fault of the configuration file.
@@ -217,8 +222,8 @@ pub(crate) fn load_skill_settings(files: &Files) -> Result<SkillSettings, Config
     Ok(engine_settings::skill_settings(&document.skills, &path, &environment))
 }
 
-/// Loads the policy in use, below the policies that the administrator requires. Without a policy file every call is
-/// denied, with a hint.
+/// Loads the policy in use, together with the policies that the administrator requires. Without a policy file, every
+/// call is denied, with a hint in the denial's error.
 ///
 /// # Errors
 /// [`ConfigError`], with every fault of the policy that cannot be used.
@@ -238,13 +243,14 @@ pub(crate) fn find_policy(files: &Files) -> Option<PathBuf> {
     search_paths::config_file(files.policy.as_deref(), "policy.toml")
 }
 
-/// Lists the servers in an AI client's file without resolving placeholders; `None` if the file has no servers
-/// section.
+/// Lists the MCP servers in an AI client's configuration file, without resolving placeholders. Returns `None` if the
+/// file has no section for servers.
 pub(crate) fn list_servers(path: &Path, environment: &Environment) -> Result<Option<Listing>, ConfigError> {
     Ok(dialects::read(&read_source(path)?, environment)?)
 }
 
-/// Whether an AI client's file starts Lockhouse under a name other than `lockhouse`.
+/// Whether an AI client's configuration file has a server entry that starts Lockhouse, under a name other than
+/// `lockhouse`.
 pub(crate) fn lists_lockhouse(source: &Source, environment: &Environment) -> bool {
     let Ok(Some(listing)) = dialects::read(source, environment) else { return false };
     let others = listing.servers.into_iter().filter(|listed| listed.name != client_entry::NAME);
@@ -254,7 +260,8 @@ pub(crate) fn lists_lockhouse(source: &Source, environment: &Environment) -> boo
     })
 }
 
-/// Reads from the configuration file where client tokens are stored. Ignores servers files.
+/// Reads from the configuration file where the tokens of AI clients are stored. Does not read the servers files (AI
+/// clients' files that list MCP servers).
 ///
 /// # Errors
 /// [`ConfigError`], with every fault of the configuration file.
@@ -264,24 +271,25 @@ pub(crate) fn load_token_file(files: &Files) -> Result<TokenFile, ConfigError> {
     client_access::token_file(&document.http, &path, &environment).ok_or(ConfigError::NoStateDirectory)
 }
 
-/// Directory for secret files that placeholders refer to, so that the configuration holds no secret in plain text.
+/// The directory for secret files that placeholders in the configuration refer to, so that the configuration holds no
+/// secret in plain text. `None` if the user's configuration directory is not known.
 pub(crate) fn secrets_directory() -> Option<PathBuf> {
     Some(directories::configuration()?.join("secrets"))
 }
 
-/// Returns those of the given files that other users can read.
+/// Returns those of the given secret files that other Unix users can read.
 pub(crate) fn readable_by_others<'p>(files: impl Iterator<Item = &'p Path>) -> Vec<ReadableSecret> {
     file_permissions::readable_secrets(files.map(Path::to_owned))
 }
 
-/// Path where `policy init` writes the policy file.
+/// The path to which `lockhouse policy init` writes the policy file.
 pub(crate) fn policy_path(files: &Files) -> Result<PathBuf, ConfigError> {
     let default = || directories::configuration().map(|directory| directory.join("policy.toml"));
     files.policy.clone().or_else(default).ok_or(ConfigError::NoPolicyDirectory)
 }
 
-/// The policy file in use, if it was named on the command line or belongs to this user; `None` for the system-wide
-/// file.
+/// The policy file in use, if it was named on the command line or belongs to this user. `None` if the system-wide
+/// policy file or no policy file is in use.
 fn own_policy(files: &Files) -> Option<PolicyFile> {
     let own = || directories::configuration().map(|directory| directory.join("policy.toml"));
     let path = files.policy.clone().or_else(own)?;

@@ -1,7 +1,7 @@
 //! The `lockhouse` program: parses the command line, runs one command and returns its exit status.
 //!
-//! The path of a tool call through the crates: [`front`] → [`supervisor`] → [`execution`] ⇄ worker → [`gate`] →
-//! [`upstream`].
+//! A tool call that code makes passes through these crates: [`front`] → [`supervisor`] → [`execution`] ⇄ worker →
+//! [`gate`] → [`upstream`].
 #![cfg_attr(test, allow(clippy::expect_used))]
 
 mod cli;

@@ -1,4 +1,4 @@
-//! An approver: a running `lockhouse approvals --json` whose questions a test answers.
+//! An approver for tests: a running `lockhouse approvals --json` process whose questions the test answers.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Approver {
         approver
     }
 
-    /// Returns the next message that has the key `name`; skips other messages.
+    /// Waits for the next JSON message of the process that has the key `name`, and returns it; skips other messages.
     ///
     /// # Panics
     /// If no such message arrives within 20 seconds.
@@ -59,7 +59,8 @@ impl Approver {
         tokio::time::timeout(MESSAGE_TIMEOUT, reading).await.unwrap_or_else(|_| panic!("no {name}"))
     }
 
-    /// Answers an approval request. `decision` is `approve` or `decline`.
+    /// Answers the approval request `question`. `decision` is `approve` or `decline`; `scope` is what an approval
+    /// covers, such as `once` or `execution`.
     pub async fn answer(&mut self, question: &Value, decision: &str, scope: &str) {
         let (id, digest) = (&question["ask"]["id"], &question["ask"]["digest"]);
         let answer = json!({"id": id, "digest": digest, "decision": decision, "scope": scope});

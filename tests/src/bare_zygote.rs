@@ -1,5 +1,5 @@
-//! A zygote without a supervisor. The test forks workers itself, because a supervisor refuses workers whose sandbox
-//! lacks a layer.
+//! A zygote (fork server for workers) that a test uses without a supervisor. The test forks workers itself, because a
+//! supervisor refuses workers whose sandbox lacks a layer, and the test needs such workers.
 
 use std::io::{IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -20,12 +20,12 @@ use nix::sys::socket::{
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 
-/// The time limit of an attack, after which its worker is killed.
+/// The time limit of an attacking program in seconds, after which its worker is killed.
 const ATTACK_SECONDS: i64 = 5;
-/// The memory limit of a worker. Attacks need about a megabyte.
+/// The memory limit of a worker, in bytes. Attacks need about a megabyte.
 const MEMORY_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A zygote process that has prepared its engine and accepts fork requests.
+/// A zygote process that has prepared its language engine and accepts fork requests.
 #[derive(Debug)]
 pub struct BareZygote {
     socket: OwnedFd,
@@ -35,7 +35,7 @@ pub struct BareZygote {
     pub findings: Vec<Finding>,
 }
 
-/// How a program in a worker ended.
+/// How the run of a program in a worker ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// The program returned this value, as JSON.
@@ -44,13 +44,13 @@ pub enum End {
     Exited(Exit),
     /// The program exceeded its time limit.
     TimedOut,
-    /// The worker sent an unexpected message, shown here for an assertion.
+    /// The worker sent an unexpected message; the text shows the message.
     Other(String),
 }
 
 impl BareZygote {
-    /// Starts a worker program as a zygote and waits until it is prepared. `user` starts the program under another
-    /// user id, which requires root.
+    /// Starts the worker program `program` as a zygote and waits until it reports that it is prepared. `user` starts
+    /// the program under another user id, which requires root.
     ///
     /// # Panics
     /// If the zygote cannot be started or does not report that it is prepared.
@@ -84,7 +84,8 @@ impl BareZygote {
         zygote
     }
 
-    /// Runs a program in a newly forked worker and waits for the worker's exit.
+    /// Runs the program `code` in a newly forked worker and waits for the worker's exit. A worker that has not exited
+    /// after the outcome or the time limit is killed.
     ///
     /// # Panics
     /// If the zygote breaks the protocol.
@@ -102,8 +103,8 @@ impl BareZygote {
         ended.unwrap_or(End::Exited(exit))
     }
 
-    /// Sends the code to the worker and waits for its outcome. Returns `None` when the channel closes before an
-    /// outcome.
+    /// Sends the code to the worker and waits for the outcome of the run. Returns `None` when the worker closes the
+    /// channel before it sends an outcome.
     fn converse(&self, mut channel: &UnixStream, code: &str) -> Option<End> {
         let mut decoder = FrameDecoder::new(self.limits.frame_bytes);
         let mut buffer = [0; 4096];

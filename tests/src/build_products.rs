@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-/// The build products that tests start, directly or through `lockhouse`. A stale one fails the tests.
+/// The build products that tests start, directly or through `lockhouse`. Tests fail if one of these is older than its
+/// sources.
 const PRODUCT: [&str; 3] = ["lockhouse", "lockhouse-worker", "liblockhouse_python"];
 
-/// Returns the program under test: `LOCKHOUSE_BIN` if that is set, and otherwise `lockhouse` in the target
-/// directory, which must be newer than its sources.
+/// Returns the path of the `lockhouse` program under test: `LOCKHOUSE_BIN` if that is set, and otherwise `lockhouse`
+/// in the target directory, which must be newer than its sources.
 ///
 /// # Panics
 /// If the program is missing, or a build product is older than one of its sources.
@@ -26,9 +27,9 @@ pub(crate) fn lockhouse() -> PathBuf {
     program
 }
 
-/// Returns a message that names a source file newer than the build product `name`, or `None` if there is no such
-/// file. Cargo writes the source paths of `NAME` or `NAME.so` into `NAME.d` in make's syntax. Programs that were
-/// copied from elsewhere have no such file and count as fresh.
+/// Returns an error message that names a source file newer than the build product `name`, or `None` if no source file
+/// is newer. Cargo writes the source paths of `NAME` or `NAME.so` into `NAME.d` in make's syntax. Programs that were
+/// copied from elsewhere have no `.d` file and count as fresh.
 fn stale(directory: &Path, name: &str) -> Option<String> {
     let rules = std::fs::read_to_string(directory.join(name).with_extension("d")).ok()?;
     // In make's syntax a space in a path is preceded by a backslash.
@@ -52,7 +53,7 @@ pub fn fixture_server() -> PathBuf {
     path
 }
 
-/// Returns the directory into which cargo puts programs. Tests themselves are in `deps` below it.
+/// Returns the directory into which cargo puts programs. The test programs themselves are in its subdirectory `deps`.
 ///
 /// # Panics
 /// If the path of the running test is unknown.

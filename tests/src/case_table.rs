@@ -1,6 +1,6 @@
-//! A test of many cases, which prints a pass/FAIL line for each case.
+//! A test with many cases, which prints a line with `pass` or `FAIL` for each case.
 
-/// The cases of a test with their outcomes.
+/// The cases of a test with their outcomes, which are printed as a table.
 #[derive(Debug)]
 pub struct Table {
     title: String,
@@ -8,18 +8,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// Creates an empty table.
+    /// Creates a table without test cases.
     #[must_use]
     pub fn new(title: &str) -> Self {
         Self { title: title.to_owned(), rows: Vec::new() }
     }
 
-    /// Adds a case with its outcome.
+    /// Adds a test case with its outcome; `Err` says why the case failed.
     pub fn row(&mut self, name: impl Into<String>, outcome: Result<(), String>) {
         self.rows.push((name.into(), outcome));
     }
 
-    /// Prints the table.
+    /// Prints the table of test cases.
     ///
     /// # Panics
     /// If a case failed, or the table has no cases.
@@ -40,18 +40,18 @@ impl Table {
     }
 }
 
-/// Returns the outcome of a case whose condition is `holds`.
+/// Returns the outcome of a test case that requires `holds` to be true.
 ///
 /// # Errors
-/// `found`, formatted, if the condition is false.
+/// The value `found`, formatted as text, if `holds` is false.
 pub fn ensure(holds: bool, found: impl std::fmt::Debug) -> Result<(), String> {
     if holds { Ok(()) } else { Err(format!("{found:?}")) }
 }
 
-/// Returns the outcome of a case that expects two equal values.
+/// Returns the outcome of a test case that expects `found` to equal `expected`.
 ///
 /// # Errors
-/// Both values, formatted, if they differ.
+/// Both values, formatted as text, if they differ.
 pub fn equal<T: PartialEq + std::fmt::Debug>(found: T, expected: T) -> Result<(), String> {
     if found == expected { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
 }

@@ -14,21 +14,21 @@ use serde_json::{Value, json};
 /// How the user or the AI client replies to an elicitation request.
 #[derive(Clone, Debug)]
 pub enum UserReply {
-    /// Accepts with these field values.
+    /// The user accepts the request with these field values.
     Accept(Value),
-    /// Accepts without `content`.
+    /// The user accepts the request, but the reply has no `content`.
     AcceptEmpty,
-    /// Replies with each of these in turn, and then always with the last one.
+    /// The replies to the first, second and later requests. The last reply is repeated for all further requests.
     Sequence(Vec<UserReply>),
-    /// Accepts with these values after a delay.
+    /// The user accepts the request with these field values after this delay.
     Delayed(Duration, Value),
-    /// Declines the request.
+    /// The user declines the request.
     Decline,
-    /// Cancels the request.
+    /// The user cancels the request.
     Cancel,
-    /// Never replies.
+    /// The AI client never replies.
     NoReply,
-    /// Answers with the error "method not found", although the AI client announced elicitation.
+    /// The AI client answers with the error "method not found", although it announced elicitation.
     MethodNotFound,
 }
 
@@ -42,14 +42,14 @@ pub struct ClientUser {
 }
 
 impl Default for ClientUser {
-    /// An AI client without capabilities, which cannot ask its user anything.
+    /// Creates an AI client without MCP capabilities, which cannot ask its user anything.
     fn default() -> Self {
         Self::new(json!({}), UserReply::MethodNotFound)
     }
 }
 
 impl ClientUser {
-    /// Creates a user of an AI client that announces these MCP capabilities.
+    /// Creates a scripted user, who replies as `reply` says, of an AI client that announces these MCP capabilities.
     ///
     /// # Panics
     /// If `abilities` are no valid MCP client capabilities.
@@ -59,19 +59,19 @@ impl ClientUser {
         Self { abilities, reply, requests: Arc::default(), notes: Arc::default() }
     }
 
-    /// Creates a user of an AI client that supports form and URL elicitation.
+    /// Creates a scripted user, who replies as `reply` says, of an AI client that supports form and URL elicitation.
     #[must_use]
     pub fn replying(reply: UserReply) -> Self {
         Self::new(json!({"elicitation": {"form": {}, "url": {}}}), reply)
     }
 
-    /// Returns the elicitation requests that were received so far.
+    /// Returns the elicitation requests that the AI client has received so far.
     #[must_use]
     pub fn received_requests(&self) -> Vec<Value> {
         self.requests.lock().clone()
     }
 
-    /// Returns the progress notifications that were received so far.
+    /// Returns the progress notifications that the AI client has received so far.
     #[must_use]
     pub fn progress_notifications(&self) -> Vec<ProgressNotificationParam> {
         self.notes.lock().clone()

@@ -9,10 +9,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// The beginning of the warning about a reduced sandbox, which appears only on some hosts.
+/// The beginning of the warning about a reduced sandbox. Tests ignore this warning, because it appears only on some
+/// hosts.
 const REDUCED: &str = "lockhouse: reduced sandbox:";
 
-/// The time limit of a program. A program that takes longer is taken to hang.
+/// The time limit of a program. A program that takes longer is killed and fails the test.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The exit status and output of a finished program.
@@ -62,7 +63,8 @@ impl CommandOutput {
         finished
     }
 
-    /// Returns standard error without the lines that depend on the host.
+    /// Returns the program's standard error without the warning about a reduced sandbox, which appears only on some
+    /// hosts.
     #[must_use]
     pub fn errors(&self) -> String {
         self.stderr
@@ -72,7 +74,7 @@ impl CommandOutput {
             .collect()
     }
 
-    /// Parses standard output as JSON.
+    /// Parses the program's standard output as JSON.
     ///
     /// # Panics
     /// If standard output is not JSON.
@@ -81,7 +83,8 @@ impl CommandOutput {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
     }
 
-    /// Returns both output streams for a snapshot, without the parts that differ between runs and hosts.
+    /// Returns standard output, standard error and exit status as the text of a snapshot, without the parts that
+    /// differ between runs and hosts.
     #[must_use]
     pub fn transcript(&self) -> String {
         let text = format!("{}{}", self.stdout, self.stderr);

@@ -1,4 +1,4 @@
-//! A running `lockhouse serve` with the HTTP transport.
+//! A running `lockhouse serve` with the HTTP transport, for tests.
 
 mod http_client;
 mod reply;
@@ -24,12 +24,12 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 const LISTENING: &str = "listening at ";
 
-/// A running Lockhouse that serves MCP over HTTP. Dropping this kills the process.
+/// A running `lockhouse serve` process that serves MCP over HTTP. Dropping this kills the process.
 pub struct Daemon {
     child: Child,
     stderr: JoinHandle<String>,
     stderr_bytes: Arc<Mutex<Vec<u8>>>,
-    /// The first address in the log: `http://127.0.0.1:PORT/mcp`, or `unix:/PATH`.
+    /// The first address on which the server listens, from its log: `http://127.0.0.1:PORT/mcp`, or `unix:/PATH`.
     listening_at: String,
 }
 
@@ -41,7 +41,7 @@ impl Lockhouse {
 }
 
 impl Daemon {
-    /// Starts the command and waits until it listens.
+    /// Starts a command that runs `lockhouse serve --listen`, and waits until the server listens.
     ///
     /// # Panics
     /// If the process exits or does not listen in time.
@@ -79,7 +79,7 @@ impl Daemon {
     /// Returns `HOST:PORT` of the first address on which the server listens.
     ///
     /// # Panics
-    /// If that is not a TCP address.
+    /// If the server listens on a Unix domain socket.
     #[must_use]
     pub fn address(&self) -> String {
         let (_, rest) = self.listening_at.split_once("://").expect("a TCP address");
@@ -95,18 +95,18 @@ impl Daemon {
         }
     }
 
-    /// Creates an AI client of the newest protocol version, with a bearer token or without one.
+    /// Creates an AI client of the newest MCP protocol version, with a bearer token or without one.
     #[must_use]
     pub fn http_client(&self, token: Option<&str>) -> HttpClient {
         HttpClient::new(self, token)
     }
 
-    /// Creates an AI client that has initialized an MCP session of an earlier protocol version.
+    /// Creates an AI client that has initialized an MCP session of the earlier protocol version `version`.
     pub async fn session(&self, token: Option<&str>, version: &str) -> HttpClient {
         HttpClient::initialized(self, token, version).await
     }
 
-    /// Opens a TCP connection without sending anything.
+    /// Opens a TCP connection to the server without sending anything.
     ///
     /// # Panics
     /// If the connection fails.
@@ -114,7 +114,8 @@ impl Daemon {
         TcpStream::connect(self.address()).await.expect("a connection")
     }
 
-    /// Sends bytes on a new connection and returns the bytes received until the server closes it.
+    /// Sends bytes on a new connection to the server, and returns what the server sends until it closes the
+    /// connection.
     ///
     /// # Panics
     /// If the server does not close the connection in time.
@@ -134,13 +135,13 @@ impl Daemon {
         self.child.id().expect("a process that has not ended")
     }
 
-    /// Returns the standard error of the server, as far as it has been read.
+    /// Returns the server's log: its standard error, as far as the test has read it.
     #[must_use]
     pub fn log(&self) -> String {
         text_of(&self.stderr_bytes)
     }
 
-    /// Waits until the log contains `words` and returns the log so far.
+    /// Waits until the server's log contains `words`, and returns the log so far.
     ///
     /// # Panics
     /// If the log does not contain `words` in time.
@@ -152,7 +153,7 @@ impl Daemon {
     }
 
     /// Makes the server reload its configuration (SIGHUP) and waits for the log line about its success or failure.
-    /// Returns the log since the signal.
+    /// Returns the part of the log that follows the signal.
     ///
     /// # Panics
     /// If no such log line appears in time.
@@ -174,7 +175,7 @@ impl Daemon {
         nix::sys::signal::kill(Pid::from_raw(self.pid() as i32), signal).expect("a signal");
     }
 
-    /// Stops the server with SIGTERM and waits for its exit.
+    /// Stops the server with SIGTERM, waits for its exit, and returns its exit status and log.
     ///
     /// # Panics
     /// If the server does not exit in time.
@@ -183,7 +184,7 @@ impl Daemon {
         self.ended().await
     }
 
-    /// Waits for the exit of the server.
+    /// Waits until the server exits by itself, and returns its exit status and log.
     ///
     /// # Panics
     /// If the server does not exit in time.
@@ -196,7 +197,7 @@ impl Daemon {
     }
 }
 
-/// Reads a connection until the other end closes it.
+/// Reads a connection until the other end closes it, and returns the received bytes as text.
 ///
 /// # Panics
 /// If the connection is not closed in time.

@@ -1,16 +1,17 @@
-//! Hostile programs: one attack per file, with a header that states the expected outcome.
+//! The hostile programs in `hostile/`: one attack per file, with a header that states the expected outcome.
 //!
 //! The header is the comment lines at the top of the file, each `key: text`:
 //!
-//! - `attack`: describes the attempt.
-//! - `outcome`: the accepted statuses, separated by `|`, then words that the error message must contain. After
-//!   `ok` follows JSON, which must equal the value. Several `outcome` lines are alternatives.
-//! - `control`: `outside` if the same file must succeed in a plain interpreter, so that the test does not pass
-//!   because something is missing; `outside as root` if only root succeeds there; `none: REASON` if it cannot be
-//!   tried.
-//! - `preload` (optional): modules that the administrator preloads, separated by spaces.
-//! - `limits` (optional): keys of `[limits]` with their values, separated by commas. A program that sets another
-//!   limit than its time exhausts that resource, so it runs alone or beside few others.
+//! - `attack`: what the program attempts.
+//! - `outcome`: the accepted statuses of the run, separated by `|`, then words that the error message must contain.
+//!   After the status `ok` follows JSON, which must equal the value of the run. Several `outcome` lines are
+//!   alternatives.
+//! - `control`: `outside` if the same file must succeed in a plain interpreter without the sandbox, which shows that
+//!   the attack itself works; `outside as root` if it succeeds there only for root; `none: REASON` if it cannot be run
+//!   there.
+//! - `preload` (optional): modules that the configuration preloads for the program, separated by spaces.
+//! - `limits` (optional): keys of the configuration table `[limits]` with their values, separated by commas. A program
+//!   with another limit than its timeout exhausts that resource, so it runs alone or beside few others.
 
 use std::path::{Path, PathBuf};
 
@@ -18,33 +19,33 @@ use serde_json::Value;
 
 const STATUSES: [&str; 5] = ["ok", "error", "limit", "timeout", "killed"];
 
-/// One hostile program with the expectations from its header.
+/// One hostile program, with the expectations from the header of its file.
 #[derive(Clone, Debug)]
 pub struct Attack {
-    /// The file name without its extension.
+    /// The name of the program's file, without the extension.
     pub name: String,
-    /// A description of the attempt.
+    /// A description of what the program attempts.
     pub what: String,
-    /// The accepted outcomes; one of them must occur.
+    /// The accepted outcomes of the program; one of them must occur.
     pub outcomes: Vec<Outcome>,
-    /// Whether the program is also run in a plain interpreter, outside the sandbox.
+    /// Whether the program is also run in a plain interpreter, outside the sandbox, where it must succeed.
     pub control: Control,
-    /// The modules that are preloaded before the sandbox is entered.
+    /// The modules that the worker's interpreter loads before the worker enters the sandbox.
     pub preload: Vec<String>,
-    /// The lines of the configuration table `[limits]`.
+    /// The lines of the configuration table `[limits]` with which the program is run.
     pub limits: Vec<String>,
     /// The source code of the program, with its header.
     pub source: String,
 }
 
-/// An accepted answer to a hostile program.
+/// An accepted outcome of a hostile program.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// The status `ok` with this value.
+    /// The run has the status `ok` and returns this value.
     Value(Value),
-    /// One of these statuses, with these words in the error message.
+    /// The run has one of these statuses, and these words in its error message.
     Failure {
-        /// The accepted statuses.
+        /// The accepted statuses of the run.
         statuses: Vec<String>,
         /// The text that the error message must contain.
         words: String,
@@ -54,19 +55,20 @@ pub enum Outcome {
 /// Whether a hostile program is also run outside the sandbox, where it must succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// The program must succeed.
+    /// The program is also run outside the sandbox, and must succeed there.
     Outside,
-    /// The program must succeed for root, and is not run for other users.
+    /// If the tests run as root, the program is also run outside the sandbox, and must succeed there.
     OutsideAsRoot,
     /// The program is not run outside the sandbox.
     None,
 }
 
 impl Attack {
-    /// Returns all attacks in a language, sorted by name.
+    /// Returns all hostile programs in a language, sorted by name.
     ///
     /// # Panics
-    /// If the folder is missing or a file has no valid header. The message names all such files.
+    /// If the folder is missing or a file has no valid header. The panic message names all files with invalid
+    /// headers.
     #[must_use]
     pub fn all(language: &str) -> Vec<Self> {
         let (folder, marker, ending) = match language {
@@ -125,13 +127,13 @@ impl Attack {
 }
 
 impl Attack {
-    /// Whether an answer of `run_code` is one of the accepted outcomes.
+    /// Whether an answer of `run_code` is one of the accepted outcomes of this hostile program.
     #[must_use]
     pub fn is_met_by(&self, answer: &Value) -> bool {
         self.outcomes.iter().any(|outcome| outcome.fits(answer))
     }
 
-    /// Whether the program exhausts nothing but its time limit, so that other programs can run beside it.
+    /// Whether the program exhausts no resource but its time limit, so that other programs can run beside it.
     #[must_use]
     pub fn is_harmless(&self) -> bool {
         self.limits.iter().all(|limit| limit.starts_with("timeout_seconds "))

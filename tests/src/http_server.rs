@@ -1,4 +1,5 @@
-//! A small HTTP server whose answers the test scripts, also answers that a server library cannot give.
+//! A small HTTP server for tests, whose answers the test scripts. It can also give invalid answers, which a server
+//! library would not send.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -14,41 +15,41 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 /// A received HTTP request.
 #[derive(Clone, Debug)]
 pub struct HttpRequest {
-    /// The HTTP method, such as `GET`.
+    /// The HTTP method of the request, such as `GET`.
     pub method: String,
-    /// The request target: path and query.
+    /// The target of the request: path and query.
     pub path: String,
-    /// The headers, by name in lower case.
+    /// The headers of the request, by name in lower case.
     pub headers: BTreeMap<String, String>,
-    /// The body as text.
+    /// The body of the request as text.
     pub body: String,
 }
 
-/// A scripted HTTP answer.
+/// A scripted answer to an HTTP request.
 #[derive(Clone, Debug)]
 pub enum HttpAnswer {
-    /// A complete answer: status, headers and body.
+    /// A complete answer: HTTP status, headers and body.
     Full(u16, Vec<(String, String)>, String),
-    /// The beginning of an event stream, after which the connection is closed.
+    /// The beginning of an event stream with the status 200, after which the server closes the connection.
     CutOff(String),
-    /// No answer; the connection stays open.
+    /// The server sends no answer and keeps the connection open.
     NoAnswer,
 }
 
 impl HttpAnswer {
-    /// Creates an answer without a body.
+    /// Creates an answer with this HTTP status, without headers and body.
     #[must_use]
     pub fn status(status: u16) -> Self {
         Self::Full(status, Vec::new(), String::new())
     }
 
-    /// Creates an answer with a JSON body.
+    /// Creates an answer with this HTTP status and a JSON body.
     #[must_use]
     pub fn json(status: u16, body: &Value) -> Self {
         Self::Full(status, vec![("Content-Type".into(), "application/json".into())], body.to_string())
     }
 
-    /// Creates an answer that is an event stream of these messages.
+    /// Creates an answer that is an event stream of these JSON-RPC messages.
     #[must_use]
     pub fn events(messages: &[Value]) -> Self {
         let events: String = messages.iter().map(|message| format!("data: {message}\n\n")).collect();
@@ -72,26 +73,26 @@ impl HttpAnswer {
 }
 
 impl HttpRequest {
-    /// Returns the body as JSON, or `null` if the body is not JSON.
+    /// Returns the body of the request as JSON, or `null` if the body is not JSON.
     #[must_use]
     pub fn message(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 
-    /// Returns the JSON-RPC method of the request.
+    /// Returns the JSON-RPC method in the body of the request; empty if there is none.
     #[must_use]
     pub fn rpc(&self) -> String {
         self.message()["method"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Creates the JSON-RPC answer to this request, with this result.
+    /// Creates the JSON-RPC response to this request, with this result.
     #[must_use]
     pub fn result(&self, result: &Value) -> Value {
         json!({"jsonrpc": "2.0", "id": self.message()["id"], "result": result})
     }
 
-    /// Answers as an MCP server with one tool, `look`, of protocol version 2026-07-28, or of 2025-06-18 if
-    /// `is_older`. Returns `None` for `tools/call`, which the test answers.
+    /// Returns the answer of an MCP server with one tool, `look`, to this request. The server has protocol version
+    /// 2026-07-28, or 2025-06-18 if `is_older`. Returns `None` for `tools/call`, which the test has to answer itself.
     #[must_use]
     pub fn as_mcp(&self, is_older: bool) -> Option<HttpAnswer> {
         let us = json!({"name": "fixture", "version": "1"});
@@ -129,7 +130,7 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Starts the server.
+    /// Starts the server, which answers each request with the result of `answer`.
     ///
     /// # Panics
     /// If no port can be bound.
@@ -137,7 +138,7 @@ impl HttpServer {
         Self::start_knowing(|_| answer)
     }
 
-    /// Starts the server with an answer function that is made from the server's own URL.
+    /// Starts the server. `answer` receives the server's own URL and returns the function that answers requests.
     ///
     /// # Panics
     /// If no port can be bound.
@@ -165,13 +166,14 @@ impl HttpServer {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// Returns the requests that were received so far.
+    /// Returns the requests that the server has received so far.
     #[must_use]
     pub fn requests(&self) -> Vec<HttpRequest> {
         self.requests.lock().clone()
     }
 
-    /// Sends a GET request to a server on this host as a browser does, and returns status, headers and body.
+    /// Sends a GET request to a server on this host as a browser does. The returned value has the answer's headers
+    /// and body, and the HTTP status in `path`.
     ///
     /// # Panics
     /// If the server does not answer.
@@ -215,7 +217,7 @@ fn serve(
     Ok(())
 }
 
-/// Reads an HTTP request or answer. For an answer, `method` and `path` contain the first parts of the status line.
+/// Reads an HTTP request or an HTTP answer. For an answer, `method` is the HTTP version and `path` the status.
 fn read(reader: &mut impl BufRead) -> std::io::Result<HttpRequest> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {

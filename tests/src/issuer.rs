@@ -1,4 +1,4 @@
-//! An OAuth authorization server whose tokens and published keys the test chooses.
+//! An OAuth authorization server for tests, whose tokens and published keys the test chooses.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::{HttpAnswer, HttpServer};
 
-/// The number of bytes in a PKCS #8 document before the RSA key itself.
+/// The number of bytes that precede the RSA key in a PKCS #8 document.
 const RSA_BEGINS: usize = 26;
 
-/// A key pair with a key id, which signs tokens.
+/// A key pair with a key id, which signs OAuth access tokens.
 #[derive(Clone)]
 pub struct Signer {
     id: String,
@@ -27,7 +27,7 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// Creates an ES256 key pair (elliptic curve P-256).
+    /// Creates a signer with a new ES256 key pair (elliptic curve P-256) and the key id `id`.
     ///
     /// # Panics
     /// If the system has no randomness.
@@ -38,7 +38,7 @@ impl Signer {
         Self { id: id.to_owned(), algorithm: Algorithm::ES256, key }
     }
 
-    /// Creates an RS256 key pair (RSA).
+    /// Creates a signer with a new RS256 key pair (RSA) and the key id `id`.
     ///
     /// # Panics
     /// If the system has no randomness.
@@ -82,8 +82,8 @@ impl Signer {
         encode(&header, claims, &self.key).expect("a token")
     }
 
-    /// Creates a token signed by HMAC with the text of the public key as its secret. A verifier that trusts the
-    /// algorithm in the token's header accepts this token.
+    /// Creates a forged token: it is signed by HMAC with the text of the public key as its secret. A verifier that
+    /// trusts the algorithm in the token's header would accept this token.
     ///
     /// # Panics
     /// If signing fails.
@@ -102,7 +102,7 @@ fn standard(text: &str) -> String {
     text.replace('-', "+").replace('_', "/") + &padding
 }
 
-/// An OAuth authorization server on this machine.
+/// An OAuth authorization server on this machine, for tests.
 #[derive(Clone)]
 pub struct Issuer {
     server: HttpServer,
@@ -111,7 +111,7 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// Starts the authorization server, which publishes the public keys of these signers.
+    /// Starts an OAuth authorization server, which publishes the public keys of these signers.
     ///
     /// # Panics
     /// If no port can be bound.
@@ -138,35 +138,33 @@ impl Issuer {
         Self { server, keys, instead }
     }
 
-    /// Returns the issuer URL, which tokens have as their `iss` claim.
+    /// Returns the URL of this issuer, which its tokens have as their `iss` claim.
     #[must_use]
     pub fn name(&self) -> String {
         self.server.url("")
     }
 
-    /// Returns the number of requests for the published keys.
+    /// Returns the number of requests for the published keys that the server has received.
     #[must_use]
     pub fn key_requests(&self) -> usize {
         self.server.requests().iter().filter(|request| request.path == "/jwks").count()
     }
 
-    /// Replaces the published keys.
+    /// Replaces the published keys by the public keys of these signers.
     ///
     /// # Panics
-    /// Never.
+    /// If a key pair is invalid.
     pub fn publish(&self, signers: &[&Signer]) {
         *self.keys.lock() = signers.iter().map(|signer| signer.public()).collect();
     }
 
-    /// Makes the server give this answer instead of its keys; `None` restores the keys.
-    ///
-    /// # Panics
-    /// Never.
+    /// Makes the server answer requests for its keys with `answer`; `None` makes it publish its keys again.
     pub fn fail_with(&self, answer: Option<HttpAnswer>) {
         *self.instead.lock() = answer;
     }
 
-    /// Returns the claims of a valid access token for `subject` and `audience`, which expires in five minutes.
+    /// Returns the claims of a valid access token of this issuer for `subject` and `audience`, which expires in five
+    /// minutes.
     #[must_use]
     pub fn claims(&self, subject: &str, audience: &str, scope: &str) -> Value {
         let now = now();
@@ -176,7 +174,7 @@ impl Issuer {
     }
 }
 
-/// Returns the current time in seconds since 1970.
+/// Returns the current Unix time in seconds.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs()
 }

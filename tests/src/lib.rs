@@ -36,5 +36,5 @@ pub use search_questions::{Figures, Question, catalogues, questions};
 pub use session::{Ended, Session, structured};
 pub use tokens::tokens;
 
-/// Both languages, as `--language` and `run_code` accept them.
+/// The languages of submitted code, as `--language` and `run_code` accept them.
 pub const LANGUAGES: [&str; 2] = ["python", "typescript"];

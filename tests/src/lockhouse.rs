@@ -1,4 +1,4 @@
-//! The program under test with its configuration files in a temporary directory.
+//! A test fixture: the program `lockhouse` with its configuration files in a temporary directory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,10 +8,11 @@ use tempfile::TempDir;
 
 use crate::{CommandOutput, Session, build_products, fixture_server};
 
-/// A policy that allows all tools of the server `fixture`.
+/// A policy that allows all tools of the upstream server `fixture`.
 const ALLOW_ALL: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n";
 
-/// The program `lockhouse` with a home directory, configuration, policy and servers file of its own.
+/// The program `lockhouse` with a home directory, configuration, policy and servers file of its own, in a temporary
+/// directory.
 #[derive(Debug)]
 pub struct Lockhouse {
     directory: TempDir,
@@ -26,7 +27,7 @@ impl Default for Lockhouse {
 }
 
 impl Lockhouse {
-    /// Creates a test directory without configuration, policy or servers.
+    /// Creates a test directory without configuration, policy or upstream servers.
     ///
     /// # Panics
     /// If the program is missing or older than its sources, or no temporary directory can be created.
@@ -40,35 +41,37 @@ impl Lockhouse {
         Self { directory, program, servers: Map::new() }
     }
 
-    /// Creates a test directory with the fixture server as `fixture`, and a policy that allows all of its tools.
+    /// Creates a test directory with the fixture server as the upstream server `fixture`, and a policy that allows
+    /// all of its tools.
     #[must_use]
     pub fn with_fixture() -> Self {
         Self::new().server("fixture", &[]).policy(ALLOW_ALL)
     }
 
-    /// Writes the configuration file.
+    /// Writes `text` as the configuration file of this test.
     #[must_use]
     pub fn config(self, text: &str) -> Self {
         self.file("config/lockhouse/config.toml", text);
         self
     }
 
-    /// Writes the policy file.
+    /// Writes `text` as the policy file of this test.
     #[must_use]
     pub fn policy(self, text: &str) -> Self {
         self.file("config/lockhouse/policy.toml", text);
         self
     }
 
-    /// Adds the fixture server under this name, started with these flags, to the servers file.
+    /// Adds the fixture server to the servers file as the upstream server `name`, which is started with these flags.
     #[must_use]
     pub fn server(self, name: &str, flags: &[&str]) -> Self {
         let entry = json!({"command": fixture_server(), "args": flags});
         self.servers_entry(name, entry)
     }
 
-    /// Creates a test directory with canned servers of `tests/servers/canned.py`, whose results have this form, and
-    /// a policy that allows all of their tools.
+    /// Creates a test directory with upstream servers of `tests/servers/canned.py`, which return prepared data, and a
+    /// policy that allows all of their tools. `form` is the form of their results: `text` (JSON as text), `wrapped`
+    /// (lists as the member `result` of an object) or `any` (structured content).
     #[must_use]
     pub fn with_canned(servers: &[&str], form: &str) -> Self {
         let lockhouse = Self::new();
@@ -83,7 +86,8 @@ impl Lockhouse {
         lockhouse.config(&config).policy(&policy)
     }
 
-    /// Returns the calls that canned servers have received so far: server, tool and arguments.
+    /// Returns the calls that the upstream servers of [`Lockhouse::with_canned`] have received so far: server, tool
+    /// and arguments.
     ///
     /// # Panics
     /// If a recorded line is not JSON.
@@ -93,7 +97,7 @@ impl Lockhouse {
         text.lines().map(|line| serde_json::from_str(line).expect("a call")).collect()
     }
 
-    /// Adds an entry to the servers file.
+    /// Adds the upstream server `name` with this JSON entry to the servers file.
     #[must_use]
     pub fn servers_entry(mut self, name: &str, entry: Value) -> Self {
         self.servers.insert(name.to_owned(), entry);
@@ -101,7 +105,7 @@ impl Lockhouse {
         self
     }
 
-    /// Writes a file below the directory of this test, and returns its path.
+    /// Writes a file in the directory of this test, and returns the file's path.
     ///
     /// # Panics
     /// If the file cannot be written.
@@ -118,13 +122,14 @@ impl Lockhouse {
         &self.program
     }
 
-    /// Returns a path below the directory of this test.
+    /// Returns the path of `name` in the directory of this test.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// Creates a command of the program under test, with a clean environment that names this test's files.
+    /// Creates a command that runs the program under test with these arguments. Its environment is clean and refers
+    /// only to this test's files.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
@@ -145,20 +150,20 @@ impl Lockhouse {
         command
     }
 
-    /// Runs a command until it exits.
+    /// Runs the program under test with these arguments until it exits.
     #[must_use]
     pub fn run(&self, arguments: &[&str]) -> CommandOutput {
         self.run_with_input(arguments, b"")
     }
 
-    /// Runs a command until it exits, with this standard input.
+    /// Runs the program under test with these arguments and this standard input until it exits.
     #[must_use]
     pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> CommandOutput {
         let finished = CommandOutput::run(&mut self.command(arguments), input);
         CommandOutput { directory: self.directory.path().display().to_string(), ..finished }
     }
 
-    /// Runs code with `lockhouse run --json` and returns the answer.
+    /// Runs code with `lockhouse run --json` and returns the JSON that it prints.
     #[must_use]
     pub fn answer(&self, language: &str, code: &str) -> Value {
         self.run_with_input(&["run", "-", "--language", language, "--json"], code.as_bytes()).json()
@@ -169,7 +174,7 @@ impl Lockhouse {
         Session::connect(self.command(&["serve"]), Session::latest()).await
     }
 
-    /// Returns the audit records of calls and of approvals, ordered by time.
+    /// Returns the audit records of calls, approvals, denials, outcomes and questions, ordered by time.
     ///
     /// # Panics
     /// If a record is not JSON.

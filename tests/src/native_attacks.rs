@@ -6,25 +6,28 @@ use lockhouse_worker::sandbox::Layer;
 
 use crate::target_directory;
 
-/// One native attack.
+/// One native attack: a C function that a worker executes inside its sandbox.
 #[derive(Clone, Debug)]
 pub struct NativeAttack {
-    /// The file name, which a job names as its code.
+    /// The name of the attack's file, without the extension. A worker runs the attack when it receives this name as
+    /// code.
     pub name: String,
-    /// A description of the attempt.
+    /// A description of what the attack attempts.
     pub attempt: String,
-    /// The sandbox layers that stop the attack when Lockhouse runs as root: alternatives, each one layer or several
-    /// that are needed together. Empty if only a control group stops the attack.
+    /// The sandbox layers that stop the attack when Lockhouse runs as root. Each inner list is one alternative: a
+    /// layer that suffices, or several that suffice together. Empty if only a control group stops the attack.
     pub layers: Vec<Vec<Layer>>,
-    /// The sandbox layers that stop the attack when an ordinary user runs Lockhouse, in the form of `layers`.
+    /// The sandbox layers that stop the attack when an ordinary user runs Lockhouse. Each inner list is one
+    /// alternative: a layer that suffices, or several that suffice together.
     pub user_layers: Vec<Vec<Layer>>,
-    /// The outcome under the complete sandbox: the name of an error number or of a signal, or `limit`.
+    /// The expected outcome of the attack in the complete sandbox: the name of an error number or of a signal, or
+    /// `limit` if a resource limit stops the attack.
     pub outcome: String,
-    /// Requirements on the host for the attack to succeed without layers, or for the expected outcome.
+    /// What the host must have for the attack to succeed without sandbox layers, or to have the expected outcome.
     pub needs: Vec<String>,
 }
 
-/// Formats layers as a header writes them.
+/// Formats alternatives of sandbox layers as the header of an attack writes them, such as `a+b c`.
 #[must_use]
 pub fn layers_in_words(layers: &[Vec<Layer>]) -> String {
     let together =
@@ -86,7 +89,8 @@ fn parse(file: &Path) -> NativeAttack {
     attack
 }
 
-/// Parses alternatives, each `a`, or `a+b` where both layers are needed together.
+/// Parses alternatives of sandbox layers, separated by spaces. Each is a layer `a`, or `a+b` if both layers are
+/// needed together.
 fn any_of(attack: &str, layers: &str) -> Vec<Vec<Layer>> {
     let together = |layers: &str| layers.split('+').map(|layer| named(attack, layer)).collect();
     layers.split(' ').map(together).collect()

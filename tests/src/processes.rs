@@ -1,4 +1,4 @@
-//! Information about processes from `/proc`, and waiting for conditions.
+//! Information about processes from `/proc`, and waiting for conditions, for tests.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ pub fn descendants(ancestor: u32) -> Vec<Process> {
     found
 }
 
-/// Whether a process is running; a zombie is not.
+/// Whether a process is running. A zombie does not count as running.
 #[must_use]
 pub fn is_alive(pid: u32) -> bool {
     process(pid).is_some()

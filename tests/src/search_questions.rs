@@ -8,51 +8,53 @@ use serde_json::Value;
 
 use crate::{Lockhouse, Session, structured};
 
-/// The number of searches before [`Session::all_connected`] gives up. A search takes up to two seconds while a
-/// server starts.
+/// The maximum number of searches before [`Session::all_connected`] gives up. A search waits up to two seconds for
+/// servers that are still starting.
 const SEARCHES_MAX: usize = 60;
 
-/// One line of `questions.tsv`.
+/// One line of `questions.tsv`: a search query with the tools that answer it.
 #[derive(Debug)]
 pub struct Question {
     /// The query, phrased by a user who does not know the tools' names.
     pub words: String,
-    /// The tools that answer the question, as `server.tool`; finding one of them is enough.
+    /// The tools that answer the question, as `server.tool`. A search is correct if it finds one of them.
     pub tools: Vec<String>,
-    /// Whether the question was held out when the ranking was tuned.
+    /// Whether the question was held out, that is not used, when the search ranking was tuned.
     pub held_out: bool,
 }
 
-/// The search results of a set of questions, for metrics.
+/// The results of searching for a set of questions, from which metrics are computed.
 #[derive(Debug, Default)]
 pub struct Figures {
-    /// For each question the rank of the first correct tool, from 0; `None` if no correct tool was found.
+    /// For each question the rank of the first correct tool in the search results, from 0; `None` if no correct tool
+    /// was found.
     ranks: Vec<Option<usize>>,
     /// The duration of each search.
     pub times: Vec<Duration>,
 }
 
 impl Figures {
-    /// Adds a question with the tools that were found for it, best first.
+    /// Adds a question with the tools that the search found for it, best first, and the duration of the search.
     pub fn add(&mut self, question: &Question, found: &[String], took: Duration) {
         self.ranks.push(found.iter().position(|name| question.tools.contains(name)));
         self.times.push(took);
     }
 
-    /// Returns the number of questions.
+    /// Returns the number of questions that were added.
     #[must_use]
     pub fn count(&self) -> usize {
         self.ranks.len()
     }
 
-    /// Returns the recall: the fraction of the questions with a correct tool among the first `among` results.
+    /// Returns the recall: the fraction of the questions with a correct tool among the first `among` search results.
     #[must_use]
     pub fn recall(&self, among: usize) -> f64 {
         let found = self.ranks.iter().flatten().filter(|rank| **rank < among).count();
         found as f64 / self.ranks.len().max(1) as f64
     }
 
-    /// Returns the mean reciprocal rank over the first ten results.
+    /// Returns the mean reciprocal rank of the first correct tool over all questions; a question without a correct
+    /// tool counts as 0.
     #[must_use]
     pub fn mean_reciprocal_rank(&self) -> f64 {
         let each = self.ranks.iter().flatten().map(|rank| 1.0 / (*rank as f64 + 1.0));
@@ -60,10 +62,10 @@ impl Figures {
     }
 }
 
-/// Reads all questions.
+/// Reads all questions of `questions.tsv`.
 ///
 /// # Panics
-/// If the file is missing or malformed.
+/// If a line of the file is malformed.
 #[must_use]
 pub fn questions() -> Vec<Question> {
     let text = include_str!("../search/questions.tsv");
@@ -76,8 +78,9 @@ pub fn questions() -> Vec<Question> {
     text.lines().skip(1).map(question).collect()
 }
 
-/// Returns the tool catalogues in the directory `LOCKHOUSE_CATALOGUES`, sorted by name, or `None` if the variable
-/// is not set. Each file has the `tools/list` answer of the real server that it is named after.
+/// Returns the name and path of each tool catalogue in the directory `LOCKHOUSE_CATALOGUES`, sorted by name, or
+/// `None` if the variable is not set. A catalogue is the `tools/list` answer of a real MCP server, whose name is the
+/// file's name.
 ///
 /// # Panics
 /// If the directory cannot be read.
@@ -94,14 +97,15 @@ pub fn catalogues() -> Option<Vec<(String, PathBuf)>> {
 }
 
 impl Lockhouse {
-    /// Creates a test directory with a server for each catalogue, all of whose tools are allowed.
+    /// Creates a test directory with an upstream server for each tool catalogue, and a policy that allows all of
+    /// their tools.
     #[must_use]
     pub fn with_catalogues(catalogues: &[(String, PathBuf)]) -> Self {
         Self::new().adding_catalogues(catalogues)
     }
 
-    /// Adds a server for each catalogue to an existing test directory, and replaces its policy by one that allows
-    /// their tools.
+    /// Adds an upstream server for each tool catalogue to this test directory, and replaces its policy by one that
+    /// allows all of their tools.
     #[must_use]
     pub fn adding_catalogues(self, catalogues: &[(String, PathBuf)]) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/catalogue.py");
@@ -117,7 +121,7 @@ impl Lockhouse {
 }
 
 impl Session {
-    /// Searches for tools and returns their names as `server.tool`, best first.
+    /// Searches for tools with `search_tools` and returns the names of the tools found as `server.tool`, best first.
     pub async fn names_found(&self, query: &str) -> Vec<String> {
         let arguments = serde_json::json!({"query": query, "detail": "names"});
         let found = structured(self.call("search_tools", arguments).await);
@@ -127,8 +131,8 @@ impl Session {
         found["tools"].as_array().into_iter().flatten().map(name).collect()
     }
 
-    /// Waits until every upstream server is connected. Dozens of interpreters start slowly; a search itself waits
-    /// for them for up to two seconds.
+    /// Waits until every upstream server is connected, by repeated searches. Each search waits up to two seconds for
+    /// servers that are still starting.
     ///
     /// # Panics
     /// If a server does not connect in time.

@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 use crate::client_user::ClientUser;
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
-/// The timeout of a shutdown. Running programs must not delay it.
+/// The time limit of the server's shutdown, which running programs must not delay.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -51,7 +51,7 @@ impl ClientHandler for Client {
     }
 }
 
-/// A connected AI client with the server process that it started.
+/// A connected AI client, with the `lockhouse serve` process that it started.
 pub struct Session {
     service: RunningService<RoleClient, Client>,
     child: Child,
@@ -64,18 +64,19 @@ pub struct Session {
 pub struct Ended {
     /// The exit status; `None` if a signal ended the server.
     pub status: Option<i32>,
-    /// The complete standard error.
+    /// The complete standard error of the server.
     pub stderr: String,
 }
 
 impl Session {
-    /// Returns the handshake of the newest protocol version: `server/discover` without `initialize`.
+    /// Returns how an AI client of the newest protocol version connects: with `server/discover`, without
+    /// `initialize`.
     #[must_use]
     pub fn latest() -> ClientLifecycleMode {
         ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
     }
 
-    /// Starts the command and connects to it without a user who answers questions.
+    /// Starts the server with `command` and connects to it as an AI client that cannot ask its user anything.
     ///
     /// # Panics
     /// If the handshake fails or hangs.
@@ -83,7 +84,7 @@ impl Session {
         Self::connect_as(ClientUser::default(), command, lifecycle).await
     }
 
-    /// Starts the command and connects to it, with a scripted user.
+    /// Starts the server with `command` and connects to it as the AI client of the scripted user `person`.
     ///
     /// # Panics
     /// If the handshake fails or hangs.
@@ -123,14 +124,14 @@ impl Session {
         self.child.id().expect("a process that has not ended")
     }
 
-    /// Returns the standard error of the server, as far as it has been read.
+    /// Returns the server's log: its standard error, as far as the test has read it.
     #[must_use]
     pub fn log(&self) -> String {
         text_of(&self.stderr_bytes)
     }
 
-    /// Waits until the log contains `words` and returns the log so far. A log line may arrive shortly after the
-    /// answer that it belongs to.
+    /// Waits until the server's log contains `words`, and returns the log so far. A log line may be written shortly
+    /// after the answer to the request that it is about.
     ///
     /// # Panics
     /// If the log does not contain `words` in time.
@@ -142,7 +143,7 @@ impl Session {
     }
 
     /// Makes the server reload its configuration (SIGHUP) and waits for the log line about its success or failure.
-    /// Returns the log since the signal.
+    /// Returns the part of the log that follows the signal.
     ///
     /// # Panics
     /// If no such log line appears in time.
@@ -156,7 +157,7 @@ impl Session {
         .await
     }
 
-    /// Returns the rmcp peer, for requests that the test builds itself.
+    /// Returns the rmcp peer of this AI client, for requests that the test builds itself.
     #[must_use]
     pub fn peer(&self) -> &Peer<RoleClient> {
         self.service.peer()
@@ -172,7 +173,7 @@ impl Session {
         (server.protocol_version.to_string(), server.instructions.clone())
     }
 
-    /// Returns the tools that the server lists.
+    /// Returns the tools that the server lists to the AI client.
     ///
     /// # Panics
     /// If `tools/list` fails.
@@ -180,7 +181,7 @@ impl Session {
         in_time("tools/list", self.service.peer().list_all_tools()).await.expect("the tools")
     }
 
-    /// Calls a tool of Lockhouse.
+    /// Calls a tool of Lockhouse, such as `run_code`, and returns its result.
     ///
     /// # Errors
     /// A protocol error, or the end of the connection.
@@ -188,7 +189,7 @@ impl Session {
         call(self.service.peer(), tool, arguments).await
     }
 
-    /// Runs code with `run_code` and returns the structured answer.
+    /// Runs code with `run_code` and returns the structured content of the result.
     ///
     /// # Panics
     /// If the call fails.
@@ -197,7 +198,8 @@ impl Session {
         structured(self.call("run_code", arguments).await)
     }
 
-    /// Runs code in a session and returns the structured answer.
+    /// Runs code in the session `session`, whose variables persist between runs, and returns the structured content
+    /// of the result.
     ///
     /// # Panics
     /// If the call fails.
@@ -205,7 +207,7 @@ impl Session {
         self.run_with(json!({"language": language, "code": code, "session": session})).await
     }
 
-    /// Calls `run_code` with these arguments and returns the structured answer.
+    /// Calls `run_code` with these arguments and returns the structured content of the result.
     ///
     /// # Panics
     /// If the call fails.
@@ -213,22 +215,22 @@ impl Session {
         structured(self.call("run_code", arguments).await)
     }
 
-    /// Calls `run_code` with these arguments in a background task.
+    /// Calls `run_code` with these arguments in a Tokio task, so that the test can go on meanwhile.
     #[must_use]
     pub fn start_with(&self, arguments: Value) -> JoinHandle<Result<CallToolResult, ServiceError>> {
         let peer = self.service.peer().clone();
         tokio::spawn(async move { call(&peer, "run_code", arguments).await })
     }
 
-    /// Runs code with `run_code` in a background task.
+    /// Runs code with `run_code` in a Tokio task, so that the test can go on meanwhile.
     #[must_use]
     pub fn start_code(&self, language: &str, code: &str) -> JoinHandle<Result<CallToolResult, ServiceError>> {
         let (peer, arguments) = (self.service.peer().clone(), json!({"language": language, "code": code}));
         tokio::spawn(async move { call(&peer, "run_code", arguments).await })
     }
 
-    /// Runs code with `run_code` and answers the elicitation requests of upstream servers, in the form of the
-    /// negotiated protocol version.
+    /// Runs Python code with `run_code`. Elicitation requests of upstream servers are answered by the scripted user,
+    /// in the form of the negotiated protocol version.
     ///
     /// # Panics
     /// If the call fails.
@@ -236,8 +238,8 @@ impl Session {
         structured(self.call_asking("run_code", json!({"language": "python", "code": code})).await)
     }
 
-    /// Calls a tool of Lockhouse and answers its elicitation requests, in the form of the negotiated protocol
-    /// version.
+    /// Calls a tool of Lockhouse. Elicitation requests are answered by the scripted user, in the form of the
+    /// negotiated protocol version.
     ///
     /// # Errors
     /// A protocol error, or the end of the connection.
@@ -251,7 +253,7 @@ impl Session {
         in_time(tool, self.service.call_tool_with_mrtr_max_rounds(parameters, 50)).await
     }
 
-    /// Calls `search_tools` and returns the structured answer.
+    /// Calls `search_tools` and returns the structured content of the result.
     ///
     /// # Panics
     /// If the call fails.
@@ -259,7 +261,8 @@ impl Session {
         structured(self.call("search_tools", json!({"query": query})).await)
     }
 
-    /// Closes the connection as an AI client that exits does, and waits for the exit of the server.
+    /// Closes the connection as an AI client that exits does, waits for the exit of the server, and returns its exit
+    /// status and log.
     ///
     /// # Panics
     /// If the server does not exit in time.
@@ -268,7 +271,8 @@ impl Session {
         self.ended().await
     }
 
-    /// Sends SIGTERM to the server while the connection is open, and waits for its exit.
+    /// Sends SIGTERM to the server while the connection is open, waits for its exit, and returns its exit status and
+    /// log.
     ///
     /// # Panics
     /// If the server does not exit in time.
@@ -277,7 +281,8 @@ impl Session {
         self.ended().await
     }
 
-    /// Sends SIGKILL to the server, which prevents any cleanup, and waits for its exit.
+    /// Sends SIGKILL to the server, which prevents any cleanup, waits for its exit, and returns its exit status and
+    /// log.
     ///
     /// # Panics
     /// If the server does not exit in time.

@@ -1,4 +1,5 @@
-//! Access over HTTP: authentication, authorization of tokens, rate limits and quotas per client.
+//! Tests of how AI clients get access to `lockhouse serve` over HTTP: authentication, authorization of tokens, and the
+//! rate limits and quotas of each client.
 
 mod bearer_tokens;
 mod client_quotas;
@@ -11,27 +12,28 @@ mod token_command;
 use lockhouse_tests::{HttpClient, Lockhouse, Reply};
 use serde_json::{Value, json};
 
-/// Creates a token with `lockhouse token create` and these additional arguments.
+/// Runs `lockhouse token create` with these additional arguments and returns the new bearer token.
 fn token(lockhouse: &Lockhouse, arguments: &[&str]) -> String {
     let finished = lockhouse.run(&[&["token", "create"], arguments].concat());
     assert_eq!(finished.status, Some(0), "{finished:?}");
     finished.stdout.trim_end().to_owned()
 }
 
-/// Requests `tools/list` and returns the answer.
+/// Sends the MCP request `tools/list` and returns the HTTP reply.
 async fn list_tools(http_client: &HttpClient) -> Reply {
     http_client.request("tools/list", json!({})).await
 }
 
-/// Summarizes a reply: the HTTP status and the `error` of the WWW-Authenticate header, such as `401 invalid_token`;
-/// for an accepted request, `200` alone.
+/// Summarizes an HTTP reply as its status and the member `error` of its JSON body, such as `401 invalid_token`. The
+/// summary of an accepted request is the status alone: `200`.
 fn status_and_error(reply: &Reply) -> String {
     let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
     let error = body["error"].as_str().map(|error| format!(" {error}")).unwrap_or_default();
     format!("{}{error}", reply.status)
 }
 
-/// Returns the error message for people in the body of a reply.
+/// Returns the member `error_description` of the reply's JSON body: the error message for people. Returns an empty text
+/// if the body has none.
 fn error_description(reply: &Reply) -> String {
     let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
     body["error_description"].as_str().unwrap_or_default().to_owned()

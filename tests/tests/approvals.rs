@@ -1,4 +1,5 @@
-//! Calls that require approval: who is asked, what the approver sees, and which calls an answer covers.
+//! Tests of calls that require approval: who is asked, what the approver sees, and which calls an approver's answer
+//! covers.
 
 mod always_answer;
 mod arguments;
@@ -37,8 +38,8 @@ async fn session(lockhouse: &Lockhouse, person: &ClientUser, mode: ClientLifecyc
     Session::connect_as(person.clone(), lockhouse.command(&["serve"]), mode).await
 }
 
-/// A Python program that makes one call and returns its outcome with the number of calls that have reached the
-/// server.
+/// A Python program that calls the tool `add` once and returns two things: the sum or the error, and the number of
+/// `add` calls that have reached the upstream server.
 const ONE: &str = "\
 from mcp_tools import fixture, ToolError
 try: r = fixture.add(a=1, b=2)['sum']
@@ -51,17 +52,18 @@ fn parameters(code: &str) -> CallToolRequestParams {
     CallToolRequestParams::new("run_code").with_arguments(arguments)
 }
 
-/// Repeats these replies in order, `times` times.
+/// Returns a user's replies for a test: the replies `says` in order, repeated `times` times.
 fn repeated_sequence(says: &[UserReply], times: usize) -> UserReply {
     UserReply::Sequence((0..times).flat_map(|_| says.to_vec()).collect())
 }
 
-/// Returns the audit records of this event.
+/// Returns the audit records whose field `event` has this value.
 fn records(lockhouse: &Lockhouse, event: &str) -> Vec<Value> {
     lockhouse.audit().into_iter().filter(|record| record["event"] == event).collect()
 }
 
-/// Returns the outcome and the answer channel of each audit record of an approval.
+/// Returns one text for each audit record of an approval: its outcome and, if it has one, the channel of the answer,
+/// such as `once through local`.
 fn outcomes(lockhouse: &Lockhouse) -> Vec<String> {
     let summary = |record: &Value| {
         let outcome = record["outcome"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! The audit log: its events, the values that it omits, and the detection of tampering.
+//! Tests of the audit log: which events it records, which values it omits, and how it detects tampering.
 
 mod administration;
 mod commands;
@@ -14,7 +14,8 @@ mod tampering;
 
 use lockhouse_tests::{CommandOutput, Lockhouse};
 
-/// A policy with a tool for each decision that needs no approval.
+/// A policy that denies the fixture server's tool `delete_everything` and allows all its other tools. No call needs
+/// approval.
 const POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\ndeny = [\"delete_everything\"]\n";
 
 const ADD: &str = "from mcp_tools.fixture import add\nadd(a=1, b=2)['sum']";
@@ -23,7 +24,8 @@ fn verify(lockhouse: &Lockhouse) -> CommandOutput {
     lockhouse.run(&["audit", "verify"])
 }
 
-/// Asserts that `lockhouse audit verify` finds no fault in the log, and returns its output.
+/// Asserts that `lockhouse audit verify` finds no fault in the audit log, and returns the standard output of the
+/// command.
 fn assert_verified(lockhouse: &Lockhouse) -> String {
     let finished = verify(lockhouse);
     assert_eq!(finished.status, Some(0), "{finished:?}");

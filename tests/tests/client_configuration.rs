@@ -1,4 +1,5 @@
-//! Configuration files of AI clients: read in their own formats, imported, and changed to start Lockhouse.
+//! Tests of the configuration files of AI clients: Lockhouse reads them in their own formats, imports servers from
+//! them, and adds itself to them.
 
 mod import;
 mod init;
@@ -9,7 +10,7 @@ use std::path::Path;
 
 use lockhouse_tests::Lockhouse;
 
-/// Returns an example configuration file in the format of the AI client `name`.
+/// Returns the contents of `tests/dialects/NAME`, an example of the configuration file of an AI client.
 fn dialect(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("dialects").join(name);
     std::fs::read_to_string(path).unwrap()
@@ -19,7 +20,8 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// Returns the paths of all files below a directory of the test, relative to that directory.
+/// Returns the sorted names of the entries of a directory in the test directory. The list is empty if the directory
+/// does not exist.
 fn files(lockhouse: &Lockhouse, below: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(lockhouse.path(below)) else { return Vec::new() };
     let mut names: Vec<String> =

@@ -1,5 +1,5 @@
-//! Isolation between clients: no client can access another client's sessions, results, skills, runs or messages.
-//! Each case tests the attempt of another client, and as a control the access of the owner.
+//! Tests of the isolation between AI clients: no client can access another client's sessions, results, skills, runs or
+//! messages. Each case tests that the attempt of another client fails and, as a control, that the owner has access.
 
 mod all_transports;
 mod client;
@@ -10,7 +10,8 @@ use lockhouse_tests::{ClientUser, Daemon, Issuer, Lockhouse, Session, Signer, Ta
 use client::Client;
 use rmcp::service::ClientLifecycleMode;
 
-/// Skill drafts and one tool require approval; the other tools are allowed.
+/// A policy under which saving a skill and calling the tool `add` require approval, and calling the tool `count` is
+/// allowed.
 const POLICY: &str = "\
 version = 1
 [servers.fixture]
@@ -35,7 +36,8 @@ async fn at_a_socket(lockhouse: &Lockhouse) -> Daemon {
     Daemon::open(lockhouse.command(&["serve", "--listen", &location])).await
 }
 
-/// Runs the cases in both directions, because which client comes first is arbitrary.
+/// Runs all isolation cases twice, so that each of the two AI clients is once the owner and once the client that
+/// attempts access.
 async fn in_both_directions(
     table: &mut Table,
     pair: &str,

@@ -1,4 +1,5 @@
-//! The tool API inside programs: imports, function arguments, names, and help texts.
+//! Tests of the tool API that Lockhouse offers to programs: imports, function arguments, names of tools, and help
+//! texts.
 
 mod arguments;
 mod imports;

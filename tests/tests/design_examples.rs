@@ -1,5 +1,5 @@
-//! Runs the example programs of the original design documents, in `tests/seeds`, unchanged: code in the forms of
-//! similar products runs in Lockhouse too.
+//! Runs the example programs in `tests/seeds` unchanged. They come from the original design documents and are written
+//! in the styles of similar products, which Lockhouse supports too.
 
 use std::path::Path;
 
@@ -25,12 +25,12 @@ const SERVERS: [&str; 12] = [
 #[derive(Default)]
 struct Seed {
     file: &'static str,
-    /// The servers that the program needs; empty for all servers.
+    /// The upstream servers that the program needs. An empty list stands for all servers.
     servers: &'static [&'static str],
     value: Value,
-    /// The beginning of the expected standard output.
+    /// The beginning of the program's expected standard output.
     printed: &'static str,
-    /// The expected calls, as `server.tool`.
+    /// The upstream calls that the program must make, each as `server.tool`.
     calls: &'static [&'static str],
     kept_out_min: u64,
 }
@@ -125,7 +125,8 @@ fn outcome(seed: &Seed, answer: &Value, calls: &[Value]) -> Result<(), String> {
     ensure(answer.to_string().len() < 5_000, answer.to_string().len())
 }
 
-/// With either form of tool results, the same programs run.
+/// Runs each example program with three forms of tool results: structured, wrapped and text. Its outcome must be the
+/// same with each form.
 #[tokio::test]
 async fn the_design_examples_run_unchanged() {
     let mut table = Table::new("examples, by the form of their servers' results");
@@ -173,7 +174,8 @@ async fn invalid_arguments_are_reported_as_missing_or_of_the_wrong_type() {
     assert!(lockhouse.calls().is_empty());
 }
 
-/// This example needs pandas. Without it, the error names the setting that loads it.
+/// Runs an example that needs pandas. If this machine has no pandas, the test checks instead that the error mentions
+/// the setting `preload`, which loads the library.
 #[tokio::test]
 async fn a_data_frame_can_be_created_if_pandas_is_preloaded() {
     let python = std::process::Command::new("python3").args(["-c", "import pandas"]).output().unwrap();
@@ -192,8 +194,8 @@ async fn a_data_frame_can_be_created_if_pandas_is_preloaded() {
     assert_eq!(answer["value"], json!({"updated": "abc", "columns": ["revenue"]}), "{answer}");
 }
 
-/// One program saves a skill, and another program uses it in a later session. Only the skill store connects the
-/// two.
+/// One program saves a skill, and a second program imports it in a later MCP connection. Nothing but the skill store
+/// connects the two programs.
 #[tokio::test]
 async fn a_saved_skill_can_be_used_by_a_later_session() {
     let mut table = Table::new("saved skills");

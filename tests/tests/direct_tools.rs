@@ -1,4 +1,5 @@
-//! Servers that are exposed directly to AI clients: which messages pass, and that each call passes the gate.
+//! Tests of upstream servers that Lockhouse exposes directly to AI clients: which messages Lockhouse forwards, and that
+//! each direct call passes the gate.
 
 mod change_notifications;
 mod gate_checks;
@@ -12,12 +13,13 @@ use serde_json::{Value, json};
 
 const ALL: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\nresources = [\"*\"]\nprompts = [\"*\"]\n";
 
-/// Returns the path of the fixture server.
+/// Returns the path of `servers/conformance.py`, the upstream server of these tests.
 fn fixture() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/conformance.py").display().to_string()
 }
 
-/// Creates a Lockhouse that exposes the fixture server directly, with the server in one form of the protocol.
+/// Returns a Lockhouse test fixture that exposes the upstream server `fixture` directly. `era` is the server's argument
+/// that selects its MCP protocol version; `keys` are additional configuration keys of the server.
 fn lockhouse(era: &str, keys: &str, policy: &str) -> Lockhouse {
     Lockhouse::new().config(&config(era, keys)).policy(policy)
 }
@@ -27,7 +29,7 @@ fn config(era: &str, keys: &str) -> String {
     format!("[http]\nauth = \"none\"\n[servers.fixture]\ncommand = \"python3\"\nargs = {arguments}\n{keys}\n")
 }
 
-/// Creates a request of protocol version 2026-07-28 from a client with the capabilities `able`.
+/// Returns an MCP request of protocol version 2026-07-28 from an AI client with the capabilities `able`.
 fn modern(id: u64, method: &str, mut parameters: Value, able: &Value) -> Value {
     parameters["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -1,5 +1,5 @@
-//! The documentation in `docs/`: every program runs and returns the documented answer, and quoted texts match the
-//! program's own.
+//! Tests of the documentation in `docs/`: every example program runs and returns the documented answer, and texts that
+//! a page quotes from Lockhouse match Lockhouse's actual texts.
 
 mod code_blocks;
 mod connect_page;

@@ -1,8 +1,9 @@
-//! Error messages for models: every message of a failing program is a snapshot, to be read as a user would read it.
+//! Tests of the error messages that models read: each snapshot has the messages of failing programs, so that a person
+//! can review them.
 //!
-//! The programs in `programs/` fail in the ways that programs of models do. A snapshot holds the program and the
-//! part of the answer about its failure. After a change of messages, run `INSTA_UPDATE=always cargo nextest run -p
-//! lockhouse-tests errors::` and review the differences.
+//! The programs in `programs/` fail in ways in which programs written by models often fail. A snapshot has each program
+//! and the part of its answer that describes the failure. After a change of messages, run `INSTA_UPDATE=always cargo
+//! nextest run -p lockhouse-tests errors::` and review the differences.
 
 mod error_documentation;
 mod error_snapshots;

@@ -10,5 +10,5 @@ mod unauthenticated;
 mod unix_sockets;
 mod versions;
 
-/// Configuration of a daemon without authentication, for tests of everything else.
+/// A daemon configuration without authentication, for the tests that do not test authentication.
 const OPEN: &str = "[http]\nauth = \"none\"\n";

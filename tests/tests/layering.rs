@@ -1,5 +1,5 @@
-//! Rules on dependencies between crates and between modules, and on names that only certain files may use. Cargo and
-//! visibility enforce the rest.
+//! Tests of the architecture: which crates and modules may depend on each other, and which names only certain source
+//! files may use. These are the rules that neither Cargo nor Rust's visibility enforces.
 
 mod architecture_table;
 mod crates;

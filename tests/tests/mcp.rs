@@ -13,7 +13,8 @@ mod upstream_login;
 use lockhouse_tests::{Lockhouse, Table, equal};
 use serde_json::Value;
 
-/// Runs programs in one session. A row has the language, its name, the program and the expected value.
+/// Runs programs over one MCP connection and compares the value of each with the expected one. A row of `rows` has the
+/// language, the name of the case, the program and the expected value.
 async fn check(lockhouse: &Lockhouse, title: &str, rows: &[(&str, &str, &str, Value)]) {
     let session = lockhouse.serve().await;
     let mut table = Table::new(title);

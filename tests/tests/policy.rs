@@ -1,4 +1,4 @@
-//! The policy's decisions on calls, the error messages of denials, and the audit log.
+//! Tests of the policy: its decisions on calls, the error messages of denials, and the audit records of decisions.
 
 mod audit;
 mod call_paths;
@@ -12,7 +12,8 @@ mod revocation;
 mod source_lines;
 mod tools_command;
 
-/// Permits three tools, and denies one that the server offers.
+/// A policy that allows three of the fixture server's tools (`add`, `count`, `text`) and explicitly denies
+/// `delete_everything`.
 const POLICY: &str = "\
 version = 1
 

@@ -1,4 +1,4 @@
-//! Tests the commands that help users write a policy.
+//! Tests of the `lockhouse policy` commands that help users write a policy.
 
 mod check;
 mod diff;
@@ -9,7 +9,7 @@ mod usage;
 
 use lockhouse_tests::Lockhouse;
 
-/// A policy with every effect, by list entry and by rule.
+/// A policy that has every effect (allow, ask, deny), both as a list entry and as a rule.
 const POLICY: &str = r#"version = 1
 
 [servers.fixture]
@@ -27,7 +27,8 @@ effect = "allow"
 allow = ["count"]
 "#;
 
-/// Lockhouse with the fixture server and `POLICY`, which is a file in the working directory of the commands.
+/// Returns a Lockhouse test fixture with the upstream server `fixture`, and with `POLICY` in the file `policy.toml` in
+/// the working directory of the commands.
 fn lockhouse() -> Lockhouse {
     let lockhouse = Lockhouse::new().server("fixture", &[]);
     lockhouse.file("home/policy.toml", POLICY);

@@ -1,4 +1,4 @@
-//! Black-box tests of the built programs: one module for each suite.
+//! Black-box tests of the built Lockhouse programs: one module for each test suite.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on panics; tests print tables.
 
 mod access;

@@ -1,4 +1,5 @@
-//! Tests of the source code and of SECURITY.md: dependencies, sizes of files, and citations in documents.
+//! Tests of the repository itself: dependencies between crates and modules, and the citations and numbers in
+//! SECURITY.md and ARCHITECTURE.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on panics; tests print tables.
 
 mod layering;

@@ -1,5 +1,5 @@
-//! Failures while Lockhouse serves: killed processes, disconnecting AI clients, hostile workers. Each request gets one
-//! answer, and later requests succeed.
+//! Tests of failures while `lockhouse serve` runs: killed processes, AI clients that disconnect, and hostile workers.
+//! Each request must get exactly one answer, and later requests must succeed.
 
 mod concurrency;
 mod endurance;
@@ -12,7 +12,7 @@ mod zygote_renewal;
 
 use lockhouse_tests::{Lockhouse, Process, Session, children, wait_until};
 
-/// Waits until the audit log has at least `count` calls.
+/// Waits until the audit log has records of at least `count` upstream calls.
 async fn wait_for_calls(lockhouse: &Lockhouse, count: usize) {
     wait_until("the calls go out", async || {
         let records = lockhouse.audit();
@@ -25,7 +25,8 @@ fn is_upstream(process: &Process) -> bool {
     process.command.contains("fixture-server")
 }
 
-/// Returns the fork servers: the supervisor's children that are not upstream servers.
+/// Returns the zygotes (the processes that fork workers): all child processes of the supervisor that are not upstream
+/// servers.
 fn zygotes(session: &Session) -> Vec<Process> {
     children(session.pid()).into_iter().filter(|child| !is_upstream(child)).collect()
 }

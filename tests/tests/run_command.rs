@@ -1,4 +1,4 @@
-//! Tests `lockhouse run` on a terminal and in scripts.
+//! Tests of `lockhouse run`, the command that runs one program from a terminal or a script.
 
 mod broken_host;
 mod configuration;

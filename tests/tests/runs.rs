@@ -1,4 +1,5 @@
-//! Runs that outlive their request: background execution, fetching results, cancellation, and fair scheduling.
+//! Tests of runs that continue after the request that started them: background execution, fetching results,
+//! cancellation, and fair scheduling.
 
 mod background;
 mod background_limits;
@@ -19,9 +20,9 @@ use rmcp::service::{ClientLifecycleMode, PeerRequestOptions, RequestHandle};
 use rmcp::{RoleClient, model::JsonObject};
 use serde_json::{Value, json};
 
-/// A request returns a handle after this time if its run has not ended.
+/// A configuration under which a `run_code` request returns a handle after 0.2 s if its run has not ended by then.
 const SHORT_WAIT: &str = "[runs]\nwait_seconds = 0.2\n";
-/// A program that runs until it is cancelled. It prints a line at its start.
+/// A Python program that prints one line and then makes a call of 60 s, so a test must cancel it.
 const ENDLESS: &str = "from mcp_tools.fixture import slow\nprint('begun')\nslow(ms=60000)";
 
 fn lockhouse(config: &str) -> Lockhouse {
@@ -48,7 +49,8 @@ fn python(code: &str) -> Value {
     json!({"language": "python", "code": code})
 }
 
-/// Starts a call that the test can cancel.
+/// Sends an MCP `tools/call` request without waiting for its answer. The test can cancel the request through the
+/// returned handle.
 async fn start_cancellable(
     session: &Session,
     tool: &'static str,
@@ -58,12 +60,12 @@ async fn start_cancellable(
     session.peer().send_cancellable_request(request, PeerRequestOptions::no_options()).await.unwrap()
 }
 
-/// Calls `get_result` once.
+/// Calls the MCP tool `get_result` once and returns its structured answer.
 async fn result(session: &Session, arguments: Value) -> Value {
     structured(session.call("get_result", arguments).await)
 }
 
-/// Calls `get_result` until the run has ended, and returns its outcome.
+/// Calls the MCP tool `get_result` for this run until the run has ended, and returns the answer of the run.
 async fn outcome(session: &Session, handle: &Value) -> Value {
     wait_until("the run is over", async || {
         let answer = result(session, json!({"handle": handle, "wait_s": 5})).await;
@@ -72,27 +74,29 @@ async fn outcome(session: &Session, handle: &Value) -> Value {
     .await
 }
 
-/// Runs a program to its end, with `get_result` if the request returned a handle first.
+/// Runs a program to its end and returns its answer. If `run_code` returns a handle first, the answer is fetched with
+/// `get_result`.
 async fn run(session: &Session, language: &str, code: &str) -> Value {
     let answer = session.run_code(language, code).await;
     if answer["status"] == "running" { outcome(session, &answer["handle"]).await } else { answer }
 }
 
-/// Returns the error message without the handle and without numbers.
+/// Returns the error message of an answer, with the handle replaced by `HANDLE` and all numbers removed.
 fn error_message(answer: &Value, handle: &str) -> String {
     let message = answer["error"]["message"].as_str().unwrap_or_default().replace(handle, "HANDLE");
     let words = message.split(' ').filter(|word| word.parse::<u64>().is_err());
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Starts a program that continues after its request, and returns the handle.
+/// Starts a Python program that outlasts its `run_code` request, and returns the handle of the run.
 async fn start_in_background(session: &Session, code: &str) -> Value {
     let answer = session.run_code("python", code).await;
     assert_eq!(answer["status"], "running", "{answer}");
     answer["handle"].clone()
 }
 
-/// Starts a program that continues after its request, and waits until it has a worker.
+/// Starts a Python program that outlasts its `run_code` request, waits until the run has a worker, and returns the
+/// handle of the run.
 async fn start_with_worker(session: &Session, code: &str) -> Value {
     let handle = start_in_background(session, code).await;
     wait_until("it has a worker", async || {
@@ -103,12 +107,12 @@ async fn start_with_worker(session: &Session, code: &str) -> Value {
     handle
 }
 
-/// Returns the workers of all zygotes.
+/// Returns all worker processes: the child processes of the supervisor's child processes.
 fn workers(session: &Session) -> Vec<Process> {
     children(session.pid()).iter().flat_map(|zygote| children(zygote.pid)).collect()
 }
 
-/// Returns how often the fixture's `slow` was called and how often it was cancelled.
+/// Returns how often the fixture server's tool `slow` was called, and how many of these calls were cancelled.
 async fn slow_calls(session: &Session) -> (u64, u64) {
     let counts = run(session, "typescript", "await fixture.count({})").await["value"].clone();
     let of = |name: &str| counts[name].as_u64().unwrap_or(0);

@@ -1,4 +1,5 @@
-//! Tests of the worker sandbox with hostile programs, from inside the worker and through `/proc`.
+//! Tests of the worker sandbox: hostile programs attack it from inside a worker, and `/proc` shows the properties of
+//! workers from outside.
 
 mod ablation;
 mod attack_targets;

@@ -1,4 +1,5 @@
-//! Tool search: its quality with the tools of real servers, and the share of one large server in the results.
+//! Tests of tool search: how well it finds the tools of real servers, and how much of the results one large server may
+//! fill.
 
 mod detail;
 mod limits;

@@ -1,4 +1,5 @@
-//! Compares SECURITY.md with the code: every cited test and file exists, and its lists and numbers match the data.
+//! Compares SECURITY.md with the code: every test and file that it cites must exist, and its lists and numbers must
+//! match the source files that define them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,13 +8,14 @@ use lockhouse_tests::{Attack, Table, ensure, equal, native_attacks};
 use lockhouse_worker::sandbox::Layer;
 use serde_json::Value;
 
-/// The package of the black-box tests, for citations that name no test binary.
+/// The Cargo package of the black-box tests. A citation in SECURITY.md that names no test binary refers to a test of
+/// this package.
 const BLACK_BOX: &str = "tests";
-/// Packages with integration test binaries. The tests of `lockhouse` and of the supervisor's crates are in their
-/// modules.
+/// Cargo packages whose tests are separate test binaries in a folder `tests`. The package `lockhouse` and the
+/// supervisor's crates instead have their tests in the source modules.
 const PACKAGES: [&str; 3] = ["worker", "protocol", "policies"];
 const PRODUCT: &str = "lockhouse";
-/// Top-level folders with which a path in the text can begin.
+/// Top-level folders of the repository. A text in SECURITY.md that begins with one of these is checked as a path.
 const FOLDERS: [&str; 7] =
     ["worker/", "supervisor/", "protocol/", "policies/", "tests/", "docs/", "packaging/"];
 
@@ -25,10 +27,10 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The cells of a table row.
+/// The cells of one row of a Markdown table.
 type Row = Vec<String>;
 
-/// Returns the tables below a heading, without their header rows.
+/// Returns the Markdown tables below a heading of a document, without their header rows.
 fn tables(document: &str, heading: &str) -> Vec<Vec<Row>> {
     let title = format!("## {heading}");
     let lines = document.lines().skip_while(|line| *line != title).skip(1);
@@ -40,7 +42,7 @@ fn tables(document: &str, heading: &str) -> Vec<Vec<Row>> {
     found
 }
 
-/// Returns the texts between backticks.
+/// Returns the texts between backticks in a Markdown text.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
@@ -55,7 +57,8 @@ fn matches_pattern(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Checks that a file in `tests` exists, or a match of a pattern.
+/// Checks that `tests/PATTERN` exists. The file name in the pattern may contain `*`, which stands for any text. The
+/// error says what is missing.
 fn file_exists(pattern: &str) -> Result<(), String> {
     let (folder, pattern) = pattern.rsplit_once('/').ok_or("no path")?;
     let entries = std::fs::read_dir(root().join("tests").join(folder)).map_err(|error| error.to_string())?;
@@ -63,7 +66,8 @@ fn file_exists(pattern: &str) -> Result<(), String> {
     if names.any(|name| matches_pattern(pattern, &name)) { Ok(()) } else { Err("no such file".into()) }
 }
 
-/// Returns the root source file of a test binary and the folder of its modules.
+/// Returns the root source file of a test binary and the folder of its modules. Returns `None` if there is no such test
+/// binary.
 fn binary_source(binary: &str) -> Option<(PathBuf, PathBuf)> {
     if binary == PRODUCT {
         return Some((root().join("supervisor/src/main.rs"), root().join("supervisor/src")));
@@ -81,8 +85,9 @@ fn binary_source(binary: &str) -> Option<(PathBuf, PathBuf)> {
     places.into_iter().find_map(source)
 }
 
-/// Checks that a test exists. `MODULE::NAME` is a black-box test, `BINARY MODULE::NAME` any other test, both as `cargo
-/// nextest list` prints them. MODULE is the path of a module or the end of one.
+/// Checks that a test that SECURITY.md cites exists. The citation is `MODULE::NAME` for a black-box test and `BINARY
+/// MODULE::NAME` for any other test, both as `cargo nextest list` prints them. MODULE may be the full path of a module
+/// or the end of one.
 fn test_exists(citation: &str) -> Result<(), String> {
     let (path, (source, mut folder)) = match citation.split_once(' ') {
         Some((binary, path)) => (path, binary_source(binary).ok_or("no such test binary")?),
@@ -117,7 +122,8 @@ fn test_exists(citation: &str) -> Result<(), String> {
     if above.any(is_test) { Ok(()) } else { Err("it is no test".into()) }
 }
 
-/// Splits a source file into the code before its test module, and the test module.
+/// Splits a source file into the code before its inline module `tests`, and that module. The second text is empty if
+/// there is no such module.
 fn split_at_tests(source: &Path) -> (String, String) {
     let text = std::fs::read_to_string(source).unwrap();
     let at = text.find("\nmod tests {").map_or(text.len(), |at| at + 1);
@@ -129,7 +135,8 @@ fn exists(citation: &str) -> Result<(), String> {
     if citation.starts_with("hostile/") { file_exists(citation) } else { test_exists(citation) }
 }
 
-/// Returns the rules of one filter for this architecture, or the rules that are equal on all architectures.
+/// Returns the rules of a seccomp filter that are equal on all architectures, and also those of one architecture if it
+/// is given.
 fn rules(filter: &str, architecture: Option<&str>) -> Vec<Value> {
     let json = |name: &str| -> Value {
         serde_json::from_str(&read(&format!("worker/seccomp/{name}.json"))).unwrap()
@@ -222,7 +229,8 @@ fn the_listed_system_calls_match_the_filter() {
     table.finish();
 }
 
-/// Returns the title, requirement and second layer of a protection, as the supervisor's code has them.
+/// Returns three texts about a sandbox protection, read from the source file `protections.rs`: its title, for what it
+/// is required ("any code" or "full"), and the second layer that protects if this protection is missing.
 fn protection_texts(protection: &str) -> [String; 3] {
     let source = read("supervisor/pool/src/protections.rs");
     let (_, row) = source.split_once(&format!("Protection::{protection} => ")).expect("a row");
@@ -287,7 +295,8 @@ fn the_numbers_of_attacks_are_correct() {
     table.finish();
 }
 
-/// Checks that no figure is empty. The figures come from benchmarks on an otherwise idle machine.
+/// Checks that the table "Figures" in SECURITY.md has no empty or "TBD" cell. The values of the figures are not tested,
+/// because they come from benchmarks on an otherwise idle machine.
 #[test]
 fn all_figures_are_filled_in() {
     let mut table = Table::new("figures");

@@ -1,4 +1,4 @@
-//! Tests `lockhouse server`: managing upstream servers, and the output of its commands.
+//! Tests of the `lockhouse server` commands, which add, list, test and remove upstream servers, and of their output.
 
 mod add;
 mod list;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use lockhouse_tests::{CommandOutput, Lockhouse, fixture_server};
 
-/// Returns the path of the user's configuration.
+/// Returns the path of the user's configuration file `config.toml`.
 fn config(lockhouse: &Lockhouse) -> PathBuf {
     lockhouse.path("config/lockhouse/config.toml")
 }
@@ -25,14 +25,15 @@ fn server(lockhouse: &Lockhouse, arguments: &[&str]) -> CommandOutput {
     lockhouse.run(&[&["server"], arguments].concat())
 }
 
-/// Adds the fixture server under a name and with flags.
+/// Runs `lockhouse server add` for the fixture server, with this server name and these additional flags.
 fn add_fixture(lockhouse: &Lockhouse, name: &str, flags: &[&str]) {
     let program = fixture_server();
     let added = server(lockhouse, &[&["add", name, "--", program.to_str().unwrap()], flags].concat());
     assert_eq!(added.status, Some(0), "{added:?}");
 }
 
-/// Returns the transcript of a command without times, paths, and the column widths that depend on them.
+/// Returns the output of a finished command in a form that does not vary: without times, temporary paths, and the
+/// column widths that depend on them.
 fn normalized_output(finished: &CommandOutput) -> String {
     let program = fixture_server();
     let text = finished.transcript().replace(program.parent().unwrap().to_str().unwrap(), "[BIN]");

@@ -1,4 +1,4 @@
-//! Lifecycle of the daemon: readiness, draining, restart, and recovery after SIGKILL.
+//! Tests of the lifecycle of the daemon `lockhouse serve`: readiness, draining, restart, and recovery after SIGKILL.
 
 mod crash_recovery;
 mod draining;
@@ -10,15 +10,15 @@ mod systemd_notify;
 use lockhouse_tests::{Daemon, wait_until};
 use serde_json::Value;
 
-/// Configuration of a daemon without authentication.
+/// A daemon configuration without authentication.
 const OPEN: &str = "[http]\nauth = \"none\"\n";
 
-/// Returns a program that takes this many seconds.
+/// Returns a Python program that sleeps for this many seconds and then returns "done".
 fn sleeping(seconds: f32) -> String {
     format!("import time\ntime.sleep({seconds})\n\"done\"")
 }
 
-/// Returns the status and the body of a GET request.
+/// Sends an HTTP GET request to the daemon and returns the status and the body of the response.
 async fn get(daemon: &Daemon, path: &str) -> (u16, String) {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let answer = client.get(daemon.url(path)).send().await.unwrap();
@@ -33,7 +33,7 @@ async fn wait_until_ready(daemon: &Daemon) {
     wait_until("it is ready", async || (get(daemon, "/ready").await.0 == 200).then_some(())).await;
 }
 
-/// Waits until this many runs are in flight.
+/// Waits until the daemon reports exactly this many runs in flight.
 async fn wait_for_running(daemon: &Daemon, runs: u64) {
     wait_until("they run", async || (health(daemon).await["running"] == runs).then_some(())).await;
 }

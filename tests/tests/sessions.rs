@@ -1,4 +1,4 @@
-//! Sessions: variables that persist between runs, how sessions end, and to which client they belong.
+//! Tests of sessions: variables that persist between runs, how sessions end, and which AI client owns a session.
 
 mod calls;
 mod command;
@@ -11,7 +11,8 @@ mod variables;
 use lockhouse_tests::{Process, Session, children};
 use serde_json::Value;
 
-/// Returns the value of a successful answer, or the type and message of its error.
+/// Returns the JSON text of the value in a successful answer. For a failed run, returns the type and message of its
+/// error.
 fn outcome_text(answer: &Value) -> String {
     match answer["status"] == "ok" {
         true => answer["value"].to_string(),
@@ -23,7 +24,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Returns the workers of all zygotes.
+/// Returns all worker processes: the child processes of the supervisor's child processes.
 fn workers(session: &Session) -> Vec<Process> {
     children(session.pid()).iter().flat_map(|zygote| children(zygote.pid)).collect()
 }

@@ -1,4 +1,4 @@
-//! Skills: functions that code saves for later programs, in both languages.
+//! Tests of skills: Python and TypeScript functions that a program saves and that later programs can import.
 
 mod command;
 mod hostile;
@@ -10,7 +10,7 @@ mod shared;
 use lockhouse_tests::Lockhouse;
 use serde_json::Value;
 
-/// A policy that permits saving skills and calling the fixture server.
+/// A policy that allows saving skills and calling all tools of the fixture server.
 const SKILLS_POLICY: &str =
     "version = 1\n[servers.skills]\nallow = [\"save\"]\n[servers.fixture]\nallow = [\"*\"]\n";
 
@@ -18,7 +18,7 @@ fn lockhouse() -> Lockhouse {
     Lockhouse::new().server("fixture", &[]).policy(SKILLS_POLICY)
 }
 
-/// Returns a program that saves this code as a skill.
+/// Returns a program that saves `code` as a skill with this name.
 fn saving(language: &str, name: &str, code: &str) -> String {
     let code = Value::from(code);
     match language {
@@ -29,7 +29,8 @@ fn saving(language: &str, name: &str, code: &str) -> String {
     }
 }
 
-/// Returns the code of a skill whose only function returns the value of `expression`.
+/// Returns the code of a skill with one function. The function is named like the skill and returns the value of
+/// `expression`.
 fn giving(language: &str, name: &str, expression: &str) -> String {
     match language {
         "python" => format!("def {name}():\n    return {expression}\n"),
@@ -37,7 +38,7 @@ fn giving(language: &str, name: &str, expression: &str) -> String {
     }
 }
 
-/// Returns a program that imports the function of a skill and returns its result.
+/// Returns a program that imports the function of the skill `name`, calls it, and returns its result.
 fn using(language: &str, name: &str) -> String {
     match language {
         "python" => format!("from skills.{name} import {name}\n{name}()"),
@@ -45,7 +46,7 @@ fn using(language: &str, name: &str) -> String {
     }
 }
 
-/// Creates the folder of a skill as a user would write it.
+/// Creates the folder of a Python skill below the directory `below`, with the files that a user would write by hand.
 fn folder(lockhouse: &Lockhouse, below: &str, name: &str, code: &str) {
     lockhouse.file(
         &format!("{below}/{name}/SKILL.md"),

@@ -1,9 +1,9 @@
-//! Metrics, log, traces, and `lockhouse status`.
+//! Tests of what an operator observes of a daemon: metrics, log, traces, and `lockhouse status`.
 
 mod log;
 mod metrics;
 mod status;
 mod traces;
 
-/// Configuration of a daemon without authentication.
+/// A daemon configuration without authentication.
 const OPEN: &str = "[http]\nauth = \"none\"\n";

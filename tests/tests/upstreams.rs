@@ -1,5 +1,5 @@
-//! Upstream servers over time: start, failure, changed tools, floods of messages and shutdown, as code experiences
-//! them.
+//! Tests of the lifetime of upstream servers as programs observe it: starts, failures, changed tools, floods of
+//! messages, and shutdown.
 
 mod call_queue;
 mod catalogue;

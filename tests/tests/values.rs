@@ -1,4 +1,5 @@
-//! Values of programs in answers: their JSON form, truncation, and stored results that AI clients can fetch later.
+//! Tests of the values that programs return in answers: their JSON form, their truncation, and stored results that AI
+//! clients can fetch later.
 
 mod decoding;
 mod files;

@@ -1,4 +1,4 @@
-//! Checks the seccomp filters as data: forbidden system calls are not allowed, and each rule has a reason.
+//! Checks the data of the worker's seccomp filters: no forbidden system call is allowed, and each rule states a reason.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod seccomp;
@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use seccomp::{allows, conditions, document, names, rules, syscall};
 use serde_json::Value;
 
-/// System calls that must never be allowed: they open files or sockets, start or reach processes, or change mounts or
-/// the process's own restrictions.
+/// System calls that the seccomp filter must never allow, each group with what its calls do: they open files or
+/// sockets, start or reach processes, or change mounts or the restrictions of the process itself.
 const NEVER_ALLOWED: &[(&str, &str)] = &[
     (
         "opens files",
@@ -238,7 +238,8 @@ fn arguments_that_would_be_holes_are_refused() {
     }
 }
 
-/// The compiled filter replaces this number by the worker's process id wherever it occurs.
+/// Checks that the number that stands for the worker's process id in the filter data is used for nothing else.
+/// Lockhouse replaces it by the process id wherever it occurs in the compiled filter.
 #[test]
 fn the_stand_in_for_the_pid_stands_for_nothing_else() {
     const STAND_IN: u64 = 0x7fff_ffff;

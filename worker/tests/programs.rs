@@ -1,7 +1,7 @@
-//! Interprets the compiled filters of every architecture: each system call number must get the verdict that the data
-//! defines.
+//! Interprets the compiled seccomp filters of every architecture: for each system call number, a filter must return the
+//! result that the filter data defines.
 //!
-//! The filter for aarch64 is tested only here, not on a machine of that architecture.
+//! The filter for aarch64 is tested only in this way, not on a machine of that architecture.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 mod seccomp;
@@ -22,12 +22,12 @@ const ALLOW: u32 = 0x7fff_0000;
 const EPERM: u32 = 0x0005_0000 | libc::EPERM as u32;
 const ENOSYS: u32 = 0x0005_0000 | libc::ENOSYS as u32;
 const KILL_PROCESS: u32 = 0x8000_0000;
-/// Upper bound of the tested numbers. Numbers of existing system calls are far lower.
+/// The upper bound (exclusive) of the tested system call numbers. The numbers of existing system calls are far lower.
 const NUMBERS: u32 = 2048;
-/// Maximum number of allowed system calls; SECURITY.md lists them.
+/// The maximum number of system calls that a filter may allow. SECURITY.md lists them.
 const REACHABLE_MAX: usize = 60;
 
-/// Input of a filter, as in `struct seccomp_data`.
+/// The input of a seccomp filter, as in `struct seccomp_data`.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     number: u32,
@@ -49,7 +49,8 @@ impl Call {
     }
 }
 
-/// Interprets classic BPF, as far as these programs use it. Jumps only go forward, so every program ends.
+/// Runs a seccomp filter (a classic BPF program) on a system call and returns its result. Only the instructions that
+/// the filters use are supported. Jumps only go forward, so every program ends.
 fn verdict(program: &[u8], call: &Call) -> u32 {
     let (mut accumulator, mut at) = (0_u32, 0);
     loop {
@@ -76,7 +77,7 @@ fn verdict(program: &[u8], call: &Call) -> u32 {
     }
 }
 
-/// Number of a system call, from seccompiler's table.
+/// Returns the number of the system call with this name on an architecture, as seccompiler knows it.
 fn number_of(name: &str, architecture: &str) -> u32 {
     let filter = json!({"one": {"match_action": "allow", "mismatch_action": "kill_process", "filter": [{"syscall": name}]}});
     let target = TargetArch::try_from(architecture).unwrap();
@@ -86,7 +87,7 @@ fn number_of(name: &str, architecture: &str) -> u32 {
     compared[1]
 }
 
-/// Numbers and names of all system calls in a filter.
+/// Returns the numbers and names of all system calls in a seccomp filter's data.
 fn named(filter: &str, architecture: &str) -> BTreeMap<u32, String> {
     let rules = merged(architecture)[filter]["filter"].as_array().unwrap().clone();
     rules.iter().map(|rule| (number_of(syscall(rule), architecture), syscall(rule).to_owned())).collect()
@@ -152,7 +153,8 @@ fn the_programs_fit_into_the_kernel() {
     }
 }
 
-/// Generates arguments close to the values in the rules, where a wrong mask or width has an effect.
+/// Generates system call arguments that are equal or close to the values in the filter's rules. For these, a rule with
+/// a wrong mask or width would give a wrong result.
 fn arguments(document: &Value) -> impl Strategy<Value = [u64; 6]> + use<> {
     let rules = document["allowed"]["filter"].as_array().unwrap();
     let conditions = rules.iter().flat_map(seccomp::conditions);
@@ -187,7 +189,7 @@ fn merged_once(architecture: &str) -> &'static Value {
     &BOTH[architecture]
 }
 
-/// All allowed system calls of an architecture.
+/// Returns the numbers and names of all system calls that the filter of an architecture allows.
 fn checked_once(architecture: &str) -> &'static [(u32, String)] {
     static BOTH: std::sync::LazyLock<BTreeMap<&str, Vec<(u32, String)>>> = std::sync::LazyLock::new(|| {
         PROGRAMS.map(|(name, ..)| (name, named("allowed", name).into_iter().collect())).into()

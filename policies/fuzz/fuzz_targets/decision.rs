@@ -1,4 +1,4 @@
-//! Fuzzes decisions: any arguments, for rules with a condition of each kind.
+//! Fuzzes policy decisions: calls with any arguments, for rules with a condition of each kind.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,6 +1,7 @@
-//! Invariants of policies that must hold for every input. Each function takes bytes, panics when an invariant is
-//! violated, and returns the kinds of results that the input produced. Ordinary tests replay the corpus through the
-//! same functions and check that it still covers all kinds.
+//! Fuzz functions of the policy crate: invariants of policies that must hold for every input. Each function takes
+//! bytes, panics when an invariant is violated, and returns the kinds of results that the input produced. Ordinary
+//! tests replay the fuzzing corpus through the same functions and check that the corpus still covers all kinds of
+//! results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +9,10 @@ use lockhouse_policies::{Call, Decision, Policy, Source, diff, explain};
 use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Map, Value};
 
-/// The kinds of results that an input produced, by name.
+/// The names of the kinds of results that an input produced, such as `allow` or `deny`.
 pub type Coverage = BTreeSet<String>;
 
-/// A policy with one tool for each kind of condition. The argument `a` is evaluated.
+/// A policy with one tool for each kind of condition. Each condition tests the argument `a` of the tool.
 const POLICY: &str = r#"
 version = 1
 [servers.s]
@@ -52,8 +53,8 @@ fn parsed(text: &str) -> Result<Policy, String> {
     })
 }
 
-/// Checks that any text parses as a policy or has errors that can be rendered, and that decisions and explanations
-/// agree.
+/// Parses the bytes as a policy. Checks that the text is a valid policy or has errors that can be rendered, and that
+/// a valid policy can explain its decisions.
 pub fn policy_document(bytes: &[u8]) -> Coverage {
     let text = String::from_utf8_lossy(bytes);
     let Ok(policy) = parsed(&text) else { return Coverage::from(["faults".to_owned()]) };
@@ -75,8 +76,9 @@ pub fn policy_document(bytes: &[u8]) -> Coverage {
     reached
 }
 
-/// Decides a call and checks that an allowed value meets the condition by a second, simpler implementation. The first byte
-/// selects the condition; the rest is the argument's value, as JSON or else as text.
+/// Decides a call of one tool of `POLICY`, and checks with a second, simpler implementation that an allowed argument
+/// meets the tool's condition. The first byte selects the tool; the remaining bytes are the argument's value, as JSON
+/// or else as text.
 pub fn decision(bytes: &[u8]) -> Coverage {
     let Some((first, rest)) = bytes.split_first() else { return Coverage::new() };
     let tool = TOOLS[usize::from(*first) % TOOLS.len()];
@@ -98,7 +100,8 @@ pub fn decision(bytes: &[u8]) -> Coverage {
     Coverage::from([format!("{tool} {}", name(&decision))])
 }
 
-/// Whether a value meets the condition of the tool's rule, by an implementation that is independent of the crate.
+/// Whether a value meets the condition of the tool's rule, by an implementation that is independent of the policy
+/// crate.
 fn agrees(tool: &str, value: &Value) -> bool {
     match (tool, value) {
         ("nested", _) => true,

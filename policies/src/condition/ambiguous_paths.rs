@@ -1,7 +1,8 @@
 //! Detects paths that programs may read in different ways.
 //!
 //! A server may normalize a path (NFKC, IDNA), convert it to another character set, drop characters that it cannot
-//! represent, or undo escapes. A path is evaluated only if none of these can produce a separator, a dot or a `..`.
+//! represent, or undo escapes. A policy condition evaluates a path only if none of these can produce a separator, a
+//! dot or a `..`.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory};
@@ -11,7 +12,7 @@ const ESCAPED: &str = "programs may read it in different ways";
 const INVISIBLE: &str = "it has characters that some servers drop";
 const SIMILAR: &str = "it has characters that some servers take for a dot or a slash";
 
-/// Characters that have a meaning in paths or start an escape.
+/// Characters that have a meaning in paths or start an escape sequence.
 const MEANINGFUL: [char; 4] = ['.', '/', '\\', '%'];
 
 /// Returns why programs may read a path in different ways, or `None` if they cannot.
@@ -27,7 +28,8 @@ pub(super) fn ambiguity(path: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a program may take a text, after percent-decoding, for another one.
+/// Whether a program may read a percent-decoded text as a different text, because it has invisible characters,
+/// characters that resemble path syntax, or escapes such as `%u002e`.
 pub(crate) fn is_ambiguous(text: &str) -> bool {
     let is_unicode_escape = |(at, _): (usize, &str)| {
         text.get(at + 2..at + 6).is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
@@ -36,8 +38,8 @@ pub(crate) fn is_ambiguous(text: &str) -> bool {
         || text.match_indices("%u").any(is_unicode_escape)
 }
 
-/// Whether the path has an escape that a program might undo, such as `%2e`, `%u002e` or `%%32e`. A `%` is literal
-/// only before a character that cannot continue an escape.
+/// Whether the path has an escape that a program might undo, such as `%2e`, `%u002e` or `%%32e`. A `%` counts as
+/// literal only before a character that cannot continue an escape.
 fn has_escape(path: &str) -> bool {
     let begins_one =
         |after: char| !after.is_ascii() || after.is_ascii_alphanumeric() || after == '%' || after == '{';
@@ -52,7 +54,7 @@ fn has_entity(path: &str) -> bool {
     })
 }
 
-/// Whether a character has no width or no meaning to most programs.
+/// Whether a character is invisible or has no meaning to most programs, so that some may drop it.
 fn is_invisible(c: char) -> bool {
     use GeneralCategory as Category;
     let category = CodePointMapData::<GeneralCategory>::new().get(c);
@@ -68,7 +70,8 @@ fn is_invisible(c: char) -> bool {
     means_nothing || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
 }
 
-/// Whether a conversion can turn a character into one of [`MEANINGFUL`].
+/// Whether Unicode normalization or a conversion of the character set can turn a character into one of
+/// [`MEANINGFUL`].
 fn resembles_path_syntax(c: char) -> bool {
     if c.is_ascii() {
         return false;
@@ -79,8 +82,8 @@ fn resembles_path_syntax(c: char) -> bool {
     normal || is_like_slash(c) || is_like_dot(c)
 }
 
-/// Whether conversion tables of character sets turn a character into a slash, a backslash or a percent sign, although
-/// Unicode defines no such decomposition.
+/// Whether a conversion of the character set can turn a character into a slash, a backslash or a percent sign,
+/// although Unicode normalization does not.
 fn is_like_slash(c: char) -> bool {
     matches!(
         c,
@@ -91,7 +94,7 @@ fn is_like_slash(c: char) -> bool {
     )
 }
 
-/// Whether conversion tables or IDNA turn a character into a dot.
+/// Whether a conversion of the character set, or IDNA, can turn a character into a dot.
 fn is_like_dot(c: char) -> bool {
     matches!(
         c,
@@ -100,8 +103,8 @@ fn is_like_dot(c: char) -> bool {
     )
 }
 
-/// Whether a component becomes `..` in a program that drops characters outside of ASCII, whitespace, or parameters
-/// after a semicolon. `..` itself is rejected elsewhere.
+/// Whether a path component is `..` for a program that drops characters outside of ASCII, whitespace, or parameters
+/// after a semicolon.
 pub(crate) fn may_become_parent_dir(component: &str) -> bool {
     let component = component.split(';').next().unwrap_or_default();
     let kept = || component.chars().filter(|c| c.is_ascii() && !c.is_ascii_whitespace());

@@ -1,4 +1,4 @@
-//! Patterns for text values, in which `*` matches any characters.
+//! Patterns for text arguments in policy conditions, in which `*` matches any number of characters.
 
 use std::fmt;
 
@@ -6,7 +6,8 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Glob {
     first: String,
-    /// The parts between the stars and the part after the last star; `None` when there are no stars.
+    /// The parts of the pattern between the stars, and the part after the last star; `None` when the pattern has no
+    /// star.
     rest: Option<(Vec<String>, String)>,
 }
 
@@ -19,8 +20,8 @@ impl Glob {
         Self { first, rest: last.map(|last| (parts, last)) }
     }
 
-    /// Whether the text matches. Takes time linear in the text for each part: it is enough to try the first
-    /// occurrence of each part.
+    /// Whether the pattern matches the whole text. It is enough to try the first occurrence of each part, so the time
+    /// is linear in the text for each part.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let Some((parts, last)) = &self.rest else { return text == self.first };
         let Some(mut between) =

@@ -1,4 +1,4 @@
-//! Numbers in conditions, compared by value: 1 equals 1.0.
+//! Numbers in policy conditions, compared by value: 1 equals 1.0.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::ConditionResult;
 
-/// A number of a policy or of a call's arguments.
+/// A number in a policy or in the arguments of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Number {
     Integer(i128),
@@ -21,12 +21,12 @@ impl Number {
         integer.map(Self::Integer).or_else(|| number.as_f64().and_then(Self::float))
     }
 
-    /// Returns `None` for infinities and NaN, which cannot be compared.
+    /// Creates a floating-point number. Returns `None` for infinities and NaN, which cannot be compared.
     pub(crate) fn float(float: f64) -> Option<Self> {
         float.is_finite().then_some(Self::Float(float))
     }
 
-    /// Compares exactly, without rounding large integers to floating point.
+    /// Compares two numbers exactly, without rounding large integers to floating point.
     pub(crate) fn compare(self, other: Self) -> Ordering {
         match (self, other) {
             (Self::Integer(one), Self::Integer(other)) => one.cmp(&other),

@@ -1,21 +1,23 @@
-//! Conditions that a path is under a folder. Both the path as written and its target, with symbolic links resolved,
-//! must be under the folder.
+//! The policy condition `under`: a path is in a folder. Both the path as written and its target, with symbolic links
+//! resolved, must be in the folder.
 //!
-//! The folder itself may be reached by a symbolic link; targets are then compared with the target of the folder. The
-//! caller resolves all links, because this crate does no I/O.
+//! The folder itself may be reached by a symbolic link; the target of the path is then compared with the target of
+//! the folder. The caller resolves all links, because this crate does no I/O.
 
 use std::fmt;
 
 use super::ambiguous_paths::ambiguity;
 use super::{ConditionResult, PathResolution};
 
-/// A folder: an absolute path without `.`, `..` or empty components.
+/// The folder of an `under` condition: an absolute path without `.`, `..` or empty components.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RootFolder(String);
 
 impl RootFolder {
+    /// Parses the path of a folder, and removes `.` and empty components.
+    ///
     /// # Errors
-    /// Why the text is not a valid folder.
+    /// Why the text is not the path of a valid folder.
     pub(crate) fn new(text: &str) -> Result<Self, &'static str> {
         check(text)?;
         let components: Vec<&str> = components(text).collect();
@@ -27,7 +29,10 @@ impl RootFolder {
     }
 }
 
-/// Checks that a path is absolute and that every program reads it the same way.
+/// Checks that a path is absolute, has no `..`, and that every program reads the path the same way.
+///
+/// # Errors
+/// Why the path fails the check.
 pub(super) fn check(path: &str) -> Result<(), &'static str> {
     if !path.starts_with('/') {
         Err("it is not an absolute path")

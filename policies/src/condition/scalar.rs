@@ -1,4 +1,4 @@
-//! Values that an argument is compared with for equality.
+//! Values in policy conditions with which an argument is compared for equality.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{ConditionResult, Number};
 
-/// A text, a number or a boolean.
+/// A value with which an argument is compared: a text, a number or a boolean.
 #[derive(Clone, Debug)]
 pub(crate) enum Scalar {
     Text(String),
@@ -14,7 +14,8 @@ pub(crate) enum Scalar {
     Boolean(bool),
 }
 
-/// Compares the value with each scalar. A value whose type none of them has cannot be evaluated.
+/// Compares the value of an argument with each scalar. The condition is met if one of them is equal; it cannot be
+/// evaluated if none of them has the type of the value.
 pub(super) fn evaluate(scalars: &[Scalar], value: &Value) -> ConditionResult {
     let mut comparable = false;
     for scalar in scalars {

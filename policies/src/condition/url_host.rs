@@ -1,6 +1,7 @@
-//! Conditions on the host of an HTTP or HTTPS URL.
+//! The policy condition `host`: the host of an HTTP or HTTPS URL.
 //!
-//! Programs disagree about the host of malformed URLs. A URL that they might read in different ways is not evaluated.
+//! Programs disagree about the host of malformed URLs. A condition on a URL that programs might read in different
+//! ways cannot be evaluated.
 
 use std::fmt;
 
@@ -8,11 +9,11 @@ use url::{Host as UrlHost, Url};
 
 use super::ConditionResult;
 
-/// A host that URLs may name, or all hosts below a domain, with or without a port.
+/// A pattern for the hosts of URLs: one host, or all hosts below a domain, with or without a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostPattern {
     name: HostName,
-    /// The port; `None` is the default port of the URL's scheme.
+    /// The port that the URL must have; `None` means the default port of the URL's scheme.
     port: Option<u16>,
 }
 
@@ -91,6 +92,9 @@ pub(super) fn evaluate(hosts: &[HostPattern], text: &str) -> ConditionResult {
 }
 
 /// Returns the URL's host, and its port unless it is the default port of the scheme.
+///
+/// # Errors
+/// Why the host of the URL cannot be determined.
 fn read(text: &str) -> Result<(UrlHost, Option<u16>), &'static str> {
     let strange = |c: char| c == '\\' || c.is_control() || c.is_whitespace();
     let (scheme, rest) = text.split_once("://").ok_or("it is not an http or https URL")?;
@@ -114,7 +118,7 @@ fn default_port(text: &str) -> Option<u16> {
     Some(if scheme.eq_ignore_ascii_case("https") { 443 } else { 80 })
 }
 
-/// Returns the canonical spelling of a host: without a final dot, and an IPv4-mapped address as IPv4.
+/// Returns the canonical spelling of a host: without a final dot, and an IPv4-mapped IPv6 address as IPv4.
 fn canonical_host(host: UrlHost) -> UrlHost {
     match host {
         UrlHost::Domain(name) => UrlHost::Domain(name.strip_suffix('.').unwrap_or(&name).to_owned()),

@@ -9,7 +9,7 @@ use crate::call::Call;
 use crate::call_target::CallTarget;
 use crate::source::SourceLocation;
 
-/// The SHA-256 digest that binds an approval to exactly one call.
+/// The SHA-256 digest of a call, which binds an approval to exactly this call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallDigest([u8; 32]);
 
@@ -21,7 +21,8 @@ impl CallDigest {
     }
 }
 
-/// A call that waits for approval. An approval that names its digest turns it into a [`PermittedCall`].
+/// A call for which the policy requires approval. An approval that contains the digest of the call turns it into a
+/// [`PermittedCall`].
 #[must_use = "the call requires approval before it can be sent"]
 #[derive(Debug)]
 pub struct PendingCall {
@@ -53,7 +54,7 @@ impl PendingCall {
         &self.call.arguments
     }
 
-    /// Returns the undecided call, so that another policy can decide it again.
+    /// Returns the call as it was before the decision, so that another policy can decide it too.
     #[must_use]
     pub fn call(&self) -> &Call {
         &self.call
@@ -65,15 +66,16 @@ impl PendingCall {
         &self.rule
     }
 
-    /// Whether the line at [`rule`](Self::rule) alone requires the approval: no other layer and no client's table
-    /// does.
+    /// Whether only the policy line at [`rule`](Self::rule) requires the approval: no other policy layer and no
+    /// client's table does.
     #[must_use]
     pub fn is_only_approval_requirement(&self) -> bool {
         self.is_only_approval_requirement
     }
 
-    /// Returns the digest of the server, the requested item and the arguments in the order in which they are sent,
-    /// and of `occasion`. A different `occasion` distinguishes two calls with the same arguments.
+    /// Returns the digest of the server, the requested item, the arguments in the order in which they are sent, and
+    /// `occasion`. `occasion` identifies one call of one execution, so that two calls with the same arguments have
+    /// different digests.
     #[must_use]
     pub fn digest(&self, occasion: &str) -> CallDigest {
         let Call { server, item, arguments, .. } = &self.call;
@@ -84,7 +86,7 @@ impl PendingCall {
     /// Turns the call into a permitted one, after a user approved the call with this digest.
     ///
     /// # Errors
-    /// Returns the call unchanged when the digest is that of another call.
+    /// Returns the call unchanged when `digest` is not the digest of this call for `occasion`.
     pub fn approve(self, occasion: &str, digest: CallDigest) -> Result<PermittedCall, Box<Self>> {
         if self.digest(occasion) != digest {
             return Err(Box::new(self));

@@ -1,4 +1,4 @@
-//! The proof that a call may be sent. Code outside of `decision/` cannot construct one.
+//! The proof that a policy permits a call. Code outside of the module `decision` cannot construct this proof.
 
 use lockhouse_protocol::ServerName;
 use serde_json::{Map, Value};
@@ -6,11 +6,12 @@ use serde_json::{Map, Value};
 use crate::call_target::CallTarget;
 use crate::source::SourceLocation;
 
-/// Proof that a policy allows one call of a tool with these arguments, or one reading of a resource, one getting of a
-/// prompt, or one listing of either.
+/// The proof that a policy permits one request to an upstream server: a call of a tool with these arguments, the
+/// reading of a resource, the getting of a prompt, or the listing of resources or prompts.
 ///
-/// Only [`Policy::decide`](crate::Policy::decide), or an approval of a [`PendingCall`](crate::PendingCall), makes
-/// one. It cannot be cloned, and sending a call takes it by value, so each call that is sent has its own decision.
+/// Only [`Policy::decide`](crate::Policy::decide), or an approval of a [`PendingCall`](crate::PendingCall), makes a
+/// `PermittedCall`. It cannot be cloned, and the function that sends a call takes it by value, so each call that is
+/// sent has its own decision.
 ///
 /// ```compile_fail
 /// fn twice(call: lockhouse_policies::PermittedCall) {
@@ -43,19 +44,20 @@ impl PermittedCall {
         &self.item
     }
 
-    /// Returns the arguments that the decision is about.
+    /// Returns the arguments that the policy has permitted.
     #[must_use]
     pub fn arguments(&self) -> &Map<String, Value> {
         &self.arguments
     }
 
-    /// Consumes the permission and returns the arguments to send.
+    /// Consumes the permission and returns the arguments to send to the server.
     #[must_use]
     pub fn into_arguments(self) -> Map<String, Value> {
         self.arguments
     }
 
-    /// Returns the location of the pattern or rule that allows the call; for a listing, the location of the list.
+    /// Returns the location of the policy line that permits the call: of a pattern or a rule, or of the list if the
+    /// call requests a listing.
     #[must_use]
     pub fn rule(&self) -> &SourceLocation {
         &self.rule

@@ -1,4 +1,5 @@
-//! Parses `[clients.NAME]`: limits for one AI client, and restrictions of what all clients may call.
+//! Parses the policy tables `[clients.NAME]`: limits for one AI client, and further restrictions of the calls that it
+//! may make.
 
 use super::limit_keys::{self, LIMIT_KEYS};
 use super::reader::{DocumentReader, Key, Value};

@@ -1,22 +1,22 @@
-//! Parses `when`: the conditions of a rule on a call's arguments.
+//! Parses the key `when` of a policy rule: the conditions on a call's arguments.
 
 use toml::de::{DeTable, DeValue};
 
 use super::reader::{DocumentReader, Key, Value, integer, kind_of};
 use crate::condition::{Condition, ConditionTest, Glob, HostPattern, Number, RootFolder, Scalar};
 
-/// The largest number of conditions of one rule.
+/// The maximum number of conditions of one policy rule.
 const CONDITIONS_MAX: usize = 20;
 
-/// The longest argument name and the longest text in a condition, in bytes.
+/// The maximum length of an argument name and of a text in a policy condition, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
 
 const CONDITION_KEYS: &str = "a condition is a value, a list of values, or a table with one of `is`, `min` and `max`, \
      `pattern`, `under` and `host`, and optionally `optional`; quote the name of a nested argument: \
      \"filter.owner\" = \"acme\"";
 
-/// Parses the conditions. Returns `None`, after reporting the errors, when one of them is invalid; the rule is then
-/// dropped.
+/// Parses the conditions of a policy rule. Returns `None`, after reporting the errors, when one of the conditions is
+/// invalid; the rule is then dropped.
 pub(super) fn when(
     reader: &mut DocumentReader<'_, '_>,
     key: &Key<'_>,
@@ -155,7 +155,8 @@ fn texts<T>(
     })
 }
 
-/// Parses one value, or each value of a list that must not be empty.
+/// Parses a single value, or each element of a list, with `read`. Returns `None`, after reporting the errors, when a
+/// value is invalid or the list is empty.
 fn several<T>(
     reader: &mut DocumentReader<'_, '_>,
     value: &Value<'_>,
@@ -197,7 +198,7 @@ fn number(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>) -> Option<Numb
     number
 }
 
-/// Returns a finite floating-point number.
+/// Returns the value as a floating-point number; `None` if it is not a finite one.
 pub(super) fn scalar_float(value: &Value<'_>) -> Option<f64> {
     let float = value.get_ref().as_float()?;
     float.as_str().parse::<f64>().ok().filter(|float| float.is_finite())

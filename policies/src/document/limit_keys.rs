@@ -1,4 +1,4 @@
-//! Parses the keys that limit calls, such as `rate` and `timeout_seconds`, which several tables share.
+//! Parses the policy keys that limit calls, such as `rate` and `timeout_seconds`, which several policy tables share.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -24,13 +24,13 @@ pub(super) const LIMIT_KEYS_HELP: &str = "limits are `rate`, `calls_per_executio
 const RATE_HELP: &str =
     "write rate = \"60/min\", per s, min, h or d; or rate = { calls = 60, per = \"1 min\", burst = 10 }";
 
-/// The longest period of a rate.
+/// The maximum period of a rate limit.
 const PER_MAX: Duration = Duration::from_hours(366 * 24);
 
-/// The longest timeout, in seconds.
+/// The maximum of `timeout_seconds`, the time limit of a call, in seconds.
 const TIMEOUT_SECONDS_MAX: i64 = 24 * 60 * 60;
 
-/// Parses the limits of a table that may have other keys too. Returns `None` when it has no limits.
+/// Parses the limits of a policy table that may have other keys too. Returns `None` when the table has no limits.
 pub(super) fn limits(reader: &mut DocumentReader<'_, '_>, table: &DeTable<'_>) -> Option<LimitsEntry> {
     let mut limits = Limits::default();
     let mut first_line = None;
@@ -53,7 +53,8 @@ pub(super) fn limits(reader: &mut DocumentReader<'_, '_>, table: &DeTable<'_>) -
     first_line.map(|line| LimitsEntry { limits, line })
 }
 
-/// Parses a table that has limits only: `[limits]`, or one of `[servers.NAME.limits]`.
+/// Parses a policy table that has limits only: `[limits]`, or one of the tables `[servers.NAME.limits.PATTERN]`.
+/// Returns `None` when the value is not a table or has no limits.
 pub(super) fn table(
     reader: &mut DocumentReader<'_, '_>,
     name: &str,
@@ -172,7 +173,8 @@ fn rate_table(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>, table: &De
     }
 }
 
-/// Parses a period such as "1m", "10 min" or "1h".
+/// Parses the period of a rate limit, such as "1m", "10 min" or "1h". Returns `None` if the text is not a period from
+/// one second to [`PER_MAX`].
 fn duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit())?;

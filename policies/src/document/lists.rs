@@ -1,4 +1,4 @@
-//! Parses the lists of a server's table: `allow`, `ask`, `deny`, `resources` and `prompts`.
+//! Parses the lists of a server's policy table: `allow`, `ask`, `deny`, `resources` and `prompts`.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::reader::{DocumentReader, Key, Value, kind_of};
 use crate::list::{ListEntry, PatternList};
 use crate::pattern::{Pattern, PatternKind};
 
-/// Parses the list of a key. Reports invalid entries and keeps the others.
+/// Parses one list of patterns, such as `allow`. Reports invalid entries and keeps the others.
 pub(super) fn list(
     reader: &mut DocumentReader<'_, '_>,
     subject: PatternKind,
@@ -81,7 +81,8 @@ pub(super) fn pattern(
         .ok()
 }
 
-/// Reports entries that allow nothing because `deny` covers them. A reader could mistake them for permissions.
+/// Reports entries of the list `name` that never have an effect because `deny` covers them. A reader could mistake
+/// such entries for permissions.
 pub(super) fn report_dead_entries(
     reader: &mut DocumentReader<'_, '_>,
     name: &str,

@@ -1,4 +1,5 @@
-//! Shared state of the parsers of a policy's parts: errors, line numbers, and counts of bounded items.
+//! The state that the parsers of a policy document share: the errors found, the line numbers, and the counts of
+//! patterns and rules.
 
 use std::ops::Range;
 
@@ -39,13 +40,13 @@ impl<'f, 's> DocumentReader<'f, 's> {
         self.report_error(key.span(), title, &format!("not a key of {of}"), help);
     }
 
-    /// Returns the line on which a span starts, counted from 1.
+    /// Returns the line of the policy document on which a byte range starts, counted from 1.
     pub(super) fn line(&self, span: &Range<usize>) -> usize {
         self.lines.line_at(span.start)
     }
 
-    /// Counts one pattern or value. Returns whether the count is within [`PATTERNS_MAX`], and reports an error when it
-    /// first exceeds the limit.
+    /// Counts one pattern or value of the policy document. Returns whether the count is within [`PATTERNS_MAX`], and
+    /// reports an error when the count first exceeds this limit.
     pub(super) fn count_pattern(&mut self, span: Range<usize>) -> bool {
         self.patterns += 1;
         if self.patterns == PATTERNS_MAX + 1 {
@@ -71,7 +72,7 @@ impl<'f, 's> DocumentReader<'f, 's> {
         table
     }
 
-    /// Returns the values of a list, or a single value as a list of one.
+    /// Returns the elements of a TOML list, or a single value as a list of one.
     pub(super) fn one_or_more<'v, 't>(value: &'v Value<'t>) -> OneOrMore<'v, 't> {
         match value.get_ref() {
             DeValue::Array(list) => OneOrMore::More(list),
@@ -95,7 +96,7 @@ impl<'v, 't> OneOrMore<'v, 't> {
     }
 }
 
-/// Returns the type of a value with its article, such as "a string".
+/// Returns the type of a TOML value with its article, such as "a string".
 pub(super) fn kind_of(value: &Value<'_>) -> &'static str {
     match value.get_ref() {
         DeValue::String(_) => "a string",
@@ -107,7 +108,7 @@ pub(super) fn kind_of(value: &Value<'_>) -> &'static str {
     }
 }
 
-/// Returns a whole number.
+/// Returns the TOML value as an integer; `None` if it is not an integer.
 pub(super) fn integer(value: &Value<'_>) -> Option<i64> {
     let integer = value.get_ref().as_integer()?;
     i64::from_str_radix(integer.as_str(), integer.radix()).ok()

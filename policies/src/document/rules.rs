@@ -1,4 +1,5 @@
-//! Parses `[[servers.NAME.rules]]`, with the examples in `match` and `not_match`, which each rule is checked against.
+//! Parses `[[servers.NAME.rules]]`, the rules of a server's policy table, and checks each rule against the examples
+//! in its keys `match` and `not_match`.
 
 use std::ops::Range;
 
@@ -17,7 +18,7 @@ use crate::pattern::PatternKind;
 use crate::printable::printable;
 use crate::rule::Rule;
 
-/// The largest number of examples of one rule in `match`, and in `not_match`.
+/// The maximum number of examples of one rule in `match`, and also in `not_match`.
 const EXAMPLES_MAX: usize = 50;
 
 const RULE_KEYS: &str = "a rule has the keys `tool`, `when`, `effect`, `match` and `not_match`";
@@ -97,7 +98,8 @@ fn read_effect(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>) -> Option
     known
 }
 
-/// Arguments to which a rule must apply, or must not apply.
+/// An example of a rule, from `match` or `not_match`: arguments to which the rule must apply (`fits`) or must not
+/// apply.
 struct Example {
     fits: bool,
     arguments: Map<String, Json>,
@@ -140,7 +142,7 @@ fn read_examples(
     examples
 }
 
-/// Reports examples that contradict the rule. Paths in examples are taken to have no symbolic links.
+/// Reports examples that contradict their policy rule. Paths in examples are taken to have no symbolic links.
 fn check_examples(reader: &mut DocumentReader<'_, '_>, rule: &Rule, examples: &[Example]) {
     for example in examples {
         let result = rule.evaluate(&example.arguments, PathResolution::NoSymlinks);
@@ -169,7 +171,7 @@ fn check_examples(reader: &mut DocumentReader<'_, '_>, rule: &Rule, examples: &[
 /// Converts a TOML value to JSON.
 ///
 /// # Errors
-/// The span of a value that JSON cannot represent.
+/// The byte range of the value that JSON cannot represent.
 fn json(value: &Value<'_>) -> Result<Json, Range<usize>> {
     match value.get_ref() {
         DeValue::String(text) => Ok(Json::from(text.as_ref())),
@@ -185,7 +187,7 @@ fn json(value: &Value<'_>) -> Result<Json, Range<usize>> {
     }
 }
 
-/// Reports rules that never apply because `deny` covers their tools.
+/// Reports policy rules that never apply because `deny` covers their tools.
 pub(super) fn report_dead_rules(reader: &mut DocumentReader<'_, '_>, rules: &[Rule], deny: &PatternList) {
     for rule in rules.iter().filter(|rule| rule.effect != Effect::Deny) {
         let Some(stronger) = deny.entry_covering(&rule.tool) else { continue };

@@ -1,4 +1,4 @@
-//! Parses the tables of servers: `[servers.NAME]` and `[clients.NAME.servers.NAME]`.
+//! Parses the policy tables of servers: `[servers.NAME]` and `[clients.NAME.servers.NAME]`.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,8 @@ const SERVER_KEYS: &str = "a server's table has the keys `allow`, `ask`, `deny`,
      `pins`, `on_change`, `limits`, `rate`, `calls_per_execution`, `argument_bytes_per_execution`, \
      `result_bytes_per_execution` and `timeout_seconds`";
 
-/// Parses all server tables below a key. `within` is empty, or the name of the client's table and a dot.
+/// Parses all server tables below the key `servers`. `within` is the beginning of their names in messages: empty, or
+/// the name of the client's table and a dot.
 pub(super) fn servers(
     reader: &mut DocumentReader<'_, '_>,
     within: &str,

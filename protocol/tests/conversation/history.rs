@@ -1,8 +1,9 @@
-//! A model of the conversation: computes the expected result of each message from the history of events.
+//! A model of the conversation between supervisor and worker: it computes the expected result of each message from the
+//! history of events.
 
 use lockhouse_protocol::{CallId, ConversationLimits, ExceededLimit, FromWorker, Violation};
 
-/// The events so far. The model has no other state: it computes each answer from the whole history.
+/// The events of the conversation so far. The model has no other state: it computes each result from the whole history.
 #[derive(Debug, Default)]
 pub(crate) struct History(pub(crate) Vec<Event>);
 
@@ -37,7 +38,8 @@ impl History {
         ["running", "resting"].contains(&self.phase())
     }
 
-    /// Returns the events of the current run, or of the next run while a session rests.
+    /// Returns the events of the current run. Between two runs of a session, returns the events since the last run,
+    /// which count towards the next run.
     pub(crate) fn events_of_run(&self) -> &[Event] {
         let begin = self.0.iter().rposition(|event| *event == Event::Rested);
         &self.0[begin.unwrap_or(0)..]
@@ -69,7 +71,8 @@ impl History {
         self.events_of_run().iter().map(bytes).sum()
     }
 
-    /// Returns the expected result of a message, with the event to add to the history.
+    /// Returns how the conversation must react to a message from the worker. If the message is accepted, the result has
+    /// the event to add to the history.
     pub(crate) fn expected(&self, message: &FromWorker, limits: ConversationLimits) -> Verdict {
         let begun = self.has(Event::Ready) || self.has(Event::Over);
         match message {

@@ -1,4 +1,5 @@
-//! Tests of the conversation with a worker: each message in each phase, and random conversations against a model.
+//! Tests of the conversation, the state machine that checks the messages of a worker: each message in each phase, and
+//! random conversations that are compared with a model.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod history;
@@ -38,7 +39,8 @@ fn done() -> FromWorker {
     FromWorker::Done(Outcome::Value(None))
 }
 
-/// Returns a conversation in its first phase; the functions below return one in the phase of their name.
+/// Returns a conversation in its first phase, `sealing`, in which the worker enters its sandbox. Each of the functions
+/// below returns a conversation in the phase that it is named after.
 fn sealing() -> Conversation {
     Conversation::new(AMPLE)
 }
@@ -83,10 +85,10 @@ fn stopped() -> Conversation {
     conversation
 }
 
-/// A phase's name, and a function that returns a conversation in this phase.
+/// The name of a phase of the conversation, and a function that returns a conversation in this phase.
 type Phase = (&'static str, fn() -> Conversation);
 
-/// All phases. The last three are the ways to enter the final phase.
+/// All phases of the conversation. `refused`, `finished` and `stopped` are the three ways to enter the final phase.
 const PHASES: [Phase; 7] = [
     ("sealing", sealing),
     ("idle", idle),
@@ -97,8 +99,8 @@ const PHASES: [Phase; 7] = [
     ("stopped", stopped),
 ];
 
-/// Returns the expected action for a message that the phase permits, with the message's content unchanged; `None` for a
-/// violation.
+/// Returns the expected action of the supervisor for a message in a phase, with the contents of the message unchanged.
+/// Returns `None` if the phase does not permit the message.
 fn expected_action(phase: &str, message: &FromWorker) -> Option<Action> {
     Some(match (phase, message.clone()) {
         ("sealing", FromWorker::Ready) => Action::Verify,

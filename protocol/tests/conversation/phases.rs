@@ -1,4 +1,4 @@
-//! The result of each message in each phase.
+//! Tests of the conversation between supervisor and worker: the result of each message in each phase.
 
 use std::fmt::Write;
 

@@ -1,4 +1,5 @@
-//! Rules that span several messages: runs, requests, output and limits.
+//! Tests of the conversation's rules that concern several messages: the order of runs, the ids of requests, and the
+//! limits on output and calls.
 
 use lockhouse_protocol::{
     Action, CallId, Conversation, ConversationLimits, ExceededLimit, FromWorker, Stream, Violation,

@@ -1,4 +1,5 @@
-//! Property test: random conversations behave as the model predicts, step by step.
+//! Property test of the conversation between supervisor and worker: in random conversations, each step has the result
+//! that the model predicts.
 
 use lockhouse_protocol::{Action, CallId, Conversation, ConversationLimits, FromWorker, Request, Violation};
 use proptest::collection::vec;
@@ -7,10 +8,10 @@ use proptest::prelude::*;
 use crate::history::{Event, History, Verdict};
 use crate::{AMPLE, call, done, expected_action, output, request};
 
-/// A step of the supervisor or of the worker.
+/// A step of a random conversation, by the supervisor or by the worker.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Starts a run; `true` in a session.
+    /// The supervisor starts a run, in a session if the value is `true`.
     Run(bool),
     Abandon,
     Reply(u32),
@@ -22,12 +23,12 @@ enum Message {
     Ready,
     Refused,
     Output(usize),
-    /// A request whose id is `above` higher than the last id.
+    /// The worker sends a request whose id is `above` higher than the highest id so far.
     Next {
         above: u32,
         counted: bool,
     },
-    /// A request with an arbitrary id.
+    /// The worker sends a request with an arbitrary id.
     Any {
         id: u32,
         counted: bool,

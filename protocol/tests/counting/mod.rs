@@ -1,4 +1,4 @@
-//! A global allocator that counts the allocations of each thread, for tests that bound memory.
+//! A global allocator that counts the allocations of each thread, for tests that check memory bounds.
 #![allow(unsafe_code, reason = "An allocator that counts is unsafe in itself")]
 #![allow(dead_code)] // Each test binary uses a part.
 
@@ -6,11 +6,12 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    /// The largest single allocation of this thread, in bytes.
+    /// The size in bytes of the largest single allocation of this thread since the count was last reset.
     static LARGEST: Cell<usize> = const { Cell::new(0) };
-    /// The bytes that this thread has allocated and not freed; negative if it frees memory of other threads.
+    /// The bytes that this thread has allocated minus the bytes that it has freed. The number is negative if the thread
+    /// frees memory that other threads have allocated.
     static HELD: Cell<isize> = const { Cell::new(0) };
-    /// The maximum of [`HELD`].
+    /// The maximum of [`HELD`] since it was last reset, in bytes.
     static MOST: Cell<isize> = const { Cell::new(0) };
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn largest<T>(work: impl FnOnce() -> T) -> (usize, T) {
     (LARGEST.get(), done)
 }
 
-/// Runs `work` and returns the peak of the bytes that it held at one time, with its result.
+/// Runs `work`, and returns the maximum number of bytes that it had allocated at one time, with its result.
 pub(crate) fn peak<T>(work: impl FnOnce() -> T) -> (usize, T) {
     let before = HELD.get();
     MOST.set(before);

@@ -1,4 +1,4 @@
-//! Strategies that generate messages of each kind with arbitrary contents.
+//! Proptest strategies that generate protocol messages of each kind with arbitrary contents.
 
 use lockhouse_protocol::{
     CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding,

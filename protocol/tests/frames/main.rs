@@ -1,5 +1,5 @@
-//! Property tests of frames: messages survive encoding and any division of the stream; invalid bytes are rejected without
-//! a panic.
+//! Property tests of protocol frames: messages are unchanged by encoding and decoding, however the byte stream is
+//! divided. Invalid bytes are rejected without a panic.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod arbitrary;
@@ -22,12 +22,12 @@ const LENGTH_BYTES: usize = 4;
 trait Message: Serialize + DeserializeOwned + PartialEq + Debug {}
 impl<T: Serialize + DeserializeOwned + PartialEq + Debug> Message for T {}
 
-/// Returns all messages that the decoder has now.
+/// Returns all messages that are complete in the decoder so far.
 fn drain<T: Message>(decoder: &mut FrameDecoder) -> Result<Vec<T>, FrameError> {
     std::iter::from_fn(|| decoder.next().transpose()).collect()
 }
 
-/// Checks that the messages are decoded unchanged and in order when their stream is divided at `cuts`.
+/// Checks that messages are decoded unchanged and in order when their byte stream is divided at the positions `cuts`.
 fn check_stream<T: Message>(messages: &[T], cuts: &[Index]) -> Result<(), TestCaseError> {
     let stream: Vec<u8> = messages.iter().flat_map(|message| encode(message, LIMIT).unwrap()).collect();
     let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
@@ -49,7 +49,7 @@ fn check_stream<T: Message>(messages: &[T], cuts: &[Index]) -> Result<(), TestCa
     Ok(())
 }
 
-/// Checks that a frame is rejected when it is truncated or extended, with or without a matching length.
+/// Checks that a frame is rejected when its body is truncated or extended, whether or not its length is adapted.
 fn check_exact_length<T: Message>(message: &T, at: Index, extra: &[u8]) -> Result<(), TestCaseError> {
     let frame = encode(message, LIMIT).unwrap();
     prop_assert_eq!(&decode::<T>(&frame, LIMIT).unwrap(), message);
@@ -74,7 +74,8 @@ fn check_exact_length<T: Message>(message: &T, at: Index, extra: &[u8]) -> Resul
     Ok(())
 }
 
-/// Checks that a body of exactly the limit is accepted, and one byte more is rejected.
+/// Checks that a frame is accepted if its body is exactly as long as the limit, and rejected if the limit is one byte
+/// less.
 fn check_limit<T: Message>(message: &T) -> Result<(), TestCaseError> {
     let frame = encode(message, LIMIT).unwrap();
     let size = u32::try_from(frame.len() - LENGTH_BYTES).unwrap();
@@ -87,7 +88,7 @@ fn check_limit<T: Message>(message: &T) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Checks that the bytes are rejected, or are exactly the encoding of the decoded message.
+/// Checks that bytes either are rejected, or are exactly the encoding of the message that is decoded from them.
 fn check_unambiguous<T: Message>(bytes: &[u8]) -> Result<(), TestCaseError> {
     if let Ok(message) = decode::<T>(bytes, LIMIT) {
         prop_assert_eq!(encode(&message, LIMIT).unwrap(), bytes);
@@ -111,7 +112,7 @@ fn with_length(body: &[u8]) -> Vec<u8> {
     [&length.to_le_bytes(), body].concat()
 }
 
-/// Encodes the message and replaces some bytes of the frame.
+/// Encodes a message and replaces some bytes of its frame.
 fn damaged<T: Message>(message: &T, changes: &[(Index, u8)]) -> Vec<u8> {
     let mut frame = encode(message, LIMIT).unwrap();
     for (at, byte) in changes {
@@ -121,7 +122,7 @@ fn damaged<T: Message>(message: &T, changes: &[(Index, u8)]) -> Vec<u8> {
     frame
 }
 
-/// Tests all properties for one type of message.
+/// Defines the tests of all properties for one type of message.
 macro_rules! properties {
     ($name:ident, $type:ty) => {
         mod $name {
@@ -182,7 +183,8 @@ proptest! {
         check_unambiguous_as_each_type(&with_length(&bytes))?;
     }
 
-    /// Small numbers are valid variants, lengths and tags, so the decoder reads far into such bytes.
+    /// Decodes random small numbers. They are valid variant numbers, lengths and tags, so the decoder reads more of
+    /// them than of random bytes.
     #[test]
     fn garbage_that_looks_like_a_message_never_panics(words in vec(0_u32..9, 0..30), tail in vec(any::<u8>(), 0..9)) {
         let mut body: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
@@ -205,7 +207,7 @@ proptest! {
         }
     }
 
-    /// Decoding rejects the names that the constructors of the types reject.
+    /// The decoder rejects the same server and tool names as the constructors of the name types.
     #[test]
     fn names_from_the_wire_are_checked(name in "[a-z./_ \n\u{0}é*-]{0,3}|[a-z]{126,131}") {
         let allowed = |extra: &str| {
@@ -222,7 +224,7 @@ proptest! {
     }
 }
 
-/// Encodes a text: its length in eight bytes, then its bytes.
+/// Encodes a text as in a frame: its length in eight bytes, then its bytes.
 fn raw_text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat()
 }

@@ -1,5 +1,6 @@
-//! Audit records of administrative events: reloads of the configuration, refused runs, tokens, logins, and accepted
-//! tool definitions. They contain names of tokens and servers, and no secrets.
+//! Lockhouse's audit log: the records of administrative events. These are configuration reloads, refused runs, changes
+//! to tokens, logins to upstream servers, and accepted tool definitions. The records contain names of tokens and
+//! servers, but no secrets.
 
 use std::time::{Instant, SystemTime};
 
@@ -15,25 +16,25 @@ pub struct Reload<'a> {
     pub cause: ReloadCause,
     /// Why the new configuration was refused. `None` if it was accepted.
     pub refused: Option<&'a str>,
-    /// Digests of the configuration that is active from now on.
+    /// SHA-256 digests of the policy and the configuration that are active after the reload.
     pub now: ActiveDigests<'a>,
-    /// Digests of the configuration that was active before.
+    /// SHA-256 digests of the policy and the configuration that were active before the reload.
     pub before: ActiveDigests<'a>,
 }
 
-/// Digests of the policy and the configuration. `None` where there is no file.
+/// SHA-256 digests of the policy and of the configuration. `None` if there is no such file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActiveDigests<'a> {
     pub policy: Option<&'a str>,
     pub configuration: Option<&'a str>,
 }
 
-/// What triggered a reload.
+/// What triggered a reload of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReloadCause {
     /// The process received SIGHUP.
     Signal,
-    /// An approval with the scope `always` changed the policy.
+    /// An approver permitted a call with the scope `always`, which changed the policy.
     Approval,
 }
 
@@ -52,7 +53,7 @@ pub struct RefusedRun<'a> {
     pub execution: ExecutionId,
     pub client: Option<&'a ClientName>,
     pub language: Language,
-    /// The error type that the AI client got.
+    /// The type of the error in the response to the AI client.
     pub outcome: &'a str,
     pub reason: &'a str,
 }
@@ -60,20 +61,21 @@ pub struct RefusedRun<'a> {
 /// A change to an access token for Lockhouse's own HTTP endpoint.
 #[derive(Clone, Copy, Debug)]
 pub enum TokenChange<'a> {
-    /// The token is about to be created. `only` restricts it to some upstream servers and tools.
+    /// The token is about to be created. `only` lists the upstream servers and tools that it may use (`None`: all).
+    /// `expires` is its expiry (`None`: never).
     Created {
         only: Option<&'a [String]>,
         expires: Option<SystemTime>,
     },
-    /// The token could not be written.
+    /// The token could not be created, because the token file could not be written.
     NotCreated,
     Revoked,
 }
 
-/// A step of a login to an upstream server.
+/// A step of an OAuth login to an upstream server, or the logout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoginStep {
-    /// The user returned from the authorization server, and the token is about to be stored.
+    /// The user returned from the authorization server, and the upstream server's OAuth token is about to be stored.
     Answered,
     Granted,
     Failed,
@@ -92,7 +94,7 @@ impl LoginStep {
 }
 
 impl Audit {
-    /// Records a reload, accepted or refused.
+    /// Records a reload of the configuration, whether it was accepted or refused.
     pub fn reload(&self, reload: Reload<'_>) -> Result<(), AuditError> {
         let Reload { cause, refused, now, before } = reload;
         let outcome = if refused.is_some() { "refused" } else { "accepted" };
@@ -104,7 +106,8 @@ impl Audit {
         self.append(&body.text_if("configuration_before", before.configuration))
     }
 
-    /// Records a refused run. Only a limited number per client and minute is recorded.
+    /// Records a refused run. For each AI client, at most 20 refused runs per minute are recorded; the others are only
+    /// counted.
     pub fn refused_run(&self, run: RefusedRun<'_>) -> Result<(), AuditError> {
         let RefusedRun { execution, client, language, outcome, reason } = run;
         let client = client.map(ClientName::as_str);
@@ -117,7 +120,7 @@ impl Audit {
         self.append(&body.number_if("left_out", (left_out > 0).then_some(left_out)))
     }
 
-    /// Records the creation or revocation of a token.
+    /// Records the creation or revocation of an access token for Lockhouse's HTTP endpoint, and the user who did it.
     pub fn token(&self, name: &str, change: TokenChange<'_>, by: LocalUser) -> Result<(), AuditError> {
         let body = RecordBody::new("token").text("token", name);
         let body = match change {
@@ -133,14 +136,14 @@ impl Audit {
         self.append(&by.write_to(body))
     }
 
-    /// Records a login to an upstream server, or a logout.
+    /// Records a step of a login to an upstream server, or a logout, and the user who did it.
     pub fn login(&self, server: &ServerName, step: LoginStep, by: LocalUser) -> Result<(), AuditError> {
         let body = RecordBody::new("login").text("server", server.as_str()).text("outcome", step.as_str());
         self.append(&by.write_to(body))
     }
 
-    /// Records that a user accepted the tool definitions of an upstream server: the tools, and the digest of their
-    /// definitions.
+    /// Records that a user accepted the tool definitions of an upstream server. The record has the names of at most 200
+    /// tools, and the digest of their definitions.
     pub fn definitions_accepted(
         &self,
         server: &ServerName,
@@ -154,5 +157,5 @@ impl Audit {
     }
 }
 
-/// Maximum number of tool names in one record.
+/// Maximum number of tool names in one record of accepted definitions. Further names are omitted.
 const TOOLS_MAX: usize = 200;

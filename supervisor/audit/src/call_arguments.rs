@@ -1,23 +1,27 @@
-//! How a record describes the arguments of a call: always by shape and keyed hash, and with values only if the
-//! configuration enables that.
+//! The audit log: how a record describes the arguments of a call. It always has the names and types (the shape) and a
+//! keyed hash of the arguments. It has their values only if the configuration enables that.
 
 use serde_json::{Map, Value};
 
 use super::hash_chain::push_string;
 use super::redaction::Redaction;
 
-/// Maximum number of names in one shape, at all depths together.
+/// Maximum number of argument names in one recorded shape, including names in nested objects. Further names are
+/// omitted.
 const NAMES_MAX: usize = 64;
 const NAME_CHARS_MAX: usize = 64;
-/// Maximum nesting of objects whose member names are recorded.
+/// Maximum nesting of objects whose member names are recorded, including the arguments object itself. A deeper object
+/// is recorded as the type `object`.
 const DEPTH_MAX: usize = 3;
-/// Maximum characters of one recorded text, and maximum bytes of all recorded values.
+/// Maximum number of characters of one recorded string value (`TEXT_CHARS_MAX`), and maximum number of bytes of all
+/// recorded values of one call (`VALUES_BYTES_MAX`). Longer values are truncated.
 const TEXT_CHARS_MAX: usize = 2_048;
 const VALUES_BYTES_MAX: usize = 16 * 1024;
-/// Values nested deeper are omitted, which bounds the stack use of readers.
+/// Maximum nesting depth of recorded argument values. Deeper values are replaced by `[too deep]`, which bounds the
+/// stack use of programs that parse the record.
 const VALUES_DEPTH_MAX: usize = 32;
 
-/// Returns names and value types of the arguments as JSON, without the values.
+/// Returns the names and JSON types of the arguments of a call as a JSON object, without the values.
 pub(super) fn shape(arguments: &Map<String, Value>, redaction: &Redaction) -> String {
     let (mut json, mut left) = (String::with_capacity(64), NAMES_MAX);
     push_shape(&mut json, arguments, redaction, &mut left, DEPTH_MAX);
@@ -55,7 +59,7 @@ fn push_shape(
     json.push('}');
 }
 
-/// The type name that JSON Schema uses for a value.
+/// Returns the type name that JSON Schema uses for a value.
 fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -68,14 +72,15 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// Recorded values of arguments.
+/// The argument values of a call, as the audit log records them.
 pub(super) struct RecordedValues {
     pub(super) json: String,
-    /// Whether all values are complete and unchanged.
+    /// Whether all values are complete and unchanged: none was redacted, truncated or omitted.
     pub(super) exact: bool,
 }
 
-/// Returns the values as JSON, with redacted names replaced and long values truncated.
+/// Returns the argument values of a call as JSON. Secrets, and values whose names must be redacted, are replaced. Long
+/// values are truncated.
 pub(super) fn values(arguments: &Map<String, Value>, redaction: &Redaction) -> RecordedValues {
     let (mut exact, mut left) = (true, VALUES_BYTES_MAX);
     let kept = kept_object(arguments, redaction, &mut left, &mut exact, VALUES_DEPTH_MAX);

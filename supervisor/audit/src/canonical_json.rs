@@ -1,8 +1,9 @@
-//! Canonical JSON of the arguments of a call: the text that the keyed hash of a record is computed of.
+//! Canonical JSON of the arguments of a call. The keyed hash in the call's audit record is computed from this text.
 
 use serde_json::{Map, Value};
 
-/// Returns canonical JSON, equal for equal arguments: sorted names, no white space.
+/// Returns the arguments of a call as canonical JSON, with sorted names and without white space. Equal arguments give
+/// equal bytes.
 pub(super) fn canonical(arguments: &Map<String, Value>) -> Vec<u8> {
     let mut json = Vec::with_capacity(128);
     push_object(&mut json, arguments);

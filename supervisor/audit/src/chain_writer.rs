@@ -1,5 +1,5 @@
-//! Writes the hash chain of one process: appends records, signs checkpoints, rotates segments daily, and records gaps
-//! after failed writes.
+//! The audit log: writes the hash chain of one process. Appends records, signs checkpoints, starts a new segment (log
+//! file) each day, and records gaps after failed writes.
 
 use std::fs::File;
 use std::io;
@@ -14,10 +14,11 @@ use super::segment_index::Index;
 use super::signing::SigningKeys;
 use data_encoding::HEXLOWER;
 
-/// Version of the record format. A reader reports other versions.
+/// Version of the format of audit records. `lockhouse audit verify` reports segments (log files) of other versions.
 pub(super) const VERSION: u32 = 1;
 
-/// When a checkpoint is signed, and when a new segment is started.
+/// The limits after which a checkpoint is signed (`records` or `time`), and after which a new segment (log file) is
+/// started (`segment_bytes`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Intervals {
     pub(super) records: u64,
@@ -31,14 +32,14 @@ impl Default for Intervals {
     }
 }
 
-/// Maintenance that remains to be done outside of the path of calls.
+/// Maintenance work on the audit log that a background task must do, so that no call waits for it.
 #[derive(Debug)]
 pub(super) struct MaintenanceWork {
-    /// The file that must be synced to disk.
+    /// The segment (log file) that must be synced to disk. `None` if nothing was written since the last sync.
     pub(super) to_sync: Option<Arc<File>>,
-    /// Whether unsigned records remain, which a later maintenance must sign.
+    /// Whether records without a signature remain, which a later round of maintenance must sign.
     pub(super) needs_signature: bool,
-    /// Whether a segment was started since the last maintenance.
+    /// Whether a new segment (log file) was started since the last round of maintenance.
     pub(super) has_new_segment: bool,
 }
 
@@ -48,7 +49,8 @@ pub(super) struct Writer {
     secrets: Arc<SigningKeys>,
     intervals: Intervals,
     segment: Option<Segment>,
-    /// The previous segment, and the end of its chain.
+    /// The name of the previous segment (log file) and the end of its hash chain, which the next segment continues.
+    /// `None` if there is no previous segment.
     previous: Option<(SegmentName, Chain)>,
     gap: Option<Gap>,
     has_new_segment: bool,
@@ -59,20 +61,20 @@ struct Segment {
     name: SegmentName,
     file: SegmentFile,
     chain: Chain,
-    /// Records since the last signature.
+    /// Number of records after the last signed record.
     unsigned: u64,
-    /// When the first unsigned record was written.
+    /// When the first record after the last signed record was written.
     unsigned_since: SystemTime,
     dirty: bool,
 }
 
-/// Records that could not be written.
+/// Audit records that could not be written. The next successful write starts with a `gap` record that describes them.
 #[derive(Debug)]
 struct Gap {
     since: SystemTime,
     records: u64,
     reason: String,
-    /// Bytes of incomplete lines before the gap record.
+    /// Number of bytes of incomplete lines that failed writes left in the file.
     torn: u64,
 }
 
@@ -89,18 +91,20 @@ impl Writer {
         }
     }
 
-    /// Whether the last record could not be written.
+    /// Returns whether a write failed, or records may have been lost otherwise, and no `gap` record has been written
+    /// since.
     pub(super) fn has_gap(&self) -> bool {
         self.gap.is_some()
     }
 
-    /// Path of the current segment, or the directory if there is none.
+    /// Returns the path of the current segment (log file), or of the log's directory if there is no current segment.
     pub(super) fn path(&self) -> PathBuf {
         let name = self.segment.as_ref().map(|segment| segment.name.as_str());
         name.map_or_else(|| self.directory.clone(), |name| self.directory.join(name))
     }
 
-    /// Appends one record. When this returns, the kernel has the record, even if the process is killed.
+    /// Appends one record to the audit log. After success, the kernel has the record, so it is not lost if this process
+    /// is killed.
     pub(super) fn append(&mut self, now: SystemTime, body: &RecordBody) -> io::Result<()> {
         let written = self.try_append(now, body);
         if let Err(error) = &written {
@@ -141,14 +145,16 @@ impl Writer {
         Ok(())
     }
 
-    /// Notes that records are missing. The next successful write starts with a `gap` record.
+    /// Notes that `records` records are missing from the log, and why. The next successful write starts with a `gap`
+    /// record that says so.
     pub(super) fn record_gap(&mut self, now: SystemTime, records: u64, reason: String) {
         let gap = self.gap.get_or_insert_with(|| Gap::new(now));
         gap.records += records;
         gap.reason = reason;
     }
 
-    /// Signs all records so far with a checkpoint.
+    /// Appends a `checkpoint` record with a signature, which authenticates all earlier records of the segment (log
+    /// file).
     fn checkpoint(&mut self, now: SystemTime) {
         let Some(segment) = &mut self.segment else { return };
         let (mut chain, mut line) = (segment.chain, Vec::new());
@@ -166,7 +172,8 @@ impl Writer {
         }
     }
 
-    /// Does the maintenance that is due at this time.
+    /// Signs a checkpoint or ends the segment (log file) if that is due at the time `now`. Returns the work that a
+    /// background task must do.
     pub(super) fn maintain(&mut self, now: SystemTime) -> MaintenanceWork {
         self.rotate_if_due(now);
         let waited = |segment: &Segment| now.duration_since(segment.unsigned_since).unwrap_or_default();
@@ -196,12 +203,12 @@ impl Writer {
         }
     }
 
-    /// Whether a segment was started since the last call.
+    /// Returns whether a segment (log file) was started since the last call of this function.
     pub(super) fn take_new_segment(&mut self) -> bool {
         std::mem::take(&mut self.has_new_segment)
     }
 
-    /// Signs the last records and ends the segment. A later record starts a new segment.
+    /// Ends the current segment (log file) with a signed `close` record. A later record starts a new segment.
     pub(super) fn close(&mut self, now: SystemTime, reason: &str) {
         let Some(mut segment) = self.segment.take() else { return };
         if let Err(error) = segment.close(&self.directory, &self.secrets, now, reason) {
@@ -229,7 +236,8 @@ impl Segment {
     }
 }
 
-/// Starts a segment. Either both its file and its index entry are written, or neither.
+/// Starts a segment: creates the log file and adds its entry to the index of segments. If one of the two fails, neither
+/// remains.
 fn open_segment(
     directory: &Path,
     secrets: &SigningKeys,

@@ -8,8 +8,8 @@ pub fn sha256_hex(text: &str) -> String {
     HEXLOWER.encode(&hash(text.as_bytes()))
 }
 
-/// Combines the digests of several files. For one file it is that file's digest; for several it is the SHA-256 of the
-/// digests, one per line, in their order.
+/// Combines the SHA-256 digests of several files into one. The result for one file is the digest of that file. For
+/// several files it is the SHA-256 of their digests, one per line. `None` if there are no files.
 pub fn combined_sha256(digests: &[String]) -> Option<String> {
     match digests {
         [] => None,

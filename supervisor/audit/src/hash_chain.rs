@@ -1,4 +1,5 @@
-//! Serializes records as a hash chain: one JSON object per line, each with the SHA-256 of the line before it.
+//! The audit log: serializes records as a hash chain. Each record is a JSON object on one line, with the SHA-256 of the
+//! line before it.
 //!
 //! A line is written member by member. Building a JSON tree for every call would cost more than the write itself.
 
@@ -10,25 +11,25 @@ use sha2::{Digest as _, Sha256};
 use super::signing::SigningKeys;
 use data_encoding::HEXLOWER;
 
-/// The text before the signature of a record. The signature covers everything before this text.
+/// The text between the signed part of a record and the signature. The signature covers the whole line up to this text.
 pub(super) const SIGNATURE: &str = ",\"signature\":\"";
 
-/// Maximum characters of one string in a record. Longer strings are truncated.
+/// Maximum number of characters of one string in an audit record. Longer strings are truncated.
 const TEXT_CHARS_MAX: usize = 4_096;
 
-/// SHA-256 of a line without its line feed.
+/// SHA-256 of the line of an audit record, without its line feed.
 pub(crate) type Hash = [u8; 32];
 
 pub(super) fn hash(line: &[u8]) -> Hash {
     Sha256::digest(line).into()
 }
 
-/// Formats a time as RFC 3339 with microseconds. Sorting these texts sorts by time.
+/// Formats a time as RFC 3339 with microseconds. The alphabetical order of these texts is the order of their times.
 pub(super) fn timestamp(time: SystemTime) -> String {
     humantime::format_rfc3339_micros(time).to_string()
 }
 
-/// The members of a record from `event` on.
+/// The JSON members of an audit record that follow its sequence number, hash and time: `event` and all later members.
 #[derive(Clone, Debug)]
 pub(super) struct RecordBody(String);
 
@@ -39,7 +40,7 @@ impl RecordBody {
         Self(text)
     }
 
-    /// Appends a string member, truncated to the maximum length.
+    /// Appends a string member to the record. A value of more than 4,096 characters is truncated.
     pub(super) fn text(mut self, name: &str, value: &str) -> Self {
         self.name(name);
         match value.char_indices().nth(TEXT_CHARS_MAX) {
@@ -69,7 +70,7 @@ impl RecordBody {
         }
     }
 
-    /// Appends a member whose value is JSON text already.
+    /// Appends a member to the record. `json` is the member's value, already serialized as JSON.
     pub(super) fn json(self, name: &str, json: &str) -> Self {
         self.number(name, json)
     }
@@ -81,7 +82,7 @@ impl RecordBody {
     }
 }
 
-/// Appends a JSON string.
+/// Appends `value` to the text `to` as a JSON string, with quotes and escapes.
 pub(super) fn push_string(to: &mut String, value: &str) {
     let is_plain = value.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\' && byte != 0x7f);
     if is_plain {
@@ -93,23 +94,23 @@ pub(super) fn push_string(to: &mut String, value: &str) {
     }
 }
 
-/// Position at the end of a hash chain.
+/// The end of a hash chain: what the next line needs to continue the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chain {
     /// Sequence number of the next line.
     pub(super) seq: u64,
-    /// Hash of the last line.
+    /// SHA-256 of the last line, which the next line must contain.
     pub(super) prev: Hash,
 }
 
 impl Chain {
-    /// Appends an unsigned record to `lines`.
+    /// Appends the next record of the chain to `lines`, without a signature.
     pub(super) fn push(&mut self, lines: &mut Vec<u8>, now: SystemTime, body: &RecordBody) {
         let line = self.open_line(now, body);
         self.finish(lines, line + "}");
     }
 
-    /// Appends a signed record to `lines`.
+    /// Appends the next record of the chain to `lines`, with a signature.
     pub(super) fn push_signed(
         &mut self,
         lines: &mut Vec<u8>,

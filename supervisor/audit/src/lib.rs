@@ -1,8 +1,8 @@
-//! The audit log: which code ran, which calls it requested, how they were decided, and how they ended.
+//! Lockhouse's audit log: which code ran, which calls it requested, how they were decided, and how they ended.
 //!
-//! Each process writes its own hash chain, which is signed at intervals. A record is written before its call is made;
-//! without a record the call is not made. Argument values are recorded only if the configuration enables that. Results
-//! are never recorded.
+//! Each process writes its own hash chain, which is signed at intervals. The record of a call is written before the
+//! call is made. If the record cannot be written, the call is not made. Argument values are recorded only if the
+//! configuration enables that. Results of calls are never recorded.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
@@ -58,7 +58,7 @@ use redaction::Redaction;
 use refusal_throttle::RefusalThrottle;
 use signing::SigningKeys;
 
-/// Why a record could not be written.
+/// Why the audit log could not be opened, or why a record could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
     #[error("the audit log {path} cannot be written: {source}")]
@@ -67,17 +67,17 @@ pub enum AuditError {
     Keys(#[from] KeyError),
 }
 
-/// Location and contents of the audit log.
+/// Settings of the audit log: where it is stored, what is recorded, and for how many days it is kept.
 #[derive(Clone, Debug)]
 pub struct AuditSettings {
     pub directory: PathBuf,
-    /// Directory of the signing key and the salt.
+    /// Directory of the key that signs the audit log, and of the salt for keyed hashes of arguments.
     pub keys: PathBuf,
-    /// Whether argument values are recorded.
+    /// Whether the values of call arguments are recorded, not only their names, types and keyed hash.
     pub values: bool,
     /// Patterns of argument names whose values are never recorded.
     pub redact: Vec<String>,
-    /// Whether submitted programs are stored beside the log.
+    /// Whether submitted programs are stored in files beside the audit log.
     pub code: bool,
     pub keep_days: u32,
 }
@@ -94,45 +94,45 @@ pub struct Audit {
     written: Arc<Notify>,
 }
 
-/// Identifies a call in its audit records.
+/// Identifies a call to an upstream server in the audit records about that call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallSubject<'a> {
     pub execution: ExecutionId,
     /// Number of the call within its execution, assigned by the worker.
     pub call: CallId,
-    /// ID of the call in the log.
+    /// ID of the call, which all audit records about the call share.
     pub id: uuid::Uuid,
-    /// Name of the AI client that submitted the code.
+    /// Name of the AI client for which the call is made. `None` if the client has no name.
     pub client: Option<&'a ClientName>,
     pub server: &'a ServerName,
     /// The tool, resource, prompt or list that was requested.
     pub item: &'a CallTarget,
-    /// Line number in the program, as reported by the worker.
+    /// Number of the program's line that made the call, as reported by the worker. `None` if unknown.
     pub line: Option<u32>,
 }
 
-/// A program that is about to run.
+/// A submitted program that is about to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'a> {
     pub language: Language,
     pub code: &'a str,
     pub servers: &'a [ServerName],
-    /// Name of the session, if the program runs in one.
+    /// Name of the session in which the program runs, or `None` if it runs without a session.
     pub session: Option<&'a str>,
-    /// Digest of the active policy. `None` without a policy.
+    /// SHA-256 digest of the active policy. `None` if there is no policy.
     pub policy: Option<&'a str>,
 }
 
-/// Code of a skill that a running program is about to load.
+/// The code of a skill (a saved function) that a running program is about to load.
 #[derive(Clone, Copy, Debug)]
 pub struct SkillCode<'a> {
     pub name: &'a str,
     pub version: u32,
     pub language: Language,
     pub code: &'a str,
-    /// SHA-256 of the code.
+    /// SHA-256 of the skill's code.
     pub digest: &'a str,
-    /// Directory of the skill, if it is a shared one.
+    /// Directory of the skill, if it is a shared skill. `None` if the skill belongs to the AI client.
     pub shared: Option<&'a str>,
 }
 
@@ -146,8 +146,8 @@ pub struct ExecutionEnd {
 }
 
 impl Audit {
-    /// Opens the audit log: creates the private directory, and loads or creates the key. The first segment is created
-    /// with the first record.
+    /// Opens the audit log: creates its private directory, and loads or creates the signing key and the salt. The first
+    /// segment (log file) is created with the first record.
     pub fn open(settings: AuditSettings) -> Result<Arc<Self>, AuditError> {
         let directory = settings.directory.clone();
         let is_new = !directory.exists();
@@ -170,7 +170,7 @@ impl Audit {
         Ok(audit)
     }
 
-    /// Sets the secrets of the configuration, which are redacted in all records.
+    /// Sets the secrets of the configuration, which are redacted in all later audit records.
     pub fn redact_secrets(&self, secrets: secrets::Secrets) {
         self.redaction.write().set_secrets(secrets);
     }
@@ -194,7 +194,8 @@ impl Audit {
         self.append(&body.text_if("code_kept", kept.as_deref()).text_if("policy", policy))
     }
 
-    /// Records that a running program is about to load a skill, and stores the code of the skill like a program.
+    /// Records that a running program is about to load a skill (a saved function), and stores the skill's code if the
+    /// configuration enables that.
     pub async fn skill(
         self: &Arc<Self>,
         execution: ExecutionId,
@@ -211,9 +212,9 @@ impl Audit {
         self.append(&body.text_if("directory", shared))
     }
 
-    /// Stores a program beside the log, if the configuration enables that. Returns the SHA-256 of the stored text.
-    /// Creating a file may wait for the journal of the file system, so it happens on a blocking thread and delays no
-    /// other call.
+    /// Stores a program in a file beside the audit log, if the configuration enables that. Returns the SHA-256 of the
+    /// stored text, or `None` if nothing was stored. The file is created on a blocking thread, because that may wait
+    /// for the journal of the file system.
     async fn keep_code(self: &Arc<Self>, language: Language, code: &str, hash: &str) -> Option<String> {
         if !self.settings.code {
             return None;
@@ -232,7 +233,7 @@ impl Audit {
         }
     }
 
-    /// Records the end of an execution.
+    /// Records the end of an execution, with its status, its times and its number of calls.
     pub fn end(&self, execution: ExecutionId, end: ExecutionEnd) -> Result<(), AuditError> {
         let ExecutionEnd { status, wall, cpu, calls } = end;
         let body = RecordBody::new("end").text("execution", &execution.to_string()).text("status", status);
@@ -244,8 +245,8 @@ impl Audit {
         self.append(&body.number("calls", calls))
     }
 
-    /// Records a permitted call before it is made, with the rule that permits it and the approval if one was required.
-    /// A direct call also has the digest of its policy.
+    /// Records a permitted call before it is made, with the policy rule that permits it, and the scope of the approval
+    /// if one was required. The record of a direct call (one without code) also has the digest of the policy.
     pub fn call(
         &self,
         subject: CallSubject<'_>,
@@ -268,8 +269,8 @@ impl Audit {
         self.append(&body.text_if("approval", approval).text_if("policy", policy))
     }
 
-    /// Records a decision of an approver: the digest that ties the answer to the call, the channel, the outcome, and
-    /// the user of this machine who answered, if known.
+    /// Records the decision of an approver about a call. `digest` is the digest of the call that the approver was
+    /// shown. `through` is the channel of the answer, and `by` is the user of this machine who answered, if known.
     pub fn approval(
         &self,
         subject: CallSubject<'_>,
@@ -285,8 +286,8 @@ impl Audit {
         })
     }
 
-    /// Records a call that was denied by the policy, or that required approval and did not get it. `rule` is the line
-    /// of the policy that denies it, if there is one.
+    /// Records a call that was denied by the policy, or that required approval and did not get it. `rule` is the
+    /// location of the policy rule that denies the call, if there is one.
     pub fn denial(
         &self,
         subject: CallSubject<'_>,
@@ -300,7 +301,7 @@ impl Audit {
         self.append(&body.text_if("rule", rule.as_deref()))
     }
 
-    /// Records the outcome of a call.
+    /// Records the outcome of a call, with its duration and the size of its result.
     pub fn outcome(
         &self,
         subject: CallSubject<'_>,
@@ -312,8 +313,8 @@ impl Audit {
         self.append(&body.number("result_bytes", result_bytes))
     }
 
-    /// Records that an upstream server asked the user a question, and the outcome. Question and answer are not
-    /// recorded.
+    /// Records that an upstream server asked the user a question (elicitation), and the outcome. The question and the
+    /// answer are not recorded.
     pub fn question(
         &self,
         execution: ExecutionId,
@@ -324,7 +325,7 @@ impl Audit {
         self.append(&body.text("server", server.as_str()).text("outcome", outcome))
     }
 
-    /// Whether a record could be written now. After a failed write, this tries to write a test file.
+    /// Returns whether an audit record could be written now. If the last write failed, tests this by writing a file.
     pub fn is_writable(&self) -> bool {
         use nix::unistd::{AccessFlags, access};
         let directory = &self.settings.directory;
@@ -334,7 +335,7 @@ impl Audit {
         !self.writer().has_gap() || probe(directory).is_ok()
     }
 
-    /// Signs the last records and ends the segment.
+    /// Closes the audit log when the process exits: signs the last records and ends the current segment (log file).
     pub fn close(&self) {
         let mut writer = self.writer();
         let has_new_segment = writer.take_new_segment();
@@ -398,10 +399,10 @@ impl Audit {
     }
 }
 
-/// Size of the test file: about the size of the record of a large call.
+/// Size in bytes of the file with which `probe` tests writing: about the size of the audit record of a large call.
 const PROBE_BYTES: usize = 16 * 1024;
 
-/// Writes a test file of the size of a large record, and removes it.
+/// Tests whether a large audit record could be written: writes a file of that size to the directory and removes it.
 fn probe(directory: &Path) -> std::io::Result<()> {
     let path = directory.join(format!(".probe-{}", std::process::id()));
     // `create_new` below follows no link and overwrites no file, whatever was left at this path.

@@ -1,29 +1,29 @@
-//! The user of this machine who did something, as reported by the kernel.
+//! The user of this machine who performed an action that the audit log records, as reported by the kernel.
 
 use super::hash_chain::RecordBody;
 
-/// Value of `loginuid` for a process outside of any login session.
+/// Value of `/proc/self/loginuid` for a process outside of any login session.
 const NO_LOGIN: u32 = u32::MAX;
 
-/// A user of this machine.
+/// The user of this machine whom an audit record names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalUser {
-    /// User ID of the process that the user ran.
+    /// User ID of the process through which the user acted.
     pub uid: u32,
     pub pid: Option<i32>,
-    /// User ID of the login session. It stays the same after `su` or `sudo`.
+    /// User ID of the login session, which `su` and `sudo` do not change. `None` outside of a login session.
     pub login_uid: Option<u32>,
 }
 
 impl LocalUser {
-    /// The user who runs this process.
+    /// Returns the user who runs this process.
     pub fn current() -> Self {
         let login_uid = std::fs::read_to_string("/proc/self/loginuid").ok();
         let login_uid = login_uid.and_then(|uid| uid.trim().parse().ok()).filter(|uid| *uid != NO_LOGIN);
         Self { uid: nix::unistd::getuid().as_raw(), pid: i32::try_from(std::process::id()).ok(), login_uid }
     }
 
-    /// Adds the user to a record.
+    /// Appends the user's IDs and the process ID to an audit record.
     pub(super) fn write_to(self, body: RecordBody) -> RecordBody {
         let Self { uid, pid, login_uid } = self;
         body.number("uid", uid).number_if("pid", pid).number_if("login_uid", login_uid)

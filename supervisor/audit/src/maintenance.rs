@@ -1,5 +1,5 @@
-//! Background maintenance of the audit log, outside of the path of calls: syncs to disk, signs checkpoints, and
-//! removes expired segments.
+//! Background maintenance of the audit log, so that no call waits for it: syncs files to disk, signs checkpoints, and
+//! removes expired segments (log files).
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
@@ -9,10 +9,10 @@ use tokio::task::spawn_blocking;
 
 use super::Audit;
 
-/// Maximum time from a record until it is synced to disk.
+/// Maximum time from the write of a record until the log is synced to disk.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Maintains the log until its last reference is dropped. Sleeps while no records are written.
+/// Maintains the audit log until the last reference to it is dropped. Sleeps while no records are written.
 pub(super) async fn run(audit: Weak<Audit>, written: Arc<Notify>) {
     loop {
         written.notified().await;
@@ -26,7 +26,8 @@ pub(super) async fn run(audit: Weak<Audit>, written: Arc<Notify>) {
     }
 }
 
-/// Does all maintenance that is due. Returns whether maintenance must continue although no more records are written.
+/// Does all maintenance that is due. Returns true if unsigned records remain, so that maintenance must continue even if
+/// no more records are written.
 async fn maintain(audit: Arc<Audit>) -> bool {
     let work = audit.writer().maintain(SystemTime::now());
     if let Some(file) = work.to_sync {

@@ -1,5 +1,6 @@
-//! Converts records to events of OCSF, the Open Cybersecurity Schema Framework: class API Activity (6003), with one
-//! event for each call and its outcome, each refused call, and each execution.
+//! Converts audit records to events of OCSF, the Open Cybersecurity Schema Framework. All events have the class API
+//! Activity (6003). There is one event for each call with its outcome, each denied call, each execution, and each
+//! loaded skill.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -9,20 +10,23 @@ use serde_json::{Map, Value, json};
 use super::reader::LocatedRecord;
 use super::record::{Arguments, CallIdentity, Event};
 
-/// OCSF version. Since 1.4.0 the class supports the profile `security_control` with action and disposition.
+/// Version of the OCSF schema. The events use the profile `security_control` (action and disposition), which their
+/// class supports since 1.4.0.
 const SCHEMA: &str = "1.5.0";
 const API_ACTIVITY: u32 = 6003;
-/// Maximum number of calls and executions that wait for their end record. Records of killed processes have none.
+/// Maximum number of calls and executions whose end record was not added yet. Above it, the oldest one becomes an event
+/// with the status `Unknown`. A killed process leaves calls without an end record.
 const OPEN_MAX: usize = 65_536;
 
-/// Collects records, in order of time, into OCSF events.
+/// Combines audit records into OCSF events. The records must be added in order of time.
 #[derive(Debug, Default)]
 pub struct OcsfEvents {
-    /// Events that wait for their end record, by ID. The IDs sort by time.
+    /// Incomplete events, by the ID of their call or execution: their end record was not added yet. The IDs sort by
+    /// time.
     open: BTreeMap<String, Map<String, Value>>,
 }
 
-/// Status of an event.
+/// The OCSF status of a call or an execution.
 struct Status {
     id: u8,
     name: &'static str,
@@ -30,7 +34,7 @@ struct Status {
 }
 
 impl OcsfEvents {
-    /// Adds a record. Returns the events that it completes.
+    /// Adds an audit record. Returns the OCSF events that are complete now.
     #[expect(clippy::too_many_lines, reason = "one arm for each event of the log")]
     pub fn add(&mut self, found: LocatedRecord) -> Vec<Value> {
         let LocatedRecord { segment, record, .. } = found;
@@ -125,7 +129,7 @@ impl OcsfEvents {
         }
     }
 
-    /// Returns the remaining events, whose end is not recorded, with the status `Unknown`.
+    /// Returns the OCSF events of calls and executions without an end record. Their status is `Unknown`.
     pub fn finish(self) -> impl Iterator<Item = Value> {
         self.open.into_values().map(|event| ended(Value::Object(event), &status("unknown"), "unknown", None))
     }
@@ -172,7 +176,8 @@ fn event(time: u64, metadata: Value, about: &CallIdentity) -> Value {
     })
 }
 
-/// The recorded arguments of a call: values if there are any, else the shape.
+/// Returns the recorded arguments of a call: their values if these were recorded, else their names and types (the
+/// shape).
 fn data(arguments: &Arguments) -> Value {
     match &arguments.values {
         Some(values) => json!({"values": values}),
@@ -212,7 +217,7 @@ fn ended(mut event: Value, status: &Status, code: &str, took: Option<(u64, f64)>
     event
 }
 
-/// Milliseconds since the Unix epoch.
+/// Converts an RFC 3339 time to milliseconds since the Unix epoch. An invalid time gives 0.
 fn millis(time: &str) -> u64 {
     let time = humantime::parse_rfc3339(time).unwrap_or(SystemTime::UNIX_EPOCH);
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Stores the submitted programs beside the audit log. Each is stored once, in a file that is named by the SHA-256 of
-//! its content.
+//! Stores submitted programs beside the audit log. Each distinct program is stored once, in a file that is named by the
+//! SHA-256 of its content.
 //!
-//! Secrets of the configuration are redacted in stored programs. The record of the execution then has two hashes: of
-//! the program as it ran (`code`) and of the stored file (`code_kept`).
+//! Secrets of the configuration are redacted in stored programs. The audit record of an execution therefore has two
+//! hashes: of the program as it ran (`code`) and of the stored file (`code_kept`).
 
 use parking_lot::{Mutex, MutexGuard};
 use std::fs::File;
@@ -16,21 +16,22 @@ use lockhouse_base::files;
 use lockhouse_base::language::Language;
 
 const DIRECTORY: &str = "code";
-/// Upper bound of the size of a stored program. The configuration limits programs to less.
+/// Maximum number of bytes that are read of a stored program. The configuration limits submitted programs to less.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Maximum number of files that wait for a common sync. Further files are synced at once.
+/// Maximum number of new program files that wait to be synced to disk together. Further files are synced one by one
+/// when they are written.
 const UNSYNCED_MAX: usize = 1_000;
-/// Start of the text that replaces a secret. Records of older versions without `code_kept` have no hash of the
-/// redacted text.
+/// Start of the text that replaces a secret in a stored program. It identifies redacted programs whose audit record,
+/// from an older version, has no `code_kept`.
 const REDACTED: &str = "[redacted ";
 
-/// Path of a stored program.
+/// Returns the path of the file of a stored program, by the SHA-256 of its content.
 fn path(directory: &Path, language: &str, hash: &str) -> PathBuf {
     let ending = if language == Language::Python.as_str() { "py" } else { "ts" };
     directory.join(DIRECTORY).join(format!("{hash}.{ending}"))
 }
 
-/// Stores programs for one process.
+/// Stores the submitted programs of one process beside its audit log.
 #[derive(Debug)]
 pub(super) struct ProgramStore {
     directory: PathBuf,
@@ -38,12 +39,13 @@ pub(super) struct ProgramStore {
 }
 
 impl ProgramStore {
-    /// Creates the store beside the log in this directory.
+    /// Creates a store for the programs of the audit log in this directory.
     pub(super) fn new(directory: PathBuf) -> Self {
         Self { directory, unsynced: Mutex::default() }
     }
 
-    /// Stores a text under its hash. An existing file gets a new modification time; a modified file is rewritten.
+    /// Stores a program in a file that is named by its hash. If the file exists already, only its modification time is
+    /// renewed. If its content was changed, the file is rewritten.
     pub(super) fn keep(&self, language: Language, text: &str, hash: &str) -> io::Result<()> {
         let path = path(&self.directory, language.as_str(), hash);
         match files::open_to_read(&path).and_then(|file| Ok((has(&file, text)?, file))) {
@@ -64,7 +66,7 @@ impl ProgramStore {
         Ok(())
     }
 
-    /// Syncs new files to disk, so that a power failure does not look like tampering.
+    /// Syncs new program files to disk. Without this, a power failure could lose them, which would look like tampering.
     pub(super) fn sync(&self) -> io::Result<()> {
         let new = std::mem::take(&mut *self.unsynced());
         if new.is_empty() {
@@ -96,7 +98,8 @@ fn has(file: &File, text: &str) -> io::Result<bool> {
     Ok(content == text.as_bytes())
 }
 
-/// Whether the path of the program directory is something other than a directory, for example a link.
+/// Whether the directory of stored programs was replaced by something else, for example a link. `false` if nothing is
+/// there.
 fn is_replaced_directory(directory: &Path) -> io::Result<bool> {
     match std::fs::symlink_metadata(directory.join(DIRECTORY)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -104,12 +107,12 @@ fn is_replaced_directory(directory: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether the program directory exists.
+/// Whether the directory of stored programs exists.
 pub(super) fn directory_exists(directory: &Path) -> bool {
     std::fs::symlink_metadata(directory.join(DIRECTORY)).is_ok()
 }
 
-/// Whether the program directory contains any file.
+/// Whether the directory of stored programs contains any file.
 pub(super) fn contains_programs(directory: &Path) -> bool {
     std::fs::read_dir(directory.join(DIRECTORY)).is_ok_and(|mut entries| entries.next().is_some())
 }
@@ -120,29 +123,29 @@ pub struct ProgramRecord<'a> {
     pub language: &'a str,
     /// SHA-256 of the program as it ran.
     pub code: &'a str,
-    /// SHA-256 of the stored file, if the program was stored.
+    /// SHA-256 of the file in which the program was stored. `None` if the program was not stored.
     pub kept: Option<&'a str>,
 }
 
-/// Result of comparing the stored file of a program with the audit record.
+/// Result of comparing the stored file of a program with the audit record of its execution.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ProgramComparison {
-    /// The file contains the program as it ran.
+    /// The stored file contains exactly the program that ran: this text.
     Genuine(String),
-    /// The file contains the program with secrets redacted.
+    /// The stored file is as recorded, and contains this text: the program with its secrets redacted.
     Redacted(String),
-    /// The file contains redacted text, and its record comes from an older version without a hash of that text, so the
-    /// text cannot be verified.
+    /// The stored file contains this text with redacted secrets. It cannot be verified, because the audit record comes
+    /// from an older version and has no hash of the redacted text.
     Unverifiable(String),
-    /// The file was replaced. `found` describes its present content.
+    /// The stored file was replaced. `found` describes what is there now.
     Replaced { file: PathBuf, found: String },
-    /// The program was stored, and the file is missing.
+    /// The audit record says that the program was stored, but the file is missing.
     Removed { file: PathBuf },
-    /// The record does not say that the program was stored, and there is no file.
+    /// The audit record does not say that the program was stored, and there is no file.
     Absent,
 }
 
-/// Compares the stored file of a program with the record of its execution.
+/// Compares the stored file of a program with the audit record of its execution.
 ///
 /// # Errors
 /// The file or its directory cannot be read, or the record has no valid hash.

@@ -1,5 +1,5 @@
-//! Reads the records of all processes, merged in order of time. Records are streamed, so memory use does not grow with
-//! the size of the log.
+//! Reads the audit log: the records of all processes, merged in order of time. Records are streamed, so memory use does
+//! not grow with the size of the log.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,7 +14,7 @@ use super::hash_chain::timestamp;
 use super::record::{Record, RecordMembers};
 use super::segment::{SegmentName, segments};
 
-/// Maximum bytes of a line. Lockhouse writes no longer ones.
+/// Maximum number of bytes of a line of the audit log. Lockhouse itself writes only shorter lines.
 pub(super) const LINE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The audit log, or one of its segments, cannot be read.
@@ -25,36 +25,38 @@ pub struct ReadError {
     pub source: io::Error,
 }
 
-/// Selects records. A field that is `None` matches every record.
+/// Selects audit records. A record matches if it matches each field; a field that is `None` matches every record.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub event: Option<String>,
     pub server: Option<String>,
     pub tool: Option<String>,
     pub client: Option<String>,
-    /// Outcome of a call, question or approval, or status of an execution.
+    /// Outcome to match, of a call, question or approval, or status of an execution.
     pub outcome: Option<String>,
-    /// `allow`, `ask` or `deny`.
+    /// Policy decision to match: `allow`, `ask` or `deny`.
     pub decision: Option<String>,
-    /// Prefix of the execution ID.
+    /// Text with which the execution ID must start.
     pub execution: Option<String>,
     pub since: Option<SystemTime>,
     pub until: Option<SystemTime>,
 }
 
-/// A record with the segment that contains it.
+/// An audit record with the name of the segment (log file) that contains it.
 #[derive(Clone, Debug)]
 pub struct LocatedRecord {
     pub segment: SegmentName,
-    /// The line in the segment, without its line feed.
+    /// The line of the record in the segment (log file), without its line feed.
     pub text: String,
     pub record: Record,
 }
 
-/// Returns the matching records in order of time. Lines that are not valid records are skipped; `verify` reports them.
+/// Returns the audit records that match the filter, in order of time. Lines that are not valid records are skipped;
+/// `lockhouse audit verify` reports them.
 ///
 /// # Errors
-/// [`ReadError`] if the directory cannot be read. The iterator also returns one for a segment that cannot be read.
+/// [`ReadError`] if the directory cannot be read. The iterator returns a [`ReadError`] for each segment (log file) that
+/// cannot be read.
 pub fn records(directory: &Path, filter: &Filter) -> Result<Records, ReadError> {
     let to_read_error = |source| ReadError { path: directory.to_owned(), source };
     let mut waiting = segments(directory).map_err(to_read_error)?;
@@ -71,19 +73,19 @@ pub fn records(directory: &Path, filter: &Filter) -> Result<Records, ReadError> 
     Ok(Records { directory, filter, since, until, waiting, open: BinaryHeap::new() })
 }
 
-/// Iterator over matching records, created by [`records`].
+/// Iterator over the audit records that match a filter, created by [`records`].
 #[derive(Debug)]
 pub struct Records {
     directory: PathBuf,
     filter: Filter,
     since: Option<String>,
     until: Option<String>,
-    /// Segments that are not open yet, in reverse order of time.
+    /// Names of the segments (log files) that were not opened yet, the latest first.
     waiting: Vec<SegmentName>,
     open: BinaryHeap<Reverse<OpenSegment>>,
 }
 
-/// An open segment with its next record.
+/// An open segment (log file) with the next record to return from it.
 #[derive(Debug)]
 struct OpenSegment {
     time: String,
@@ -141,7 +143,7 @@ impl Iterator for Records {
 }
 
 impl Records {
-    /// Opens every segment that may contain a record earlier than the next known one.
+    /// Opens every segment (log file) that may contain an earlier record than the next record of the open segments.
     fn open_due_segments(&mut self) -> Result<(), ReadError> {
         while let Some(name) = self.waiting.last() {
             let next = self.open.peek().map(|Reverse(open)| &open.time);
@@ -186,7 +188,7 @@ impl Records {
     }
 }
 
-/// Returns the next complete line that is a valid record.
+/// Returns the next complete line that is a valid audit record, as text and parsed. `None` at the end of the file.
 fn next_record(reader: &mut BufReader<File>) -> io::Result<Option<(String, RecordMembers)>> {
     while let Some(line) = next_line(reader)? {
         if let Some(line) = line
@@ -198,8 +200,8 @@ fn next_record(reader: &mut BufReader<File>) -> io::Result<Option<(String, Recor
     Ok(None)
 }
 
-/// Returns the next complete line. `Some(None)` is a line that is too long or not UTF-8. `None` means the end of the
-/// file, or an incomplete last line.
+/// Returns the next complete line. `Some(None)` is a line that is too long or not UTF-8. `None` means that the file has
+/// no further complete line.
 fn next_line(reader: &mut BufReader<File>) -> io::Result<Option<Option<String>>> {
     let mut line = Vec::new();
     reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug)]
 pub struct Record {
     pub seq: u64,
-    /// UTC time as RFC 3339 with microseconds.
+    /// When the record was written: UTC, as RFC 3339 with microseconds.
     pub time: String,
     pub event: Event,
 }
@@ -15,7 +15,7 @@ pub struct Record {
 /// The event that a record describes.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Code is about to run.
+    /// A submitted program is about to run.
     Execution {
         execution: String,
         client: Option<String>,
@@ -23,10 +23,10 @@ pub enum Event {
         servers: Vec<String>,
         /// SHA-256 of the program as it ran.
         code: String,
-        /// SHA-256 of the stored program, if it was stored.
+        /// SHA-256 of the file in which the program was stored. `None` if the program was not stored.
         code_kept: Option<String>,
         code_bytes: u64,
-        /// Digest of the policy under which the code runs.
+        /// SHA-256 digest of the policy under which the code runs. `None` if there is no policy.
         policy: Option<String>,
     },
     /// A run was refused before it started.
@@ -38,9 +38,10 @@ pub enum Event {
         reason: String,
         left_out: u64,
     },
-    /// An administrative event: a reload, a token, a login or accepted definitions.
+    /// An administrative event: a configuration reload, a change to a token, a login to an upstream server, or the
+    /// acceptance of tool definitions.
     Administration(AdministrativeEvent),
-    /// Running code is about to load a skill.
+    /// A running program is about to load a skill (a saved function).
     Skill {
         execution: String,
         client: Option<String>,
@@ -54,14 +55,14 @@ pub enum Event {
     Call {
         about: CallIdentity,
         arguments: Arguments,
-        /// `allow`, or `ask` for a call that was approved.
+        /// The policy's decision: `allow`, or `ask` for a call that an approver approved.
         decision: String,
-        /// Location of the policy rule, as `FILE:LINE`.
+        /// Location of the policy rule that permits the call, as `FILE:LINE`.
         rule: String,
-        /// Scope of the approval.
+        /// Scope of the approval, such as `once`. `None` if the policy required no approval.
         approval: Option<String>,
     },
-    /// An approver was asked about a call.
+    /// An approver was asked about a call. `through` is the channel of the question, and `outcome` is the decision.
     Approval {
         about: CallIdentity,
         digest: String,
@@ -77,59 +78,61 @@ pub enum Event {
     Question { execution: String, server: String, outcome: String },
     /// An execution has ended.
     End { execution: String, status: String, wall_ms: f64, cpu_ms: Option<f64>, calls: u64 },
-    /// Records could not be written at this point of the log.
+    /// Records could not be written before this point of the log.
     Gap { since: String, records: u64, reason: String },
-    /// A record that structures the log: `open`, `checkpoint`, `close`, or an event of a later version.
+    /// A record that belongs to the hash chain itself (`open`, `checkpoint` or `close`), or an event that only a later
+    /// version knows.
     Chain,
 }
 
-/// An administrative event.
+/// An administrative event, such as a configuration reload or a login to an upstream server.
 #[derive(Clone, Debug)]
 pub struct AdministrativeEvent {
-    /// `reload`, `token`, `login` or `definition`.
+    /// The kind of event: `reload`, `token`, `login` or `definition`.
     pub event: &'static str,
-    /// Name of the token or upstream server, or the cause of a reload.
+    /// Name of the token or upstream server that the event is about, or the cause of a reload.
     pub subject: String,
     pub outcome: String,
     pub reason: Option<String>,
-    /// Digest of the policy, or of the accepted definitions.
+    /// SHA-256 digest of the policy after a reload, or of the accepted tool definitions. `None` if the event has
+    /// neither.
     pub digest: Option<String>,
-    /// User ID of the process of the user who did it.
+    /// User ID of the process through which a user caused the event. `None` if the record names no user.
     pub uid: Option<u32>,
     pub login_uid: Option<u32>,
 }
 
-/// Identifies a call in its records.
+/// Identifies the call that an audit record is about.
 #[derive(Clone, Debug)]
 pub struct CallIdentity {
     pub execution: String,
-    /// ID that all records of one call share.
+    /// ID of the call, which all audit records about the call share.
     pub call: String,
     pub client: Option<String>,
     pub server: String,
-    /// `tool`, `resource`, `prompt` or `list`.
+    /// What the call requested: `tool`, `resource`, `prompt` or `list`.
     pub kind: &'static str,
-    /// Name, URI, or kind of list.
+    /// Name of the tool or prompt, URI of the resource, or kind of the list.
     pub item: String,
-    /// Line number in the program.
+    /// Number of the program's line that made the call. `None` if unknown.
     pub line: Option<u32>,
 }
 
 /// The recorded description of a call's arguments.
 #[derive(Clone, Debug)]
 pub struct Arguments {
-    /// Argument names with value types. Objects are described recursively.
+    /// Names of the arguments with the JSON types of their values. Objects are described recursively.
     pub shape: Map<String, Value>,
-    /// Keyed hash, equal for equal arguments.
+    /// Keyed hash of the arguments. Equal arguments have equal hashes.
     pub hash: String,
     pub bytes: u64,
-    /// The values, if the configuration enables recording them.
+    /// Values of the arguments. `None` if the configuration does not enable recording them.
     pub values: Option<Map<String, Value>>,
-    /// Whether the recorded values are complete and unchanged.
+    /// Whether the recorded values are complete and unchanged: none was redacted, truncated or omitted.
     pub values_exact: bool,
 }
 
-/// All members that a record can have, before they are sorted by event.
+/// All JSON members that an audit record can have, whatever its event. `into_record` converts them to a [`Record`].
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RecordMembers {
@@ -181,7 +184,8 @@ pub(super) struct RecordMembers {
 }
 
 impl RecordMembers {
-    /// Converts the members to a record. Missing members become empty; `verify` is what reports invalid records.
+    /// Converts the members to a typed record. A missing member becomes an empty value, since `lockhouse audit verify`
+    /// reports invalid records.
     #[expect(clippy::too_many_lines, reason = "one arm for each event of the log")]
     pub(super) fn into_record(mut self) -> Record {
         let text = Option::unwrap_or_default;

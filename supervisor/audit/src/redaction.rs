@@ -1,4 +1,5 @@
-//! Redacts argument values by name, and secrets of the configuration in any text.
+//! Redaction in audit records: of argument values by the names of the arguments, and of the configuration's secrets in
+//! any text.
 
 use std::borrow::Cow;
 
@@ -22,10 +23,10 @@ pub const DEFAULT_REDACTED_NAMES: [&str; 14] = [
     "credential*",
 ];
 
-/// What is redacted.
+/// What is redacted in audit records: values of arguments with certain names, and secrets in any text.
 #[derive(Debug, Default)]
 pub(super) struct Redaction {
-    /// Lower-case name patterns, in which `*` matches any text.
+    /// Lower-case patterns of argument names whose values are redacted. In a pattern, `*` matches any text.
     names: Vec<String>,
     secrets: Secrets,
 }
@@ -45,13 +46,13 @@ impl Redaction {
         self.names.iter().any(|pattern| matches(pattern, &name))
     }
 
-    /// Replaces each secret in a text with `[redacted NAME]`.
+    /// Replaces each secret in a text with `[redacted NAME]`, where NAME is the name of the secret.
     pub(super) fn without_secrets<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.secrets.occur_in(text) { self.secrets.redact(text).into() } else { text.into() }
     }
 }
 
-/// Whether a name matches a pattern. Each `*` matches any text.
+/// Whether an argument name matches a pattern, in which each `*` matches any text.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(first) else { return false };

@@ -1,16 +1,16 @@
-//! Limits how many refused runs are recorded for each AI client, so that a client cannot fill the disk with refused
-//! requests.
+//! The audit log: limits how many refused runs are recorded for each AI client, so that a client cannot fill the disk
+//! with refused requests.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Maximum number of recorded refusals per client and `WINDOW`. Further refusals are only counted.
+/// Maximum number of refused runs that are recorded for one AI client within `WINDOW`. Further ones are only counted.
 const RECORDED_MAX: u64 = 20;
 const WINDOW: Duration = Duration::from_secs(60);
-/// Maximum number of clients that are counted separately. All others share one counter.
+/// Maximum number of AI clients whose refused runs are counted separately. All other clients share one counter.
 const CLIENTS_MAX: usize = 1_000;
 
-/// Counters of refusals, by client name.
+/// Counters of refused runs, by the name of the AI client.
 #[derive(Debug, Default)]
 pub(super) struct RefusalThrottle(HashMap<String, Window>);
 
@@ -21,7 +21,8 @@ struct Window {
 }
 
 impl RefusalThrottle {
-    /// Counts a refusal. Returns `Some` if it should be recorded, with the number of unrecorded refusals before it.
+    /// Counts a refused run of an AI client. Returns `None` if it must not be recorded. Otherwise returns how many
+    /// refused runs of the client were left out since its last recorded one.
     pub(super) fn admit(&mut self, client: &str, now: Instant) -> Option<u64> {
         let is_over = |window: &Window| now.saturating_duration_since(window.since) >= WINDOW;
         if !self.0.contains_key(client) && self.0.len() >= CLIENTS_MAX {

@@ -1,4 +1,5 @@
-//! Removes expired segments, which the index records, and stored programs that no remaining record needs.
+//! The audit log: removes expired segments (log files), and stored programs that no remaining record refers to. The
+//! index of segments records each removal.
 
 use std::io;
 use std::path::Path;
@@ -11,10 +12,10 @@ use super::signing::SigningKeys;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-/// Once this many bytes of the index concern removed segments, the index is truncated.
+/// Once this many bytes of the index of segments are lines about removed segments (log files), these lines are removed.
 const CUT_BYTES_MIN: usize = 1024 * 1024;
 
-/// Removes segments that are older than `keep_days` days, and their stored programs.
+/// Removes segments (log files) that are older than `keep_days` days, and stored programs that have not run since.
 pub(super) fn expire(
     directory: &Path,
     secrets: &SigningKeys,

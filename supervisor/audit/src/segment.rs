@@ -9,19 +9,19 @@ use super::hash_chain::timestamp;
 const EXTENSION: &str = ".jsonl";
 const DAY_CHARS: usize = "2026-01-31".len();
 
-/// Name of a segment, `DAY-UUID.jsonl`. Names sort by time.
+/// Name of a segment (a file of the audit log), `DAY-UUID.jsonl`. The names sort by the start times of the segments.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SegmentName(String);
 
 impl SegmentName {
-    /// Creates a name for a segment that starts now.
+    /// Creates a name for a segment that starts at the time `now`.
     pub(super) fn new(now: SystemTime) -> Self {
         let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let timestamp = uuid::Timestamp::from_unix(uuid::NoContext, since.as_secs(), since.subsec_nanos());
         Self(format!("{}-{}{EXTENSION}", day(now), uuid::Uuid::new_v7(timestamp).simple()))
     }
 
-    /// Parses a file name. Returns `None` if it is not the name of a segment.
+    /// Parses a file name. Returns `None` if it is not the name of a segment (a file of the audit log).
     pub(super) fn parse(name: &str) -> Option<Self> {
         let (day, rest) = (name.get(..DAY_CHARS)?, name.get(DAY_CHARS..)?);
         let is_day = day.bytes().enumerate().all(|(at, byte)| match at {
@@ -37,13 +37,13 @@ impl SegmentName {
         &self.0
     }
 
-    /// UTC day of all records in the segment.
+    /// Returns the UTC day on which all records of the segment were written, as `YYYY-MM-DD`.
     pub(super) fn day(&self) -> &str {
         &self.0[..DAY_CHARS]
     }
 
-    /// Start time of the segment, from the first 48 bits of its UUID, in milliseconds. `None` if they contain no valid
-    /// time.
+    /// Returns the start time of the segment, in milliseconds, from the first 48 bits of the UUID in its name. `None`
+    /// if these bits contain no valid time.
     pub(super) fn started_at(&self) -> Option<SystemTime> {
         let millis = u64::from_str_radix(self.0.get(DAY_CHARS + 1..DAY_CHARS + 13)?, 16).ok()?;
         SystemTime::UNIX_EPOCH.checked_add(std::time::Duration::from_millis(millis))
@@ -63,7 +63,7 @@ pub(super) fn day(time: SystemTime) -> String {
     timestamp
 }
 
-/// Lists the segments in a directory, in order of their start.
+/// Returns the names of the segments (log files) in a directory, in order of their start times.
 pub fn segments(directory: &Path) -> io::Result<Vec<SegmentName>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(directory)? {

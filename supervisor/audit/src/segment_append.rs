@@ -1,4 +1,4 @@
-//! Appends records to a segment, and takes an incomplete record back when a write fails.
+//! Appends records to a segment (a file of the audit log), and removes an incomplete record if a write fails.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -8,24 +8,24 @@ use std::sync::Arc;
 
 use lockhouse_base::files;
 
-/// A file to which whole lines are appended.
+/// A segment (log file) to which whole lines are appended.
 #[derive(Debug)]
 pub(super) struct SegmentFile {
     file: Arc<File>,
-    /// Bytes of the file, at the end of its last complete line.
+    /// Size of the file in bytes. The next line is appended at this offset.
     bytes: u64,
 }
 
-/// Lines could not be appended.
+/// The error if lines could not be appended to a segment (log file).
 #[derive(Debug)]
 pub(super) struct AppendError {
     pub(super) source: io::Error,
-    /// Bytes of an incomplete line that could not be removed from the end of the file. 0 if there are none.
+    /// Number of bytes of an incomplete line that could not be removed from the end of the file. 0 if there are none.
     pub(super) torn: u64,
 }
 
 impl SegmentFile {
-    /// Creates a new file with mode 0600.
+    /// Creates a new segment (log file) with mode 0600. Fails if the file exists.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(path)?;
         files::give_to_owner_of_directory(&file, path)?;
@@ -40,13 +40,13 @@ impl SegmentFile {
         self.file.clone()
     }
 
-    /// Whether the file was removed, so that further records could not be read.
+    /// Whether the file was removed from its directory. Further records in a removed file would be lost.
     pub(super) fn is_removed(&self) -> bool {
         self.file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
     }
 
-    /// Appends all lines or none. Uses one write where possible, so that a killed process leaves complete lines and
-    /// readers can follow the file.
+    /// Appends all of `lines`, or nothing. Makes one write call if possible: a killed process then leaves only complete
+    /// lines, and programs that follow the file see only complete lines.
     pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), AppendError> {
         let Err(source) = (&*self.file).write_all(lines) else {
             self.bytes += lines.len() as u64;

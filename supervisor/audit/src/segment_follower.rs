@@ -1,4 +1,4 @@
-//! Follows a segment while it grows, for `lockhouse audit tail`.
+//! Reads the records that are appended to a segment (a file of the audit log), for `lockhouse audit tail`.
 
 use std::fs::Metadata;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -11,38 +11,38 @@ use super::reader::{LINE_BYTES_MAX, LocatedRecord, ReadError};
 use super::record::RecordMembers;
 use super::segment::SegmentName;
 
-/// Bytes at the end of a segment that are read first: more than a hundred records.
+/// Number of bytes at the end of a segment that `lockhouse audit tail` reads first: more than a hundred records.
 const END_BYTES: u64 = 64 * 1024;
-/// Maximum bytes per read.
+/// Maximum number of bytes that one call of `next` reads.
 const READ_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// A read position in a segment.
+/// A position in a segment (log file) from which new records are read.
 #[derive(Clone, Debug)]
 pub struct SegmentFollower {
     name: SegmentName,
     offset: u64,
-    /// Whether the position may be inside a line.
+    /// Whether the read position may be inside a line. The rest of that line is then skipped.
     is_within: bool,
-    /// Device and inode of the file, once it was read.
+    /// Device and inode of the segment, by which a replaced file is detected. `None` before the first read.
     file: Option<(u64, u64)>,
 }
 
-/// Records that were appended to a segment.
+/// Records that were appended to a segment (log file) since the last read.
 #[derive(Debug, Default)]
 pub struct NewRecords {
     pub found: Vec<LocatedRecord>,
-    /// A warning that the file was replaced or truncated, and is read from its start again. Lockhouse itself never
-    /// does that to a segment.
+    /// A warning that the segment was replaced or truncated, which Lockhouse itself never does. The file is then read
+    /// from its start again. `None` if neither happened.
     pub warning: Option<String>,
 }
 
 impl SegmentFollower {
-    /// Starts at the beginning of a segment.
+    /// Returns a follower that starts at the beginning of a segment (log file).
     pub fn at_start(name: SegmentName) -> Self {
         Self { name, offset: 0, is_within: false, file: None }
     }
 
-    /// Starts close to the end of a segment, so that about a hundred records follow.
+    /// Returns a follower that starts near the end of a segment (log file), so that about a hundred records follow.
     pub fn near_end(directory: &Path, name: SegmentName) -> Self {
         let metadata = std::fs::symlink_metadata(directory.join(name.as_str()));
         let length = metadata.map_or(0, |metadata| metadata.len());
@@ -50,7 +50,8 @@ impl SegmentFollower {
         Self { name, offset, is_within: offset > 0, file: None }
     }
 
-    /// Reads the complete records after the current position, up to the maximum bytes per read.
+    /// Reads the complete records after the current position, at most 4 MiB. Returns no records if the file was
+    /// removed.
     pub fn next(&mut self, directory: &Path) -> Result<NewRecords, ReadError> {
         let path = directory.join(self.name.as_str());
         match self.read(&path) {
@@ -93,7 +94,8 @@ impl SegmentFollower {
         }
     }
 
-    /// Detects a replaced or truncated file, and moves to its start then.
+    /// Detects that the file was replaced or truncated. In that case moves the read position to the start of the file,
+    /// and returns a warning.
     fn detect_replacement(&mut self, metadata: &Metadata) -> Option<String> {
         let file = (metadata.dev(), metadata.ino());
         let before = self.file.replace(file);

@@ -1,7 +1,9 @@
-//! The index `segments.jsonl` lists all segments, so that a removed or truncated segment is detected.
+//! The index of the audit log, `segments.jsonl`. It lists all segments (log files), so that a removed or truncated
+//! segment is detected.
 //!
-//! All processes share one hash chain in this file and write it under a file lock. Every line is signed: there are few
-//! per process, while a segment has thousands. A process that holds the lock sees segments and index in agreement.
+//! All processes share one hash chain in this file and write to it under a file lock. Every line is signed. That is
+//! cheap, because a process writes few lines to the index and thousands to a segment. While a process holds the lock,
+//! the index and the segments agree.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -20,13 +22,14 @@ use super::signing::SigningKeys;
 use data_encoding::HEXLOWER;
 
 pub(super) const INDEX: &str = "segments.jsonl";
-/// Upper bound of the bytes of an index line.
+/// Maximum number of bytes of a line of the index.
 pub(super) const LINE_BYTES_MAX: u64 = 16 * 1024;
-/// The lock is held for the time of a few writes. A process that never releases it must not block this one forever.
+/// How many times a process tries to lock the index, at intervals of 2 ms, before it gives up. Other processes hold the
+/// lock only for a few writes.
 const LOCK_TRIES: u32 = 200;
 const LOCK_AGAIN_AFTER: Duration = Duration::from_millis(2);
 
-/// The locked index.
+/// The index of segments (log files), locked by this process.
 #[derive(Debug)]
 pub(super) struct Index {
     file: Flock<File>,
@@ -41,7 +44,8 @@ struct Numbered {
     time: String,
 }
 
-/// Locks the index file, shared or exclusive.
+/// Locks the index of segments, shared or exclusive. Fails if another process does not release its lock within about
+/// 0.4 s.
 pub(super) fn lock(mut file: File, how: FlockArg) -> io::Result<Flock<File>> {
     for _ in 0..LOCK_TRIES {
         file = match Flock::lock(file, how) {
@@ -55,7 +59,8 @@ pub(super) fn lock(mut file: File, how: FlockArg) -> io::Result<Flock<File>> {
     Err(io::Error::new(io::ErrorKind::TimedOut, message))
 }
 
-/// Opens the index. A new file is given to the owner of the directory, who may differ from the current user.
+/// Opens the index of segments, and creates it if it is missing. A new file gets the owner of its directory, who may
+/// differ from the current user.
 fn open_or_create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).mode(0o600);
@@ -111,7 +116,7 @@ impl Index {
         Ok(Self { file, chain, bytes })
     }
 
-    /// Records that a segment starts with this first line.
+    /// Appends a line to the index: a segment (log file) starts with a line that has the hash `first`.
     pub(super) fn opened(
         &mut self,
         now: SystemTime,
@@ -124,7 +129,8 @@ impl Index {
         self.add(now, secrets, &body)
     }
 
-    /// Records that a segment ended with this last line.
+    /// Appends a line to the index: a segment (log file) ended with a line that has the number `last_seq` and the hash
+    /// `last`.
     pub(super) fn closed(
         &mut self,
         now: SystemTime,
@@ -137,7 +143,7 @@ impl Index {
         self.add(now, secrets, &body.number("last_seq", last_seq).text("last", &HEXLOWER.encode(&last)))
     }
 
-    /// Records that a segment is removed because it expired.
+    /// Appends a line to the index: a segment (log file) is removed because it has expired.
     pub(super) fn expired(
         &mut self,
         now: SystemTime,
@@ -147,8 +153,9 @@ impl Index {
         self.add(now, secrets, &RecordBody::new("expired").text("segment", name.as_str()))
     }
 
-    /// Removes the index lines before a time, if they have at least `bytes_min` bytes. A line that records the removal
-    /// comes first in the new file. Consumes the lock, since the locked file is replaced.
+    /// Removes the lines of the index that are older than the time `before`, if they have at least `bytes_min` bytes.
+    /// The new index starts with a line that records the removal. Consumes the locked index, because its file is
+    /// replaced.
     pub(super) fn cut(
         mut self,
         directory: &Path,

@@ -1,4 +1,5 @@
-//! The key that signs checkpoints, and the salt for keyed hashes. Both are created once per user, in private files.
+//! The audit log's key, which signs checkpoints, and its salt for keyed hashes. Both are created once per user, in
+//! private files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,20 +10,22 @@ use lockhouse_base::files;
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 
-/// The signing key, as PKCS#8.
+/// Name of the file that contains the signing key, as PKCS#8.
 const KEY_FILE: &str = "audit-key";
 const SALT_FILE: &str = "audit-salt";
-/// Upper bound of the bytes of a key file. An Ed25519 key has 83 bytes.
+/// Maximum number of bytes of a key file. An Ed25519 key has 83 bytes.
 const FILE_BYTES_MAX: u64 = 1024;
-/// The files in a directory that contain secrets of the audit log.
+/// Returns the paths of the two files in a directory that contain secrets of the audit log: the signing key and the
+/// salt.
 pub fn key_files(directory: &std::path::Path) -> [std::path::PathBuf; 2] {
     [KEY_FILE, SALT_FILE].map(|name| directory.join(name))
 }
 
-/// Domain separation: signatures of the audit log are not valid for any other purpose of the key.
+/// Text before the signed bytes (domain separation). It makes signatures of the audit log invalid for any other purpose
+/// of the key.
 const DOMAIN: &[u8] = b"lockhouse audit 1\n";
 
-/// Why the key or the salt cannot be loaded.
+/// Why the audit log's signing key or salt cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     #[error("{path} cannot be read or created: {source}")]
@@ -31,7 +34,7 @@ pub enum KeyError {
     InvalidKey(PathBuf),
 }
 
-/// The signing key and the salt.
+/// The audit log's signing key, and the salt for its keyed hashes.
 #[derive(Debug)]
 pub(super) struct SigningKeys {
     key: Ed25519KeyPair,
@@ -39,8 +42,8 @@ pub(super) struct SigningKeys {
 }
 
 impl SigningKeys {
-    /// Loads the key and the salt from a directory, and creates missing ones. If several processes create them at the
-    /// same time, all use those of the first.
+    /// Loads the signing key and the salt from a directory, and creates those that are missing. If several processes
+    /// create them at the same time, all use those of the first process.
     pub(super) fn load_or_create(directory: &Path) -> Result<Self, KeyError> {
         let (path, key) = read_or_make(directory, KEY_FILE, make_key)?;
         let key = Ed25519KeyPair::from_pkcs8(&key).map_err(|_| KeyError::InvalidKey(path))?;
@@ -56,7 +59,8 @@ impl SigningKeys {
         self.key.sign(&[DOMAIN, text].concat()).as_ref().to_vec()
     }
 
-    /// Returns a keyed hash. Without the salt nobody can guess the hashed bytes by trying candidates.
+    /// Returns a keyed hash (HMAC) of `bytes`. Without the salt, nobody can find out the hashed bytes by hashing
+    /// guesses.
     pub(super) fn hash(&self, bytes: &[u8]) -> Vec<u8> {
         hmac::sign(&self.salt, bytes).as_ref().to_vec()
     }
@@ -95,12 +99,12 @@ fn read_or_make(
     Ok((path, content))
 }
 
-/// The public key, which verifies signatures.
+/// The public key with which signatures of the audit log are verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey(Vec<u8>);
 
 impl PublicKey {
-    /// Parses 64 hexadecimal digits.
+    /// Parses a public key of 64 hexadecimal digits. Returns `None` for any other text.
     pub fn from_hex(text: &str) -> Option<Self> {
         HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok().filter(|bytes| bytes.len() == 32).map(Self)
     }
@@ -109,7 +113,7 @@ impl PublicKey {
         HEXLOWER.encode(&self.0)
     }
 
-    /// Loads the public key from a directory. Returns `None` if there is no key.
+    /// Reads the signing key in a directory and returns its public key. Returns `None` if there is no signing key.
     pub fn load(directory: &Path) -> Result<Option<Self>, KeyError> {
         let path = directory.join(KEY_FILE);
         let to_key_error = |source| KeyError::File { path: path.clone(), source };
@@ -120,7 +124,7 @@ impl PublicKey {
         Ok(Some(Self(key.public_key().as_ref().to_vec())))
     }
 
-    /// Whether this signature of the text is valid.
+    /// Whether this signature (hexadecimal) of the text is valid.
     pub(super) fn verifies(&self, text: &[u8], signature: &str) -> bool {
         let Ok(signature) = HEXLOWER_PERMISSIVE.decode(signature.as_bytes()) else { return false };
         UnparsedPublicKey::new(&ED25519, &self.0).verify(&[DOMAIN, text].concat(), &signature).is_ok()

@@ -1,5 +1,5 @@
-//! Verifies that the audit log is unchanged: each hash chain, the links between segments, and the segments against the
-//! index.
+//! Verifies that the audit log is unchanged. Checks each hash chain, the links between segments (log files), and the
+//! segments against their index.
 
 mod chain_check;
 mod line_reader;
@@ -28,50 +28,50 @@ use program_check::ProgramCheck;
 
 const SIGNED: [&str; 3] = ["open", "checkpoint", "close"];
 
-/// Something that verification found.
+/// A finding of the verification: a fault of the audit log, or a note about it.
 #[derive(Clone, Debug)]
 pub struct Finding {
     pub kind: FindingKind,
     pub file: String,
-    /// Line number, starting at 1.
+    /// Number of the line that the finding is about, starting at 1. `None` if it is about the whole file.
     pub line: Option<u64>,
     pub seq: Option<u64>,
     pub what: String,
 }
 
-/// Severity of a finding.
+/// Severity of a finding in the audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingKind {
-    /// The log was changed after it was written.
+    /// The audit log was changed after it was written.
     Fault,
-    /// The log is unchanged at this point, and there is something worth knowing.
+    /// Information about the audit log that does not indicate a change.
     Note,
 }
 
-/// Which parts of the log must be present.
+/// What is verified: the original audit log or a copy. This decides which parts of the log must be present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogLocation {
-    /// The original directory: everything must be present.
+    /// The original directory of the audit log. All parts must be present.
     Original,
-    /// A copy, or a part of the log, possibly without stored programs.
+    /// A copy of the audit log, or a part of it. Stored programs may be missing.
     Copy,
-    /// Only the hash chains are verified, without stored programs.
+    /// The hash chains of the audit log alone. Stored programs are not verified.
     ChainOnly,
 }
 
-/// Counts of what was verified.
+/// Result of a verification: how much was verified, and how many faults were found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VerificationSummary {
     pub segments: u64,
-    /// Stored programs whose content was verified.
+    /// Number of stored programs whose content matches the audit records.
     pub programs: u64,
     pub records: u64,
-    /// Records after the last signature of their segment.
+    /// Number of records that no signature covers: those after the last signature of their segment (log file).
     pub unsigned: u64,
     pub faults: u64,
 }
 
-/// What the index says about a segment.
+/// What the index of segments states about one segment (log file).
 #[derive(Debug, Default)]
 struct IndexEntry {
     opened: Option<String>,
@@ -79,7 +79,7 @@ struct IndexEntry {
     is_expired: bool,
 }
 
-/// What verification learned from the lines of a segment.
+/// What verification learned from the lines of a segment (log file).
 #[derive(Debug, Default)]
 struct SegmentSummary {
     chain: ChainSummary,
@@ -87,10 +87,11 @@ struct SegmentSummary {
     is_closed: bool,
 }
 
-/// Verifies a directory, or one of its segments, against a trusted public key.
+/// Verifies the audit log in a directory, or one of its segments (log files), against a trusted public key. Calls
+/// `report` for each finding.
 ///
 /// # Errors
-/// [`ReadError`] for a file that cannot be read.
+/// [`ReadError`] if a file of the log cannot be read.
 pub fn verify(
     path: &Path,
     location: LogLocation,
@@ -139,8 +140,8 @@ pub fn verify(
     })
 }
 
-/// Verifies each segment, and compares it with the index. Segments that were removed in the meantime are not in the
-/// result.
+/// Verifies each segment (log file), and compares it with the index. Segments that were removed after they were listed
+/// are not in the result.
 fn verify_segments<'n>(
     directory: &Path,
     names: &[&'n SegmentName],
@@ -168,7 +169,7 @@ fn verify_segments<'n>(
     Ok(read)
 }
 
-/// Checks that each segment continues the chain of its predecessor.
+/// Checks that each segment (log file) continues the hash chain of its predecessor.
 fn check_continuity(segments: &BTreeMap<&str, SegmentSummary>, report: &mut dyn FnMut(Finding)) {
     for (name, summary) in segments {
         let before = summary.previous.as_deref().and_then(|previous| segments.get(previous));
@@ -181,7 +182,7 @@ fn check_continuity(segments: &BTreeMap<&str, SegmentSummary>, report: &mut dyn 
     }
 }
 
-/// Checks that every unexpired segment in the index has a file.
+/// Checks that every unexpired segment (log file) in the index exists.
 fn check_removed(listed: Option<&Index>, names: &[SegmentName], report: &mut dyn FnMut(Finding)) {
     for (name, listed) in listed.into_iter().flatten() {
         if !listed.is_expired && !names.iter().any(|there| there.as_str() == name) {
@@ -190,7 +191,8 @@ fn check_removed(listed: Option<&Index>, names: &[SegmentName], report: &mut dyn
     }
 }
 
-/// Reports a log without segments. Only leftover programs prove that there were any.
+/// Reports that the audit log has no segments (log files). If stored programs remain, segments must have existed, which
+/// is a fault.
 fn report_empty_log(directory: &Path, report: &mut dyn FnMut(Finding)) {
     if program_store::contains_programs(directory) {
         let what = "removed: there are stored programs, and neither segments nor an index";
@@ -212,7 +214,8 @@ fn fault(report: &mut dyn FnMut(Finding), file: &str, what: String) {
 
 type Index = BTreeMap<String, IndexEntry>;
 
-/// Reads the index and the names of the segments, consistent with each other.
+/// Reads the index of segments and lists the segments (log files) at the same moment, so that both agree. The index is
+/// `None` if it is missing or is not a regular file.
 fn read_index(
     directory: &Path,
     key: &PublicKey,

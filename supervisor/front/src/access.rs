@@ -1,7 +1,7 @@
 //! Authentication of AI clients.
 //!
-//! A stdio connection needs no credentials: the process that started Lockhouse holds its other end. Over HTTP,
-//! [`Authenticator`] authenticates each request and attaches the resulting
+//! A stdio connection needs no credentials, because only the process that started Lockhouse can use its pipes. Over
+//! HTTP, [`Authenticator`] authenticates each request and attaches the resulting
 //! [`Principal`](lockhouse_base::principal::Principal) to it.
 
 mod auth_error;

@@ -1,4 +1,5 @@
-//! A reader that cancels a token at end of file, so that executions stop as soon as their AI client closes the pipe.
+//! A reader that cancels a `CancellationToken` at end of file, so that executions stop as soon as their AI client
+//! closes the pipe.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,7 +7,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
-/// Passes bytes through and cancels a token when the inner reader ends.
+/// A reader that passes on the bytes of `inner`, and cancels the token `closing` at their end.
 pub(super) struct CancelOnEof<R> {
     inner: R,
     closing: CancellationToken,

@@ -4,10 +4,11 @@ use lockhouse_messages::ResultFile;
 use lockhouse_protocol::ExecutionId;
 use rmcp::model::{ContentBlock, ResourceContents};
 
-/// Longest file name in a resource URI, in characters.
+/// Maximum number of characters of a file name in a resource URI. Longer names are truncated.
 const NAME_CHARS_MAX: usize = 80;
 
-/// Returns the content block with this number in the result of an execution: an image, audio, or an embedded resource.
+/// Converts a file in the result of an execution to an MCP content block: an image, audio, or an embedded resource.
+/// `number` is the position of the file in the result, and is part of the resource's URI.
 pub(super) fn content_block(execution: ExecutionId, number: usize, file: ResultFile) -> ContentBlock {
     let ResultFile { base64, mime_type, name } = file;
     match mime_type.split('/').next() {

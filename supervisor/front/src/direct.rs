@@ -1,5 +1,5 @@
-//! Upstream servers that are exposed to AI clients directly: their tools, resources and prompts appear in the AI
-//! client's lists unchanged, and each call passes the gate like a call from code.
+//! Upstream servers that are exposed to AI clients directly. Their tools, resources and prompts appear unchanged in the
+//! AI client's lists. Each call passes the gate (policy, approval, limits, audit) like a call from code.
 
 mod call;
 mod change_notifications;
@@ -29,10 +29,11 @@ use lists::prepend_members;
 
 use super::{McpHandler, client_name, elicitation, supports_input_required};
 
-/// Cache lifetime of a resource whose server names none.
+/// Cache lifetime in milliseconds of a resource whose upstream server states none.
 const READ_TTL_MS: u64 = 0;
 
-/// State for upstream servers that are exposed directly.
+/// The state of an AI client's connection for directly exposed upstream servers: suspended calls, subscriptions and log
+/// level.
 #[derive(Clone, Default)]
 pub(super) struct Direct {
     suspended: SuspendedCalls,
@@ -41,7 +42,7 @@ pub(super) struct Direct {
     log_level: Arc<AtomicU8>,
 }
 
-/// A request of an AI client to an upstream server.
+/// A request of an AI client to a directly exposed upstream server.
 struct Call {
     target: DirectTarget,
     action: DirectAction,
@@ -51,14 +52,15 @@ struct Call {
 }
 
 impl Direct {
-    /// Returns the state for another connection: shares the suspended calls, but not the subscriptions or the log
-    /// level.
+    /// Returns the state for another connection. It shares the suspended calls of this state, and has its own
+    /// subscriptions and log level.
     pub(super) fn for_new_connection(&self) -> Self {
         Self { suspended: self.suspended.clone(), ..Self::default() }
     }
 }
 
-/// Declares the MCP capabilities that directly exposed servers add.
+/// Adds the MCP capabilities that Lockhouse declares if upstream servers are exposed directly, such as resources and
+/// prompts.
 #[expect(deprecated)]
 pub(super) fn add_capabilities(capabilities: &mut ServerCapabilities) {
     let listed = ServerCapabilities::builder()
@@ -89,7 +91,8 @@ impl McpHandler {
         self.direct.log_level.store(u8::try_from(number).unwrap_or_default(), Ordering::Relaxed);
     }
 
-    /// Calls a tool by the name that the AI client knows. Returns `None` if no tool has that name.
+    /// Calls a tool of a directly exposed upstream server by the name that the AI client knows. Returns `None` if no
+    /// such tool has that name.
     pub(super) async fn call_direct_tool(
         &self,
         request: CallToolRequestParams,
@@ -184,8 +187,8 @@ impl McpHandler {
         Ok(result)
     }
 
-    /// Reads a resource, gets a prompt or completes an argument. Returns the server and the packed result, or the
-    /// question that the AI client must answer first.
+    /// Sends a resource, prompt or completion request to an upstream server. Returns the server and its result, packed
+    /// into the metadata of an MCP result (see [`raw_results`]), or the question that the AI client must answer first.
     async fn call_direct(
         &self,
         call: Call,
@@ -204,7 +207,8 @@ impl McpHandler {
         }
     }
 
-    /// Starts a call, or resumes a suspended one with the AI client's answer.
+    /// Starts a call of an upstream server, or resumes a suspended call with the AI client's answer, and follows the
+    /// call.
     async fn begin_or_resume_call(
         &self,
         call: Call,
@@ -239,7 +243,8 @@ impl McpHandler {
         Ok(follow_call(exchange, &principal, &self.direct.suspended, &request, context, logs).await)
     }
 
-    /// Opens an exchange on behalf of the AI client itself. Unlike code, it may be asked for sampling and roots.
+    /// Opens an exchange with the engine (a request with its later events and response) for the AI client itself.
+    /// Unlike in calls from code, an upstream server may ask this client for sampling and roots.
     fn open_direct(
         &self,
         principal: &Principal,
@@ -256,8 +261,8 @@ impl McpHandler {
         self.engine.open(principal, client_name(principal, context), abilities, request)
     }
 
-    /// Returns the minimum severity of log messages to forward. From protocol 2026-07-28 on, log messages are
-    /// deprecated and none are forwarded.
+    /// Returns the minimum severity of log messages to forward to the AI client. `None` if none are forwarded, because
+    /// the client speaks protocol 2026-07-28, which deprecates log messages.
     fn log_threshold(&self, context: &RequestContext<RoleServer>) -> Option<u8> {
         (!supports_input_required(context)).then(|| self.direct.log_level.load(Ordering::Relaxed))
     }
@@ -267,7 +272,8 @@ fn internal_error() -> ErrorData {
     ErrorData::internal_error("the call failed inside Lockhouse", None)
 }
 
-/// Adds the fields that the AI client's protocol version requires to an upstream server's result, and packs it.
+/// Adds the fields that the AI client's protocol version requires to the JSON result of an upstream server. Returns the
+/// result packed into the metadata of an MCP result (see [`raw_results`]).
 fn add_result_fields(text: &str, context: &RequestContext<RoleServer>, is_cached: bool) -> MetaObject {
     #[derive(Default, serde::Deserialize)]
     #[serde(rename_all = "camelCase", default)]

@@ -1,8 +1,8 @@
-//! Elicitation: asks the user of an AI client by MCP's means.
+//! MCP elicitation: asks the user of an AI client a question.
 //!
 //! AI clients of protocol versions before 2026-07-28 get an elicitation request while one of their requests is in
 //! flight. Newer AI clients get the question as the result of their request (`input_required`) and repeat the request
-//! with the answer; meanwhile the run is kept.
+//! with the answer. The run waits in the meantime.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use rmcp::model::{
 use rmcp::service::{Peer, RoleServer, ServiceError};
 use serde_json::Value;
 
-/// Largest answer of a user, in bytes; larger ones are refused as garbled.
+/// Maximum size of a user's answer, in bytes. A larger answer counts as malformed.
 const CONTENT_BYTES_MAX: usize = 256 * 1024;
 
-/// Converts the capabilities that an AI client declares.
+/// Converts the capabilities that an AI client declares to the kinds of question that it supports: forms and URLs.
 pub(super) fn client_abilities(capabilities: Option<ClientCapabilities>) -> InputSupport {
     let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
     let Some(elicitation) = elicitation else { return InputSupport::default() };
@@ -25,7 +25,7 @@ pub(super) fn client_abilities(capabilities: Option<ClientCapabilities>) -> Inpu
     InputSupport { form, url: elicitation.url.is_some(), ..InputSupport::default() }
 }
 
-/// Sends an elicitation or sampling request to the AI client and waits for the answer.
+/// Sends an elicitation or sampling request to the AI client and waits for the answer, at most until the timeout.
 pub(super) async fn elicit(
     peer: &Peer<RoleServer>,
     question: Question,
@@ -60,13 +60,15 @@ async fn request_sampling(
     }
 }
 
-/// Converts a question to the parameters of an elicitation request.
+/// Converts a question for the user to the parameters of an elicitation request. Fails if MCP cannot express the
+/// question.
 pub(super) fn elicitation_params(question: Question) -> Result<ElicitRequestParams, AskError> {
     let parameters = question.to_elicitation_parameters().ok_or(AskError::Unsupported)?;
     serde_json::from_value(parameters).map_err(|_| AskError::Unsupported)
 }
 
-/// Converts a question to an entry of `inputRequests` in an `input_required` result.
+/// Converts a question for the user to an entry of `inputRequests` in an `input_required` result. Fails if MCP cannot
+/// express the question.
 #[expect(deprecated)]
 pub(super) fn to_input_request(question: Question) -> Result<InputRequest, AskError> {
     match question {
@@ -77,7 +79,8 @@ pub(super) fn to_input_request(question: Question) -> Result<InputRequest, AskEr
     }
 }
 
-/// Parses an entry of `inputResponses`, which an AI client sends with a repeated request.
+/// Parses an entry of `inputResponses`, which an AI client sends with a repeated request. An invalid entry gives
+/// `Answer::Malformed`.
 pub(super) fn parse_answer(response: Value) -> Answer {
     serde_json::from_value(response).map_or(Answer::Malformed, to_answer)
 }

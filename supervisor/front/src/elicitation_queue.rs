@@ -1,4 +1,4 @@
-//! Sends the elicitation requests of one MCP request to the AI client, one after the other.
+//! Sends the questions that arise during one MCP request to the AI client as elicitation requests, one after the other.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use tokio::time::{Duration, Instant};
 
 use crate::elicitation;
 
-/// The pending questions of one MCP request.
+/// The pending questions to the user during one MCP request.
 pub(crate) struct ElicitationQueue {
     peer: Peer<RoleServer>,
     /// Questions that are not sent yet, each with its deadline.
@@ -24,7 +24,7 @@ struct ActiveQuestion {
     answer: Pin<Box<dyn Future<Output = Result<Answer, AskError>> + Send>>,
 }
 
-/// The answer to one question, and how long it took.
+/// The answer to one question, and how long the user took for it.
 pub(crate) struct ElicitationAnswer {
     pub(crate) key: String,
     pub(crate) answer: Result<Answer, AskError>,
@@ -47,7 +47,7 @@ impl ElicitationQueue {
         self.start_next();
     }
 
-    /// Sends the oldest waiting question, unless one is active.
+    /// Sends the oldest waiting question, unless a question is already being answered.
     fn start_next(&mut self) {
         if self.current.is_some() {
             return;
@@ -60,7 +60,7 @@ impl ElicitationQueue {
         });
     }
 
-    /// Waits for the answer to the active question. Without one, the future never completes.
+    /// Waits for the answer to the question that was sent. If no question was sent, the future never completes.
     pub(crate) async fn next_answer(&mut self) -> ElicitationAnswer {
         let answer = match &mut self.current {
             Some(current) => current.answer.as_mut().await,

@@ -1,9 +1,10 @@
 //! The HTTP server for AI clients: streamable HTTP at `/mcp`, on TCP or on a Unix domain socket.
 //!
-//! A connection is accepted within the limits of [`connection_limiter`], which may close an unauthenticated one to make
-//! room, and is closed when it exceeds the timeouts of [`connection_timeouts`]. A request passes these checks in order:
-//! its host and origin ([`host_check`]), authentication ([`authenticate`]), its body ([`body`]), draining ([`drain`]),
-//! and the owner of its MCP session ([`mcp_sessions`]). It carries the authenticated [`Principal`] to the MCP handler.
+//! A connection is accepted within the limits of [`connection_limiter`], which may close another connection to make
+//! room. A connection is closed when it exceeds the timeouts of [`connection_timeouts`]. A request passes these checks
+//! in order: its host and origin ([`host_check`]), authentication ([`authenticate`]), its body ([`body`]), draining
+//! ([`drain`]), and the owner of its MCP session ([`mcp_sessions`]). The MCP handler then gets the request with the
+//! authenticated [`Principal`].
 
 mod accept;
 mod body;
@@ -70,7 +71,7 @@ pub use trusted_proxies::TrustedProxy;
 /// Interval between checks for idle MCP sessions.
 const IDLE_SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The settings of `[http]`.
+/// The settings of the HTTP server: the table `[http]` of the configuration.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
     pub listen: Vec<ListenAddress>,
@@ -102,7 +103,7 @@ pub enum HttpStartError {
     Tls(#[from] TlsError),
     #[error(transparent)]
     Authenticator(#[from] AuthSetupError),
-    /// The host cannot bind the address. Every other error is a fault in the configuration.
+    /// The host cannot bind a listen address. Every other error is a fault in the configuration.
     #[error(transparent)]
     Unavailable(#[from] BindError),
 }
@@ -112,19 +113,19 @@ pub struct HttpServer {
     settings: HttpSettings,
     authenticator: Arc<Authenticator>,
     listeners: Vec<Listener>,
-    /// Whether systemd opened the sockets. It holds them too, so connections that this process does not accept go to
-    /// the next one.
+    /// Whether systemd opened the listening sockets. systemd keeps them open, so connections that this process does not
+    /// accept go to the next process of the service.
     is_socket_activated: bool,
     tls: Option<Arc<Tls>>,
 }
 
-/// Reloads the TLS certificate of a running server.
+/// Reloads the TLS certificate of a running server. Does nothing if the server does not use TLS.
 #[derive(Clone, Debug)]
 pub struct CertificateReloader(Option<Arc<Tls>>);
 
 impl CertificateReloader {
-    /// Reads the certificate files again for new connections. If they are invalid, the current certificate stays and an
-    /// error is logged.
+    /// Reads the certificate files again and uses them for new connections. If they are invalid, the current
+    /// certificate stays in use and an error is logged.
     pub fn reload(&self) {
         let Some(tls) = &self.0 else { return };
         match tls.reload() {
@@ -171,7 +172,7 @@ impl HttpServer {
         Ok(Self { settings, authenticator, listeners, is_socket_activated, tls: tls.map(Arc::new) })
     }
 
-    /// Returns the handle with which a configuration reload reads the certificate again.
+    /// Returns the handle with which a configuration reload reads the TLS certificate again.
     pub fn certificate(&self) -> CertificateReloader {
         CertificateReloader(self.tls.clone())
     }
@@ -210,11 +211,11 @@ async fn end_idle(sessions: &McpSessions) {
     }
 }
 
-/// Longest delay of a 429 response. It limits how fast one connection can send requests above its rate.
+/// Maximum delay of a 429 response. The delay limits how fast one connection can send requests above its rate limit.
 const RATE_LIMIT_DELAY_MAX: Duration = Duration::from_secs(1);
 
-/// Sends the response to a rejected request. A 429 response is delayed, so that clients that retry at once do not take
-/// the CPU time of others.
+/// Returns the response to a request that authentication or the rate limit rejected. A 429 response is delayed, so that
+/// clients that retry at once do not take the CPU time of others.
 async fn reject(rejection: Rejection) -> Response {
     if let Some(wait) = rejection.retry_after() {
         tokio::time::sleep(wait.min(RATE_LIMIT_DELAY_MAX)).await;
@@ -228,8 +229,8 @@ async fn reject(rejection: Rejection) -> Response {
     response
 }
 
-/// Middleware that authenticates a request and attaches its principal. An event stream ends when the principal's grant
-/// expires or is revoked.
+/// Middleware that authenticates a request and attaches its principal (the authenticated identity). An event stream
+/// ends when the principal's authorization expires or is revoked.
 async fn authenticate(
     State(authenticator): State<Arc<Authenticator>>,
     request: Request,
@@ -258,7 +259,7 @@ async fn authenticate(
     response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(expiry))))
 }
 
-/// Builds the routes and middleware of the server.
+/// Builds the routes and middleware of the HTTP server.
 fn router(
     service: HttpService,
     settings: &HttpSettings,
@@ -294,12 +295,14 @@ fn router(
     checked.layer(middleware::from_fn(health_endpoints::count_response))
 }
 
-/// Returns the principal that an HTTP request was authenticated as.
+/// Returns the principal (authenticated identity) of the HTTP request that carried a message. `None` if the request was
+/// not authenticated.
 pub(super) fn request_principal(extensions: &Extensions) -> Option<Principal> {
     extensions.get::<http::request::Parts>()?.extensions.get::<Principal>().cloned()
 }
 
-/// Takes the arguments of a `tools/call`, which bypass rmcp.
+/// Removes the arguments of a `tools/call` from the extensions of the HTTP request and returns them. They were split
+/// off the message before rmcp parsed it. `None` if the request has no such arguments.
 pub(super) fn tool_call_arguments(extensions: &Extensions) -> Option<JsonObject> {
     extensions.get::<http::request::Parts>()?.extensions.get::<CallArguments>()?.take()
 }

@@ -43,7 +43,7 @@ use tool_arguments::{read_result_request, search_request, truncate_name};
 /// How long an AI client may cache the tool list, in milliseconds. The list never changes while the process runs.
 const TOOLS_TTL_MS: u64 = 3_600_000;
 
-/// Returns the size in bytes of the tool definitions as JSON, as an AI client receives them.
+/// Returns the size in bytes of the definitions of Lockhouse's own tools, as JSON that an AI client receives.
 pub fn definitions_bytes() -> usize {
     serde_json::to_string(&tool_definitions::all()).map_or(0, |text| text.len())
 }
@@ -56,7 +56,7 @@ struct McpHandler {
     transport: ClientTransport,
     /// Requests that were answered with a question; the AI client repeats each of them with the user's answer.
     suspended: SuspendedRequests,
-    /// State for upstream servers whose tools are exposed to AI clients directly.
+    /// State for upstream servers that are exposed to AI clients directly.
     direct: Direct,
     /// Cancelled when the process stops serving.
     closing: CancellationToken,
@@ -65,14 +65,16 @@ struct McpHandler {
 /// The transport over which an AI client is connected.
 #[derive(Clone)]
 enum ClientTransport {
-    /// Standard input and output: every message belongs to this principal.
+    /// Standard input and output. All messages come from this principal (client identity).
     Stdio(Principal),
-    /// HTTP: each request carries the principal that it was authenticated as in its extensions.
+    /// HTTP. The extensions of each request contain the principal (client identity) that the request was authenticated
+    /// as.
     Http,
 }
 
 impl ClientTransport {
-    /// Returns the principal of a message with these extensions, or `None` if the HTTP request was not authenticated.
+    /// Returns the principal (client identity) of a message with these extensions. `None` if its HTTP request was not
+    /// authenticated.
     fn principal(&self, extensions: &Extensions) -> Option<Principal> {
         match self {
             Self::Stdio(principal) => Some(principal.clone()),
@@ -92,7 +94,7 @@ impl McpHandler {
         }
     }
 
-    /// Returns the principal of a request, or an error if the request was not authenticated.
+    /// Returns the principal (client identity) of a request, or an error if the request was not authenticated.
     fn principal(&self, context: &RequestContext<RoleServer>) -> Result<Principal, ErrorData> {
         let admitted = self.transport.principal(&context.extensions);
         admitted.ok_or_else(|| ErrorData::internal_error("the request was not authenticated", None))
@@ -323,8 +325,7 @@ impl McpHandler {
         if self.has_direct() { Ok(()) } else { Err(ErrorData::method_not_found::<M>()) }
     }
 
-    /// Returns a handler for another connection. It shares the suspended requests, but not the connection's
-    /// subscriptions.
+    /// Returns a handler for another connection. It shares the suspended requests, and has its own subscriptions.
     fn for_new_connection(&self) -> Self {
         Self { direct: self.direct.for_new_connection(), ..self.clone() }
     }
@@ -349,7 +350,8 @@ impl McpHandler {
     }
 }
 
-/// Converts an engine response that is a JSON value to a tool result.
+/// Converts a response of the engine to a tool result. A JSON value becomes structured content; any other response
+/// becomes an error.
 fn result_of_json(response: Response) -> CallToolResult {
     match response {
         Response::Json(value) => CallToolResult::structured(value),
@@ -358,7 +360,7 @@ fn result_of_json(response: Response) -> CallToolResult {
     }
 }
 
-/// Returns the name under which the policy and the audit log know the AI client.
+/// Returns the name under which the policy and the audit log know the AI client. `None` if the client has no name.
 fn client_name(principal: &Principal, context: &RequestContext<RoleServer>) -> Option<ClientName> {
     principal.client(context.client_info().map(|info| info.name).as_deref())
 }

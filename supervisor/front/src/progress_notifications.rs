@@ -7,15 +7,15 @@ use lockhouse_policies::printable;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 
-/// Minimum time between two progress notifications of a call.
+/// Minimum time between two progress notifications of a tool call.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval at which a run's state is read for progress notifications.
 pub(super) const VIEW_INTERVAL: Duration = Duration::from_secs(1);
 const PROGRESS_CHARS_MAX: usize = 300;
-/// Longest part of a notification that shows the last printed line, in characters.
+/// Maximum number of characters of the program's last printed line in a progress notification.
 const LINE_CHARS_MAX: usize = 120;
 
-/// Sends progress notifications for one call, if the request has a progress token.
+/// Sends progress notifications for one tool call, if its request has a progress token.
 pub(super) struct ProgressReporter {
     token: Option<ProgressToken>,
     peer: Peer<RoleServer>,
@@ -34,8 +34,9 @@ impl ProgressReporter {
         self.token.is_some()
     }
 
-    /// Sends a notification, unless another was sent less than 100 ms ago. The progress value only counts
-    /// notifications, because the progress of several upstream servers cannot be added up.
+    /// Sends a progress notification with this text, unless another was sent less than 100 ms ago. The progress value
+    /// is the number of notifications so far, because the progress values of several upstream servers cannot be added
+    /// up.
     pub(super) async fn report(&mut self, words: &str) {
         let Some(token) = &self.token else { return };
         if self.last.is_some_and(|last| last.elapsed() < MIN_INTERVAL) {
@@ -50,7 +51,7 @@ impl ProgressReporter {
 }
 
 impl ProgressReporter {
-    /// Reports what the code is doing, unless the run has no progress to report.
+    /// Sends a progress notification about the state of a run, unless the run is ending.
     pub(super) async fn report_view(&mut self, view: &RunView) {
         if !matches!(view.state, RunState::Ending) {
             self.report(&progress_text(view.progress(), view.age)).await;
@@ -64,6 +65,7 @@ pub(super) fn rfc3339_now() -> String {
 }
 
 /// Describes a run's progress in one line: calls, calls in flight, a pending question, time, and the last printed line.
+/// Without progress, the line says that the run waits for a worker.
 pub(super) fn progress_text(progress: Option<&Progress>, since: Duration) -> String {
     let Some(progress) = progress else {
         return format!("waiting for a worker, {:.1} s", since.as_secs_f32());

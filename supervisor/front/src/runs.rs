@@ -1,5 +1,5 @@
-//! MCP requests that start or follow runs. A request waits for its run for a limited time. A longer run continues in
-//! the engine without the request, and later requests of the same client find it by its handle.
+//! MCP requests that start or follow runs. A request waits for its run for a limited time. A run that takes longer
+//! continues in the engine without the request, and later requests of the same client find the run by its handle.
 
 mod run_follower;
 mod running_status;
@@ -14,7 +14,7 @@ pub(super) use suspended_requests::{SuspendedRequests, new_handle};
 
 use super::{content_blocks, invalid_request};
 
-/// Asks the engine for a run's state. Returns the run's response if it has ended meanwhile.
+/// Asks the engine for the state of a run. Returns `Err` with the run's final response if the run has ended meanwhile.
 async fn run_view(exchange: &mut Exchange) -> Result<RunView, Response> {
     exchange.send(Input::View);
     loop {
@@ -26,7 +26,7 @@ async fn run_view(exchange: &mut Exchange) -> Result<RunView, Response> {
     }
 }
 
-/// Converts the engine's response to a tool result.
+/// Converts the engine's final response for a run to a tool result.
 fn response_to_result(response: Response) -> CallToolResult {
     match response {
         Response::Run(ended) => ended_run_result(*ended),

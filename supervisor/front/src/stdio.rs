@@ -1,4 +1,4 @@
-//! Serves one AI client over standard input and output.
+//! The MCP server over standard input and output, for one AI client.
 
 use lockhouse_base::principal::Principal;
 use lockhouse_messages::EngineClient;
@@ -13,11 +13,11 @@ use super::cancel_on_eof::CancelOnEof;
 use super::direct::raw_results::UnpackingWriter;
 use super::{ClientTransport, McpHandler};
 
-/// Longest message from the AI client, in bytes. It exceeds the limit for code, so that code that is too long gets an
-/// error.
+/// Maximum size of a message from the AI client, in bytes. It is larger than the size limit for code, so that code that
+/// is too long is answered with an error.
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Why serving over stdio ended.
+/// Why serving an AI client over standard input and output failed.
 #[derive(Debug, Error)]
 pub enum StdioError {
     #[error("the connection to the AI client failed: {0}")]

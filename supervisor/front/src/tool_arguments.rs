@@ -9,7 +9,7 @@ use rmcp::model::JsonObject;
 use serde_json::Value;
 use thiserror::Error;
 
-/// Longest wait of `get_result`; larger values of `wait_s` are reduced to it.
+/// Maximum time that `get_result` waits for a run. Larger values of its argument `wait_s` are reduced to this time.
 const WAIT_MAX: Duration = Duration::from_secs(600);
 const RUN_CODE_ARGUMENTS: [&str; 5] = ["language", "code", "session", "timeout_s", "servers"];
 
@@ -118,7 +118,8 @@ pub(crate) fn parse_handle(arguments: &JsonObject) -> Result<ResultHandle, Inval
     Ok(ResultHandle::new(handle)?)
 }
 
-/// Parses the argument `wait_s` of `get_result`: how long to wait for the run to end.
+/// Parses the argument `wait_s` of `get_result`: how long to wait for the run to end. Returns `default` if the argument
+/// is missing.
 pub(crate) fn parse_wait(arguments: &JsonObject, default: Duration) -> Result<Duration, InvalidGetResult> {
     match arguments.get("wait_s") {
         None | Some(Value::Null) => Ok(default),
@@ -129,7 +130,7 @@ pub(crate) fn parse_wait(arguments: &JsonObject, default: Duration) -> Result<Du
     }
 }
 
-/// Parses the arguments of `get_result` for a stored result.
+/// Parses the arguments of a `get_result` call that reads a stored result.
 pub(crate) fn read_result_request(arguments: &JsonObject) -> Result<Request, InvalidGetResult> {
     let handle = parse_handle(arguments)?;
     let offset = match arguments.get("offset") {
@@ -140,7 +141,7 @@ pub(crate) fn read_result_request(arguments: &JsonObject) -> Result<Request, Inv
     Ok(Request::ReadResult { handle, offset })
 }
 
-/// Shortens an unknown name to 80 characters, for an error message.
+/// Shortens an unknown tool, argument or language name to 80 characters, for an error message.
 pub(crate) fn truncate_name(name: &str) -> String {
     name.chars().take(80).collect()
 }

@@ -1,4 +1,4 @@
-//! Definitions of Lockhouse's own tools. They are part of every model's context, so together they stay below 500
+//! Definitions of Lockhouse's own tools. These are part of every model's context, so together they stay below 500
 //! tokens.
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const GET_RESULT: &str = "The answer of a run that is still running, or more of 
 
 const HEALTH: &str = "Whether code can run now: engines, servers, queue.";
 
-/// Returns the tools that every AI client gets.
+/// Returns the definitions of the tools that every AI client gets: `run_code`, `search_tools` and `get_result`.
 pub(super) fn all() -> Vec<Tool> {
     let run_code = json!({
         "type": "object",
@@ -62,7 +62,7 @@ pub(super) fn all() -> Vec<Tool> {
     ]
 }
 
-/// Returns the tool `health`, which `health_tool` in the configuration enables.
+/// Returns the definition of the tool `health`, which `health_tool` in the configuration enables.
 pub(super) fn health() -> Tool {
     let nothing = json!({"type": "object", "properties": {}});
     Tool::new("health", HEALTH, object(nothing)).with_annotations(ToolAnnotations::new().read_only(true))

@@ -16,9 +16,9 @@ use keyboard::Keyboard;
 use stdin_lines::StdinLines;
 use terminal_prompt::TerminalPrompt;
 
-/// Capacity of the channel of supervisor messages that are not displayed yet.
+/// The capacity of the channel for messages from supervisors that are not displayed yet.
 pub(super) const EVENTS_MAX: usize = 256;
-/// Capacity of the channel of answers that are not sent yet.
+/// The capacity of the channel for an approver's answers that are not sent to the supervisor yet.
 pub(super) const ANSWERS_MAX: usize = 16;
 
 /// Options of `lockhouse approvals`.
@@ -29,7 +29,8 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// Connects to every running supervisor of this user, also to those that start later, until Ctrl-C.
+/// Runs `lockhouse approvals`: shows the pending questions of every running supervisor of this user and sends the
+/// answers, until Ctrl-C. Also connects to supervisors that start later.
 pub(super) async fn approvals(arguments: &Arguments) -> ExitCode {
     let on_a_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !arguments.json && !on_a_terminal {

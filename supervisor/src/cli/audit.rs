@@ -1,4 +1,4 @@
-//! `lockhouse audit`
+//! `lockhouse audit`: searches, verifies and exports the audit log.
 
 mod export;
 mod filter_options;
@@ -49,7 +49,7 @@ pub(super) async fn audit(files: &Files, command: Command) -> ExitCode {
     result.unwrap_or_else(|error| print_error(error.as_ref(), UNAVAILABLE))
 }
 
-/// The exit status of an audit command, or the error that stopped it.
+/// The exit status of a `lockhouse audit` subcommand, or the error that stopped it.
 type CommandResult = Result<ExitCode, Box<dyn std::error::Error>>;
 
 #[derive(Debug, thiserror::Error)]

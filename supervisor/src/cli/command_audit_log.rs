@@ -1,5 +1,5 @@
-//! Records what a command changes (tokens, logins, accepted definitions) in the audit log, as a hash chain of its
-//! own.
+//! Writes the changes that a command makes (tokens, logins, accepted tool definitions) to the audit log, as a separate
+//! hash chain.
 
 use std::sync::Arc;
 
@@ -8,28 +8,31 @@ use lockhouse_protocol::ServerName;
 
 use crate::config::{self, ConfigError, Files};
 
-/// Why an action could not be recorded.
+/// Why an action of a command could not be recorded in the audit log.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RecordError {
-    /// The configuration, which names the log's directory, cannot be loaded.
+    /// The configuration, which names the directory of the audit log, cannot be loaded.
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
     Audit(#[from] AuditError),
 }
 
-/// The audit log of one command. A file is created with the first record, and closed on drop.
+/// The audit records of one command, as a segment (file) of the audit log. The segment is created with the first
+/// record, and closed on drop.
 pub(super) struct CommandAuditLog(Arc<Audit>);
 
 impl CommandAuditLog {
     /// Opens the configured audit log.
     ///
     /// # Errors
-    /// [`RecordError`] if the configuration or the log cannot be used.
+    /// [`RecordError`] if the configuration or the audit log cannot be used.
     pub(super) fn open(files: &Files) -> Result<Self, RecordError> {
         Ok(Self(Audit::open(config::load_audit_settings(files)?)?))
     }
 
+    /// Records a change of an AI client's token, such as its creation.
+    ///
     /// # Errors
     /// [`RecordError`] if the record cannot be written.
     pub(super) fn token(&self, name: &str, change: TokenChange<'_>) -> Result<(), RecordError> {
@@ -40,8 +43,8 @@ impl CommandAuditLog {
         Ok(self.0.login(server, step, LocalUser::current())?)
     }
 
-    /// Records that the user accepted the definitions of `tools`. `digest` is the SHA-256 of the definitions that
-    /// were shown.
+    /// Records that the user accepted the current definitions of an upstream server's `tools`. `digest` is the SHA-256
+    /// of the definitions that the user was shown.
     pub(super) fn definitions_accepted(
         &self,
         server: &ServerName,
@@ -51,7 +54,7 @@ impl CommandAuditLog {
         Ok(self.0.definitions_accepted(server, tools, digest, LocalUser::current())?)
     }
 
-    /// Warns if an action that has taken effect could not be recorded.
+    /// Prints a warning if an action of a command has taken effect, but could not be recorded in the audit log.
     pub(super) fn warn(recorded: Result<(), RecordError>) {
         if let Err(error) = recorded {
             eprintln!("lockhouse: WARNING: done, but not recorded in the audit log: {error}");

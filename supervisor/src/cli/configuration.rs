@@ -30,7 +30,8 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// Checks a configuration. The exit status is 0 if it is valid and 2 otherwise; omitted servers are not errors.
+/// Runs `lockhouse config check`. The exit status is 0 if the configuration is valid, and 2 otherwise. A server that
+/// cannot be used is reported, but is not an error.
 pub(super) fn configuration(files: &Files, command: Command) -> ExitCode {
     let Command::Check(Arguments { file, format, json }) = command;
     let mut files = files.clone();

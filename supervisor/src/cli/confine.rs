@@ -8,7 +8,7 @@ use lockhouse_upstream::{Confinement, exec_confined};
 
 use super::{UNAVAILABLE, print_error};
 
-/// The permissions of the program, and its command line.
+/// The sandbox permissions of an upstream server's program, and the command line that starts the program.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[arg(long)]
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// Replaces this process by the sandboxed program. Returns only on failure.
+/// Enters the sandbox and replaces this process by the upstream server's program (exec). Returns only on failure.
 pub(super) fn confine(arguments: Arguments) -> ExitCode {
     let Arguments { read, write, network, command } = arguments;
     let (program, arguments) =

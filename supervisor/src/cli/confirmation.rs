@@ -1,4 +1,4 @@
-//! Asks the user to confirm a change that was shown.
+//! Asks the user of a command to confirm a change that the command has shown.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -14,8 +14,8 @@ pub(super) struct Confirmation {
 }
 
 impl Confirmation {
-    /// Returns whether to make the change: asks on a terminal; `--yes` confirms; `--dry-run`, or no terminal, does
-    /// not.
+    /// Returns whether the user confirms the change. Asks `question` on the terminal. With `--yes` the answer is true
+    /// without a question; with `--dry-run`, or without a terminal, it is false.
     pub(super) fn confirm(self, question: &str) -> bool {
         if self.yes || self.dry_run {
             return self.yes;
@@ -32,7 +32,7 @@ impl Confirmation {
     }
 }
 
-/// Asks a yes/no question on the terminal. The default is no.
+/// Asks a yes/no question on the terminal. Any answer other than `y` or `yes` means no.
 pub(super) fn ask_yes_no(question: &str) -> bool {
     eprint!("{question} [y/N] ");
     let _ = std::io::stderr().flush();

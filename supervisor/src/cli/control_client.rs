@@ -11,11 +11,11 @@ use lockhouse_engine::control_socket::{
 };
 use tokio::io::BufReader;
 
-/// How long a process may take to answer.
+/// How long a Lockhouse process may take to answer a request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Sends a request to every running process. Returns the answers with their process ids; processes that do not answer
-/// are omitted.
+/// Sends a request to every running Lockhouse process of this user. Returns the answers with the process ids. Processes
+/// that do not answer in time are omitted.
 pub(super) async fn request_all(order: &OperatorRequest) -> Vec<(u32, OperatorResponse)> {
     let mut answers = Vec::new();
     for (pid, path) in
@@ -40,7 +40,8 @@ async fn request(path: &Path, order: &OperatorRequest) -> Option<OperatorRespons
     serde_json::from_str(&line).ok()
 }
 
-/// Converts the items that processes listed into JSON, each with its process id.
+/// Converts the items that Lockhouse processes listed, such as runs or sessions, to a JSON array. Each item gets the id
+/// of its process as `pid`.
 pub(super) fn to_json<T: serde::Serialize>(listed: &[(u32, T)]) -> serde_json::Value {
     let row = |(pid, one): &(u32, T)| {
         let mut row = serde_json::to_value(one).unwrap_or_default();
@@ -50,7 +51,8 @@ pub(super) fn to_json<T: serde::Serialize>(listed: &[(u32, T)]) -> serde_json::V
     listed.iter().map(row).collect()
 }
 
-/// Sends a request to one process. None if the process does not answer or has ended.
+/// Sends a request to the Lockhouse process with the given id. Returns `None` if the process does not answer in time or
+/// has ended.
 pub(super) async fn request_one(pid: u32, order: &OperatorRequest) -> Option<OperatorResponse> {
     let sockets = socket_path::candidate_directories()
         .into_iter()
@@ -59,16 +61,16 @@ pub(super) async fn request_one(pid: u32, order: &OperatorRequest) -> Option<Ope
     tokio::time::timeout(ANSWER_TIMEOUT, request(&paths.next()?, order)).await.ok()?
 }
 
-/// The result of looking up an item by a name or id that the user typed.
+/// The result of looking up an item, such as a run or session, by a name or id that the user typed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Match<T> {
     One(T),
     None,
-    /// All items that match.
+    /// Several items match the text that the user typed. The list contains all of them.
     Ambiguous(Vec<T>),
 }
 
-/// Finds the item whose name is `text`, or else the only one whose name starts with `text`.
+/// Finds the item whose name is `text`. If there is none, finds the only item whose name starts with `text`.
 pub(super) fn find_by_prefix<T: Clone>(all: &[T], text: &str, name: impl Fn(&T) -> String) -> Match<T> {
     match find_exact(all, text, &name) {
         Match::None => single(all.iter().filter(|one| name(one).starts_with(text))),
@@ -76,8 +78,8 @@ pub(super) fn find_by_prefix<T: Clone>(all: &[T], text: &str, name: impl Fn(&T) 
     }
 }
 
-/// Finds the item whose id is `text`. A prefix does not match, since it may be the whole id of an item that has
-/// ended.
+/// Finds the item whose id is exactly `text`. A prefix of an id is not accepted: it could be the complete id of an item
+/// that has ended meanwhile.
 pub(super) fn find_exact<T: Clone>(all: &[T], text: &str, id: impl Fn(&T) -> String) -> Match<T> {
     single(all.iter().filter(|one| id(one) == text))
 }
@@ -91,7 +93,7 @@ fn single<'a, T: Clone + 'a>(found: impl Iterator<Item = &'a T>) -> Match<T> {
     }
 }
 
-/// Prints the names that a process has ended, and returns their number.
+/// Prints the names of the runs or sessions that a Lockhouse process has ended, and returns their number.
 pub(super) fn print_ended(pid: u32, ended: &[String]) -> usize {
     for name in ended {
         println!("{name}: ended (lockhouse {pid})");

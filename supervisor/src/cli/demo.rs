@@ -28,7 +28,7 @@ const PROGRAMS: [(&str, Language, &str); 4] = [
     ("A file and a connection, which the sandbox refuses", Language::Python, include_str!("demo/escape.py")),
 ];
 
-/// Runs the demo. The exit status is 1 if a program did not end as expected.
+/// Runs `lockhouse demo`. The exit status is 1 if an example program did not end as expected.
 pub(crate) async fn demo() -> ExitCode {
     match run_demo().await {
         Ok(true) => ExitCode::SUCCESS,
@@ -89,7 +89,8 @@ fn demo_server() -> std::io::Result<ServerDefinition> {
     Ok(ServerDefinition::new(Endpoint::Stdio(command), ServerLimits::default(), "the demo".into()))
 }
 
-/// Returns the bytes of the tool definitions that an AI client would load from the server directly.
+/// Returns the size in bytes of the tool definitions that an AI client would load if it connected to the example server
+/// without Lockhouse.
 async fn definitions_bytes(
     supervisor: &Supervisor,
     server: &ServerName,
@@ -129,7 +130,7 @@ fn indent(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
-/// A private temporary directory that is removed on drop.
+/// A private temporary directory for the demo's files, which is removed on drop.
 struct Scratch(std::path::PathBuf);
 
 impl Scratch {

@@ -1,7 +1,8 @@
-//! `lockhouse doctor`: reports which sandbox protections work on this host, what backs each one up, and how to fix
-//! those that do not.
+//! `lockhouse doctor`: reports which sandbox protections work on this host, which other layer of the sandbox backs up
+//! each one, and how to fix those that do not work.
 //!
-//! The command has no checks of its own: it prints the findings of the checks that decide whether `serve` starts.
+//! The command has no checks of its own: it prints the findings of the checks that decide whether `lockhouse serve`
+//! starts.
 
 use std::process::ExitCode;
 
@@ -28,14 +29,14 @@ pub(super) struct Arguments {
     require: Option<String>,
 }
 
-/// The results for all engines and protections.
+/// The report of `lockhouse doctor`: the results for all language engines and sandbox protections.
 #[derive(Default)]
 struct Report {
     engines: Vec<Engine>,
-    /// One finding for each protection: the worst one of all engines.
+    /// One finding for each sandbox protection: the worst finding of all language engines.
     findings: Vec<Finding>,
-    /// Files with secrets that other users can read. Files that others can write are rejected when the configuration
-    /// loads.
+    /// Files with secrets that other Unix users can read. Files that other users can write are not listed: loading the
+    /// configuration fails on them.
     secrets: Vec<ReadableSecret>,
 }
 
@@ -45,7 +46,7 @@ struct Engine {
     found: String,
 }
 
-/// Starts a sandboxed worker of each language, and prints the report.
+/// Runs `lockhouse doctor`: starts a sandboxed worker of each language, and prints the report.
 pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
     let languages = [Language::Python, Language::Typescript];
     let (mut settings, policy) = match load(files) {
@@ -75,7 +76,8 @@ pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
     if fatal { ExitCode::from(UNAVAILABLE) } else { ExitCode::SUCCESS }
 }
 
-/// Starts a sandboxed worker, verifies its sandbox and runs a program in it.
+/// Starts a sandboxed worker of the language, verifies its sandbox and runs a program in it. Returns whether the
+/// language engine works, and one finding for each sandbox protection.
 async fn check_engine(supervisor: &Supervisor, language: Language) -> (Engine, Vec<Finding>) {
     let prepared = match supervisor.wait_until_prepared(language).await {
         Ok(prepared) => prepared,
@@ -98,7 +100,8 @@ async fn check_engine(supervisor: &Supervisor, language: Language) -> (Engine, V
     (Engine { language, works, found }, prepared.findings)
 }
 
-/// Returns the findings of a zygote that refused to start workers.
+/// Returns the findings of a zygote that refused to start workers because of missing sandbox protections. Empty for any
+/// other error.
 fn findings_from_error(error: &PoolError) -> Vec<Finding> {
     match error {
         PoolError::Unprotected { findings, .. } => findings.clone(),
@@ -206,7 +209,7 @@ fn verdict_name(finding: &Finding) -> &'static str {
     }
 }
 
-/// Returns how to fix a protection that does not hold; empty if it holds.
+/// Returns the text that says how to fix a sandbox protection that does not work. Empty if the protection works.
 fn fix(finding: &Finding) -> &'static str {
     if finding.verdict == Verdict::Holds { "" } else { describe(finding.protection).fix }
 }

@@ -1,5 +1,5 @@
-//! `lockhouse generate`: writes the manual pages, shell completions, configuration template and JSON schema that
-//! packages install. The command is hidden from the help.
+//! `lockhouse generate`: writes the files that Lockhouse's packages install: manual pages, shell completions,
+//! configuration template and JSON schema. The command is hidden from the help.
 
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -23,15 +23,15 @@ enum Artifact {
     Schema,
 }
 
-/// What to generate, and where.
+/// Options of `lockhouse generate`: what to generate, and the directory for the files.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     artifact: Artifact,
-    /// An existing directory
+    /// An existing directory, to which the files are written
     directory: PathBuf,
 }
 
-/// Writes the files and prints their paths.
+/// Writes the generated files and prints their paths.
 pub(super) fn generate(arguments: &Arguments) -> ExitCode {
     let command = without_hidden(super::Arguments::command()).disable_help_subcommand(true);
     let written = match arguments.artifact {
@@ -61,7 +61,7 @@ fn write(path: PathBuf, text: &str) -> Result<Vec<PathBuf>> {
     Ok(vec![path])
 }
 
-/// Returns the command without its hidden subcommands.
+/// Returns the command without its hidden subcommands, so that they do not appear in manual pages and completions.
 fn without_hidden(command: clap::Command) -> clap::Command {
     let subcommands = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).cloned();
     let made = clap::Command::new(env!("CARGO_PKG_NAME"))

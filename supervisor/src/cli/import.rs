@@ -1,4 +1,4 @@
-//! `lockhouse import`
+//! `lockhouse import`: adds the MCP servers of AI clients' configuration files to the configuration of Lockhouse.
 
 mod candidate;
 
@@ -28,13 +28,14 @@ pub(super) struct Arguments {
     confirmation: Confirmation,
 }
 
-/// A file to import from, and its AI client. The client is None if only the file's format can tell.
+/// A configuration file to import servers from, and the AI client that the file belongs to. The client is `None` if it
+/// can only be inferred from the file's format.
 struct Listed {
     client: Option<AiClient>,
     path: PathBuf,
 }
 
-/// Shows the servers that would be imported, and imports them after confirmation.
+/// Runs `lockhouse import`: shows the servers that would be imported, and imports them after confirmation.
 pub(super) fn import(files: &Files, arguments: &Arguments) -> ExitCode {
     match try_import(files, arguments) {
         Ok(status) => status,
@@ -90,7 +91,7 @@ fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, ConfigEr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Warns that the secrets of imported servers are still in the files that they were imported from.
+/// Warns that the AI clients' files from which servers were imported still contain the servers' secrets in plain text.
 fn warn_about_plaintext_copies(imported: &[&Candidate]) {
     let mut files: Vec<&Path> = Vec::new();
     for candidate in imported {
@@ -157,7 +158,8 @@ fn show(candidates: &[Candidate], sources: &[Listed], is_chosen: bool, environme
     println!();
 }
 
-/// Writes the imported servers and returns the path of the backup. On failure, removes the files that it created.
+/// Writes the imported servers to the configuration file. Returns the path of the backup of the previous file; `None`
+/// if there was no previous file. On failure, removes the files that it created.
 fn write(
     files: &Files,
     mut edit: ConfigEdit,
@@ -214,13 +216,15 @@ fn write_tables(
     Ok(())
 }
 
-/// Whether a value must be moved to a file instead of being written to the configuration.
+/// Whether the value of an imported server's key is a secret, which is moved to a file of its own instead of being
+/// written to the configuration.
 fn is_secret(key: &str, value: &str) -> bool {
     let always = matches!(key, "client_secret" | "bearer_token");
     (always && !value.is_empty()) || looks_secret(key, value)
 }
 
-/// Returns the names of an entry's secret values.
+/// Returns the names of the secret values in a server entry, such as variable and header names. A secret argument
+/// without a name is listed as "an argument".
 fn secret_names(entry: &ServerEntry) -> Vec<String> {
     let mut names = Vec::new();
     to_server_table(entry, &mut |key, value| {

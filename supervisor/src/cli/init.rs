@@ -1,4 +1,4 @@
-//! `lockhouse init`
+//! `lockhouse init`: adds an entry that starts Lockhouse to AI clients' configuration files.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,14 +23,15 @@ pub(super) struct Arguments {
     confirmation: Confirmation,
 }
 
-/// A change to an AI client's configuration file.
+/// A change to an AI client's configuration file: a new or updated entry that starts Lockhouse.
 struct Change {
     client: AiClient,
     path: PathBuf,
     insertion: Insertion,
 }
 
-/// Shows the entry for each AI client, and writes it after confirmation.
+/// Runs `lockhouse init`: shows the entry for each AI client, and writes the entries to the clients' configuration
+/// files after confirmation.
 pub(super) fn init(files: &Files, arguments: &Arguments) -> ExitCode {
     let environment = Environment::from_process();
     let start = match start_entry(files) {
@@ -72,7 +73,8 @@ pub(super) fn init(files: &Files, arguments: &Arguments) -> ExitCode {
     status
 }
 
-/// Builds the entry that starts this program, with the file options of this command line.
+/// Builds the command line of the new entry, which starts this program with the same `--config`, `--policy` and
+/// `--servers` options.
 fn start_entry(files: &Files) -> std::io::Result<LaunchCommand> {
     let program = std::env::current_exe()?;
     let mut arguments = vec!["serve".to_owned()];
@@ -89,7 +91,8 @@ fn start_entry(files: &Files) -> std::io::Result<LaunchCommand> {
     Ok(LaunchCommand { program, arguments })
 }
 
-/// Returns the configuration file of `client`, existing or not; without `client`, the existing files of all clients.
+/// Returns the configuration file of `client`, whether it exists or not. Without `client`, returns the existing
+/// configuration files of all AI clients.
 fn targets(client: Option<AiClient>, environment: &Environment) -> Vec<(AiClient, PathBuf)> {
     let file = |client: AiClient| {
         let first = client.files(environment).into_iter().next();
@@ -128,7 +131,7 @@ fn display_path(path: &std::path::Path) -> String {
     sanitize(&path.display().to_string())
 }
 
-/// Shows only the lines of the new entry, since those around it may contain secrets.
+/// Prints the change of the Lockhouse entry only: other lines of the AI client's file may contain secrets.
 fn show(change: &Change) {
     println!("{}: {}, under {}", change.client.name(), display_path(&change.path), change.insertion.section);
     for line in TextDiff::from_lines(&change.insertion.before, &change.insertion.after).iter_all_changes() {

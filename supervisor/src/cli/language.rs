@@ -1,4 +1,4 @@
-//! The language names of the command line.
+//! The names of languages that the option `--language` accepts.
 
 use lockhouse_base::language::Language;
 

@@ -1,6 +1,8 @@
-//! Printing to standard output and standard error. The macros of the standard library panic when the reader closes
-//! the pipe, as in `lockhouse tools list | head -1`. These macros replace them in every command and ignore a closed
-//! pipe. SIGPIPE stays ignored, since it would also kill a command whose upstream server exits.
+//! Prints the output of commands to standard output and standard error.
+//!
+//! The macros of the standard library panic when the reader closes the pipe, as in `lockhouse tools list | head -1`.
+//! The macros of this module replace them in every command and ignore a closed pipe. SIGPIPE stays ignored: with its
+//! default action it would also kill a command that writes to an upstream server that has exited.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
@@ -39,17 +41,18 @@ pub(crate) fn to_stdout(words: Arguments<'_>) {
     }
 }
 
-/// Writes to standard error. A failure is ignored, since it cannot be reported.
+/// Writes text to standard error. A failed write is ignored, since it cannot be reported anywhere.
 pub(crate) fn to_stderr(words: Arguments<'_>) {
     let _ = std::io::stderr().lock().write_fmt(words);
 }
 
-/// Whether the reader of standard output has closed the pipe. Commands that run until they are stopped end then.
+/// Whether the reader of standard output has closed the pipe. If so, commands that would run until Ctrl-C end.
 pub(crate) fn is_closed() -> bool {
     STDOUT_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Whether output was lost for a reason other than a closed pipe. The exit status is an error then.
+/// Whether a write to standard output failed for a reason other than a closed pipe. The command's exit status then
+/// reports an error.
 pub(crate) fn has_failed() -> bool {
     WRITE_FAILED.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! `lockhouse result`
+//! `lockhouse result`: prints a stored result of `lockhouse run`.
 
 use std::process::ExitCode;
 
@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// Prints a stored result.
+/// Runs `lockhouse result`: prints a stored result, or a part of it.
 pub(super) fn result(files: &Files, arguments: &Arguments) -> ExitCode {
     let (bounds, limit) = match config::load_result_bounds(files) {
         Ok(loaded) => loaded,

@@ -1,4 +1,4 @@
-//! `lockhouse run`
+//! `lockhouse run`: runs a program in a sandboxed worker and prints its result.
 
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use super::terminal::{for_stderr, for_stdout};
 use super::{UNAVAILABLE, USAGE, load, print_error, report_start_error, result};
 use crate::config::Files;
 
-/// Maximum bytes that are read of a program: more than any configurable limit for code.
+/// The maximum number of bytes that are read from a program file: more than any configurable limit for code.
 const READ_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Options of `lockhouse run`.
@@ -52,7 +52,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// Why there is no program to run.
+/// Why `lockhouse run` has no program to run.
 #[derive(Debug, thiserror::Error)]
 enum ProgramError {
     #[error("give a program: a FILE, - for standard input, or -c CODE")]
@@ -67,7 +67,7 @@ enum ProgramError {
     NotUtf8 { file: PathBuf, line: usize },
 }
 
-/// Runs the program and prints its output, its result and its error.
+/// Runs the program that the options name, and prints its output, its result and its error.
 pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     let json = arguments.json;
     let request = match parse_request(arguments) {
@@ -116,7 +116,7 @@ fn start(files: &Files, language: Language) -> Result<Supervisor, ExitCode> {
     report_start_error(Supervisor::start_with_results(settings.engine, policy, &[language], results))
 }
 
-/// Shows approval requests and questions on this terminal, and passes the answers on.
+/// Shows the pending questions of the run on this terminal, and relays the answers to the supervisor in this process.
 async fn prompt_on_terminal(mut watcher: Watcher) {
     let supervisor = std::process::id();
     let (events, received_events) = mpsc::channel(EVENTS_MAX);

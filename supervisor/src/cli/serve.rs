@@ -1,4 +1,4 @@
-//! `lockhouse serve`
+//! `lockhouse serve`: runs the MCP server over standard input and output or over HTTP.
 
 use std::convert::Infallible;
 use std::process::ExitCode;
@@ -40,19 +40,19 @@ impl Arguments {
     }
 }
 
-/// `T`, or the error that stops the server.
+/// A value of type `T`, or the error that stops `lockhouse serve`.
 type ServeResult<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// The parts of the server, started before the first AI client is served.
+/// The parts of a `lockhouse serve` process, which are created before the first AI client is served.
 struct Instance {
     settings: Settings,
     supervisor: Arc<Supervisor>,
-    /// The HTTP listeners. None when the AI client is on standard input and output.
+    /// The HTTP listeners. `None` if the AI client is connected over standard input and output.
     http_server: Option<HttpServer>,
 }
 
-/// Serves until the AI client on standard input disconnects or a signal stops the server. SIGHUP reloads the
-/// configuration.
+/// Runs `lockhouse serve` until the AI client on standard input disconnects or a signal stops the process. SIGHUP
+/// reloads the configuration.
 pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     if std::env::var_os(NESTED_VARIABLE).is_some() {
         eprintln!(
@@ -70,7 +70,7 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     }
 }
 
-/// Opens the HTTP listeners, if any, and starts the supervisor.
+/// Opens the HTTP listeners, if HTTP is used, and starts the supervisor.
 async fn start(files: &Files, arguments: Arguments) -> Result<Instance, ExitCode> {
     let (settings, policy) = load(files)?;
     for secret in settings.readable_secrets() {
@@ -89,7 +89,8 @@ async fn start(files: &Files, arguments: Arguments) -> Result<Instance, ExitCode
     Ok(Instance { settings, supervisor, http_server })
 }
 
-/// Serves AI clients and reloads the configuration on request; at the end, closes the supervisor.
+/// Serves AI clients until the server is closed, and reloads the configuration on SIGHUP and after approvals that
+/// change the policy. Finally closes the supervisor.
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
     let Instance { settings, supervisor, http_server } = instance;
     let is_http = http_server.is_some();
@@ -115,7 +116,7 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
     served
 }
 
-/// Serves the HTTP listeners, or the one AI client on standard input and output.
+/// Serves the AI clients of the HTTP listeners, or the one AI client on standard input and output.
 async fn serve_clients(
     service: &HttpService,
     http_server: Option<HttpServer>,
@@ -141,7 +142,8 @@ async fn open(settings: HttpSettings, listen: Vec<ListenAddress>) -> Result<Http
     })
 }
 
-/// Reloads the configuration on SIGHUP. If the new one is invalid, the old one stays active and the error is logged.
+/// Reloads the configuration on SIGHUP. If the new configuration is invalid, the previous one stays active and the
+/// error is logged.
 async fn reload_on_signal(
     supervisor: &Supervisor,
     first: &Settings,
@@ -166,8 +168,8 @@ async fn reload_on_signal(
     }
 }
 
-/// Reloads after an approval that changed the policy file, and notifies the waiting caller when the new policy is
-/// active.
+/// Reloads the configuration after an approval that changed the policy file. The approved call waits until the new
+/// policy is active, and continues then.
 async fn reload_on_answer(supervisor: &Supervisor, first: &Settings, files: &Files) -> Infallible {
     while let Some(waits) = supervisor.approvers().next_policy_change().await {
         reload(supervisor, first, files, ReloadCause::Approval);
@@ -176,7 +178,8 @@ async fn reload_on_answer(supervisor: &Supervisor, first: &Settings, files: &Fil
     std::future::pending().await
 }
 
-/// Reloads the servers and the policy. All other settings keep their values from the start, `first`.
+/// Reloads the upstream servers and the policy. All other settings keep the values of `first`, which are the settings
+/// at the start of the process.
 fn reload(supervisor: &Supervisor, first: &Settings, files: &Files, cause: ReloadCause) {
     systemd_notify::reloading();
     let loaded = load_settings_and_policy(files);
@@ -200,7 +203,7 @@ fn reload(supervisor: &Supervisor, first: &Settings, files: &Files, cause: Reloa
     systemd_notify::reloaded();
 }
 
-/// Serves metrics on the configured addresses, if the server uses HTTP.
+/// Serves metrics on the configured addresses if AI clients connect over HTTP. Otherwise waits forever.
 async fn serve_metrics(
     service: &HttpService,
     addresses: &[ListenAddress],
@@ -213,8 +216,8 @@ async fn serve_metrics(
     }
 }
 
-/// Stops the server on SIGTERM or SIGINT. Over HTTP, the first signal lets running code finish, and the second one
-/// stops it.
+/// Stops the server on SIGTERM or SIGINT. If `drains` (over HTTP), the first signal lets running code finish, and a
+/// second signal stops it.
 fn end_on_signal(life: &Lifecycle, drains: bool) {
     for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
         let life = life.clone();

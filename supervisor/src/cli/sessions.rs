@@ -29,7 +29,7 @@ pub(super) enum Command {
     },
 }
 
-/// The process id of a Lockhouse, and one of its sessions.
+/// The id of a Lockhouse process, and one of the open sessions in this process.
 type OpenSession = (u32, SessionListing);
 
 pub(super) async fn sessions(command: Command) -> ExitCode {
@@ -82,7 +82,7 @@ fn render_table(sessions: &[OpenSession]) -> String {
     table::render(&head, &sessions.iter().map(row).collect::<Vec<_>>())
 }
 
-/// Returns an id that is unique among all processes: PID/NUMBER.
+/// Returns an id of a session that is unique among all Lockhouse processes: PID/NUMBER.
 fn id((pid, session): &OpenSession) -> String {
     format!("{pid}/{}", session.id)
 }

@@ -6,21 +6,21 @@ use nix::errno::Errno;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use tokio::runtime::Runtime;
 
-/// How long blocking work, such as writing a file, may take to finish. A blocking read of a terminal or a socket
-/// never finishes, and must not keep the process alive.
+/// How long blocking work, such as writing a file, may take to finish when a command ends. A blocking read of a
+/// terminal or a socket may never finish, and must not keep the process alive.
 const BLOCKING_WORK_MAX: Duration = Duration::from_millis(500);
-/// How long killed children may take to exit. A child that left its process group is not killed, and is waited for no
-/// longer than this.
+/// How long to wait for killed child processes to exit. A child process that left its process group is not killed, so
+/// the wait may end before that child exits.
 const REAPING_MAX: Duration = Duration::from_secs(1);
 const REAP_EVERY: Duration = Duration::from_millis(2);
 
-/// Drops all tasks, which kills their child processes, and reaps the children.
+/// Drops all tasks of the Tokio runtime, which kills their child processes, and reaps these processes.
 pub(super) fn shut_down(runtime: Runtime) {
     runtime.shutdown_timeout(BLOCKING_WORK_MAX);
     reap_children();
 }
 
-/// Reaps exited children. This process is a child subreaper, so that no other process does.
+/// Reaps exited child processes. This process is their subreaper, so no other process would reap them.
 fn reap_children() {
     let began = Instant::now();
     while began.elapsed() < REAPING_MAX {

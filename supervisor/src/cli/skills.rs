@@ -1,4 +1,4 @@
-//! `lockhouse skills`
+//! `lockhouse skills`: lists, shows, tests, approves, removes and exports the skills that code has saved.
 
 mod approve;
 mod test;
@@ -101,7 +101,8 @@ pub(super) async fn skills(files: &Files, Arguments { command, client }: Argumen
     result.unwrap_or_else(|status| status)
 }
 
-/// Prints the user's own and shared skills, or those of one AI client, followed by those of each client in `clients`.
+/// Prints `skills` (those of the user or of one AI client, and the shared ones), followed by the own skills of each AI
+/// client in `clients`.
 fn list(skills: &Skills, clients: &[String], as_json: bool) {
     let mut entries: Vec<(Option<&str>, SkillEntry)> = Vec::new();
     entries.extend(skills.entries().into_iter().map(|entry| (None, entry)));
@@ -145,7 +146,7 @@ fn list(skills: &Skills, clients: &[String], as_json: bool) {
     println!("{}", table::render(&["name", "version", "language", "state", "from", "description"], &rows));
 }
 
-/// Returns the state of a skill, which says whether code can import it.
+/// Returns the state of a skill as text: whether code can import it, and if not, why.
 fn state_name(entry: &SkillEntry) -> &'static str {
     match (&entry.skill, &entry.origin) {
         (Err(_), _) => "not importable",
@@ -183,7 +184,8 @@ fn parse_name(name: &str) -> Result<Name, ExitCode> {
     })
 }
 
-/// Loads a skill, in an older version if one is given. Falls back to its draft if there is no importable version.
+/// Loads a skill: the given older version, or else the current one. If there is no version that code can import, loads
+/// the draft.
 fn load_skill(skills: &Skills, name: &str, version: Option<u32>) -> Result<(Skill, Origin), ExitCode> {
     let name = parse_name(name)?;
     if let Some(version) = version {

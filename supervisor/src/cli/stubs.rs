@@ -35,13 +35,13 @@ pub(super) struct Arguments {
     servers: Vec<ServerName>,
 }
 
-/// One server and its permitted tools, each with whether its calls require approval.
+/// An upstream server and its permitted tools. The flag of a tool says whether its calls require approval.
 struct PermittedTools {
     server: ServerName,
     tools: Vec<(Tool, bool)>,
 }
 
-/// Connects to the servers and writes the stubs of their permitted tools.
+/// Runs `lockhouse stubs`: connects to the upstream servers and writes the type stubs of their permitted tools.
 pub(super) async fn stubs(files: &Files, arguments: &Arguments) -> ExitCode {
     let supervisor = match start(files, &[]) {
         Ok(supervisor) => supervisor,
@@ -67,7 +67,8 @@ pub(super) async fn stubs(files: &Files, arguments: &Arguments) -> ExitCode {
     if unavailable.is_empty() || status != ExitCode::SUCCESS { status } else { ExitCode::from(UNAVAILABLE) }
 }
 
-/// The result: the files with their sizes in bytes, the removed files, and the number of tools of each server.
+/// The result of `lockhouse stubs`: the written files with their sizes in bytes, the removed files, and the number of
+/// tools of each upstream server.
 struct Written {
     out: PathBuf,
     files: Vec<(String, usize)>,

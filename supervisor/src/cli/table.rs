@@ -1,6 +1,7 @@
-//! Renders tables.
+//! Renders the tables that commands print.
 
-/// Renders rows in aligned columns. The last column may have any width. Control characters in cells are replaced.
+/// Renders rows in aligned columns. The last column may have any width. Control characters in cells are replaced by
+/// printable text.
 pub(crate) fn render(head: &[&str], rows: &[Vec<String>]) -> String {
     let cells = |row: &Vec<String>| row.iter().map(|cell| lockhouse_policies::printable(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
@@ -19,7 +20,7 @@ pub(crate) fn render(head: &[&str], rows: &[Vec<String>]) -> String {
     lines.join("\n")
 }
 
-/// Renders rows with long cells wrapped to the width of the terminal.
+/// Renders rows in aligned columns, with long cells wrapped to the width of the terminal.
 pub(crate) fn render_wrapped(head: &[&str], rows: &[Vec<String>]) -> String {
     use comfy_table::{ContentArrangement, Table, presets};
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
@@ -33,7 +34,7 @@ pub(crate) fn render_wrapped(head: &[&str], rows: &[Vec<String>]) -> String {
     table.to_string()
 }
 
-/// The table width in characters if COLUMNS is not set.
+/// The width of a table in characters if the environment variable COLUMNS is not set or is too small.
 const WIDTH: u16 = 150;
 const WIDTH_MIN: u16 = 100;
 

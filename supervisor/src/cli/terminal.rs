@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-/// Replaces control and invisible characters, except line feeds and tabs.
+/// Replaces control characters and invisible characters, except line feeds and tabs.
 pub(crate) fn sanitize(text: &str) -> String {
     let line =
         |line: &str| line.split('\t').map(lockhouse_policies::printable).collect::<Vec<_>>().join("\t");
@@ -19,7 +19,7 @@ pub(crate) fn for_stderr(text: &str) -> String {
     if std::io::stderr().is_terminal() { sanitize(text) } else { text.to_owned() }
 }
 
-/// Whether to print colours to standard error.
+/// Whether to use colours in text on standard error.
 pub(super) fn has_colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }

@@ -12,7 +12,7 @@ use super::command_audit_log::{CommandAuditLog, RecordError};
 use super::{UNAVAILABLE, USAGE, print_config_error, table};
 use crate::config::{self, Files};
 
-/// Maximum lifetime of a token that expires: about ten years.
+/// The maximum lifetime of a token with an expiry time: about ten years.
 const EXPIRES_MAX: Duration = Duration::from_hours(24 * 3_660);
 
 #[derive(Debug, clap::Subcommand)]
@@ -61,12 +61,12 @@ pub(super) fn token(files: &Files, command: Command) -> ExitCode {
 
 type CommandResult = Result<ExitCode, (String, u8)>;
 
-/// Why a token was not created.
+/// Why a token for an AI client was not created.
 #[derive(Debug, thiserror::Error)]
 enum CreateError {
     #[error(transparent)]
     File(#[from] TokenFileError),
-    /// The creation could not be recorded in the audit log.
+    /// The creation of the token could not be recorded in the audit log.
     #[error("no token was created: {0}")]
     Record(RecordError),
 }
@@ -147,7 +147,7 @@ fn list(file: &TokenFile, as_json: bool) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Revokes a token. A missing audit record does not prevent this.
+/// Revokes an AI client's token, even if this cannot be recorded in the audit log.
 fn revoke(
     file: &TokenFile,
     log: impl FnOnce() -> Result<CommandAuditLog, RecordError>,

@@ -1,4 +1,4 @@
-//! `lockhouse tools`
+//! `lockhouse tools`: lists, searches and shows the tools of the configured upstream servers.
 
 mod shapes;
 
@@ -29,7 +29,7 @@ pub(super) enum Command {
     Search {
         /// Search words
         query: Vec<String>,
-        /// Maximum number of tools
+        /// Maximum number of tools that are printed
         #[arg(long, value_name = "N", default_value_t = SEARCH_LIMIT_MAX,
               value_parser = clap::value_parser!(u32).range(1..=i64::from(SEARCH_LIMIT_MAX)))]
         limit: u32,
@@ -56,7 +56,7 @@ pub(super) enum Command {
     },
 }
 
-/// Connects to the servers and runs a subcommand of `lockhouse tools`.
+/// Runs a subcommand of `lockhouse tools` after connecting to the upstream servers.
 pub(super) async fn tools(files: &Files, command: Command) -> ExitCode {
     let supervisor = match start(files, &[]) {
         Ok(supervisor) => supervisor,
@@ -145,7 +145,8 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
     }
 }
 
-/// Parses `SERVER.TOOL`, or `SERVER/TOOL` as in denial messages. Only the tool's name may contain either separator.
+/// Parses a tool name, written as `SERVER.TOOL`, or as `SERVER/TOOL` as in denial messages. Server names contain
+/// neither separator, so the first one ends the server's name.
 pub(super) fn parse_name(name: &str) -> Result<(ServerName, ToolName), ExitCode> {
     let Some((server, tool)) = name.split_once(['.', '/']) else {
         eprintln!("lockhouse: {name:?} does not have the form SERVER.TOOL");

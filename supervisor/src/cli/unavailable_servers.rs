@@ -1,16 +1,18 @@
-//! Describes unavailable servers for the user, with the server's own error text, which code and model never receive.
+//! Describes unavailable upstream servers for the user, with the server's own error text, which submitted code and the
+//! model never receive.
 
 use lockhouse_upstream::{Connection, ConnectionState, Upstreams};
 
 use super::terminal::sanitize;
 
-/// Returns one line for each unavailable server, with the reason.
+/// Returns one line for each unavailable upstream server, with the reason.
 pub(crate) fn describe_unavailable(upstreams: &Upstreams) -> Vec<String> {
     let line = |(name, connection)| Some(format!("{name}: {}", sanitize(&unavailable_reason(connection)?)));
     upstreams.iter().filter_map(line).collect()
 }
 
-/// Returns why a server is not connected. None if it is connected or idle.
+/// Returns why an upstream server is not connected. `None` if it is connected, or idle because it starts only when it
+/// is needed.
 pub(crate) fn unavailable_reason(connection: &Connection) -> Option<String> {
     match connection.state() {
         ConnectionState::Connected(_) | ConnectionState::Idle => None,

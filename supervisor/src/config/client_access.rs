@@ -1,4 +1,4 @@
-//! Converts `[http]` and `[clients]` into authentication settings and limits per client.
+//! Converts the configuration tables `[http]` and `[clients]` into authentication settings and limits per AI client.
 
 use std::num::NonZeroU32;
 use std::path::Path;

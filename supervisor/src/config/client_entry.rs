@@ -1,5 +1,5 @@
-//! Inserts the entry that starts Lockhouse into an AI client's own configuration file. The rest of the file stays
-//! byte for byte the same.
+//! Inserts the server entry that starts Lockhouse into an AI client's own configuration file. All other text of the
+//! file stays the same, byte for byte.
 
 mod codex;
 
@@ -12,16 +12,16 @@ use serde_json::{Map, Value as Json, json};
 use super::AiClient;
 use super::dialects::{Node, Table, get_path, parse_json};
 
-/// Name of the entry that starts Lockhouse.
+/// The server name of the entry that starts Lockhouse.
 pub(crate) const NAME: &str = "lockhouse";
 
-/// The new text of an AI client's file, and what changed in it.
+/// The new text of an AI client's configuration file, and what changed in it.
 pub(crate) struct Insertion {
     pub(crate) text: String,
-    /// The entry before the change (empty if there was none), and after it.
+    /// The text of the Lockhouse entry before the change. Empty if there was no such entry.
     pub(crate) before: String,
     pub(crate) after: String,
-    /// Path of the table that contains the entry, such as `mcpServers`.
+    /// The path of the table that contains the Lockhouse entry, such as `mcpServers`.
     pub(crate) section: String,
 }
 
@@ -31,7 +31,8 @@ pub(crate) struct LaunchCommand {
     pub(crate) arguments: Vec<String>,
 }
 
-/// Inserts or updates the Lockhouse entry. Returns `None` if the file has the same entry already.
+/// Inserts or updates the Lockhouse entry in an AI client's configuration file. Returns `None` if the file already has
+/// the same entry.
 ///
 /// # Errors
 /// The file is not valid in the format of its AI client.
@@ -66,7 +67,7 @@ fn entry(client: AiClient, section: &[&str], start: &LaunchCommand) -> Map<Strin
     if let Json::Object(entry) = value { entry } else { Map::new() }
 }
 
-/// Path of the table in which the AI client looks for servers, outermost table first.
+/// Returns the path of the table in which the AI client's configuration file lists MCP servers, outermost table first.
 fn section(client: AiClient, root: Option<&Table>) -> &'static [&'static str] {
     match client {
         AiClient::Vscode => &["servers"],
@@ -130,7 +131,8 @@ fn insert_into_json(
     Ok(Some(Insertion { text, before: String::new(), after, section: section.join(".") }))
 }
 
-/// Updates an existing Lockhouse entry that starts something else. Keys that the user added stay.
+/// Updates an existing Lockhouse entry so that it starts Lockhouse with the command in `value`. Keys that the user
+/// added stay. Returns `None` if the entry needs no change.
 fn update(
     source: &Source,
     node: &Node,
@@ -161,7 +163,8 @@ fn update(
     Some(Insertion { text, before, after, section: section.join(".") })
 }
 
-/// Inserts a property as the first one of an object, so that no line of the other properties changes.
+/// Inserts a property as the first one of a JSON object, so that no line of its other properties changes. Returns the
+/// new text of the file.
 fn insert_first(source: &Source, object: &Node, name: &str, value: &Json, layout: &Layout) -> String {
     let (before, after) = source.text.split_at(object.at.start + 1);
     let inner = &source.text[object.at.start + 1..object.at.end - 1];
@@ -195,7 +198,7 @@ fn insert_first(source: &Source, object: &Node, name: &str, value: &Json, layout
     [before, &inserted, after].concat()
 }
 
-/// Indentation and line ending of a file.
+/// The indentation and line ending of a JSON file.
 struct Layout {
     unit: String,
     newline: &'static str,
@@ -226,7 +229,7 @@ fn property(name: &str, value: &Json, layout: &Layout, depth: usize) -> String {
     format!("{}: {}", Json::from(name), pretty(value, layout, depth))
 }
 
-/// Formats JSON with the file's indentation, starting at `depth` levels.
+/// Formats JSON with the indentation of the file. `depth` is the number of levels at which the JSON begins.
 fn pretty(value: &Json, layout: &Layout, depth: usize) -> String {
     let mut bytes = Vec::new();
     let formatter = serde_json::ser::PrettyFormatter::with_indent(layout.unit.as_bytes());

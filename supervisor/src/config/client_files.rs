@@ -1,4 +1,4 @@
-//! Paths of the files in which each AI client stores its MCP servers.
+//! The paths of the configuration files in which each AI client stores its MCP servers.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,8 @@ pub(crate) enum AiClient {
     Zed,
 }
 
-/// Configuration files with servers that AI clients keep in a project, relative to the project directory.
+/// The paths of AI clients' configuration files that list the MCP servers of a project, relative to the project
+/// directory.
 const PROJECT_FILES: [&str; 9] = [
     ".mcp.json",
     ".cursor/mcp.json",
@@ -49,8 +50,8 @@ impl AiClient {
         }
     }
 
-    /// Configuration files of the AI client for this user. The first one is the file that the AI client itself would
-    /// create.
+    /// Returns the paths of the AI client's configuration files for this user. The first path is that of the file that
+    /// the AI client itself would create.
     pub(crate) fn files(self, environment: &Environment) -> Vec<PathBuf> {
         let variable =
             |name: &str| environment.variables.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -78,13 +79,14 @@ impl AiClient {
         }
     }
 
-    /// Existing configuration files of the AI client for this user.
+    /// Returns the paths of the AI client's existing configuration files for this user.
     pub(crate) fn existing_files(self, environment: &Environment) -> Vec<PathBuf> {
         self.files(environment).into_iter().filter(|path| path.is_file()).collect()
     }
 }
 
-/// Existing project files with servers. The author of the project wrote them, who need not be this user.
+/// Returns the paths of the existing configuration files that list MCP servers in the current project. The project's
+/// author, who may be another person than this user, wrote these files.
 pub(crate) fn project_files(environment: &Environment) -> Vec<PathBuf> {
     use clap::ValueEnum;
     let users: Vec<PathBuf> =

@@ -1,20 +1,21 @@
-//! Diagnostics for `config.toml`. Lines that may hold a secret are never shown.
+//! Creates diagnostics (error messages with a source excerpt) for `config.toml`. Lines that may hold a secret are never
+//! shown.
 
 use std::ops::Range;
 
 use lockhouse_policies::{Diagnostic, Source};
 
 use super::keys::TableSpec;
+use super::multi_error_parser::FieldError;
 use super::redacted_diagnostic::line_number;
-use super::toml_reader::FieldError;
 
-/// Words that mark a server entry, whose values may be secrets.
+/// Words whose occurrence means that a line may belong to a server entry, in which values may be secrets.
 const WORDS_OF_SERVERS: [&str; 2] = ["servers", "env"];
 
-/// Creates diagnostics for one configuration file.
+/// Creates diagnostics for one `config.toml`.
 pub(super) struct ConfigDiagnostics<'s> {
     source: &'s Source,
-    /// Headers of the tables that cannot hold secrets, as they appear in the text.
+    /// The headers of the tables that cannot hold secrets, each preceded by a line feed.
     headers: Vec<String>,
 }
 
@@ -24,7 +25,7 @@ impl<'s> ConfigDiagnostics<'s> {
         Self { source, headers: below.map(|table| format!("\n[{}]", table.path)).collect() }
     }
 
-    /// Reports a key or value that could not be read, with its location.
+    /// Creates the diagnostic for a key or value that could not be read, with its location.
     pub(super) fn for_field_error(&self, error: FieldError) -> Diagnostic {
         let FieldError { span, title, label, help, is_declared } = error;
         let fault = if is_declared {
@@ -35,7 +36,8 @@ impl<'s> ConfigDiagnostics<'s> {
         help.into_iter().fold(fault, Diagnostic::with_help)
     }
 
-    /// Reports a fault of a declared key. Its line is shown, since declared keys hold no secrets.
+    /// Creates the diagnostic for a fault at a declared key. Its line is shown, since the values of declared keys are
+    /// no secrets.
     pub(super) fn for_declared_key(
         &self,
         span: Option<Range<usize>>,
@@ -45,7 +47,8 @@ impl<'s> ConfigDiagnostics<'s> {
         Diagnostic::new(self.source, span, title, label)
     }
 
-    /// Reports a fault of any other key. If its line may hold a secret, only the line number is shown.
+    /// Creates the diagnostic for a fault at an undeclared key. If its line may hold a secret, only the line number is
+    /// shown.
     fn for_unknown_key(&self, span: Option<Range<usize>>, title: &str, label: String) -> Diagnostic {
         match span {
             Some(span) if self.may_hold_secrets(span.start) => {
@@ -57,8 +60,8 @@ impl<'s> ConfigDiagnostics<'s> {
         }
     }
 
-    /// Whether the line at a byte offset may belong to a server entry. Only the header of another table rules that
-    /// out.
+    /// Whether the line at byte offset `at` may belong to a server entry, whose values may be secrets. It may if one of
+    /// [`WORDS_OF_SERVERS`] occurs after the last header of another table.
     fn may_hold_secrets(&self, at: usize) -> bool {
         let text = &self.source.text;
         let start = text[..at].rfind('\n').map_or(0, |end| end + 1);

@@ -1,5 +1,5 @@
-//! Edits `config.toml` on behalf of the user. Comments and order are preserved, the file is replaced atomically, and
-//! an edit that would make the configuration invalid is rejected.
+//! Edits `config.toml` for commands such as `lockhouse server add`. Comments and order are preserved, the file is
+//! replaced atomically, and an edit that would make the configuration invalid is rejected.
 
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -12,19 +12,19 @@ use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::{ConfigError, Files, Settings, search_paths};
 
-/// The configuration file, opened for an edit.
+/// The configuration file `config.toml`, opened for an edit.
 pub(crate) struct ConfigEdit {
     path: PathBuf,
     document: DocumentMut,
-    /// Mode and owner of the existing file; `None` for a new file.
+    /// The metadata of the existing file, whose mode and owner the edited file keeps. `None` for a new file.
     existing: Option<std::fs::Metadata>,
-    /// Lock that is held until the edit is saved, so that no concurrent edit is lost. It is on the directory, since
-    /// the file itself is replaced.
+    /// A lock on the file's directory, held until the edit is saved, so that no concurrent edit is lost. The file
+    /// itself cannot be locked, since saving replaces it.
     _lock: Flock<std::fs::File>,
 }
 
 impl ConfigEdit {
-    /// Opens the file named by `--config`, or else the user's own file, which need not exist.
+    /// Opens the configuration file that `--config` names, or else the user's own one, which need not exist.
     pub(crate) fn open(files: &Files) -> Result<Self, ConfigError> {
         let named = target_path(files)?;
         // A symbolic link is followed, and its target replaced, so that the link itself stays.
@@ -54,7 +54,7 @@ impl ConfigEdit {
         self.document.get("servers")?.as_table_like()?.get(name)?.as_table_like()
     }
 
-    /// Adds a server, or replaces the server with this name.
+    /// Adds the server, or replaces the server with this name.
     pub(crate) fn set_server(&mut self, name: &str, mut server: Table) {
         let mut servers = Table::new();
         servers.set_implicit(true);
@@ -72,7 +72,7 @@ impl ConfigEdit {
         servers.insert(name, item);
     }
 
-    /// Removes a server with all its subtables. Returns whether the server existed.
+    /// Removes the server with all its subtables. Returns whether the server existed.
     pub(crate) fn remove_server(&mut self, name: &str) -> bool {
         let Some(servers) = self.document.get_mut("servers").and_then(Item::as_table_like_mut) else {
             return false;
@@ -87,8 +87,8 @@ impl ConfigEdit {
         }
     }
 
-    /// Keeps comments above a removed table if an empty line separates them from the table, since they do not
-    /// describe it.
+    /// Keeps the comments above a removed table if an empty line separates them from the table, since such comments do
+    /// not describe the table.
     fn preserve_comments(&mut self, prefix: &str, position: Option<isize>) {
         let Some((preserved, _)) = prefix.rsplit_once("\n\n") else { return };
         if preserved.trim().is_empty() {
@@ -103,12 +103,12 @@ impl ConfigEdit {
         }
     }
 
-    /// The text of the file with the edit.
+    /// Returns the text of the edited file.
     pub(crate) fn text(&self) -> String {
         self.document.to_string()
     }
 
-    /// Checks that the edited configuration loads, then replaces the file atomically.
+    /// Checks that the edited configuration can be loaded, then replaces the file atomically.
     pub(crate) fn save(self, files: &Files) -> Result<(), ConfigError> {
         let unwritable = |source| ConfigError::Unwritable { path: self.path.clone(), source };
         let temp = TempFile::write(&self).map_err(unwritable)?;
@@ -121,7 +121,8 @@ impl ConfigEdit {
     }
 }
 
-/// Temporary file with the new text, in the same directory. Deleted on drop, unless it was renamed.
+/// A temporary file with the new text, in the directory of the configuration file. It is deleted on drop, unless it was
+/// renamed.
 struct TempFile(PathBuf);
 
 impl TempFile {
@@ -148,7 +149,7 @@ impl Drop for TempFile {
     }
 }
 
-/// Path of the file to edit.
+/// Returns the path of the configuration file to edit. Fails if only a system-wide file exists.
 fn target_path(files: &Files) -> Result<PathBuf, ConfigError> {
     if let Some(named) = &files.config {
         return Ok(named.clone());
@@ -161,7 +162,7 @@ fn target_path(files: &Files) -> Result<PathBuf, ConfigError> {
     }
 }
 
-/// Position of the next table in the file after `after`.
+/// Returns the position in the file of the first table after position `after`. `None` if there is no such table.
 fn next_position(table: &Table, after: isize) -> Option<isize> {
     let below = table.iter().filter_map(|(_, item)| item.as_table());
     let positions = below.flat_map(|table| {
@@ -171,7 +172,7 @@ fn next_position(table: &Table, after: isize) -> Option<isize> {
     positions.min()
 }
 
-/// Inserts text before the table with the given position. Returns whether that table was found.
+/// Inserts text before the table at `position` in the file. Returns whether that table was found.
 fn prepend(table: &mut Table, position: isize, text: &str) -> bool {
     table.iter_mut().filter_map(|(_, item)| item.as_table_mut()).any(|table| {
         if table.position() != Some(position) || table.is_implicit() {

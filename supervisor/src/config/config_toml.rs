@@ -8,15 +8,15 @@ use super::config_diagnostics::ConfigDiagnostics;
 use super::dialects::{self, ListedServer};
 use super::http_tables::Http;
 use super::keys::{DeclaredTable, table};
+use super::multi_error_parser::{self, ReadOutcome};
 use super::placeholders::{Environment, placeholder_files};
 use super::tables::{
     Approvals, Audit, Catalogue, Clients, JavaScript, Limits, Log, Metrics, Pool, Python, Results, Runs,
     Service, Sessions, Skills, Tools,
 };
-use super::toml_reader::{self, ReadOutcome};
 
 table! {
-    /// the whole configuration file
+    /// the top level of the configuration file
     pub(super) struct ConfigToml = "" {
         /// AI clients' own files with servers, read in addition to the servers in this file: see Servers of AI
         /// clients
@@ -48,7 +48,7 @@ table! {
     }
 }
 
-/// Two keys whose values are valid alone but not together.
+/// Two configuration keys whose values are each valid, but contradict each other.
 struct Contradiction {
     key: &'static str,
     other: &'static str,
@@ -56,16 +56,19 @@ struct Contradiction {
 }
 
 impl ConfigToml {
-    /// Parses and validates the file.
+    /// Parses and validates the text of `config.toml`.
+    ///
+    /// # Errors
+    /// All faults of the file.
     pub(super) fn parse(source: &Source, environment: &Environment) -> Result<Self, Diagnostics> {
         let declared = Self::spec();
         let diagnostics = ConfigDiagnostics::new(source, &declared);
         let ReadOutcome { mut document, errors, root } =
-            toml_reader::read::<Self>(&source.text, &declared)
+            multi_error_parser::read::<Self>(&source.text, &declared)
                 .map_err(|error| diagnostics.for_field_error(error))?;
         let mut faults: Vec<_> = errors.into_iter().map(|error| diagnostics.for_field_error(error)).collect();
         faults.extend(document.out_of_range().into_iter().map(|wrong| {
-            let span = toml_reader::span_of(&root, &wrong.key);
+            let span = multi_error_parser::span_of(&root, &wrong.key);
             diagnostics.for_declared_key(
                 span,
                 &format!("{} is out of range", wrong.key),
@@ -74,8 +77,8 @@ impl ConfigToml {
         }));
         faults.extend(document.contradictions().map(|wrong| {
             // If the first key has its default, the fault is reported at the other key.
-            let span =
-                toml_reader::span_of(&root, wrong.key).or_else(|| toml_reader::span_of(&root, wrong.other));
+            let span = multi_error_parser::span_of(&root, wrong.key)
+                .or_else(|| multi_error_parser::span_of(&root, wrong.other));
             let (title, label) =
                 (format!("{} is out of range", wrong.key), format!("use {}", wrong.use_instead));
             diagnostics.for_declared_key(span, &title, label)
@@ -91,7 +94,7 @@ impl ConfigToml {
         Ok(document)
     }
 
-    /// Finds keys whose values are each in range but contradict the value of another key.
+    /// Finds pairs of keys whose values are each in range, but contradict each other.
     fn contradictions(&self) -> impl Iterator<Item = Contradiction> {
         let (limits, http) = (&self.limits, &self.http.limits);
         let code = (limits.code_kib >= limits.frame_kib).then_some(Contradiction {
@@ -107,7 +110,8 @@ impl ConfigToml {
         code.into_iter().chain(bodies)
     }
 
-    /// Replaces a leading `~` by the home directory in paths that no other code expands.
+    /// Replaces a leading `~` by the home directory in the paths of the tables `[python]`, `[javascript]` and
+    /// `[audit]`.
     pub(super) fn expand_home(&mut self, environment: &Environment) {
         let Self { python, javascript, audit, .. } = self;
         let paths =
@@ -117,12 +121,13 @@ impl ConfigToml {
         }
     }
 
-    /// Names the tables that differ from `other` and take effect only after a restart.
+    /// Returns the names of the tables that differ between this configuration and `other`, and whose changes take
+    /// effect only after a restart.
     pub(super) fn tables_requiring_restart(&self, other: &Self) -> Vec<&'static str> {
         self.tables_that_differ(other)
     }
 
-    /// Default limits of upstream servers.
+    /// Returns the default limits for upstream servers, with the message size that `[limits]` determines.
     pub(super) fn server_limits(&self) -> ServerLimits {
         // A message contains its result twice if a server sends structured content and the same content as text.
         let message_bytes_max = self.limits.frame_kib as usize * 1024 * 3;
@@ -171,7 +176,8 @@ mod tests {
         }
     }
 
-    /// The name of the faulty key also occurs in another key, a comment or a string.
+    /// Tests that a fault is reported at its own key if the name of the key also occurs in another key, a comment or a
+    /// string.
     #[test]
     fn a_fault_names_the_line_of_its_own_key() {
         for (text, location) in [

@@ -1,7 +1,7 @@
-//! Reads the servers files of AI clients in their own formats ("dialects").
+//! Reads the servers files of AI clients, each in the client's own format ("dialect").
 //!
-//! A dialect is detected from the file's content, never from its name. Unknown keys belong to the AI client and are
-//! ignored. Permissions that an AI client's file grants (`alwaysAllow`, `trust`) are never applied.
+//! A dialect is detected from the content of the file, never from the file's name. Unknown keys belong to the AI client
+//! and are ignored. Permissions that an AI client's file grants (`alwaysAllow`, `trust`) are never applied.
 
 mod codex;
 mod detection;
@@ -33,7 +33,7 @@ use placeholder_syntax::PlaceholderSyntax;
 
 pub(super) use document_tree::{Node, Table, get_path, parse_json, without_servers};
 
-/// File format in which servers are listed.
+/// The format ("dialect") of a file that lists MCP servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     ClaudeDesktop,
@@ -41,19 +41,19 @@ pub(crate) enum Dialect {
     Cursor,
     VsCode,
     Codex,
-    /// Gemini CLI and Qwen Code.
+    /// The format of Gemini CLI and Qwen Code.
     Gemini,
     Windsurf,
     Zed,
     OpenCode,
-    /// `{"servers": {NAME: {"command", "args"}}}`, which belongs to no particular AI client.
+    /// The format `{"servers": {NAME: {"command", "args"}}}`, which belongs to no particular AI client.
     Plain,
-    /// `[servers.NAME]` tables of Lockhouse's own configuration.
+    /// The format of Lockhouse's own configuration: `[servers.NAME]` tables.
     Own,
 }
 
 impl Dialect {
-    /// Display name of the AI client that uses this format.
+    /// Returns the display name of the AI client that uses this format.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ClaudeDesktop => "Claude Desktop",
@@ -71,33 +71,33 @@ impl Dialect {
     }
 }
 
-/// The servers of one file.
+/// The MCP servers that one file lists, and the format of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Listing {
     pub(crate) dialect: Dialect,
     pub(crate) servers: Vec<ListedServer>,
 }
 
-/// One server of a file, under the name that it has in the file.
+/// One MCP server that a file lists, under the name that it has in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ListedServer {
     pub(crate) name: String,
-    /// Line of the entry, from 1.
+    /// The line at which the server's entry begins, counted from 1.
     pub(crate) line: usize,
     pub(crate) entry: Result<ServerEntry, SkipReason>,
 }
 
-/// A servers file: its path, and the environment that its placeholders are resolved in.
+/// A servers file: its path, and the environment in which its placeholders are resolved.
 struct SourceFile<'p> {
     path: &'p str,
     environment: &'p Environment,
-    /// Identifiers and descriptions of VS Code's `inputs`.
+    /// The identifier and description of each of the file's `inputs`: values that VS Code asks its user for.
     inputs: Vec<(String, Option<String>)>,
 }
 
 impl SourceFile<'_> {
-    /// The project directory: the parent of `.vscode` or `.cursor` for a file in such a folder, else the directory in
-    /// which Lockhouse was started.
+    /// Returns the project directory of the file: for a file in `.vscode` or `.cursor`, the parent of that folder;
+    /// otherwise the directory in which Lockhouse was started.
     fn workspace(&self) -> PathBuf {
         let folder = Path::new(self.path).parent();
         let folder = folder.filter(|folder| folder.ends_with(".vscode") || folder.ends_with(".cursor"));
@@ -107,11 +107,12 @@ impl SourceFile<'_> {
     }
 }
 
-/// Reads a servers file in any dialect. Returns `None` if the file lists no servers, as the settings file of an AI
-/// client may.
+/// Reads a servers file in any dialect. Returns `None` if the file lists no servers, as is possible for the settings
+/// file of an AI client.
 ///
 /// # Errors
-/// The whole file cannot be read. A fault of one server is reported in its [`ListedServer::entry`].
+/// The file as a whole cannot be parsed. A fault of one server is no error here: its [`ListedServer::entry`] contains
+/// it.
 pub(super) fn read(source: &Source, environment: &Environment) -> Result<Option<Listing>, Diagnostics> {
     let root = document_tree::parse(source)?;
     let Some(root) = root.table() else { return Ok(None) };
@@ -136,7 +137,10 @@ pub(super) fn read(source: &Source, environment: &Environment) -> Result<Option<
     Ok(Some(Listing { dialect: found.dialect, servers }))
 }
 
-/// Reads the `[servers.NAME]` tables of Lockhouse's own configuration. A fault of any server makes the file invalid.
+/// Reads the `[servers.NAME]` tables of Lockhouse's own configuration.
+///
+/// # Errors
+/// All faults of all servers: one invalid server makes the whole file invalid.
 pub(super) fn read_own(
     source: &Source,
     root: &DeTable<'_>,

@@ -1,5 +1,5 @@
-//! Output generated from the declared keys: the reference in `docs/configuration.md`, the configuration file of the
-//! packages, and the JSON schema.
+//! Generates texts from the declared configuration keys: the reference in `docs/configuration.md`, the configuration
+//! file that packages install, and the JSON schema of `config.toml`.
 
 use serde_json::{Value, json};
 
@@ -15,14 +15,14 @@ const HEAD: &str = "\
 
 ";
 
-/// Renders the tables of the file as commented TOML, with an example of each kind of server.
+/// Renders the selected tables of `config.toml` as commented TOML, with an example of each kind of server.
 fn tables(is_selected: impl Fn(&TableSpec) -> bool) -> String {
     let (declared, examples) = (ConfigToml::spec(), server_keys::examples());
     let selected = declared.all().into_iter().chain(&examples).filter(|table| is_selected(table));
     selected.map(rendering::toml).collect::<Vec<_>>().join("\n")
 }
 
-/// Renders the configuration file that the packages install, with every key commented out.
+/// Renders the configuration file that packages install, in which every key is commented out.
 pub(crate) fn packaged_configuration() -> String {
     let comment = |line: &str| if line.is_empty() { "\n".to_owned() } else { format!("#{line}\n") };
     let tables: String = tables(|_| true).lines().map(comment).collect();
@@ -59,12 +59,13 @@ mod tests {
     use super::*;
     use crate::config::placeholders::Environment;
 
-    /// Table that is rendered as a Markdown table, since its descriptions are long.
+    /// The table that the reference shows as a Markdown table, since the descriptions of its keys are long.
     const LONG_TABLE: &str = "http.limits";
     const BEGIN: &str = "<!-- Generated from the keys declared in supervisor/src/config. -->\n";
     const END: &str = "<!-- End of what is generated. -->\n";
 
-    /// Replaces the parts between the begin and end marks, in order.
+    /// Replaces the generated sections of a document, which are between the marks [`BEGIN`] and [`END`], by `parts` in
+    /// the same order.
     fn with_parts(text: &str, parts: &[String]) -> String {
         let mut rest = text;
         let mut made = String::new();
@@ -77,7 +78,8 @@ mod tests {
         made + rest
     }
 
-    /// To regenerate: `INSTA_UPDATE=always cargo nextest run -p lockhouse the_documentation`.
+    /// Tests that `docs/configuration.md` matches the declared keys. To regenerate the document: `INSTA_UPDATE=always
+    /// cargo nextest run -p lockhouse the_documentation`.
     #[test]
     fn the_documentation_says_what_is_declared() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");

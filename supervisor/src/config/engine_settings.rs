@@ -1,4 +1,4 @@
-//! Converts `config.toml` into the settings of the engine and its parts.
+//! Converts `config.toml` into the settings of the engine crate (the supervisor's core) and of the crates that it uses.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,8 @@ use super::placeholders::Environment;
 use super::tables::{Audit, Catalogue, Limits, Results, Runs, Skills};
 use super::worker_pools;
 
-/// Builds the engine settings. The caller adds servers, policy and digests.
+/// Builds the settings of the supervisor. The caller adds the upstream servers, the policy file and the digest of the
+/// configuration.
 pub(super) fn engine_settings(
     document: &ConfigToml,
     path: &Path,
@@ -104,7 +105,7 @@ pub(super) fn result_bounds(document: &Results) -> results::ResultLimits {
     }
 }
 
-/// Skill settings. Relative directories are relative to the configuration file.
+/// Returns the settings of saved skills. Relative directories in `[skills]` are relative to the configuration file.
 pub(super) fn skill_settings(
     document: &Skills,
     configuration: &Path,

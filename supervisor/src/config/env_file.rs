@@ -1,11 +1,11 @@
-//! Reads `envFile` files of Cursor and VS Code: lines of the form `NAME=VALUE`.
+//! Reads the files that `envFile` names in entries of Cursor and VS Code. Their lines have the form `NAME=VALUE`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const BYTES_MAX: u64 = 256 * 1024;
 
-/// Why an `envFile` cannot be used.
+/// Why the file that an `envFile` key names cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{path} cannot be used: {fault}")]
 pub(crate) struct EnvFileError {
@@ -15,12 +15,12 @@ pub(crate) struct EnvFileError {
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 enum Fault {
-    /// The operating system's error.
+    /// The file cannot be read. The text is the operating system's error.
     #[error("{0}")]
     Unreadable(String),
     #[error("it is not a regular file of at most 256 KiB")]
     NotRegular,
-    /// Line number, from 1.
+    /// A line does not have the form `NAME=VALUE`. `line` is the line number, counted from 1.
     #[error("line {line} is not NAME=VALUE")]
     Line { line: usize },
 }
@@ -38,7 +38,8 @@ fn variables(path: &Path) -> Result<BTreeMap<String, String>, Fault> {
     parse(&std::fs::read_to_string(path).map_err(unreadable)?)
 }
 
-/// Parses the lines. Comments, `export` and quotes are supported; placeholders are not expanded.
+/// Parses the `NAME=VALUE` lines of the file. Comments, `export` and quotes are supported. Placeholders are not
+/// expanded.
 fn parse(text: &str) -> Result<BTreeMap<String, String>, Fault> {
     let mut variables = BTreeMap::new();
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {

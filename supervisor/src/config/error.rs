@@ -1,4 +1,4 @@
-//! Errors of loading the configuration.
+//! Errors of loading or editing the configuration.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::oauth_settings::OauthError;
 /// Why the configuration cannot be loaded or changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
-    /// Faults of a file, each with its location.
+    /// A file has faults, each with its location in the file.
     #[error(transparent)]
     Faults(#[from] Diagnostics),
     /// A file cannot be read.
@@ -21,34 +21,34 @@ pub(crate) enum ConfigError {
     /// A file cannot be written.
     #[error("cannot write {path}: {source}")]
     Unwritable { path: PathBuf, source: std::io::Error },
-    /// The edit would make the configuration invalid.
+    /// An edit was rejected, since it would make the configuration invalid.
     #[error("{path} was not changed, since the result would not be valid:\n{reason}")]
     Refused { path: PathBuf, reason: String },
-    /// Only a system-wide configuration exists, and none of this user.
+    /// An edit is not possible, since only a system-wide configuration exists, and none of this user.
     #[error(
         "{path} is in use, and a configuration file of your own would replace all of it: name the file to change with --config"
     )]
     SystemWide { path: PathBuf },
-    /// HOME and XDG_CONFIG_HOME are unset, so that there is no directory for the configuration.
+    /// There is no directory for the configuration file, since HOME and XDG_CONFIG_HOME are unset.
     #[error(
         "no directory for the configuration: set HOME or XDG_CONFIG_HOME, or name the file with --config"
     )]
     NoConfigDirectory,
-    /// A file has an invalid type, permission or content.
+    /// A file cannot be used because of its type, permissions or content.
     #[error("cannot use {path}: {reason}")]
     Unusable { path: PathBuf, reason: String },
     /// The settings under `[http.oauth]` are invalid.
     #[error("cannot use {path}: [http.oauth]: {fault}")]
     Oauth { path: PathBuf, fault: OauthError },
-    /// A user under `http.users` does not exist.
+    /// A user in the list `users` of `[http]` does not exist.
     #[error("cannot use {path}: {source}")]
     AllowedUsers { path: PathBuf, source: UserLookupError },
-    /// No state directory is known, so that the audit log has no directory.
+    /// There is no directory for the audit log, since no state directory is known and the configuration names none.
     #[error(
         "no directory for the audit log: set HOME, XDG_STATE_HOME or STATE_DIRECTORY, or audit.directory in the configuration"
     )]
     NoStateDirectory,
-    /// HOME and XDG_CONFIG_HOME are unset, so that there is no directory for the policy.
+    /// There is no directory for the policy file, since HOME and XDG_CONFIG_HOME are unset.
     #[error("no directory for the policy: set HOME or XDG_CONFIG_HOME, or name the file with --policy")]
     NoPolicyDirectory,
 }
@@ -63,7 +63,7 @@ impl From<ReadError> for ConfigError {
 }
 
 impl ConfigError {
-    /// The error without lines of the file, which may hold secrets.
+    /// Returns the error message without lines of the faulty file, which may hold secrets.
     pub(crate) fn without_excerpts(&self) -> String {
         match self {
             Self::Faults(Diagnostics(faults)) => {

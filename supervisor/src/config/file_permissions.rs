@@ -1,6 +1,7 @@
-//! Checks whether other users can modify the configuration and policy, or read files with secrets.
+//! Checks whether other Unix users can modify the configuration and policy, or read files with secrets.
 //!
-//! Like StrictModes of OpenSSH, a file counts as writable by others if they can write any directory on its path.
+//! As with StrictModes of OpenSSH, a file counts as writable by other users if they can write to any directory on its
+//! path.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,12 +14,12 @@ const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITES: u32 = 0o002;
 const GROUP_READS: u32 = 0o040;
 const OTHERS_READS: u32 = 0o004;
-/// Sticky bit: in such a directory users cannot replace files of other users.
+/// The sticky bit of a directory's mode: users cannot replace files of other users in such a directory.
 const STICKY: u32 = 0o1000;
-/// Maximum number of files checked in one directory.
+/// The maximum number of files that are checked in one directory.
 const FILES_MAX: usize = 1_000;
 
-/// A file with a secret that other users can read.
+/// A file with a secret that Unix users other than its owner can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReadableSecret {
     pub(crate) path: PathBuf,
@@ -27,7 +28,7 @@ pub(crate) struct ReadableSecret {
 }
 
 impl ReadableSecret {
-    /// Shell command that corrects the permissions.
+    /// Returns the shell command that corrects the file's permissions.
     pub(crate) fn fix(&self) -> String {
         format!("chmod 600 {}", self.path.display())
     }
@@ -45,10 +46,10 @@ impl std::fmt::Display for ReadableSecret {
     }
 }
 
-/// Rejects a file that other users could have written or replaced. A missing file is accepted.
+/// Rejects a file that other Unix users could have written or replaced. A missing file is accepted.
 ///
 /// # Errors
-/// [`ConfigError::Unusable`], which names the writable file or directory and the command that corrects it.
+/// [`ConfigError::Unusable`], which names the writable file or directory and the command that corrects its permissions.
 pub(super) fn refuse_if_writable(path: &Path) -> Result<(), ConfigError> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     // Checks both the given path and the resolved one: a user who can change a symbolic link chooses the file.
@@ -68,7 +69,7 @@ pub(super) fn refuse_if_writable(path: &Path) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Returns those of the files that other users can read. Skips missing files and directories.
+/// Returns those of the given files that other Unix users can read. Skips missing files, and directories.
 pub(super) fn readable_secrets(files: impl Iterator<Item = PathBuf>) -> Vec<ReadableSecret> {
     let readable = |path: PathBuf| {
         let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
@@ -81,13 +82,14 @@ pub(super) fn readable_secrets(files: impl Iterator<Item = PathBuf>) -> Vec<Read
     files.filter_map(readable).collect()
 }
 
-/// Paths of the files in a directory, at most [`FILES_MAX`].
+/// Returns the paths of the files in a directory, at most [`FILES_MAX`] paths.
 pub(super) fn files_in(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let entries = std::fs::read_dir(directory).into_iter().flatten();
     entries.filter_map(|entry| Some(entry.ok()?.path())).take(FILES_MAX)
 }
 
-/// Describes who besides the owner has a permission; `None` if only the owner has it.
+/// Describes who besides the owner has a permission on a file. `group` and `others` are the mode bits of the
+/// permission. Returns `None` if only the owner has it.
 fn describe_others(metadata: &std::fs::Metadata, group: u32, others: u32) -> Option<String> {
     if metadata.mode() & others != 0 {
         return Some("everybody on this machine".to_owned());
@@ -99,8 +101,8 @@ fn describe_others(metadata: &std::fs::Metadata, group: u32, others: u32) -> Opt
     Some(format!("group {}", name.map_or_else(|| metadata.gid().to_string(), |group| group.name)))
 }
 
-/// Whether a group is the private group of its owner: same name and no other members, as with umask 002. In a
-/// container where neither id has a name, the ids must be equal.
+/// Whether a group is the private group of the file's owner, as is usual with umask 002: it has the owner's name and no
+/// other members. In a container in which neither id has a name, the two ids must be equal.
 fn is_private(group: u32, owner: u32) -> bool {
     let (group_entry, user_entry) =
         (Group::from_gid(Gid::from_raw(group)), User::from_uid(Uid::from_raw(owner)));

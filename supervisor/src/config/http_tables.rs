@@ -1,4 +1,5 @@
-//! `[http]` and its tables: each key declared once, and the settings built from them.
+//! The configuration table `[http]` and its subtables: each key is declared once. Also builds the HTTP settings from
+//! them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ table! {
         /// file with client tokens, written by `lockhouse token`
         tokens: Option<PathBuf> = None, else "below $STATE_DIRECTORY, else ~/.local/state/lockhouse",
             like "\"/etc/lockhouse/client-tokens.json\"";
-        /// with "peer": users who are allowed, by name or id
+        /// with auth "peer": Unix users who are allowed, by name or id
         users: Option<Vec<ConfiguredUser>> = None, else "the user of Lockhouse itself, and root",
             like "[\"ada\", 1001]";
         /// further host names that clients may use for this server, NAME or NAME:PORT; its own addresses are always
@@ -45,7 +46,7 @@ table! {
 }
 
 table! {
-    /// PEM files; paths are relative to this file, `${cred:NAME}` is a credential of systemd
+    /// TLS certificate and key as PEM files; paths are relative to this file, `${cred:NAME}` is a credential of systemd
     pub(super) struct HttpTls = "http.tls" {
         /// certificate chain: this server's certificate first, then the intermediate certificates
         certificate: String = String::new(), like "\"server.pem\"", required = true;
@@ -55,7 +56,7 @@ table! {
 }
 
 table! {
-    /// with "oauth"
+    /// OAuth access tokens that are accepted, with auth "oauth"
     pub(super) struct Oauth = "http.oauth" {
         /// issuer whose tokens are accepted
         issuer: String = String::new(), like "\"https://id.example.com/realms/team\"", required = true;
@@ -79,7 +80,7 @@ table! {
 }
 
 table! {
-    /// limits for all addresses together
+    /// limits of the HTTP server, for all addresses together
     pub(super) struct Limits = "http.limits" {
         /// concurrent connections
         connections: u32 = 1_024, within 1..=65_536;
@@ -100,30 +101,30 @@ table! {
         /// time limit for the head of a request, from the start of the connection, or from the first byte of a later
         /// request
         head_seconds: f64 = 10.0, within 0.01..=3_600.0;
-        /// time limit for the body of a request; then 408. A body above 64 KiB may wait for as long again for room in
-        /// `bodies_mib`; then 503 with `Retry-After`
+        /// time limit for the body of a request; after it, the answer is 408. A body above 64 KiB may wait for as long
+        /// again for room in `bodies_mib`; after that, the answer is 503 with `Retry-After`
         body_seconds: f64 = 30.0, within 0.01..=3_600.0;
         /// time without a request after which a connection is closed
         keep_alive_seconds: f64 = 75.0, within 0.01..=3_600.0;
-        /// time limit without progress while a client reads an answer
+        /// time limit without progress while a client receives an answer
         stall_seconds: f64 = 30.0, within 0.01..=3_600.0;
-        /// header lines of a request; then 431
+        /// number of header lines of a request; a request with more is answered with 431
         headers: u32 = 64, within 16..=1_024;
-        /// size of the head of a request; then 431
+        /// size of the head of a request; a larger one is answered with 431
         head_kib: u32 = 16, within 8..=1_024;
         /// concurrent requests on one HTTP/2 connection. At most 2 of them wait for room for their bodies; further
         /// ones are answered with 503. Unread data is limited to 32 KiB of a request and 128 KiB of a connection: 128
         /// MiB with 1024 `connections`
         streams: u32 = 64, within 1..=1_024;
-        /// size of a request body; then 413. The default has room for the largest program, of which each byte takes
-        /// up to six in JSON
+        /// size of a request body; a larger one is answered with 413. The default has room for the largest program, of
+        /// which each byte takes up to six in JSON
         body_kib: Option<u32> = None, within 64..=65_536, else "6 × `code_kib` of `[limits]` + 512: 2048",
             like "2048";
-        /// JSON values in a request body; then 413. This also limits the arguments of tools that are exposed
-        /// directly. Parsing 10,000 values takes about 2 ms
+        /// number of JSON values in a request body; a body with more is answered with 413. This also limits the
+        /// arguments of tools that are exposed directly. Parsing 10,000 values takes about 2 ms
         body_values: u32 = 10_000, within 1_000..=1_000_000;
-        /// total size of all bodies above 64 KiB that are received and parsed at one time; further ones wait. One
-        /// client gets a quarter of it. At least `body_kib`
+        /// total size of all bodies above 64 KiB that are received and parsed at one time; further bodies wait. One
+        /// client may use a quarter of it. The value is at least `body_kib`
         bodies_mib: Option<u32> = None, within 1..=65_536, else "16, or four bodies", like "16";
         /// concurrent MCP sessions of all clients
         mcp_sessions: u32 = 1_024, within 1..=65_536;
@@ -135,8 +136,8 @@ table! {
 }
 
 impl Limits {
-    /// Largest request body in KiB. One byte of code takes at most six bytes in JSON (`\u0000`); the remainder is for
-    /// the rest of the message and for calls of directly exposed tools.
+    /// Returns the maximum size of a request body in KiB. By default, one byte of code may take six bytes in JSON
+    /// (`\u0000`), and 512 KiB are added for the other parts of the message and for calls of directly exposed tools.
     fn body_kib(&self, code_kib: u32) -> u32 {
         self.body_kib.unwrap_or_else(|| code_kib.saturating_mul(6).saturating_add(512))
     }
@@ -145,7 +146,7 @@ impl Limits {
         self.bodies_mib.unwrap_or_else(|| self.body_kib(code_kib).saturating_mul(4).div_ceil(1_024).max(16))
     }
 
-    /// Whether `bodies_mib` has room for one body of `body_kib`.
+    /// Whether `bodies_mib` (the room for all request bodies) is enough for one body of `body_kib`.
     pub(super) fn has_room_for_a_body(&self, code_kib: u32) -> bool {
         u64::from(self.bodies_mib(code_kib)) * 1_024 >= u64::from(self.body_kib(code_kib))
     }
@@ -177,8 +178,8 @@ impl Limits {
 }
 
 impl Http {
-    /// Builds the HTTP settings. Relative paths are relative to the configuration file; `code_kib` is the one of
-    /// `[limits]`.
+    /// Builds the settings of the HTTP server. Relative paths are relative to the configuration file. `code_kib` is the
+    /// maximum size of code in `[limits]`.
     pub(super) fn settings(
         &self,
         auth: AuthSettings,
@@ -201,7 +202,7 @@ impl Http {
     }
 }
 
-/// Resolves a path, or a systemd credential written as `${cred:NAME}`.
+/// Returns the path of a file that the configuration names: a path, or a systemd credential written as `${cred:NAME}`.
 fn file(written: &str, configuration: &Path, environment: &Environment) -> PathBuf {
     let credential = written.strip_prefix("${cred:").and_then(|rest| rest.strip_suffix('}'));
     let credentials = environment.variables.get("CREDENTIALS_DIRECTORY");

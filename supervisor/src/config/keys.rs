@@ -1,5 +1,5 @@
-//! Declares the tables of the configuration: each key once, with type, default, range and description. Validation,
-//! the reference documentation, the JSON schema and the packaged configuration are derived from these declarations.
+//! Declares the tables of `config.toml`: each key once, with type, default, range and description. Validation, the
+//! reference documentation, the JSON schema and the configuration file of the packages are derived from them.
 //!
 //! ```text
 //! table! {
@@ -24,27 +24,27 @@ use serde_json::Value;
 pub(crate) use range::Range;
 pub(super) use value_type::ValueType;
 
-/// Declaration of a key.
+/// The declaration of a configuration key.
 pub(super) struct KeySpec {
     pub(super) name: &'static str,
-    /// Description of the key, in Markdown.
+    /// The description of the key, in Markdown.
     pub(super) description: String,
-    /// JSON schema of the type, without the range.
+    /// The JSON schema of the key's type, without the range of its values.
     pub(super) schema: Value,
-    /// Default value as TOML.
+    /// The default value of the key as TOML. `None` if there is no fixed default value.
     pub(super) default: Option<String>,
-    /// Description of the default, for a key without a fixed default value.
+    /// The text that describes the default, for a key without a fixed default value.
     pub(super) default_text: Option<String>,
-    /// Example value as TOML.
+    /// An example value of the key as TOML.
     pub(super) example: Option<&'static str>,
     pub(super) range: Option<Range>,
-    /// Whether the key must be set if its table exists.
+    /// Whether the key must be set if its table exists in the file.
     pub(super) is_required: bool,
 }
 
-/// Declaration of a table.
+/// The declaration of a configuration table.
 pub(super) struct TableSpec {
-    /// Dotted path of the table; empty for the top level of the file.
+    /// The dotted path of the table. Empty for the top level of the file.
     pub(super) path: &'static str,
     pub(super) description: &'static str,
     pub(super) keys: Vec<KeySpec>,
@@ -52,35 +52,35 @@ pub(super) struct TableSpec {
 }
 
 impl TableSpec {
-    /// This table and all tables nested in it.
+    /// Returns this table and all tables nested in it.
     pub(super) fn all(&self) -> Vec<&Self> {
         std::iter::once(self).chain(self.tables.iter().flat_map(Self::all)).collect()
     }
 
-    /// Last component of the path.
+    /// Returns the last component of the table's path.
     pub(super) fn name(&self) -> &'static str {
         self.path.rsplit('.').next().unwrap_or_default()
     }
 }
 
-/// A key whose value is outside its range.
+/// A configuration key whose value is outside its range.
 #[derive(Debug)]
 pub(super) struct OutOfRange {
-    /// Dotted path of the key.
+    /// The dotted path of the key.
     pub(super) key: String,
     pub(super) range: Range,
 }
 
-/// A table with declared keys. Implemented by `table!`.
+/// A configuration table with declared keys. The macro `table!` implements this trait.
 pub(super) trait DeclaredTable {
     fn spec() -> TableSpec;
-    /// Finds keys of this table and its nested tables whose value is outside the range.
+    /// Finds the keys of this table and its nested tables whose values are outside their ranges.
     fn out_of_range(&self) -> Vec<OutOfRange>;
-    /// Names the direct subtables that differ from `other`, as `[NAME]`.
+    /// Returns the names of the direct subtables that differ between this table and `other`, as `[NAME]`.
     fn tables_that_differ(&self, other: &Self) -> Vec<&'static str>;
 }
 
-/// A table that may be absent.
+/// A configuration table that may be absent. An absent table has no key out of range.
 impl<T: DeclaredTable> DeclaredTable for Option<T> {
     fn spec() -> TableSpec {
         T::spec()
@@ -98,7 +98,7 @@ impl<T: DeclaredTable> DeclaredTable for Option<T> {
     }
 }
 
-/// Joins the lines of a doc comment into one.
+/// Joins the lines of a key's doc comment into one line.
 pub(super) fn join_lines(lines: &[&str]) -> String {
     lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }

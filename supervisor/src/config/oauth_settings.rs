@@ -1,4 +1,5 @@
-//! Validates `[http.oauth]`: which tokens are accepted, and which tools their scopes permit.
+//! Validates the configuration table `[http.oauth]`: which OAuth tokens are accepted, and which tools their scopes
+//! permit.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,12 +11,12 @@ use url::Url;
 use super::http_tables::Oauth;
 use super::placeholders::Environment;
 
-/// Algorithms accepted by default: the common ones for RSA and elliptic curves.
+/// The signature algorithms of tokens that are accepted by default: the common ones for RSA and elliptic curves.
 const ALGORITHMS: [&str; 6] = ["RS256", "RS512", "PS256", "ES256", "ES384", "EdDSA"];
-/// Maximum length of a scope name in bytes; RFC 6749 restricts only its characters.
+/// The maximum length of a scope name in bytes. RFC 6749 restricts only the characters of scope names.
 const SCOPE_BYTES_MAX: usize = 200;
 
-/// Why `[http.oauth]` is invalid.
+/// Why the configuration table `[http.oauth]` is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OauthError {
     #[error("{key}: {source}")]

@@ -1,5 +1,5 @@
-//! Resolves placeholders in configuration values: environment variables, files, systemd credentials and keyring
-//! entries.
+//! Resolves placeholders in configuration values, such as `${env:NAME}`: environment variables, files, systemd
+//! credentials and keyring entries.
 //!
 //! Resolved values may be secrets. They never appear in errors or debug output.
 
@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Maximum size of a value from a file, a credential or a keyring.
+/// The maximum size in bytes of a value that is read from a file, a credential or a keyring.
 const VALUE_BYTES_MAX: u64 = 64 * 1024;
-/// Time limit for reading a keyring entry: a locked keyring asks its user, who may be absent.
+/// The time limit for reading a keyring entry. A locked keyring asks its user for the password, and the user may be
+/// absent.
 const KEYRING_TIMEOUT: Duration = Duration::from_secs(10);
 const KEYRING_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A text with placeholders.
+/// A text of the configuration that may contain placeholders.
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct Template(Vec<TemplatePart>);
 
@@ -31,20 +32,22 @@ pub(crate) enum Placeholder {
         name: String,
         default: Option<String>,
     },
-    /// Content of a file, without trailing line breaks.
+    /// A placeholder for the content of a file, without trailing line breaks.
     File(PathBuf),
-    /// A systemd credential: a file in `$CREDENTIALS_DIRECTORY`.
+    /// A placeholder for a systemd credential, which is a file in `$CREDENTIALS_DIRECTORY`. The text is the
+    /// credential's name.
     Credential(String),
     Keyring {
         service: String,
         user: String,
     },
-    /// An `${input:ID}` of VS Code, which here is read from an environment variable.
+    /// A placeholder `${input:ID}` of VS Code. VS Code asks its user for the value; Lockhouse reads it from an
+    /// environment variable.
     Input {
         variable: String,
         description: Option<String>,
     },
-    /// A variable that only the AI client can resolve, in its original syntax.
+    /// A placeholder that only the AI client can resolve, in the client's syntax.
     ClientOnly(String),
 }
 
@@ -75,17 +78,18 @@ fn in_parentheses(description: &Option<String>) -> String {
     description.as_ref().map_or_else(String::new, |description| format!(" ({description})"))
 }
 
-/// Environment in which placeholders and `~` are resolved.
+/// What placeholders and `~` are resolved from: environment variables, home directory and working directory.
 #[derive(Clone, Default)]
 pub(crate) struct Environment {
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) home: Option<PathBuf>,
-    /// Working directory of Lockhouse, which for an AI client is its project.
+    /// The working directory of Lockhouse. If an AI client started Lockhouse, it is the directory of the client's
+    /// project.
     pub(crate) directory: PathBuf,
 }
 
 impl Environment {
-    /// The environment of this process. Variables that are not UTF-8 count as unset.
+    /// Returns the environment of this process. Variables that are not UTF-8 count as unset.
     pub(crate) fn from_process() -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -95,7 +99,7 @@ impl Environment {
         Self { variables, home, directory: std::env::current_dir().unwrap_or_default() }
     }
 
-    /// Replaces `~` or a leading `~/` by the home directory.
+    /// Replaces a path's leading `~/`, or a path `~`, by the home directory.
     pub(crate) fn expand_home(&self, path: &str) -> PathBuf {
         match (path.strip_prefix("~/"), &self.home) {
             (Some(rest), Some(home)) => home.join(rest),
@@ -122,7 +126,7 @@ impl Template {
         }
     }
 
-    /// Returns the text if it contains no placeholder.
+    /// Returns the text if it contains no placeholder, otherwise `None`.
     pub(crate) fn as_literal(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
@@ -139,7 +143,8 @@ impl Template {
         self.0.iter().map(value).collect()
     }
 
-    /// Resolves each placeholder. A server that prints its arguments would reveal these values.
+    /// Returns the values of all placeholders that can be resolved. A server that prints its arguments would reveal
+    /// these values, so they are redacted.
     pub(crate) fn placeholder_values(&self, environment: &Environment) -> Vec<String> {
         let value = |part: &TemplatePart| match part {
             TemplatePart::Text(_) => None,
@@ -148,7 +153,7 @@ impl Template {
         self.0.iter().filter_map(value).collect()
     }
 
-    /// Formats the text in Lockhouse's own placeholder syntax.
+    /// Formats the text with its placeholders in Lockhouse's own syntax.
     pub(crate) fn to_own_syntax(&self) -> String {
         let mut written = String::new();
         for part in &self.0 {
@@ -172,13 +177,14 @@ impl Template {
     }
 }
 
-/// Doubles trailing `$` characters, which escapes them before a brace or a placeholder.
+/// Doubles the `$` characters at the end of the text. This escapes them, as is necessary before a brace or a
+/// placeholder.
 fn double_dollars(written: &mut String) {
     let dollars = written.len() - written.trim_end_matches('$').len();
     written.push_str(&"$".repeat(dollars));
 }
 
-/// Hides the text, which may be a secret.
+/// The debug output hides the text, which may be a secret.
 impl std::fmt::Debug for Template {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Template(..)")
@@ -220,7 +226,7 @@ impl Placeholder {
     }
 }
 
-/// Reads a value from a file.
+/// Reads the value of a placeholder from a file. `what` describes the file in errors.
 fn read_value(path: &Path, what: impl Fn() -> String) -> Result<String, PlaceholderError> {
     let error = |reason: String| PlaceholderError::File { what: what(), reason };
     let metadata = std::fs::metadata(path).map_err(|source| error(source.to_string()))?;
@@ -234,7 +240,7 @@ fn read_value(path: &Path, what: impl Fn() -> String) -> Result<String, Placehol
     decode_value(bytes).map_err(|reason| error(reason.into()))
 }
 
-/// Decodes a value as UTF-8, without trailing line breaks, which editors add.
+/// Decodes the value of a placeholder as UTF-8, without trailing line breaks, which editors add.
 fn decode_value(bytes: Vec<u8>) -> Result<String, &'static str> {
     if bytes.len() as u64 > VALUE_BYTES_MAX {
         return Err("it has more than 65536 bytes");
@@ -244,7 +250,7 @@ fn decode_value(bytes: Vec<u8>) -> Result<String, &'static str> {
     Ok(text)
 }
 
-/// Reads a keyring entry with `secret-tool`, the desktop's own program.
+/// Reads a keyring entry with `secret-tool`, the program of the desktop's keyring.
 fn read_keyring(service: &str, user: &str) -> Result<String, PlaceholderError> {
     let error = |reason| PlaceholderError::Keyring { entry: format!("{service}/{user}"), reason };
     let mut command = Command::new("secret-tool");

@@ -1,11 +1,11 @@
-//! Diagnostics with a location, without the source line if that may hold a secret.
+//! Creates diagnostics (error messages with a location) that omit the source line if the line may hold a secret.
 
 use std::ops::Range;
 
 use lockhouse_policies::{Diagnostic, Source};
 
-/// Creates a diagnostic. Its source line is shown only if the line consists of structure; otherwise only the line
-/// number is given.
+/// Creates a diagnostic. The source line is shown only if it cannot hold a secret, see [`is_structure_only`]; otherwise
+/// only its line number is given.
 pub(super) fn new(source: &Source, span: Option<Range<usize>>, title: &str, label: String) -> Diagnostic {
     match span {
         Some(span) if !is_structure_only(line_at(&source.text, span.start)) => {
@@ -16,12 +16,12 @@ pub(super) fn new(source: &Source, span: Option<Range<usize>>, title: &str, labe
     }
 }
 
-/// Formats a location as `FILE:LINE`.
+/// Formats the location of byte offset `at` as `FILE:LINE`.
 pub(super) fn location(source: &Source, at: usize) -> String {
     format!("{}:{}", source.path, line_number(&source.text, at))
 }
 
-/// Line number of a byte offset, from 1.
+/// Returns the line number of byte offset `at`, counted from 1.
 pub(super) fn line_number(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
 }
@@ -33,7 +33,7 @@ fn line_at(text: &str, at: usize) -> &str {
     &text[start..end]
 }
 
-/// Whether a line contains only keys, table headers, brackets, numbers and booleans.
+/// Whether a line contains only keys, table headers, brackets, numbers and booleans, and therefore no secret.
 fn is_structure_only(line: &str) -> bool {
     let line = line.trim();
     let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');

@@ -1,8 +1,8 @@
-//! Enforces the administrator's requirements for every configuration on this machine:
-//! `/etc/lockhouse/requirements.toml`.
+//! Enforces the administrator's requirements, `/etc/lockhouse/requirements.toml`, on every configuration of this
+//! machine.
 //!
-//! Requirements only restrict and never grant: a server is used only if every requirements file permits it. Servers
-//! are identified by name *and* by program or address, so that no server can impersonate another.
+//! Requirements only restrict and never grant: a server is used only if every requirements file permits it. Servers are
+//! identified by name *and* by program or address, so that no server can impersonate another.
 
 mod file_trust;
 mod identity;
@@ -23,21 +23,22 @@ use identity::{Identity, Mismatch};
 use requirements_toml::{ApprovedServer, DeniedServer};
 
 const FILE: &str = "/etc/lockhouse/requirements.toml";
-/// Environment variable with the path of a further requirements file. It applies in addition to the system's file, so
-/// setting it can only restrict.
+/// The environment variable with the path of a further requirements file. That file applies in addition to the one in
+/// `/etc`, so setting the variable can only restrict.
 const FURTHER_FILE: &str = "LOCKHOUSE_REQUIREMENTS";
 
-/// All requirements files that apply.
+/// The requirements files that apply to this process.
 #[derive(Debug, Default)]
 pub(super) struct Requirements(Vec<Requirement>);
 
-/// Requirements of one file.
+/// The requirements of one file.
 #[derive(Debug)]
 struct Requirement {
     path: String,
-    /// If set, only these servers are used.
+    /// The only servers that may be used, with their definitions. `None` if the file does not fix the servers.
     fixed: Option<BTreeMap<ServerName, ServerDefinition>>,
-    /// If set, only servers that match an entry are used.
+    /// The approved servers: only servers that match an entry may be used. `None` if the file does not require approved
+    /// servers.
     approved: Option<Vec<ApprovedServer>>,
     denied: Vec<DeniedServer>,
 }
@@ -51,7 +52,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// Name and origin of the server, and the reason for the refusal.
+    /// Returns the name and origin of the refused server, and the reason for the refusal.
     pub(super) fn parts(&self) -> (String, String, String) {
         (self.server.to_string(), self.origin.clone(), self.reason.to_string())
     }
@@ -82,13 +83,14 @@ impl Requirements {
     /// Loads all requirements files. A file that users other than administrators could have written is an error.
     ///
     /// # Errors
-    /// [`ConfigError`] if a file is untrusted, unreadable or invalid. Lockhouse then uses no server at all.
+    /// [`ConfigError`] if a file is untrusted, unreadable or invalid. Lockhouse then uses no upstream server at all.
     pub(super) fn load(limits: ServerLimits, environment: &Environment) -> Result<Self, ConfigError> {
         let parse = |file: File| Ok(requirements_toml::parse(&file.source, limits, environment)?);
         Ok(Self(files()?.into_iter().map(parse).collect::<Result<_, ConfigError>>()?))
     }
 
-    /// Splits the configured servers into those that all requirements permit, and the refused ones.
+    /// Splits the configured servers into those that all requirements files permit, and the refused ones. Adds the
+    /// servers that a requirements file fixes.
     pub(super) fn apply(
         &self,
         configured: BTreeMap<ServerName, ServerDefinition>,
@@ -115,13 +117,14 @@ impl Requirements {
     }
 }
 
-/// A requirements file, and the users who may own the files that it names.
+/// A requirements file, and the Unix users who may own this file and the files that it names.
 struct File {
     source: Source,
     owners: Vec<Uid>,
 }
 
-/// Finds the requirements files. The file that the environment variable names must exist.
+/// Finds the requirements files that apply. The file in `/etc` may be missing; the file that the environment variable
+/// [`FURTHER_FILE`] names must exist.
 fn files() -> Result<Vec<File>, ConfigError> {
     let mut files = Vec::new();
     let root = Uid::from_raw(0);
@@ -139,11 +142,11 @@ fn files() -> Result<Vec<File>, ConfigError> {
     Ok(files)
 }
 
-/// Loads the policies that requirements files name. Each one takes precedence over the user's policy and can only
+/// Loads the policies that requirements files name. Each one is evaluated together with the user's policy, and can only
 /// restrict it.
 ///
 /// # Errors
-/// [`ConfigError`] if a policy is missing, untrusted or invalid. Lockhouse then makes no decisions at all.
+/// [`ConfigError`] if a policy is missing, untrusted or invalid. Lockhouse then permits no calls at all.
 pub(super) fn policies() -> Result<Vec<Policy>, ConfigError> {
     let mut policies = Vec::new();
     for File { source, owners } in files()? {

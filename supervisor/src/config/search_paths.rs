@@ -1,4 +1,4 @@
-//! Search paths for configuration files and for programs that belong to Lockhouse.
+//! Finds configuration files, the Python interpreter, and the programs that are installed with Lockhouse.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,12 @@ use lockhouse_engine::supervisor::MissingProgram;
 
 const SYSTEM_CONFIG: &str = "/etc/lockhouse";
 const SYSTEM_PROGRAMS: &str = "/usr/lib/lockhouse";
-/// Preferred over other interpreters, since builds of distributions are usually the fastest.
+/// The path of the system's Python interpreter. It is preferred over others, since Linux distributions' builds of
+/// Python are usually the fastest.
 const SYSTEM_PYTHON: &str = "/usr/bin/python3";
 
-/// Finds a configuration file: the named one, else the user's, else the system-wide one.
+/// Returns the path of a configuration file: the given one, else the user's own, else the system-wide one. `None` if no
+/// file is given and neither of the two exists.
 pub(super) fn config_file(named: Option<&Path>, name: &str) -> Option<PathBuf> {
     let found = || {
         let directories = directories::configuration().into_iter().chain([PathBuf::from(SYSTEM_CONFIG)]);
@@ -19,7 +21,7 @@ pub(super) fn config_file(named: Option<&Path>, name: &str) -> Option<PathBuf> {
     named.map(Path::to_owned).or_else(found)
 }
 
-/// Finds the Python interpreter: the configured one, else the system's, else the first `python3` in `PATH`.
+/// Finds the Python interpreter: the configured one, else [`SYSTEM_PYTHON`], else the first `python3` in `PATH`.
 pub(super) fn python_interpreter(configured: Option<&Path>) -> Result<PathBuf, MissingProgram> {
     let in_path = || {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -33,8 +35,8 @@ pub(super) fn python_interpreter(configured: Option<&Path>) -> Result<PathBuf, M
     first_existing(candidates, "python3", advice)
 }
 
-/// Finds a file that is installed with Lockhouse: at the configured path, else beside this program, else in
-/// `../lib/lockhouse`, else in the system's directory.
+/// Finds a file that is installed with Lockhouse: at the configured path; otherwise in the directory of this program,
+/// in `../lib/lockhouse`, or in `/usr/lib/lockhouse`.
 pub(super) fn installed_file(
     configured: Option<&Path>,
     name: &str,

@@ -1,4 +1,5 @@
-//! One upstream server as a configuration file of any dialect describes it, with unresolved placeholders.
+//! An upstream server as a configuration file of any dialect (AI client's format) describes it, with placeholders that
+//! are not resolved yet.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use super::env_file;
 use super::placeholders::{Environment, Template};
 use super::skip_reason::SkipReason;
 
-/// Configuration of one upstream server, with placeholders.
+/// The configuration of an upstream server, with placeholders that are not resolved yet.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ServerEntry {
     pub(crate) endpoint: EntryEndpoint,
@@ -24,7 +25,8 @@ pub(crate) struct ServerEntry {
     pub(crate) tools: ToolSelection,
     pub(crate) decode: TextDecoding,
     pub(crate) exposure: Exposure,
-    /// What to do with tools that differ from the accepted ones; `None` if neither the file nor its dialect says so.
+    /// What to do with tools whose definitions differ from the accepted ones. `None` if the file does not say so and
+    /// its format has no default.
     pub(crate) on_change: Option<OnChange>,
 }
 
@@ -39,7 +41,7 @@ pub(crate) struct EntryCommand {
     pub(crate) program: Template,
     pub(crate) arguments: Vec<Template>,
     pub(crate) environment: BTreeMap<String, Template>,
-    /// Path of a file with `NAME=VALUE` lines; `environment` takes precedence over it.
+    /// The path of a file with `NAME=VALUE` lines, which set variables that `environment` does not set.
     pub(crate) env_file: Option<Template>,
     pub(crate) directory: Option<Template>,
     pub(crate) confinement: Option<Confinement>,
@@ -64,7 +66,7 @@ pub(crate) struct EntryOAuth {
     pub(crate) callback_port: Option<u16>,
 }
 
-/// Limits that the file sets; `None` means the default.
+/// The limits that a file sets for an upstream server. `None` means the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct EntryLimits {
     pub(crate) start_timeout: Option<Duration>,
@@ -88,7 +90,8 @@ impl ServerEntry {
         }
     }
 
-    /// Merges the variables of the `envFile` into `environment`, since Lockhouse's own configuration has no such key.
+    /// Adds the variables of the `envFile` to `environment`, since Lockhouse's own configuration has no key for such a
+    /// file.
     pub(crate) fn with_env_file(mut self, environment: &Environment) -> Result<Self, SkipReason> {
         if let EntryEndpoint::Command(command) = &mut self.endpoint
             && let Some(path) = command.env_file.take()
@@ -100,7 +103,7 @@ impl ServerEntry {
         Ok(self)
     }
 
-    /// Describes command or host without anything that may be a secret.
+    /// Describes the server by its program or host name, without anything that may be a secret.
     pub(crate) fn summary(&self) -> String {
         match &self.endpoint {
             EntryEndpoint::Command(command) => format!("stdio {}", command.program.to_own_syntax()),
@@ -111,8 +114,8 @@ impl ServerEntry {
         }
     }
 
-    /// Values that placeholders insert into the arguments or the URL. Existing paths are left out, since they are no
-    /// secrets.
+    /// Returns the values that placeholders insert into the server's arguments or URL, and that must not be shown.
+    /// Values that are existing paths are left out, since they are no secrets.
     fn placeholder_values(&self, environment: &Environment) -> ReferencedValues {
         let templates: Vec<&Template> = match &self.endpoint {
             EntryEndpoint::Command(command) => command.arguments.iter().collect(),
@@ -122,7 +125,7 @@ impl ServerEntry {
         ReferencedValues(values.filter(|value| !Path::new(value).exists()).collect())
     }
 
-    /// Resolves all placeholders and validates the result.
+    /// Resolves all placeholders and validates the resulting server definition.
     pub(crate) fn resolve(
         &self,
         environment: &Environment,
@@ -216,7 +219,7 @@ impl EntryCommand {
     }
 }
 
-/// Reads the variables of an `envFile`.
+/// Reads the variables of the file that the key `envFile` names.
 fn env_file_variables(
     path: &Template,
     environment: &Environment,

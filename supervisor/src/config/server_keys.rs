@@ -1,12 +1,12 @@
-//! Keys of `[servers.NAME]`, each declared once. `dialects::own_format` reads them instead of serde, whose errors
-//! would show lines that may hold secrets.
+//! Declares the keys of `[servers.NAME]` in `config.toml`, each once. `dialects::own_format` reads these keys without
+//! serde, since errors of serde would show lines that may hold secrets.
 
 use lockhouse_upstream::{ServerLimits, TextDecoding};
 use serde_json::{Map, Value, json};
 
 use super::keys::{KeySpec, Range, TableSpec};
 
-/// Declaration of a key of a server.
+/// The declaration of a key of `[servers.NAME]`.
 #[derive(Clone, Copy)]
 pub(super) struct ServerKey {
     pub(super) name: &'static str,
@@ -14,11 +14,11 @@ pub(super) struct ServerKey {
     pub(super) range: Option<Range>,
     default: Default,
     description: &'static str,
-    /// Example value as TOML.
+    /// An example value of the key as TOML.
     example: Option<&'static str>,
 }
 
-/// Default of a key.
+/// The default of a key of `[servers.NAME]`.
 #[derive(Clone, Copy)]
 enum Default {
     Nothing,
@@ -26,7 +26,7 @@ enum Default {
     Number(fn(&ServerLimits) -> u64),
 }
 
-/// Type of a key.
+/// The type of the value of a key.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Text,
@@ -175,7 +175,7 @@ pub(super) const OAUTH_KEYS: &[ServerKey] = &[
     CALLBACK_PORT,
 ];
 
-/// Keys of servers that are processes. `command` is the required one.
+/// The keys of upstream servers that Lockhouse starts as processes. Only `command` is required.
 pub(super) const COMMAND_KEYS: &[ServerKey] = &[
     ServerKey { name: "command", example: Some("\"github-mcp-server\""), ..TEXT },
     ServerKey { name: "args", example: Some("[\"stdio\"]"), ..TEXTS },
@@ -198,7 +198,7 @@ pub(super) const COMMAND_KEYS: &[ServerKey] = &[
     },
 ];
 
-/// Keys of servers that are reached over HTTP. `url` is the required one.
+/// The keys of upstream servers that are reached over HTTP. Only `url` is required.
 pub(super) const URL_KEYS: &[ServerKey] = &[
     ServerKey {
         name: "url",
@@ -256,7 +256,7 @@ pub(super) const COMMON_KEYS: &[ServerKey] = &[
     ServerKey { name: "description", description: "a note for people", ..TEXT },
 ];
 
-/// All keys of a server.
+/// Returns all keys of `[servers.NAME]`.
 pub(super) fn all() -> impl Iterator<Item = &'static ServerKey> {
     COMMAND_KEYS.iter().chain(URL_KEYS).chain(COMMON_KEYS)
 }
@@ -306,7 +306,7 @@ fn table(path: &'static str, description: &'static str, keys: &[ServerKey]) -> T
     }
 }
 
-/// Example tables for each kind of server.
+/// Returns example tables for the reference: a server that is a process, a server over HTTP, and an OAuth client.
 pub(super) fn examples() -> [TableSpec; 3] {
     [
         table(
@@ -323,7 +323,7 @@ pub(super) fn examples() -> [TableSpec; 3] {
     ]
 }
 
-/// Keys that servers of all kinds have in common.
+/// Returns the declaration of the keys that all upstream servers have in common.
 pub(super) fn common_keys() -> TableSpec {
     table("servers.NAME", "any server", COMMON_KEYS)
 }

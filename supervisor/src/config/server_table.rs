@@ -1,4 +1,4 @@
-//! Writes a server as a `[servers.NAME]` table of Lockhouse's own configuration.
+//! Converts an upstream server into a `[servers.NAME]` table of Lockhouse's own configuration.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use lockhouse_upstream::TextDecoding;
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
 use super::placeholders::Template;
-use super::plaintext_secrets::replace_secrets;
+use super::secret_detection::replace_secrets;
 use super::server_entry::{EntryCommand, EntryEndpoint, EntryLimits, EntryOAuth, EntryUrl, ServerEntry};
 
-/// Converts a server entry to TOML. `secret` receives the name and value of each plain text, and may return a
-/// placeholder to write instead.
+/// Converts a server entry to TOML. `secret` receives the name and text of each value without placeholders. It may
+/// return a placeholder that is written instead, or `None`.
 pub(crate) fn to_server_table(
     entry: &ServerEntry,
     secret: &mut impl FnMut(&str, &str) -> Option<String>,
@@ -55,7 +55,7 @@ fn list(texts: impl Iterator<Item = String>) -> Item {
     Item::Value(Value::Array(texts.collect::<Array>()))
 }
 
-/// Rounds up to whole seconds, the unit of the configuration.
+/// Returns a duration as TOML, rounded up to whole seconds, which are the unit of the configuration.
 fn seconds(time: Duration) -> Item {
     Item::Value((time.as_secs_f64().ceil() as i64).into())
 }
@@ -84,7 +84,7 @@ impl<S: FnMut(&str, &str) -> Option<String>> Writer<'_, S> {
         reference.unwrap_or_else(|| template.to_own_syntax())
     }
 
-    /// Formats a text, with placeholders in place of the secrets that it contains.
+    /// Formats a value with placeholders in place of the secrets that it contains.
     fn replace_secrets(&mut self, name: &str, template: &Template) -> String {
         let plain = |text: &str| Template::literal(text).to_own_syntax();
         let reference =

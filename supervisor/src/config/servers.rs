@@ -1,4 +1,4 @@
-//! Collects the servers of all files in order of precedence.
+//! Collects the upstream servers of all configuration files, in order of precedence.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,16 +17,17 @@ use super::skip_reason::SkipReason;
 use super::skipped_server::SkippedServer;
 use super::unique_servers::{UniqueServers, normalize_server_name};
 
-/// Maximum number of servers. Each one takes a process or a connection for as long as Lockhouse runs.
+/// The maximum number of upstream servers. Each server takes a process or a connection for as long as Lockhouse runs.
 const SERVERS_MAX: usize = 500;
 
-/// Collects servers. If two have the same name, the first one takes precedence, and the other is reported as skipped.
+/// Collects the upstream servers of all files. If two servers have the same name, the first one is used, and the second
+/// one is reported as skipped.
 pub(super) struct ServerCollector<'s> {
     servers: UniqueServers,
     environment: &'s Environment,
     limits: ServerLimits,
     skipped: Vec<SkippedServer>,
-    /// SHA-256 of each file.
+    /// The SHA-256 of each servers file, in order of precedence.
     digests: Vec<String>,
 }
 
@@ -41,7 +42,7 @@ impl<'s> ServerCollector<'s> {
         }
     }
 
-    /// Adds the servers of a file named on the command line.
+    /// Adds the servers of a file that the command line names.
     pub(super) fn add_file(&mut self, path: &Path) -> Result<(), ConfigError> {
         file_permissions::refuse_if_writable(path)?;
         let source = read_source(path)?;
@@ -52,8 +53,8 @@ impl<'s> ServerCollector<'s> {
         Ok(())
     }
 
-    /// Adds the servers of a file that the configuration names. It belongs to another program, which may delete it,
-    /// so a missing file is only logged.
+    /// Adds the servers of a file that the configuration names. The file belongs to another program, which may delete
+    /// it, so a missing file is not an error and only logged.
     pub(super) fn add_configured_file(
         &mut self,
         path: &str,
@@ -73,12 +74,13 @@ impl<'s> ServerCollector<'s> {
         }
     }
 
-    /// SHA-256 of the files, in order of precedence.
+    /// Returns the SHA-256 of each servers file, in order of precedence.
     pub(super) fn digests(&self) -> &[String] {
         &self.digests
     }
 
-    /// Adds the servers of one file. Servers whose names need no normalization take precedence.
+    /// Adds the servers of one file. Of two servers whose names become the same after normalization, the one whose name
+    /// is valid without normalization takes precedence.
     pub(super) fn add_servers(&mut self, path: &str, servers: Vec<ListedServer>) {
         let (valid_names, other_names): (Vec<_>, Vec<_>) =
             servers.into_iter().partition(|listed| ServerName::new(listed.name.as_str()).is_ok());
@@ -127,7 +129,7 @@ impl<'s> ServerCollector<'s> {
         }
     }
 
-    /// Returns the usable servers, and the skipped ones.
+    /// Returns the usable servers, by name, and the skipped servers with the reasons.
     pub(super) fn into_servers(self) -> (BTreeMap<ServerName, ServerDefinition>, Vec<SkippedServer>) {
         (self.servers.into_servers(), self.skipped)
     }

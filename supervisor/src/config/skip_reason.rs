@@ -1,4 +1,4 @@
-//! Reasons for not using a server of a configuration file.
+//! Reasons for not using a server that a configuration file lists.
 
 use lockhouse_protocol::ServerName;
 
@@ -6,7 +6,8 @@ use super::env_file::EnvFileError;
 use super::keys::Range;
 use super::placeholders::PlaceholderError;
 
-/// Why a server is not used. Contains no value of the file.
+/// Why a server that a configuration file lists is not used. The messages contain no value of the file, which could be
+/// a secret.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum SkipReason {
     #[error("it is disabled")]
@@ -45,10 +46,10 @@ pub(crate) enum SkipReason {
     IdentifierConflict { name: ServerName, origin: String },
     #[error("the limit of {max} servers is reached")]
     TooMany { max: usize },
-    /// A feature that Lockhouse does not support, with an alternative.
+    /// The entry uses a feature that Lockhouse does not support. The text names the feature and an alternative.
     #[error("{0}")]
     Unsupported(&'static str),
-    /// A fault of an entry in Lockhouse's own format.
+    /// An entry in Lockhouse's own format is invalid. The text describes the fault.
     #[error("{0}")]
     Invalid(String),
 }

@@ -1,17 +1,18 @@
-//! Servers that are configured but not used.
+//! Upstream servers that are configured but not used.
 
 use super::requirements::Refusal;
 use super::skip_reason::SkipReason;
 
-/// A server that is not used. Its name is unchanged from the file and may be invalid.
+/// An upstream server that is configured but not used. Its name is taken from the file without change and may be
+/// invalid.
 #[derive(Clone, Debug)]
 pub(crate) struct SkippedServer {
     pub(crate) name: String,
-    /// Location as `FILE:LINE`.
+    /// The location of the server's entry, as `FILE:LINE`.
     pub(crate) origin: String,
-    /// Why the server is not used, without any value of the file.
+    /// Why the server is not used. The text contains no value of the file, which could be a secret.
     pub(crate) reason: String,
-    /// Whether the file itself disables the server.
+    /// Whether the configuration file itself disables the server.
     pub(crate) disabled: bool,
 }
 

@@ -17,25 +17,25 @@ use super::keys::{Range, table};
 table! {
     /// limits of one run
     pub(super) struct Limits = "limits" {
-        /// time limit; the argument timeout_s of run_code can only shorten it
+        /// time limit of one run; the argument timeout_s of run_code can only shorten it
         timeout_seconds: f64 = 30.0, within 0.01..=86_400.0;
         /// time for a person to answer a question of an upstream server; all other time limits are suspended meanwhile
         question_seconds: f64 = 300.0, within 0.01..=3_600.0;
-        /// time from the interrupt to SIGKILL
+        /// time that a run has to end after its interrupt, before SIGKILL
         grace_ms: u32 = 100, within 1..=60_000;
         /// CPU time (RLIMIT_CPU)
         cpu_seconds: u32 = 30, within 1..=86_400;
-        /// memory, beyond what the interpreter has mapped
+        /// memory of a run, beyond what the interpreter has mapped
         memory_mib: u32 = 256, within 16..=1_048_576;
         /// size of the submitted code; less than `frame_kib`
         code_kib: u32 = 256, within 1..=8_192;
         /// size of stdout and stderr together
         output_kib: u32 = 1_024, within 1..=65_536;
-        /// tool calls
+        /// tool calls of one run
         calls: u32 = 1_000, within 1..=1_000_000;
         /// concurrent tool calls; further ones wait in the worker
         parallel_calls: u32 = 64, within 1..=1_024;
-        /// size of one message: a tool result, arguments or a value
+        /// size of one message between supervisor and worker: a tool result, arguments or a value
         frame_kib: u32 = 8_192, within 64..=61_440;
         /// bytes that an AI client is shown of the value, of stdout and of stderr each
         shown_bytes: u32 = 10_240, within 256..=1_048_576;
@@ -47,7 +47,7 @@ table! {
 table! {
     /// worker processes of each language
     pub(super) struct Pool = "pool" {
-        /// sealed workers kept ready
+        /// idle sandboxed workers that are kept ready for runs
         idle: u32 = 4, within 1..=64;
         /// concurrent runs
         running: u32 = 16, within 1..=1_024;
@@ -55,10 +55,10 @@ table! {
         queue: u32 = 256, within 1..=65_536;
         /// runs of one client that may wait: see docs/runs.md
         queue_per_client: u32 = 128, within 1..=65_536;
-        /// forks after which a new zygote replaces the current one
+        /// forks after which a new zygote (fork server) replaces the current one
         recycle_after: u32 = 1_000, within 1..=1_000_000;
-        /// age after which a new zygote replaces the current one, if it was used; after a crash it is replaced at
-        /// once
+        /// age after which a new zygote (fork server) replaces the current one, if it was used; after a crash it is
+        /// replaced at once
         recycle_seconds: u32 = 600, within 1..=86_400;
         /// refuse to start unless the host provides every protection: see `lockhouse doctor`
         require_full: bool = false;
@@ -95,14 +95,14 @@ table! {
 table! {
     /// the Python engine
     pub(super) struct Python = "python" {
-        /// Python 3.10 or later; that of a virtualenv works
+        /// path of Python 3.10 or later; the interpreter of a virtualenv also works
         interpreter: Option<PathBuf> = None,
             else "this one, else the first python3 in PATH", like "\"/usr/bin/python3\"";
-        /// library of the engine
+        /// shared library of the Python engine
         extension: Option<PathBuf> = None,
             else "beside lockhouse, ../lib/lockhouse, /usr/lib/lockhouse",
             like "\"/opt/lockhouse/liblockhouse_python.so\"";
-        /// modules to load before the worker is sealed, in addition to the standard ones
+        /// modules to load before the worker enters the sandbox, in addition to the standard ones
         preload: Vec<String> = Vec::new(), like "[\"pandas\"]";
     }
 }
@@ -110,7 +110,7 @@ table! {
 table! {
     /// the JavaScript engine
     pub(super) struct JavaScript = "javascript" {
-        /// program of the engine
+        /// worker program of the JavaScript engine
         worker: Option<PathBuf> = None,
             else "the same places as extension", like "\"/opt/lockhouse/lockhouse-worker\"";
     }
@@ -119,18 +119,18 @@ table! {
 table! {
     /// the audit log: see docs/audit.md
     pub(super) struct Audit = "audit" {
-        /// directory of the log
+        /// directory of the audit log
         directory: Option<PathBuf> = None,
             else "$LOGS_DIRECTORY, else audit below $STATE_DIRECTORY, else ~/.local/state/lockhouse",
             like "\"/var/log/lockhouse\"";
-        /// whether values of arguments are recorded, at most 16 KiB for each call
+        /// whether the argument values of calls are recorded, at most 16 KiB for each call
         values: bool = false;
         /// names of arguments whose values are never recorded; case-insensitive, * matches any text
         redact: Vec<String> = DEFAULT_REDACTED_NAMES.map(str::to_owned).to_vec(),
             else "passwords, tokens, keys", like "[\"password\", \"*_token\"]";
-        /// whether programs are recorded, each distinct one once
+        /// whether submitted code is recorded, each distinct program once
         code: bool = true;
-        /// days after which a log segment is deleted
+        /// days after which a segment (file) of the audit log is deleted
         keep_days: u32 = 30, within 1..=3_650;
     }
 }
@@ -138,9 +138,9 @@ table! {
 table! {
     /// calls that require approval: see docs/approvals.md
     pub(super) struct Approvals = "approvals" {
-        /// "any", or "local": never through the AI client
+        /// who approves calls: "any" is the user of the AI client if possible, "local" is never through the AI client
         through: ApproverKind = ApproverKind::default(), like "\"any\"";
-        /// time for a person to answer
+        /// time for the approver to answer
         wait_seconds: Option<f64> = None, within 0.01..=3_600.0,
             else "question_seconds of `[limits]`", like "300";
     }
@@ -159,10 +159,10 @@ table! {
 table! {
     /// results that were too long to be shown: see values.md
     pub(super) struct Results = "results" {
-        /// size of all stored results, each at most a quarter of it; 0 stores none
+        /// total size of all stored results; one result takes at most a quarter of it; 0 stores none
         keep_mib: u32 = 64, within 0..=65_536;
-        /// time after which a result expires; when space is short, the oldest results of the client with the most are
-        /// evicted first
+        /// time after which a result expires; when space is short, the oldest results of the client that stores the
+        /// most are evicted first
         keep_seconds: u32 = 3_600, within 1..=604_800;
     }
 }
@@ -181,19 +181,19 @@ table! {
 table! {
     /// limits of each client over HTTP
     pub(super) struct Clients = "clients" {
-        /// requests at `/mcp`
+        /// rate of HTTP requests at `/mcp`
         requests: String = "1200/min".into(), within Range::Rate("1200/min");
-        /// runs started
+        /// rate of started runs
         runs: String = "120/min".into(), within Range::Rate("30/min");
-        /// concurrent runs
+        /// concurrent runs of one client
         running: u32 = 8, within 1..=1_024;
-        /// concurrent sessions
+        /// concurrent sessions of one client
         sessions: u32 = 4, within 1..=256;
     }
 }
 
 table! {
-    /// `lockhouse serve --http`: see docs/service.md
+    /// settings of `lockhouse serve --http`: see docs/service.md
     pub(super) struct Service = "service" {
         /// how long a stopping service waits for runs in progress
         drain_seconds: f64 = 30.0, within 0.0..=3_600.0;
@@ -201,7 +201,7 @@ table! {
 }
 
 table! {
-    /// see docs/metrics.md
+    /// metrics and health endpoints: see docs/metrics.md
     pub(super) struct Metrics = "metrics" {
         /// addresses that serve /live, /ready, /health and /metrics without authentication: loopback or unix:/PATH
         /// only
@@ -221,7 +221,7 @@ table! {
 table! {
     /// tools for models besides the three standard ones
     pub(super) struct Tools = "tools" {
-        /// the tool `health`
+        /// whether models get the tool `health`
         health: bool = false;
         /// when programs get text results that are JSON as values, by SERVER or by SERVER.TOOL (which may end with
         /// `*`): see `decode` of a server. For servers from the files of other clients too
@@ -230,7 +230,7 @@ table! {
     }
 }
 
-/// Deserializes listen addresses and rejects those that other machines can reach.
+/// Deserializes the listen addresses of `[metrics]` and rejects those that other machines can reach.
 fn local_addresses<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<ListenAddress>, D::Error> {
     use serde::de::Error;
     let written: Vec<String> = Deserialize::deserialize(from)?;

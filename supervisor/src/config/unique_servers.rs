@@ -1,4 +1,4 @@
-//! The servers of all files, with unique names.
+//! The upstream servers of all configuration files, with unique names.
 
 use std::collections::BTreeMap;
 
@@ -6,28 +6,29 @@ use lockhouse_catalog::python_name;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::ServerDefinition;
 
-/// Maximum length of a server name in bytes.
+/// The maximum length of a server name in bytes. Longer names are cut off.
 const NAME_BYTES_MAX: usize = 128;
 
-/// Servers by name. Their Python identifiers are unique, too.
+/// Upstream servers by name. The Python identifiers derived from their names are unique, too.
 #[derive(Debug, Default)]
 pub(super) struct UniqueServers {
     servers: BTreeMap<ServerName, ServerDefinition>,
     identifiers: BTreeMap<String, ServerName>,
 }
 
-/// An earlier server with the same name or Python identifier.
+/// A server that was added before and has the same name or Python identifier as the server to add.
 #[derive(Debug)]
 pub(super) struct NameConflict {
     pub(super) name: ServerName,
     pub(super) origin: String,
-    /// Whether both servers have the same name and endpoint, so that skipping one has no effect.
+    /// Whether both servers have the same name and endpoint, so that skipping one of them has no effect.
     pub(super) is_same: bool,
 }
 
 impl UniqueServers {
-    /// Adds a server unless its name is taken. The first server always keeps its name: policies identify servers by
-    /// name, so a name must not move to another server when an unrelated one is removed.
+    /// Adds a server unless its name is taken. Of two servers with the same name, the one that was added first always
+    /// keeps the name. Policies identify servers by name, so removing an unrelated server must not move a name from one
+    /// server to another.
     pub(super) fn add(&mut self, name: ServerName, definition: ServerDefinition) -> Result<(), NameConflict> {
         let owner = self.identifiers.get(&python_name(name.as_str()));
         if let Some((owner, existing)) = owner.and_then(|owner| self.servers.get_key_value(owner)) {

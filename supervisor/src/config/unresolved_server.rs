@@ -1,5 +1,5 @@
-//! Looks up the original text of a server's values in the configuration file, where the settings contain resolved
-//! placeholders.
+//! Looks up the values of a server as they are written in the configuration file, with placeholders. The loaded
+//! settings only contain the resolved values.
 
 use lockhouse_base::text_files::read_source;
 use lockhouse_upstream::ServerDefinition;
@@ -7,7 +7,8 @@ use toml_edit::{DocumentMut, Item};
 
 use super::{Files, search_paths};
 
-/// The `[servers.NAME]` table with unresolved placeholders; `None` if the server comes from another file.
+/// The `[servers.NAME]` table of a server, with placeholders that are not resolved. `None` if the server comes from
+/// another file than `config.toml`.
 #[derive(Default)]
 pub(crate) struct UnresolvedServer(Option<Item>);
 
@@ -20,7 +21,7 @@ impl UnresolvedServer {
         Self(document.and_then(|document| document.get("servers")?.get(name).cloned()))
     }
 
-    /// Returns the text of a key in a subtable such as `env`.
+    /// Returns the text that the file contains for a key in a subtable such as `env`. `None` if there is no such key.
     pub(crate) fn text(&self, table: &str, key: &str) -> Option<String> {
         Some(self.0.as_ref()?.get(table)?.get(key)?.as_str()?.to_owned())
     }

@@ -1,4 +1,4 @@
-//! Settings of the pools of sealed workers, one for each language.
+//! Builds the settings of the worker pools, one for each language.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use lockhouse_protocol::SandboxProfile;
 use super::config_toml::ConfigToml;
 use super::search_paths;
 
-/// Python code that loads the extension by its path, in an interpreter isolated from the user's environment.
+/// The Python program of a zygote: it loads Lockhouse's extension module by its path. The interpreter is isolated from
+/// the user's environment.
 const PYTHON_ENTRY: &str = "\
 import sys
 if sys.version_info < (3, 10): sys.exit('Python %d.%d is too old: Lockhouse needs 3.10 or later' % sys.version_info[:2])
@@ -24,7 +25,7 @@ sys.modules['_lockhouse'] = module
 module.zygote()
 ";
 
-/// Settings of the pool for the Python engine.
+/// Returns the settings of the pool of Python workers.
 pub(super) fn python(
     document: &ConfigToml,
     limits: &ExecutionLimits,
@@ -41,7 +42,7 @@ pub(super) fn python(
     Ok(pool(document, limits, "python", program, arguments, python.preload.clone()))
 }
 
-/// Settings of the pool for the JavaScript engine.
+/// Returns the settings of the pool of JavaScript workers.
 pub(super) fn typescript(
     document: &ConfigToml,
     limits: &ExecutionLimits,

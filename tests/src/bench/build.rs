@@ -1,4 +1,4 @@
-//! One build of Lockhouse: its binary, with a configuration and state directories of its own.
+//! One build of Lockhouse to be measured: its binary, with a configuration and state directories of its own.
 
 use std::path::{Path, PathBuf};
 
@@ -7,17 +7,18 @@ use serde_json::json;
 use super::Fallible;
 use super::client::Client;
 
-/// The files that `lockhouse` expects in its own directory.
+/// The files that `lockhouse` needs in the directory of its binary.
 const COMPANIONS: [&str; 2] = ["lockhouse-worker", "liblockhouse_python.so"];
 
-/// A build that can be started any number of times.
+/// A build of Lockhouse that the benchmark can start any number of times.
 pub(crate) struct Build {
     lockhouse: PathBuf,
     scratch: tempfile::TempDir,
 }
 
 impl Build {
-    /// Creates the build of a `lockhouse` binary. Fails if the binary or a file that must lie beside it is missing.
+    /// Creates the build of the binary `lockhouse`. Fails if the binary or a file that must be in its directory is
+    /// missing.
     pub(crate) fn at(lockhouse: &Path, fixture: &Path) -> Fallible<Self> {
         let lockhouse =
             lockhouse.canonicalize().map_err(|error| format!("{}: {error}", lockhouse.display()))?;
@@ -43,7 +44,8 @@ impl Build {
         &self.lockhouse
     }
 
-    /// Starts a new process of this build, and returns a client that has initialized the connection.
+    /// Starts a new `lockhouse serve` process of this build, and returns an MCP client that has initialized the
+    /// connection.
     pub(crate) fn start(&self) -> Fallible<Client> {
         Client::start(&self.lockhouse, self.scratch.path())
     }

@@ -1,7 +1,8 @@
-//! Measures two builds in alternation, so that other load on the machine affects both alike.
+//! Measures two builds of Lockhouse in alternation, so that other load on the machine affects both alike.
 //!
-//! Each row is measured in rounds. In a round each build does its share of the row's runs; the build that begins
-//! alternates from round to round. Comparing a build with itself shows how far a ratio deviates from 1 by chance.
+//! Each program is measured in rounds. In a round each build does its share of the program's runs; the build that
+//! begins alternates from round to round. Comparing a build with itself shows how far a ratio deviates from 1 by
+//! chance.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +13,9 @@ use super::percentiles::{EXECUTIONS, IN_FLIGHT, Times};
 use super::workloads::{Row, first_calls, trivial, warm};
 
 const ROUNDS: usize = 10;
-/// The indexes of the two builds in arrays.
+/// The index of the older build in arrays of two builds.
 const OLD: usize = 0;
+/// The index of the newer build in arrays of two builds.
 const NEW: usize = 1;
 
 pub(crate) fn measure(old: &Build, new: &Build) -> Fallible<()> {
@@ -50,7 +52,8 @@ pub(crate) fn measure(old: &Build, new: &Build) -> Fallible<()> {
     Ok(())
 }
 
-/// Collects the times of all rounds for each build. `run` measures the build with the given index once.
+/// Measures both builds in alternation and returns the times of all rounds for each build. `run` measures the build
+/// with the given index once.
 fn alternate(mut run: impl FnMut(usize) -> Fallible<Vec<Duration>>) -> Fallible<[Vec<Duration>; 2]> {
     let mut times = [Vec::new(), Vec::new()];
     for round in 0..ROUNDS {

@@ -1,4 +1,4 @@
-//! A minimal MCP client over the standard streams of a child process.
+//! The benchmark's minimal MCP client, over the standard streams of a `lockhouse serve` process.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::Fallible;
 use super::workloads::Row;
 
-/// The timeout of one answer, after which the measurement fails.
+/// The time limit of one answer in milliseconds, after which the measurement fails.
 const ANSWER_TIMEOUT_MS: u16 = 60_000;
 
 pub(crate) struct Client {
@@ -79,7 +79,8 @@ impl Client {
         Ok(String::from_utf8(line)?)
     }
 
-    /// Runs the row's program and returns the time that it took. Fails if the answer is not the expected one.
+    /// Runs the program of `row` once and returns the time from request to answer. Fails if the answer is not the
+    /// expected one.
     pub(crate) fn run(&mut self, row: &Row) -> Fallible<Duration> {
         let started = Instant::now();
         self.send_code(row.language, row.code)?;
@@ -93,7 +94,7 @@ impl Client {
         }
     }
 
-    /// Returns the times of `runs` runs, with the row's pause before each.
+    /// Runs the program of `row` `runs` times, with its pause before each run, and returns the time of each run.
     pub(crate) fn times(&mut self, row: &Row, runs: usize) -> Fallible<Vec<Duration>> {
         let timed = |_| {
             std::thread::sleep(row.pause);
@@ -102,7 +103,7 @@ impl Client {
         (0..runs).map(timed).collect()
     }
 
-    /// Returns the total time of `runs` runs of the row's program, with `at_a_time` of them in flight.
+    /// Runs the program of `row` `runs` times, with `at_a_time` runs in flight, and returns the total time.
     pub(crate) fn together(&mut self, row: &Row, at_a_time: usize, runs: usize) -> Fallible<Duration> {
         let value = format!("\"value\":{}", row.expected);
         let started = Instant::now();

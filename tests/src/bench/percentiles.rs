@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-/// The number of executions of `1+1` in flight, and in all, in the measurement of executions per second.
+/// The number of executions of `1+1` in flight when executions per second are measured.
 pub(crate) const IN_FLIGHT: usize = 8;
+/// The total number of executions of `1+1` when executions per second are measured.
 pub(crate) const EXECUTIONS: usize = 1_000;
 
 pub(crate) fn millis(duration: Duration) -> f64 {
@@ -14,13 +15,13 @@ pub(crate) fn millis(duration: Duration) -> f64 {
 pub(crate) struct Times(Vec<Duration>);
 
 impl Times {
-    /// Sorts the times. Returns `None` if there are none.
+    /// Sorts the times. Returns `None` if there are no times.
     pub(crate) fn new(mut times: Vec<Duration>) -> Option<Self> {
         times.sort();
         (!times.is_empty()).then_some(Self(times))
     }
 
-    /// Returns the percentile of the times, in ms.
+    /// Returns a percentile of the times, in ms; 50 is the median.
     pub(crate) fn percentile(&self, percent: usize) -> f64 {
         millis(self.0[(self.0.len() * percent / 100).min(self.0.len() - 1)])
     }

@@ -1,4 +1,4 @@
-//! Measures one build and prints its table.
+//! Measures one build of Lockhouse and prints a table of the times.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! The measured programs, each in both languages.
+//! The programs that the benchmark measures, each in Python and TypeScript.
 
 use std::time::Duration;
 
@@ -26,14 +26,14 @@ const PARALLEL: [(&str, &str); 2] = [
     ),
 ];
 
-/// One row of the table: a program, its expected value, and the pause between runs.
+/// One row of the benchmark's table: a program, its expected value, and the pause between runs.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) language: &'static str,
     pub(crate) code: &'static str,
     pub(crate) expected: Value,
     pub(crate) runs: usize,
-    /// The pause before each run.
+    /// The pause before each run of the program.
     pub(crate) pause: Duration,
 }
 
@@ -53,17 +53,18 @@ fn in_both_languages(
     })
 }
 
-/// The program `1+1` in each language.
+/// Returns a row for the program `1+1` in each language. `name` is the name of the measurement.
 pub(crate) fn trivial(name: &str) -> [Row; 2] {
     in_both_languages(name, TRIVIAL, 2, 1)
 }
 
-/// One tool call in each language, which waits until the upstream server is connected and its tools are known.
+/// Returns a program with one tool call in each language. It is run before the measurement, because the first call
+/// waits until the upstream server is connected and its tools are known.
 pub(crate) fn first_calls() -> [Row; 2] {
     in_both_languages("first call", ONE_CALL, 3, 1)
 }
 
-/// The rows that are measured in a warmed-up process.
+/// Returns the programs that are measured in a warmed-up process.
 pub(crate) fn warm() -> Vec<Row> {
     let cases = [
         in_both_languages("1+1", TRIVIAL, 2, 200),

@@ -1,4 +1,4 @@
-//! `make bench-seal`: measures the cost of each sandbox layer for the life of a worker: fork, sandboxing, one
+//! `make bench-seal`: measures the time that each sandbox layer adds to the life of a worker: fork, sandboxing, one
 //! system call, exit.
 //!
 //! The native worker is used, which has no interpreter, so that sandboxing is most of the measured time. The
@@ -12,7 +12,7 @@ use lockhouse_worker::sandbox::{Layer, Layers};
 
 const ROUNDS: usize = 40;
 const RUNS_PER_ROUND: usize = 50;
-/// The code of a job that makes the cheapest system call, `getpid`.
+/// The code that each worker runs: a call of the cheapest system call, `getpid`.
 const CODE: &str = if cfg!(target_arch = "x86_64") { "call 39" } else { "call 172" };
 
 fn main() {
@@ -50,7 +50,7 @@ fn start(layers: Layers) -> BareZygote {
     BareZygote::start(&native_worker(), &["--layers", &on.join(",")], None)
 }
 
-/// Returns the median and the 95th percentile in microseconds.
+/// Sorts the times and returns their median and 95th percentile, in microseconds.
 fn percentiles(times: &mut [Duration]) -> (f64, f64) {
     times.sort();
     let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)].as_secs_f64() * 1e6;

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use lockhouse_tests::{Figures, Lockhouse, Question, catalogues, questions};
 use serde_json::Value;
 
-/// The minimum fraction of questions with a correct tool among the first five results.
+/// The minimum fraction of questions with a correct tool among the first five search results. The program fails below
+/// this fraction.
 const RECALL_MIN: f64 = 0.9;
 
 #[tokio::main(flavor = "current_thread")]
@@ -82,7 +83,7 @@ fn row(name: &str, figures: &Figures) {
     println!("{:>11.3}{:>11.2}{:>11.2}", figures.mean_reciprocal_rank(), at(0.5), at(0.99));
 }
 
-/// Returns the name and description of every tool, in lower case.
+/// Returns the name of every tool, with its name and description in lower case.
 fn texts(catalogues: &[(String, PathBuf)]) -> Vec<(String, String)> {
     let mut texts = Vec::new();
     for (server, path) in catalogues {
@@ -96,7 +97,8 @@ fn texts(catalogues: &[(String, PathBuf)]) -> Vec<(String, String)> {
     texts
 }
 
-/// Ranks the tools by the number of query words that their name or description contains as a substring.
+/// Ranks the tools by the number of query words that their name or description contains as a substring, and returns
+/// the names of the first ten.
 fn by_substring(texts: &[(String, String)], query: &str) -> Vec<String> {
     let query = query.to_lowercase();
     let words: Vec<&str> = query.split_whitespace().filter(|word| word.len() > 2).collect();

@@ -1,18 +1,19 @@
-//! `make bench-tokens`: measures the tokens (o200k) that complete tasks put into a model's context, with all tool
-//! definitions in the context and through Lockhouse. Reads the recordings of tests/upstreams/record_workflows.py;
-//! `--json` prints the figures as JSON.
+//! `make bench-tokens`: measures the tokens (o200k) that complete tasks put into a model's context: once with the
+//! definitions of all tools in the context, and once through Lockhouse. Reads the recordings of
+//! tests/upstreams/record_workflows.py; `--json` prints the figures as JSON.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::too_many_lines)] // A table is what it is for.
 
 use lockhouse_tests::tokens;
 use serde_json::{Value, json};
 
-/// The tokens of one task, with all tools in the context and through Lockhouse.
+/// The number of tokens of one task, without Lockhouse (all tools in the context) and through Lockhouse.
 struct Row {
     workflow: String,
     calls: usize,
-    /// Without Lockhouse: tool definitions; then arguments and results.
+    /// The tokens without Lockhouse: those of the tool definitions, and those of the calls' arguments and results.
     direct: [usize; 2],
-    /// With Lockhouse: tool definitions, a search with its answer, code, and answer.
+    /// The tokens with Lockhouse: those of its tool definitions, of a search with its answer, of the code, and of the
+    /// code's answer.
     ours: [usize; 4],
 }
 

@@ -19,8 +19,8 @@ const USAGE: &str =
     "usage: endurance [deadlines] [short] [kills] [--count N] [--seed N] [--json FILE], N above 0";
 
 const DEADLINES: usize = 10_000;
-/// One in this many executions of `deadlines` runs with few others in flight, and there the client's clock is
-/// checked as well.
+/// The suite `deadlines` repeats one in this many of its executions with only two in flight, and checks the client's
+/// clock there as well.
 const UNCONTENDED_SHARE: usize = 10;
 const SHORT: usize = 100_000;
 const KILLS: usize = 1_000;
@@ -88,7 +88,7 @@ fn arguments() -> Option<Arguments> {
     Some(found)
 }
 
-/// Describes the machine, since the figures depend on it.
+/// Describes the machine: its cores, kernel and load. The measured figures depend on these.
 fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(0, usize::from);

@@ -1,8 +1,9 @@
-//! An MCP server over standard input and output whose tools misbehave on request.
+//! The fixture server: an upstream MCP server over standard input and output, whose tools misbehave on request.
 //!
-//! Its flags select misbehaviour before any tool is called: `--notes=FILE` (records each call before it is
-//! executed), `--fail-start`, `--hang-start`, `--legacy-only`, `--crash-on-discover`, `--one-era`, `--only-tools`,
-//! `--asking`.
+//! Flags select misbehaviour before any tool is called: `--fail-start` exits at once, `--hang-start` never answers,
+//! and `--legacy-only`, `--crash-on-discover` and `--one-era` change the answer to `server/discover`. `--notes=FILE`
+//! records each call before it is executed, `--only-tools` announces neither resources nor prompts, and `--asking`
+//! adds tools that ask the user.
 
 #[path = "../fixture/elicitation_tools.rs"]
 mod elicitation_tools;
@@ -29,12 +30,12 @@ use tokio::io::AsyncReadExt as _;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Discover {
     Answer,
-    /// With "method not found", as servers older than `server/discover` do.
+    /// The server answers with the error "method not found", as servers older than `server/discover` do.
     MethodNotFound,
-    /// By crashing, as some servers do that parse the first message as `initialize`.
+    /// The server crashes, as some servers do that expect `initialize` as the first message.
     Crash,
-    /// With an error, after which `initialize` is refused too, as some servers do that settle on a protocol at the
-    /// first message.
+    /// The server answers with the error "method not found" and then refuses `initialize` too, as some servers do
+    /// that choose the protocol version by the first message.
     ThenRefuseInitialize,
 }
 
@@ -44,7 +45,7 @@ struct Fixture {
     only_tools: bool,
     asking: bool,
     calls: tools::Calls,
-    /// The file in which each call is recorded.
+    /// The file in which each call is recorded; `None` if calls are not recorded.
     notes: Option<std::fs::File>,
 }
 
@@ -139,7 +140,7 @@ impl ServerHandler for Fixture {
         resources_and_prompts::prompt(&request).map(Into::into)
     }
 
-    /// Each call runs in a task of its own, so that a slow call does not delay others.
+    /// Answers a tool call. Each call runs in a task of its own, so that a slow call does not delay others.
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
@@ -161,7 +162,8 @@ impl ServerHandler for Fixture {
 }
 
 impl Fixture {
-    /// Records the call with one write before it is executed, so that the record survives if a process is killed.
+    /// Records a tool call with one write before it is executed, so that the record survives if this process is
+    /// killed.
     fn record_call(&self, request: &CallToolRequestParams) {
         use std::io::Write as _;
         let Some(mut notes) = self.notes.as_ref() else { return };
@@ -216,7 +218,8 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Reads all input without answering, until the client closes the connection.
+/// Reads all input without answering, until the client closes the connection. Simulates a server that hangs at its
+/// start.
 async fn hang() -> ExitCode {
     let mut stdin = tokio::io::stdin();
     let mut discarded = [0; 4096];

@@ -1,8 +1,9 @@
-//! A replacement for `lockhouse-worker` whose sandboxed workers misbehave on request: the code that a worker
-//! receives names a behaviour, or a tool and its arguments. The zygote and the sandbox are the product's own.
+//! A replacement for `lockhouse-worker` whose sandboxed workers misbehave on request: the code that a worker receives
+//! names a behaviour, or a tool of the fixture server and its arguments. The zygote and the sandbox are those of
+//! Lockhouse.
 //!
-//! Started under a name in [`before_code`], the program misbehaves before it receives code. With `--list` it prints the
-//! names of its behaviours.
+//! If the program is started under a name that [`before_code`] knows, it misbehaves before it receives code. With
+//! `--list` it prints the names of its behaviours.
 #![allow(clippy::print_stdout, clippy::too_many_lines)] // The list is for a test.
 
 #[path = "../peer/before_code.rs"]
@@ -21,7 +22,8 @@ use lockhouse_worker::tool_host::ToolHost;
 
 use raw_channel::RawChannel;
 
-/// An engine without a language, which executes behaviours.
+/// The language engine of the hostile worker. It runs no code, but executes the behaviour that the received code
+/// names.
 struct Peer {
     called: String,
     channel: Option<RawChannel>,

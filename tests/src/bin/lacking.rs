@@ -1,4 +1,4 @@
-//! Runs a program as if the host lacked a feature: `lacking landlock=2 namespaces -- lockhouse doctor`.
+//! Runs a program as if the kernel of this host lacked features: `lacking landlock=2 namespaces -- lockhouse doctor`.
 //!
 //! A seccomp filter answers the affected system calls as such a kernel would, for the program and all of its
 //! descendants. A filter cannot return the Landlock version as a number, so this process stays alive and answers
@@ -17,8 +17,8 @@ use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, s
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 
-/// How a lacking feature is simulated: this system call, with this value of an argument if that matters, fails with
-/// this error.
+/// How the lack of a kernel feature is simulated: the number of a system call, the index and value of the argument
+/// with which it fails (`None` for any arguments), and the error number.
 type Answer = (libc::c_long, Option<(u32, u32)>, i32);
 
 const PR_SET_MDWE: u32 = 65;
@@ -69,7 +69,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Compiles the answers to a classic BPF program.
+/// Compiles the simulated answers to a seccomp filter in classic BPF. If `asks_for_version`, the filter also passes
+/// queries of the Landlock version to this process.
 fn filter(answers: Vec<Answer>, asks_for_version: bool) -> Vec<libc::sock_filter> {
     let step = |code: u16, jt: u8, jf: u8, k: u32| libc::sock_filter { code, jt, jf, k };
     let (load, jump_if_equal, finish) = (0x20, 0x15, 0x06);

@@ -1,4 +1,4 @@
-//! `make load-attacks`: 20 honest clients over HTTP, measured with and without an attack on a resource that all
+//! `make load-attacks`: measures 20 honest clients over HTTP, with and without an attack on a resource that all
 //! clients share.
 //!
 //! `load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] [--beside yes] [--json
@@ -38,7 +38,7 @@ use serde_json::{Value, json};
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-/// The pause between turns, in which the effects of an attack end.
+/// The pause after a turn with an attack, in which the effects of the attack end.
 const RECOVERY_PAUSE: Duration = Duration::from_secs(3);
 /// The interval between samples of the daemon's memory.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
@@ -49,7 +49,7 @@ const POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n[servers.
 struct Arguments {
     #[arg(long, default_value = "20", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     clients: usize,
-    /// How many there are of each kind
+    /// The number of turns without the attack, and also of turns with it
     #[arg(long, default_value = "6", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     turns: usize,
     #[arg(long, default_value_t = 15)]
@@ -63,7 +63,7 @@ struct Arguments {
     /// Whether clients attack a second daemon
     #[arg(long, action = ArgAction::Set, value_name = "yes|no", hide_possible_values = true, default_value = "no", value_parser = BoolishValueParser::new())]
     beside: bool,
-    /// A file that gets the figures
+    /// The file to write the measured figures to, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -98,7 +98,8 @@ async fn measure(arguments: &Arguments) -> Fallible<bool> {
     Ok(right)
 }
 
-/// Measures turns with and without one attack, with a daemon of its own.
+/// Measures turns with and without one attack, against a daemon that is started for them. Returns a report, and
+/// whether all answers to honest clients were right.
 async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)> {
     let lockhouse = Lockhouse::with_fixture().policy(POLICY);
     let order = lockhouse.file("order", "");
@@ -159,7 +160,7 @@ async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)>
     Ok((report, right))
 }
 
-/// Starts a daemon without honest clients, and returns the token of a client that attacks it.
+/// Starts a second daemon, which has no honest clients, and returns it with the token of the client that attacks it.
 fn second_daemon() -> Fallible<(Lockhouse, Daemon, String)> {
     let lockhouse = Lockhouse::with_fixture().policy(POLICY);
     let token = token(&lockhouse, "hostile")?;
@@ -167,7 +168,8 @@ fn second_daemon() -> Fallible<(Lockhouse, Daemon, String)> {
     Ok((lockhouse, daemon, token))
 }
 
-/// Measures one turn, while the daemon's memory is sampled.
+/// Measures one turn of the duration `long`. Raises `memory` to the daemon's largest resident memory during the turn,
+/// in KiB.
 async fn turn(figures: &Figures, long: Duration, daemon: &Daemon, memory: &mut u64) -> Summary {
     figures.take();
     let until = Instant::now() + long;

@@ -40,7 +40,8 @@ use serde_json::json;
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
 const SAMPLES: usize = 10;
-/// Quotas per client, as an operator of a shared daemon sets them. All honest clients have the same address here.
+/// The daemon's configuration: quotas per client as an operator of a shared daemon sets them, and a higher limit on
+/// connections per address, because all honest clients have the same address here.
 const CONFIG: &str = "\
 [http.limits]
 connections_per_peer = 600
@@ -55,16 +56,16 @@ running = 1
 struct Arguments {
     #[arg(long, default_value = "500", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     clients: usize,
-    /// How long all behave
+    /// The seconds of the first phase, in which all clients are honest
     #[arg(long, default_value_t = 300)]
     seconds: u64,
-    /// How long turns with and without the hostile client take together
+    /// The total seconds of the turns with and without the hostile client
     #[arg(long, default_value_t = 360)]
     hostile_seconds: u64,
     /// How long a client thinks between requests, on average
     #[arg(long, default_value_t = 5_000)]
     think_ms: u64,
-    /// A file that gets the figures
+    /// The file to write the measured figures to, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

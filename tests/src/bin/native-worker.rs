@@ -1,10 +1,10 @@
-//! A worker that runs native attacks: system calls and C code, as hostile code could make them after it has taken
-//! over its interpreter.
+//! A worker that runs native attacks: system calls and C code, as hostile code could execute after it has taken over
+//! its interpreter.
 //!
-//! The zygote and the sandbox are the product's own. The engine executes the C functions of `hostile/native`: the
-//! code of a job is the name of a function, `call NUMBER ARGUMENT...` for a single system call, or `int80 NUMBER`
-//! for an i386 system call. `--layers a,b` enables only these sandbox layers. Set as `[javascript] worker` in the
-//! configuration, the program runs under the real supervisor.
+//! The zygote and the sandbox are those of Lockhouse. The worker executes the C functions of `hostile/native`. The
+//! code that it receives is the name of a function, `call NUMBER ARGUMENT...` for a single system call, or `int80
+//! NUMBER` for an i386 system call. `--layers a,b` enables only these sandbox layers. If the configuration has this
+//! program as `[javascript] worker`, it runs under the real supervisor.
 #![allow(unsafe_code, missing_docs)] // The attacks are C.
 
 use std::ffi::c_long;
@@ -18,7 +18,8 @@ use lockhouse_worker::zygote;
 
 include!(concat!(env!("OUT_DIR"), "/attacks.rs"));
 
-/// The number of a descriptor that the zygote should not have inherited.
+/// The number of a descriptor that the zygote has open and that workers must not be able to use. An attack tries to
+/// read it.
 const INHERITED: i32 = 200;
 
 struct Native;
@@ -59,7 +60,8 @@ fn attack(name: &str) -> Option<c_long> {
     Some(unsafe { function() })
 }
 
-/// Makes a system call by number, with up to six arguments. Returns `-errno` if the call fails.
+/// Makes the system call that `text` states as `NUMBER ARGUMENT...`, with up to six arguments. Returns `-errno` if
+/// the call fails, and `None` if the text is invalid.
 fn bare_call(text: &str) -> Option<c_long> {
     let mut numbers = text.split(' ').map(str::parse::<c_long>);
     let number = numbers.next()?.ok()?;
@@ -73,7 +75,7 @@ fn bare_call(text: &str) -> Option<c_long> {
     Some(if result < 0 { -c_long::from(nix::errno::Errno::last_raw()) } else { result })
 }
 
-/// Makes an i386 system call (`int 0x80`).
+/// Makes an i386 system call (`int 0x80`) whose arguments are 0, and returns its result.
 #[cfg(target_arch = "x86_64")]
 fn int80(number: c_long) -> c_long {
     let mut result = number;
@@ -88,13 +90,13 @@ fn int80(number: c_long) -> c_long {
     result
 }
 
-/// This architecture has no such instruction.
+/// Returns `-ENOSYS`, because this architecture has no `int 0x80` instruction.
 #[cfg(not(target_arch = "x86_64"))]
 fn int80(_: c_long) -> c_long {
     -c_long::from(libc::ENOSYS)
 }
 
-/// Returns the layers named after `--layers`, or all layers without that flag.
+/// Returns the sandbox layers named after `--layers`, or all layers without that flag.
 fn layers() -> Layers {
     let named = std::env::args().skip_while(|argument| argument != "--layers").nth(1);
     let Some(named) = named else { return Layers::ALL };

@@ -1,4 +1,4 @@
-//! An AI client over HTTP, of any protocol version, that sends only the requests that a test makes.
+//! An AI client for tests, over HTTP and of any MCP protocol version, that sends only the requests that a test makes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 
 use super::{Daemon, Events, Reply, in_time};
 
-/// The protocol version without MCP sessions.
+/// The newest MCP protocol version, which has no MCP sessions.
 pub const LATEST_VERSION: &str = "2026-07-28";
-/// All supported protocol versions, oldest first.
+/// All MCP protocol versions that Lockhouse supports, oldest first.
 pub const ALL_VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", LATEST_VERSION];
 
 const NAME: &str = "lockhouse-tests";
 
-/// An AI client with an endpoint, a token and an optional MCP session. Clones are the same client and share its
+/// An AI client with an endpoint, a token and an optional MCP session. A clone acts as the same client and shares the
 /// connections.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
@@ -24,8 +24,9 @@ pub struct HttpClient {
     url: String,
     token: Option<String>,
     headers: BTreeMap<String, String>,
-    /// The headers for the protocol version and for the MCP session, if there is one.
+    /// The MCP protocol version that the client speaks.
     version: String,
+    /// The id of the MCP session; `None` if the client has no MCP session.
     session: Option<String>,
     capabilities: Value,
     last_id: Arc<AtomicU64>,
@@ -62,8 +63,8 @@ impl HttpClient {
         http_client
     }
 
-    /// Sends `initialize` for a protocol version. Returns this client in the new session, if the server opened one,
-    /// and the answer.
+    /// Sends `initialize` for the protocol version `version`. Returns this client, in the new MCP session if the
+    /// server opened one, and the server's answer.
     ///
     /// # Panics
     /// If the server does not answer.
@@ -83,7 +84,7 @@ impl HttpClient {
         (self, reply)
     }
 
-    /// Sets a header that every request carries.
+    /// Sets an HTTP header that every request of this client carries.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.insert(name.to_lowercase(), value.to_owned());
@@ -97,14 +98,14 @@ impl HttpClient {
         self
     }
 
-    /// Returns this client with another token.
+    /// Returns this client with another bearer token; `None` removes the token.
     #[must_use]
     pub fn with_token(mut self, token: Option<&str>) -> Self {
         self.token = token.map(str::to_owned);
         self
     }
 
-    /// Returns the MCP session id.
+    /// Returns the id of the client's MCP session; `None` if it has no MCP session.
     #[must_use]
     pub fn session_id(&self) -> Option<&str> {
         self.session.as_deref()
@@ -117,7 +118,7 @@ impl HttpClient {
         self
     }
 
-    /// Creates a JSON-RPC request with a new id, and the `_meta` that the protocol version requires.
+    /// Creates a JSON-RPC request with a new id, and with the `_meta` that the client's protocol version requires.
     #[must_use]
     pub fn message(&self, method: &str, mut parameters: Value) -> Value {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
@@ -135,7 +136,7 @@ impl HttpClient {
         json!({"jsonrpc": "2.0", "id": id, "method": method, "params": parameters})
     }
 
-    /// Creates an HTTP request with the headers of this client, which the test completes itself.
+    /// Creates an HTTP request with the headers of this client. The test adds the body and sends the request.
     pub fn http(&self, method: Method) -> RequestBuilder {
         let accept = "application/json, text/event-stream".to_owned();
         let mut headers = BTreeMap::from([("accept".to_owned(), accept)]);
@@ -166,7 +167,7 @@ impl HttpClient {
         request.body(message.to_string())
     }
 
-    /// Posts a message and returns the complete answer.
+    /// Posts a JSON-RPC message and returns the complete HTTP answer.
     ///
     /// # Panics
     /// If the server does not answer.
@@ -174,7 +175,7 @@ impl HttpClient {
         self.open(message).await.whole().await
     }
 
-    /// Posts a message and returns its answer as a stream of events.
+    /// Posts a JSON-RPC message and returns the HTTP answer as a stream of events.
     ///
     /// # Panics
     /// If no answer begins.
@@ -183,7 +184,7 @@ impl HttpClient {
         Events::new(response.expect("an answer"))
     }
 
-    /// Posts a message and returns the complete answer.
+    /// Posts a JSON-RPC message and returns the complete HTTP answer, or `Err` if the connection fails.
     ///
     /// # Errors
     /// A failure of the connection.
@@ -195,7 +196,7 @@ impl HttpClient {
         Ok(Events::new(response).whole().await)
     }
 
-    /// Sends a JSON-RPC request and returns the complete answer.
+    /// Sends a JSON-RPC request and returns the complete HTTP answer.
     pub async fn request(&self, method: &str, parameters: Value) -> Reply {
         self.post(&self.message(method, parameters)).await
     }
@@ -206,7 +207,7 @@ impl HttpClient {
         self.post(&message).await.status
     }
 
-    /// Opens the GET stream of a session, on which the server sends its own messages.
+    /// Opens the GET stream of the MCP session, on which the server sends its own messages.
     ///
     /// # Panics
     /// If the server does not answer.
@@ -223,7 +224,7 @@ impl HttpClient {
         response.expect("an answer").status().as_u16()
     }
 
-    /// Creates the `tools/call` request of a tool.
+    /// Creates the `tools/call` request for a tool, without sending it.
     #[must_use]
     pub fn calling(&self, tool: &str, arguments: Value) -> Value {
         self.message("tools/call", json!({"name": tool, "arguments": arguments}))
@@ -241,7 +242,7 @@ impl HttpClient {
         content
     }
 
-    /// Runs code with `run_code` and returns the structured answer.
+    /// Runs code with `run_code` and returns the structured content of the result.
     pub async fn run_code(&self, language: &str, code: &str) -> Value {
         self.call("run_code", json!({"language": language, "code": code})).await
     }

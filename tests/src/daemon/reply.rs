@@ -1,4 +1,4 @@
-//! The answer to an HTTP request: JSON, or a stream of events.
+//! The server's answer to an HTTP request of a test: JSON, or a stream of events.
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -10,11 +10,11 @@ use super::in_time;
 /// A complete HTTP answer.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// The HTTP status.
+    /// The HTTP status of the answer.
     pub status: u16,
-    /// The HTTP headers.
+    /// The HTTP headers of the answer.
     pub headers: HeaderMap,
-    /// The body as text.
+    /// The body of the answer as text.
     pub body: String,
 }
 
@@ -37,18 +37,18 @@ impl Reply {
         self.messages().into_iter().find(is_answer).unwrap_or_default()
     }
 
-    /// Returns the value of a header, or an empty string if it is missing.
+    /// Returns the value of an HTTP header, or an empty string if the header is missing.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 }
 
-/// An HTTP answer that is read while it arrives. Dropping this closes the stream.
+/// An HTTP answer whose events the test reads while they arrive. Dropping this closes the stream.
 pub struct Events {
-    /// The HTTP status.
+    /// The HTTP status of the answer.
     pub status: u16,
-    /// The HTTP headers.
+    /// The HTTP headers of the answer.
     pub headers: HeaderMap,
     body: BoxStream<'static, reqwest::Result<Vec<u8>>>,
     read: Vec<u8>,
@@ -62,7 +62,7 @@ impl Events {
         Self { status, headers, body, read: Vec::new(), is_over: false }
     }
 
-    /// Returns the next JSON-RPC message; `None` at the end of the stream.
+    /// Waits for the next JSON-RPC message and returns it; `None` at the end of the stream.
     pub async fn next(&mut self) -> Option<Value> {
         loop {
             let end = self.read.windows(2).position(|two| two == b"\n\n");
@@ -82,7 +82,7 @@ impl Events {
         }
     }
 
-    /// Reads the stream to its end and returns the complete answer.
+    /// Reads the stream to its end and returns what has not been read before as a complete answer.
     pub async fn whole(mut self) -> Reply {
         let mut bytes = std::mem::take(&mut self.read);
         while let Some(Ok(part)) = in_time("an answer", self.body.next()).await {
@@ -93,7 +93,7 @@ impl Events {
     }
 }
 
-/// Returns the JSON-RPC message of an event; keep-alive events have none.
+/// Returns the JSON-RPC message in an event; `None` for events without a message, such as keep-alive events.
 fn message(event: &str) -> Option<Value> {
     let lines = event.lines().filter_map(|line| line.strip_prefix("data:"));
     let data: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();

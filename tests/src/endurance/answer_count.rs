@@ -1,10 +1,11 @@
-//! Analysis of the lines that a server wrote to its client.
+//! Counts the answers in the lines that a Lockhouse server wrote to its client.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Returns the number of requests that were answered, and the number of surplus answers.
+/// Returns the number of requests that were answered, and the number of surplus answers: second and further answers
+/// to the same request.
 pub(super) fn answers_by_request(wire: &[String]) -> (usize, usize) {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for line in wire {

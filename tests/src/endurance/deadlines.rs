@@ -1,16 +1,16 @@
 //! Endurance suite: how long after its deadline each hostile program ends under load, and what it leaves behind.
 //!
-//! Two clocks measure the lateness of an execution. The first is the supervisor's `wall_ms` in the answer: from
-//! sending code to a worker until the end of the worker is known, without the wait for a worker and the delivery of
-//! the answer. The lateness is `wall_ms` minus the timeout. Of the 250 ms that are promised, 100 ms are the grace
-//! period after the interrupt. The second is the client's clock, from the request to the answer. The client's clock
-//! is checked only where so few executions run at a time that each finds an idle worker.
+//! Two clocks measure how late an execution ends. The first is the supervisor's `wall_ms` in the answer: the time
+//! from sending code to a worker until the end of the worker is known, without the wait for a worker and the delivery
+//! of the answer. The lateness is `wall_ms` minus the timeout. Lockhouse promises at most 250 ms, of which 100 ms are
+//! the grace period between interrupt and SIGKILL. The second is the client's clock, from the request to the answer.
+//! It is checked only where so few executions run at a time that each finds an idle worker.
 //!
-//! The answer is sent once the program has been sent SIGKILL, and the kernel then destroys the process. The
-//! lifetime of the last processes after that is a separate figure.
+//! The answer is sent once the program has been sent SIGKILL, and the kernel then destroys the process. The report
+//! has a separate figure for the time from the last answer until no process of a program exists.
 //!
-//! Only executions that reached their deadline count, because those that hit another limit first would improve the
-//! figures.
+//! Only executions that reached their deadline count. Executions that ended earlier at another limit would make the
+//! figures look better than they are.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -26,10 +26,11 @@ use super::server::Server;
 
 const TIMEOUT: Duration = Duration::from_millis(400);
 const LATE_MS_MAX: f64 = 250.0;
-/// The number of executions in flight at which each finds an idle worker of its language.
+/// The maximum number of executions in flight at which each finds an idle worker of its language.
 const UNCONTENDED_IN_FLIGHT: usize = 2;
 const DIES_WITHIN: Duration = Duration::from_secs(5);
-/// The number of broken promises that are reported individually.
+/// The maximum number of unexpected answers that the report shows in full. The report also states the number of all
+/// of them.
 const REPORTED_MAX: usize = 3;
 
 #[derive(Default)]
@@ -48,7 +49,8 @@ struct Tallies {
     answers: usize,
 }
 
-/// Runs `count` hostile programs, with `at_a_time` of them in flight.
+/// Runs `count` hostile programs, with `at_a_time` of them in flight, and reports how late they ended and what they
+/// left behind.
 pub(crate) async fn deadlines(count: usize, at_a_time: usize) -> Report {
     let mut report = Report::new(format!("deadlines, {at_a_time} at a time"));
     let server = Server::start().await;

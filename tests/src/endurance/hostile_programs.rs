@@ -1,4 +1,4 @@
-//! Programs that never end by themselves or exhaust a resource.
+//! The hostile programs of the endurance suites, which never end by themselves or exhaust a resource.
 
 /// A hostile program of the endurance suites.
 #[derive(Debug)]
@@ -6,7 +6,7 @@ pub(super) struct Hostile {
     pub(super) language: &'static str,
     pub(super) name: &'static str,
     pub(super) code: &'static str,
-    /// Whether only its deadline ends the program.
+    /// Whether the program ends only at its deadline, and not earlier at another limit or with an error.
     pub(super) spins: bool,
 }
 
@@ -14,7 +14,7 @@ const fn spin(language: &'static str, name: &'static str, code: &'static str) ->
     Hostile { language, name, code, spins: true }
 }
 
-/// Creates a program that ends with an error or at a limit, unless its deadline comes first.
+/// Creates a hostile program that ends with an error or at a limit, unless its deadline comes first.
 const fn bomb(language: &'static str, name: &'static str, code: &'static str) -> Hostile {
     Hostile { language, name, code, spins: false }
 }
@@ -22,7 +22,7 @@ const fn bomb(language: &'static str, name: &'static str, code: &'static str) ->
 const PY: &str = "python";
 const TS: &str = "typescript";
 
-/// The hostile programs. The languages alternate, so that any run of consecutive programs has both.
+/// All hostile programs. The languages alternate, so that any two consecutive programs have different languages.
 pub(super) const HOSTILE: [Hostile; 36] = [
     spin(PY, "loop", "while True: pass"),
     spin(TS, "loop", "for (;;);"),

@@ -1,4 +1,5 @@
-//! The resources that a server holds outside its memory: processes, zombies, descriptors and temporary files.
+//! The resources that a Lockhouse server holds outside its memory: processes, zombies, descriptors and temporary
+//! files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,28 +8,29 @@ use std::time::{Duration, Instant};
 use lockhouse_tests::{LANGUAGES, Process, children, ensure};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// The default of `[pool] idle`, for each language.
+/// The number of idle workers per language, which is the default of `[pool] idle`.
 const IDLE: usize = 4;
-/// The shared temporary directory. Other programs write there too, so only files with Lockhouse's name are counted.
+/// The shared temporary directory. Other programs write there too, so only files with `lockhouse` in their names are
+/// counted.
 const TEMPORARY: &str = "/tmp";
 const OWN_NAME: &str = "lockhouse";
-/// The name prefix of the directories of concurrent tests.
+/// The beginning of the names of the directories of concurrent tests. Such directories are not counted.
 const NAMES_OF_TESTS: &str = "lockhouse-test-";
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Descriptors and temporary files of a server with nothing but its idle workers.
+/// The descriptors and temporary files of a server that runs nothing and has only its idle workers.
 #[derive(Debug)]
 pub(crate) struct Remains {
-    /// The target of each descriptor of the supervisor, by kind. `None` without root, because the supervisor is not
-    /// dumpable.
+    /// The kinds of the supervisor's open descriptors, such as `socket`, or their paths. `None` if the tests do not
+    /// run as root, because only root can see the descriptors of this process, which is not dumpable.
     pub(crate) descriptors: Option<Vec<String>>,
     /// Files in the directories that belong to this server alone.
     pub(crate) files: BTreeSet<PathBuf>,
-    /// Files in directories that other programs share.
+    /// Files in the temporary directories that other programs use too.
     pub(crate) shared_files: BTreeSet<PathBuf>,
 }
 
-/// Returns the fork servers: the children of the supervisor except upstream servers.
+/// Returns the zygotes of a server: its child processes except upstream servers.
 pub(crate) fn zygotes(server: u32) -> Vec<Process> {
     children(server).into_iter().filter(|child| !is_upstream(child)).collect()
 }
@@ -42,7 +44,8 @@ pub(crate) fn language(process: &Process) -> &'static str {
     if process.command.contains("lockhouse-worker") { "typescript" } else { "python" }
 }
 
-/// Retries the check until it succeeds, or returns its last error after the timeout.
+/// Repeats the check `condition` until it succeeds, and returns its result, or its last error after the time
+/// `give_up_after`.
 pub(crate) async fn until<T>(
     give_up_after: Duration,
     mut condition: impl FnMut() -> Result<T, String>,
@@ -57,8 +60,8 @@ pub(crate) async fn until<T>(
     }
 }
 
-/// Measures an idle server, which has its upstream server, two zygotes with their idle workers, and no other
-/// process.
+/// Returns the descriptors and files of an idle server. Fails unless the server has exactly one upstream server, two
+/// zygotes with their idle workers, and no other process.
 pub(super) fn measure_idle(server: u32, directories: &[PathBuf]) -> Result<Remains, String> {
     only_idle(server)?;
     let (mut files, mut shared_files) = (BTreeSet::new(), BTreeSet::new());
@@ -68,8 +71,8 @@ pub(super) fn measure_idle(server: u32, directories: &[PathBuf]) -> Result<Remai
     Ok(Remains { descriptors: descriptors(server), files, shared_files })
 }
 
-/// Checks that no executions are running: each language has at most its idle workers. A retired zygote may still
-/// exist.
+/// Checks that the server runs no executions: it has at most as many workers of each language as idle ones. A retired
+/// zygote may still exist.
 pub(super) fn nothing_runs(server: u32) -> Result<(), String> {
     let workers: Vec<Process> = zygotes(server).iter().flat_map(|zygote| children(zygote.pid)).collect();
     let counts = LANGUAGES.map(|of| workers.iter().filter(|worker| language(worker) == of).count());
@@ -101,7 +104,8 @@ fn only_idle(server: u32) -> Result<(), String> {
     }
 }
 
-/// Returns the zombies of the supervisor and of its zygotes: process id and line in `/proc`.
+/// Returns the zombies among the children of the supervisor and of its zygotes: for each the beginning of its
+/// `/proc/PID/stat`.
 fn zombies(server: u32, zygotes: &[Process]) -> Vec<String> {
     let parents: Vec<u32> = std::iter::once(server).chain(zygotes.iter().map(|zygote| zygote.pid)).collect();
     let stats =
@@ -126,7 +130,7 @@ fn descriptors(pid: u32) -> Option<Vec<String>> {
     Some(kinds)
 }
 
-/// Returns the resident memory of a process in KiB.
+/// Returns the resident memory of a process in KiB; `None` if the process does not exist.
 pub(crate) fn resident_kib(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -1,4 +1,4 @@
-//! Sends programs to a server, with a limited number in flight.
+//! Sends programs to a Lockhouse server, with a limited number of them in flight.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl Client {
         Self { session: Arc::new(session), requests: Cell::new(0) }
     }
 
-    /// Returns the number of requests so far.
+    /// Returns the number of requests that the client has sent so far.
     pub(crate) fn requests(&self) -> usize {
         self.requests.get()
     }
@@ -28,7 +28,8 @@ impl Client {
         Arc::into_inner(self.session).expect("no request is under way")
     }
 
-    /// Sends programs with `at_a_time` of them in flight until the iterator ends, and passes on each answer.
+    /// Sends the programs that `programs` returns, with at most `at_a_time` in flight, until `programs` returns
+    /// `None`. Passes each answer to `on_answer`.
     pub(crate) async fn load(
         &self,
         at_a_time: usize,
@@ -55,24 +56,24 @@ impl Client {
     }
 }
 
-/// One request to run code.
+/// A request to run a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
-    /// The index of the program in the suite.
+    /// The position of the program in the endurance suite, from 0.
     pub(crate) number: usize,
     pub(crate) language: &'static str,
     pub(crate) code: String,
     pub(crate) timeout: Option<Duration>,
 }
 
-/// The answer to one program, with its timing.
+/// The answer to the request to run one program, with its timing.
 #[derive(Debug)]
 pub(crate) struct ProgramAnswer {
     pub(crate) program: Program,
     pub(crate) sent: Instant,
-    /// The time by the client's clock, including the wait for a worker.
+    /// The time from request to answer by the client's clock, which includes the wait for a worker.
     pub(crate) took: Duration,
-    /// The structured answer, or the reason why there is none.
+    /// The structured content of the answer, or the reason why there is none.
     pub(crate) answer: Result<Value, String>,
 }
 

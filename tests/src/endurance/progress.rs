@@ -1,4 +1,4 @@
-//! The progress of a suite, printed on a terminal.
+//! Shows the progress of an endurance suite on a terminal.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};

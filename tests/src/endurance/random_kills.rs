@@ -1,5 +1,5 @@
-//! Endurance suite: workers and zygotes are killed at random under load. Each request gets exactly one answer, and
-//! later programs succeed soon.
+//! Endurance suite: kills workers and zygotes at random under load, and checks that each request gets exactly one
+//! answer and that later programs succeed soon.
 //!
 //! The recovery time is measured strictly: from the kill to the answer, by the client's clock, of the first program
 //! in the same language that was *sent* after the kill and succeeded. It includes that program's own run of 20 ms
@@ -21,25 +21,27 @@ use super::progress::Progress;
 use super::report::{Kind, Report, millis};
 use super::server::Server;
 
-/// The number of clients per language.
+/// The number of requests in flight per language.
 const CLIENTS: usize = 4;
-/// One in this many kills is of a zygote.
+/// One in this many kills hits a zygote; the others hit a worker.
 const KILLS_PER_ZYGOTE: u64 = 5;
-/// The longest pause between a recovery and the next kill.
+/// The maximum pause between the recovery from a kill and the next kill, in ms.
 const PAUSE_MS_MAX: u64 = 60;
 const RECOVERS_WITHIN: Duration = Duration::from_secs(1);
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
-/// The number of broken promises that are reported individually.
+/// The maximum number of unexpected answers that the report shows in full. The report also states the number of all
+/// of them.
 const REPORTED_MAX: usize = 3;
 
-/// Programs that run long enough to be killed during the run or during a tool call.
+/// One program per language, which runs long enough to be killed during the run or during a tool call.
 const PROGRAMS: [&str; 2] = [
     "from mcp_tools.fixture import add, slow\nn = add(a=20, b=1)['sum']\nslow(ms=10)\nadd(a=n, b=21)['sum']",
     "const n = (await fixture.add({a: 20, b: 1})).sum\nawait fixture.slow({ms: 10})\n\
      ;(await fixture.add({a: n, b: 21})).sum",
 ];
 
-/// Makes `count` kills, one after the other.
+/// Kills `count` workers and zygotes under load, one after the other, and reports how the server recovers. `seed`
+/// determines the random choices.
 pub(crate) async fn kills(count: usize, seed: u64) -> Report {
     let mut report = Report::new(format!("kills, {} clients", 2 * CLIENTS));
     let server = Server::start_with_wire_kept().await;
@@ -76,7 +78,7 @@ struct State {
     answers: usize,
     by_status: BTreeMap<String, usize>,
     unexpected: Vec<String>,
-    /// The last kill, until a program has succeeded after it.
+    /// The last kill, if no program that was sent after the kill has succeeded yet; otherwise `None`.
     pending: Option<Kill>,
     worker_ms: Vec<f64>,
     zygote_ms: Vec<f64>,
@@ -158,7 +160,7 @@ impl State {
         self.zygotes += usize::from(is_zygote);
     }
 
-    /// Whether this answer is the first success after the pending kill.
+    /// Records an answer. Returns whether it is the first success of a program that was sent after the last kill.
     fn add(&mut self, answered: &ProgramAnswer) -> bool {
         self.answers += usize::from(answered.answer.is_ok());
         *self.by_status.entry(answered.text("/status").to_owned()).or_default() += 1;

@@ -1,12 +1,12 @@
-//! The findings of a suite: figures, and promises that were kept or broken.
+//! The findings of an endurance suite: figures, and promises that were kept or broken.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What a promise depends on. A count is deterministic. A measure (time, size, shared directory) depends on the
-/// machine and its load.
+/// Whether a promise that an endurance suite checks is about a count or about a measure. A count is deterministic. A
+/// measure (time, size, shared directory) depends on the machine and its load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Count,
@@ -27,7 +27,7 @@ struct Figure {
     name: String,
     value: f64,
     unit: &'static str,
-    /// A remark for the printed report.
+    /// A remark that the printed report shows beside the figure; empty if there is none.
     remark: String,
 }
 
@@ -38,7 +38,7 @@ struct Promise {
     outcome: Result<(), String>,
 }
 
-/// The findings of one suite.
+/// The findings of one endurance suite.
 #[derive(Debug)]
 pub(crate) struct Report {
     title: String,
@@ -83,8 +83,8 @@ impl Report {
         self.promises.push(Promise { name: name.into(), kind, outcome });
     }
 
-    /// Returns the findings as JSON: each promise with its kind, `count` or `measure`, and the error if it was
-    /// broken.
+    /// Returns the figures and promises as JSON. Each promise has its kind, `count` or `measure`, and the error if it
+    /// was broken.
     pub(crate) fn to_json(&self) -> Value {
         let figures = self.figures.iter().map(|figure| {
             json!({"name": figure.name, "value": figure.value, "unit": figure.unit, "remark": figure.remark})

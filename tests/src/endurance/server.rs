@@ -1,4 +1,4 @@
-//! The server that a suite drives, from its start to the checks after its shutdown.
+//! The Lockhouse server that an endurance suite tests, from its start to the checks after its shutdown.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,25 +10,27 @@ use super::leftover_resources::{self, Remains};
 use super::load_client::{Client, Program, ProgramAnswer};
 use super::report::{Kind, Report};
 
-/// One tool call in each language, which starts the upstream server and both zygotes.
+/// A program with one tool call in each language. Running both starts the upstream server and both zygotes.
 const FIRST: [&str; 2] =
     ["from mcp_tools.fixture import add\nadd(a=1, b=2)['sum']", "(await fixture.add({a: 1, b: 2})).sum"];
 
-/// The number of concurrent programs that use up the idle workers: more than there are idle workers.
+/// The number of concurrent programs per language that use up the idle workers. It exceeds the number of idle
+/// workers.
 const RENEWING_PROGRAMS: usize = 8;
 const RENEW: [&str; 2] =
     ["from mcp_tools.fixture import slow\nslow(ms=200)", "await fixture.slow({ms: 200})"];
-/// The number of attempts to renew the idle workers, and the time for other executions to end in each attempt.
+/// The maximum number of attempts to replace the idle workers and then find the server idle.
 const SETTLE_ATTEMPTS: usize = 4;
+/// The maximum time of each attempt to find the server idle.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A `lockhouse serve` with the default configuration, the fixture server, and directories of its own.
+/// A running `lockhouse serve` with the default configuration, the fixture server, and directories of its own.
 pub(crate) struct Server {
     lockhouse: Lockhouse,
     pub(crate) client: Client,
     pub(crate) pid: u32,
-    /// The file with every line that the server wrote to its client.
+    /// The file to which every line is copied that the server writes to its client; `None` if lines are not copied.
     wire: Option<PathBuf>,
 }
 
@@ -40,8 +42,8 @@ impl Server {
         Self::ready(lockhouse, session, pid, None).await
     }
 
-    /// Starts the server and copies its standard output to a file. The client library drops a second answer to a
-    /// request, and the file shows what the server really wrote.
+    /// Starts the server and copies its standard output to a file. The file shows what the server really wrote,
+    /// whereas the client library would drop a second answer to a request.
     pub(crate) async fn start_with_wire_kept() -> Self {
         let lockhouse = Lockhouse::with_fixture();
         let wire = lockhouse.path("wire");
@@ -71,7 +73,7 @@ impl Server {
         Self { lockhouse, client, pid, wire }
     }
 
-    /// Measures the resources that the server holds outside its memory once no executions run.
+    /// Waits until no executions run, and returns the resources that the server then holds outside its memory.
     ///
     /// A retired zygote exists until its idle workers are used. This function uses up the idle workers first, so
     /// that the result does not depend on whether a zygote has just retired, and again if a zygote retires
@@ -103,7 +105,7 @@ impl Server {
     }
 
     /// Closes the connection, checks that the server and all its descendants exit, and returns the lines that the
-    /// server wrote.
+    /// server wrote to its client (none if they were not copied).
     pub(crate) async fn close(self, report: &mut Report) -> Vec<String> {
         let started = descendants(self.pid);
         let ended = self.client.into_session().close().await;
@@ -128,7 +130,7 @@ fn command(lockhouse: &Lockhouse) -> Command {
     command
 }
 
-/// Returns the command with its standard output copied to a file.
+/// Returns a command that runs `command` and copies its standard output to `file`.
 fn kept(command: &Command, file: &PathBuf) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", r#""$@" | tee "$0""#]).arg(file).arg(command.get_program()).args(command.get_args());

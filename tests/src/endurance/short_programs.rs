@@ -1,5 +1,5 @@
-//! Endurance suite: a large number of short programs, with checks of the resources left behind and of memory
-//! growth.
+//! Endurance suite: runs a large number of short programs, and checks the resources left behind and the growth of
+//! memory.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,13 +15,14 @@ use super::server::Server;
 use super::zygotes::Zygotes;
 
 const IN_FLIGHT: usize = 8;
-/// The number of programs before memory is measured, because initial allocations make memory grow.
+/// The number of programs that run before memory is first measured, because initial allocations make memory grow.
 const WARM_UP: usize = 2_000;
 const GROWTH_PERCENT_MAX: f64 = 5.0;
-/// The number of broken promises that are reported individually.
+/// The maximum number of wrong answers that the report shows.
 const REPORTED_MAX: usize = 3;
 
-/// Of ten programs in a language seven compute, two call a tool and one fails.
+/// Short Python programs with their expected results. Of the ten programs in a language seven compute, two call a
+/// tool and one fails.
 const PYTHON: [(&str, Expected); 10] = [
     ("1 + 1", Expected::Value(2)),
     ("sum(range(100))", Expected::Value(4950)),
@@ -61,7 +62,8 @@ fn program(number: usize) -> (&'static str, &'static str, Expected) {
     }
 }
 
-/// Runs `count` programs after a warm-up of 2,000, or of `count` if that is less.
+/// Runs `count` short programs after a warm-up of 2,000 programs, or of `count` if that is less, and reports the
+/// findings.
 pub(crate) async fn short(count: usize) -> Report {
     let mut report = Report::new(format!("short executions, {IN_FLIGHT} at a time"));
     let server = Server::start().await;

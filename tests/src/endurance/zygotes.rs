@@ -1,4 +1,4 @@
-//! Observation of a server's zygotes over time.
+//! Observes the zygotes of a server over time: when they start, and their memory.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use super::report::Report;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The zygotes that were observed, and the largest resident memory of a zygote per language.
+/// The zygotes that were observed, and the resident memory of zygotes per language.
 #[derive(Default)]
 pub(super) struct Zygotes {
-    /// The time when each zygote was first observed.
+    /// The time when each zygote was first observed, by process id.
     seen: BTreeMap<u32, Instant>,
     most_kib: BTreeMap<&'static str, u64>,
     latest_kib: BTreeMap<&'static str, u64>,
@@ -42,7 +42,8 @@ impl Zygotes {
         self.latest_kib.insert(language, kib);
     }
 
-    /// Describes the time between a moment and the nearest start of a zygote.
+    /// Describes the time between the moment `at` and the nearest first observation of a zygote; `None` if no zygote
+    /// was observed.
     pub(super) fn nearest(&self, at: Instant) -> Option<String> {
         let far =
             |seen: &Instant| seen.saturating_duration_since(at).max(at.saturating_duration_since(*seen));

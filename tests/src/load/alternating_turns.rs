@@ -1,8 +1,9 @@
-//! Alternating turns: without the hostile client, beside a process that only computes, and with the hostile client,
-//! so that all are measured under the same conditions.
+//! Measures the honest clients of `load` in alternating turns: without the hostile client, beside a process that only
+//! computes, and with the hostile client. They alternate so that all three kinds of turns are measured under the same
+//! conditions.
 //!
-//! The hostile client and the computing process are separate processes of this program with the lowest priority,
-//! because their own computation would load another machine.
+//! The hostile client and the computing process are separate processes of this program with the lowest priority. In
+//! reality a hostile client computes on another machine, so here its computing must not slow down the server.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,16 +14,19 @@ use super::{Fallible, hostile_client};
 
 /// The longest duration of one turn.
 const TURN: Duration = Duration::from_secs(60);
-/// The pause after a hostile turn, in which its effects end.
+/// The pause after a turn with the hostile client, in which the effects of its attacks end.
 const RECOVERY_PAUSE: Duration = Duration::from_secs(5);
-/// How long the computing process alternately computes and sleeps. This is the CPU share that the configuration
-/// permits to the hostile client's runs.
+/// How long the computing process alternately computes and sleeps. It thereby uses as much CPU time as the
+/// configuration permits to the hostile client's runs.
 const SPIN_INTERVAL: Duration = Duration::from_secs(1);
-/// Environment variables for the process beside the clients: the hostile client's token, or the order to compute.
+/// The environment variable with the hostile client's token. A process that has this variable acts as the hostile
+/// client.
 const TOKEN: &str = "LOAD_HOSTILE_TOKEN";
+/// The environment variable of the computing process. A process that has this variable only computes.
 const COMPUTES: &str = "LOAD_COMPUTES";
 
-/// Acts as the hostile client or the computing process until killed, if this process was started as one.
+/// Acts as the hostile client or the computing process until this process is killed, if it was started as one of
+/// them.
 pub(crate) async fn run_if_background_process() {
     if let Ok(token) = std::env::var(TOKEN) {
         hostile_client::attack_all(std::env::args().nth(1).unwrap_or_default(), token).await;
@@ -34,7 +38,8 @@ pub(crate) async fn run_if_background_process() {
     }
 }
 
-/// Measures alternating turns for a total duration, and returns the sums per kind of turn.
+/// Measures alternating turns for the total duration `long`, and returns the merged results of each kind of turn.
+/// `bad` is the hostile client's token.
 pub(crate) async fn take(long: Duration, host: &str, bad: &str, figures: &Figures) -> Fallible<[Summary; 3]> {
     let mut sums: [Summary; 3] = Default::default();
     let mut p99s: [Vec<f64>; 3] = Default::default();
@@ -73,7 +78,8 @@ pub(crate) async fn take(long: Duration, host: &str, bad: &str, figures: &Figure
     Ok(sums)
 }
 
-/// Measures one turn beside an optional process, and the CPU time that the hypervisor stole, in percent.
+/// Measures one turn of the duration `long` while the process `beside` runs, if there is one. Returns the results,
+/// and the CPU time that the hypervisor took from this machine, in percent.
 async fn watch(figures: &Figures, long: Duration, beside: Option<KilledChild>) -> (Summary, f64) {
     let began = Cpus::now();
     figures.take();
@@ -95,7 +101,7 @@ fn compute() -> Fallible<KilledChild> {
     Ok(KilledChild(command.spawn()?))
 }
 
-/// Starts the hostile client.
+/// Starts the process that acts as the hostile client.
 fn attack_all(host: &str, token: &str) -> Fallible<KilledChild> {
     let mut command = Command::new("nice");
     command.args(["-n", "19"]).arg(std::env::current_exe()?).arg(host).env(TOKEN, token);

@@ -1,5 +1,5 @@
-//! The attacks of `load-attacks`. Each attack runs in a separate process of this program with the lowest priority,
-//! because an attacker's own computation would load another machine.
+//! The attacks of `load-attacks`. Each attack runs in a separate process of this program with the lowest priority. In
+//! reality an attacker computes on another machine, so here its computing must not slow down the server.
 
 use std::io::{Error, Result};
 use std::path::Path;
@@ -14,30 +14,31 @@ use super::Fallible;
 use super::daemon::KilledChild;
 use super::http_connection::{Connection, Era, HONEST, HOSTILE, connect};
 
-/// Environment variables for the attacking process: the name of the attack, and the token of the attacking client.
+/// The environment variable with the name of the attack. A process that has this variable attacks.
 const NAME: &str = "LOAD_ATTACK";
+/// The environment variable with the token of the attacking client.
 const TOKEN: &str = "LOAD_ATTACK_TOKEN";
 
-/// The number of concurrent requests with large bodies.
+/// The number of concurrent requests in attacks with large request bodies.
 const BODIES: usize = 48;
 const BODY_BYTES: usize = 4_000_000;
-/// The size of a body that is small enough to be accepted and consists of small objects.
+/// The size in bytes of an attacking request body that the server still accepts. The body consists of small objects.
 const ACCEPTED_BYTES: usize = 250_000;
-/// The number of unauthenticated connections that send nothing.
+/// The number of unauthenticated connections that send nothing, in attacks with idle connections.
 const IDLE: usize = 320;
-/// The number of concurrent calls of the hostile upstream server.
+/// The number of concurrent calls of the hostile upstream server, in its attacks.
 const CALLS: usize = 4;
-/// The pause after a refused request.
+/// The pause of an attacker after a refused request.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The time after which a closed idle connection is reopened.
+/// The time after which an attacker reopens an idle connection that the server has closed.
 const REOPENED_AFTER: Duration = Duration::from_secs(1);
 
-/// One attack of `load-attacks`.
+/// One attack that `load-attacks` measures, by AI clients or by an upstream server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Attack {
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
-    /// What the hostile upstream server does during the attack, if the attack comes from an upstream server.
+    /// The name of the attack for the hostile upstream server that carries it out; `None` if AI clients carry it out.
     pub(crate) upstream: Option<&'static str>,
 }
 
@@ -49,7 +50,7 @@ const fn upstream(name: &'static str, what: &'static str) -> Attack {
     Attack { name, what, upstream: Some(name) }
 }
 
-/// All attacks of `load-attacks`.
+/// All attacks that `load-attacks` measures.
 pub(crate) const ATTACKS: [Attack; 9] = [
     client("bodies", "48 requests with bodies of 4 MB of small objects, of one token"),
     client("small-bodies", "48 requests with bodies of 250 KB of small objects, of one token"),
@@ -66,21 +67,21 @@ pub(crate) const ATTACKS: [Attack; 9] = [
 ];
 
 impl Attack {
-    /// Starts the attacking process.
+    /// Starts the process that attacks the server at `host` with this token.
     pub(crate) fn start(self, host: &str, token: &str) -> Fallible<KilledChild> {
         let mut command = Command::new("chrt");
         command.args(["--idle", "0"]).arg(std::env::current_exe()?).arg(host);
         Ok(KilledChild(command.env(NAME, self.name).env(TOKEN, token).spawn()?))
     }
 
-    /// Tells the hostile upstream server to start or to stop its attack.
+    /// Orders the hostile upstream server to start or to stop its attack, through the file `address`.
     pub(crate) fn order(self, address: &Path, attacks: bool) -> Result<()> {
         let order = if attacks { self.upstream.unwrap_or_default() } else { "" };
         std::fs::write(address, order)
     }
 }
 
-/// Attacks until this process is killed, if it was started as an attacking process.
+/// Attacks until this process is killed, if it was started as an attacking process; otherwise returns at once.
 pub(crate) async fn attack_if_requested() {
     let (Ok(name), Ok(token)) = (std::env::var(NAME), std::env::var(TOKEN)) else { return };
     let host = std::env::args().nth(1).unwrap_or_default();
@@ -111,7 +112,7 @@ pub(crate) async fn attack_if_requested() {
     while ways.join_next().await.is_some() {}
 }
 
-/// Creates a `run_code` call with an argument that consists of small objects.
+/// Creates a `run_code` call of about `size` bytes, with an argument that consists of small objects.
 fn small_objects(size: usize) -> String {
     let objects = vec!["{\"a\":0}"; size / 8].join(",");
     format!(
@@ -134,7 +135,7 @@ async fn post(host: &str, token: &str, body: &str) -> Result<()> {
     if answer.starts_with(b"HTTP/1.1 200") { Ok(()) } else { Err(Error::other("refused")) }
 }
 
-/// Opens a connection and sends nothing until the server closes it.
+/// Opens a connection and sends nothing until the server closes the connection; then waits for `reopened_after`.
 async fn idle(host: &str, reopened_after: Duration) -> Result<()> {
     let mut stream = connect(host, HONEST).await?;
     let closed = stream.read_to_end(&mut Vec::new()).await;

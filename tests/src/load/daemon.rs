@@ -1,4 +1,4 @@
-//! A `lockhouse serve --listen` process, and tokens for its clients.
+//! A `lockhouse serve --listen` process for load tests, and tokens for its clients.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -17,14 +17,14 @@ impl Drop for KilledChild {
     }
 }
 
-/// A running `lockhouse serve --listen`.
+/// A running `lockhouse serve --listen` process.
 pub(crate) struct Daemon {
     pub(crate) process: KilledChild,
     pub(crate) host: String,
 }
 
 impl Daemon {
-    /// Starts the daemon and waits until it listens.
+    /// Starts a `lockhouse serve --listen` process and waits until it listens.
     pub(crate) fn start(lockhouse: &Lockhouse) -> Fallible<Self> {
         let mut command = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
         let mut process = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
@@ -40,7 +40,7 @@ impl Daemon {
     }
 }
 
-/// Creates a token for a client.
+/// Creates a bearer token for the AI client `name`.
 pub(crate) fn token(lockhouse: &Lockhouse, name: &str) -> Fallible<String> {
     let made = lockhouse.command(&["token", "create", name]).output()?;
     let reported = String::from_utf8_lossy(&made.stderr).into_owned();

@@ -1,4 +1,4 @@
-//! Honest clients: each sends a request, checks the answer, and pauses.
+//! The honest clients of load tests: each repeatedly sends a request, checks the answer, and pauses.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,19 +8,20 @@ use serde_json::{Value, json};
 use super::http_connection::{Answer, Connection, Era, HONEST};
 use super::results::Figures;
 
-/// The timeout after which an answer counts as lost.
+/// The time after which an honest client counts a missing answer as lost.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How a client uses connections.
+/// How an honest client uses connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionUse {
-    /// Keeps one connection for all its requests, with this form of the protocol.
+    /// The client keeps one connection for all its requests, with this form of the protocol.
     KeepAlive(Era),
-    /// Opens a new connection for each stateless request, as a command in a script does.
+    /// The client opens a new connection for each stateless request, as a command in a script does.
     PerRequest,
 }
 
-/// Sends requests until the caller drops this future.
+/// Acts as one honest client until the caller drops this future. `think` is the average pause between requests. The
+/// results are added to `figures`.
 pub(crate) async fn behave(
     host: String,
     token: String,
@@ -64,7 +65,7 @@ pub(crate) async fn behave(
     }
 }
 
-/// A request whose correct answer is known.
+/// A request of an honest client whose correct answer is known.
 #[derive(Clone, Copy, Debug)]
 enum Task {
     Python(u32),

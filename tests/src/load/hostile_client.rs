@@ -1,4 +1,4 @@
-//! A hostile client with a valid token, which harms the other clients as much as it can.
+//! The hostile client of load tests, which has a valid token and harms the other clients as much as it can.
 
 use std::io::Result;
 use std::time::Duration;
@@ -12,10 +12,10 @@ const FLOODS: usize = 32;
 const HALF_OPEN: usize = 200;
 const HUGE: usize = 4;
 const CANCELLED: usize = 16;
-/// The pause after a refused connection.
+/// The pause of the hostile client after a refused connection.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Runs all attacks at the same time, until this future is dropped.
+/// Runs all attacks of the hostile client at the same time, until this future is dropped.
 pub(crate) async fn attack_all(host: String, token: String) {
     let mut ways = tokio::task::JoinSet::new();
     let mut go = |count: usize, way: fn(String, String) -> AttackFuture| {
@@ -39,7 +39,7 @@ pub(crate) async fn attack_all(host: String, token: String) {
 
 type AttackFuture = std::pin::Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 
-/// Sends runs continuously, without a pause.
+/// Attack: sends one `run_code` request after another, without a pause.
 async fn flood(host: String, token: String) -> Result<()> {
     let mut connection = Connection::open(&host, HOSTILE, &token, Era::Stateless).await?;
     loop {
@@ -49,7 +49,7 @@ async fn flood(host: String, token: String) -> Result<()> {
     }
 }
 
-/// Sends half a request and keeps the connection open.
+/// Attack: sends half of an HTTP request and keeps the connection open.
 async fn half_open(host: String) -> Result<()> {
     let mut stream = connect(&host, HOSTILE).await?;
     stream.write_all(format!("POST /mcp HTTP/1.1\r\nhost: {host}\r\nx-slow: ").as_bytes()).await?;
@@ -58,7 +58,7 @@ async fn half_open(host: String) -> Result<()> {
     Ok(())
 }
 
-/// Sends a request body that does not end.
+/// Attack: sends a request body that does not end.
 async fn huge(host: String, token: String) -> Result<()> {
     let mut stream = connect(&host, HOSTILE).await?;
     let head = format!(
@@ -72,7 +72,7 @@ async fn huge(host: String, token: String) -> Result<()> {
     }
 }
 
-/// Sends a run and disconnects without waiting for the answer.
+/// Attack: sends a `run_code` request and disconnects without waiting for the answer.
 async fn cancelled(host: String, token: String) -> Result<()> {
     let mut connection = Connection::open(&host, HOSTILE, &token, Era::Stateless).await?;
     let run = json!({"name": "run_code", "arguments": {"language": "typescript", "code": "for (;;) {}"}});

@@ -6,17 +6,19 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// The maximum size of an answer; a longer one is a fault.
+/// The maximum size of an HTTP answer in bytes. A longer answer is an error.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 const LATEST: &str = "2026-07-28";
-/// The newest protocol version with an `initialize` request.
+/// The newest MCP protocol version with an `initialize` request.
 const WITH_SESSIONS: &str = "2025-11-25";
 
-/// The source addresses of the honest clients and of the hostile one. Limits per address distinguish them.
+/// The source address of the honest clients. It differs from that of the hostile client, because the server has
+/// limits per address.
 pub(crate) const HONEST: [u8; 4] = [127, 0, 0, 1];
+/// The source address of the hostile client.
 pub(crate) const HOSTILE: [u8; 4] = [127, 0, 0, 2];
 
-/// Connects from the given source address.
+/// Opens a TCP connection to `host` from the source address `from`.
 pub(crate) async fn connect(host: &str, from: [u8; 4]) -> Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     socket.bind((from, 0).into())?;
@@ -28,9 +30,9 @@ pub(crate) async fn connect(host: &str, from: [u8; 4]) -> Result<TcpStream> {
 /// The form of the MCP protocol that a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Era {
-    /// Self-contained requests, without `initialize`.
+    /// The client sends self-contained requests, without `initialize`.
     Stateless,
-    /// `initialize`, and then requests in an MCP session.
+    /// The client sends `initialize`, and then requests in an MCP session.
     Sessions,
 }
 
@@ -39,11 +41,11 @@ pub(crate) enum Era {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) session: Option<String>,
-    /// The JSON-RPC message. Of an event stream, the message with a result or an error.
+    /// The JSON-RPC response in the body, or the text of the body if it has no JSON-RPC message.
     pub(crate) message: Value,
 }
 
-/// The connection of one client.
+/// The HTTP connection of one AI client, with its MCP session if it has one.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
@@ -55,7 +57,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects, and initializes an MCP session if the protocol has them.
+    /// Opens a connection, and initializes an MCP session if `era` is [`Era::Sessions`].
     pub(crate) async fn open(host: &str, from: [u8; 4], token: &str, era: Era) -> Result<Self> {
         let stream = connect(host, from).await?;
         let (host, token) = (host.to_owned(), token.to_owned());
@@ -76,12 +78,12 @@ impl Connection {
         Ok(opened)
     }
 
-    /// Calls a tool and waits for the answer.
+    /// Calls a tool of Lockhouse and waits for the answer.
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Result<Answer> {
         self.request("tools/call", Some(tool), json!({"name": tool, "arguments": arguments})).await
     }
 
-    /// Sends a request and waits for the answer.
+    /// Sends a JSON-RPC request and waits for the answer.
     pub(crate) async fn request(
         &mut self,
         method: &str,
@@ -97,7 +99,7 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Sends a request without reading the answer.
+    /// Sends a JSON-RPC request without reading the answer.
     pub(crate) async fn ask(
         &mut self,
         method: &str,

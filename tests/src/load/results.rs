@@ -1,14 +1,14 @@
-//! Results of a phase: answer times, faults, and the daemon's memory.
+//! Results of a phase of a load test: answer times, wrong and lost answers, and the daemon's memory.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The number of faults whose description is kept.
+/// The maximum number of wrong or lost answers whose description is kept.
 const FAULTS_KEPT: usize = 10;
 
-/// The results of one kind of phase, recorded by all clients.
+/// The results of the current phase of a load test, to which all clients add their answers.
 #[derive(Debug, Default)]
 pub(crate) struct Figures(Mutex<Samples>);
 
@@ -37,7 +37,7 @@ impl Figures {
         gathered.fault(why);
     }
 
-    /// Returns the results so far and resets them.
+    /// Returns the results since the last call of this function, and begins a new phase.
     pub(crate) fn take(&self) -> Summary {
         let mut gathered = std::mem::take(&mut *self.samples());
         gathered.times.sort_unstable();
@@ -73,7 +73,7 @@ impl Samples {
     }
 }
 
-/// The results of completed phases.
+/// The results of one or several completed phases of a load test.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     pub(crate) answers: usize,
@@ -88,7 +88,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Merges the results of two phases of one kind.
+    /// Merges the results of these phases with those of other phases of the same kind.
     pub(crate) fn and(self, other: Self) -> Self {
         let both = Figures::default();
         {
@@ -109,7 +109,7 @@ impl Summary {
     }
 }
 
-/// Returns the column headers of [`row`].
+/// Returns the header line of the table whose lines [`row`] prints.
 pub(crate) fn header() -> String {
     format!(
         "{:28}  {:>8}  {:>6}  {:>5}  {:>8}  {:>8}  {:>8}  {:>8}",
@@ -117,7 +117,7 @@ pub(crate) fn header() -> String {
     )
 }
 
-/// Prints one line of the table.
+/// Prints one line of the table of results.
 pub(crate) fn row(name: &str, summary: &Summary) {
     let Summary { answers, wrong, lost, p50_ms, p95_ms, p99_ms, max_ms, .. } = summary;
     println!(
@@ -142,7 +142,8 @@ impl Cpus {
         Self { all: ticks.iter().sum(), stolen: ticks.get(7).copied().unwrap_or(0) }
     }
 
-    /// Returns the CPU time that the hypervisor has stolen since then, in percent of the time of all CPUs.
+    /// Returns the CPU time that the hypervisor has taken from this machine since `self` was measured, in percent of
+    /// the time of all CPUs.
     pub(crate) fn stolen_percent(self) -> f64 {
         let now = Self::now();
         100.0 * (now.stolen - self.stolen) as f64 / (now.all - self.all).max(1) as f64

@@ -1,4 +1,5 @@
-//! How a hostile peer misbehaves before it receives code, selected by the name under which its program was started.
+//! How a hostile worker misbehaves before it receives code. The name under which its program was started selects the
+//! behaviour.
 
 use lockhouse_protocol::{FromWorker, Outcome, Request, Stream};
 use lockhouse_worker::engine::EngineError;
@@ -6,7 +7,7 @@ use nix::sys::signal::Signal;
 
 use crate::raw_channel::{RawChannel, request};
 
-/// Misbehaves in the zygote, while it prepares.
+/// Misbehaves in the zygote, while the zygote prepares. `called` selects the behaviour.
 pub(crate) fn prepare(called: &str) -> Result<String, EngineError> {
     match called {
         "refuses-to-start" => Err(EngineError::new("refuses to start\u{1b}[31m")),
@@ -16,7 +17,7 @@ pub(crate) fn prepare(called: &str) -> Result<String, EngineError> {
     }
 }
 
-/// Misbehaves in the sandboxed worker, before it reports that it is ready.
+/// Misbehaves in the sandboxed worker, before the worker reports that it is ready. `called` selects the behaviour.
 pub(crate) fn attach(called: &str, channel: &RawChannel) {
     let output = FromWorker::Output { stream: Stream::Stdout, text: "early".into() };
     match called {

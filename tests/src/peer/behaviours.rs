@@ -1,5 +1,5 @@
-//! What a hostile peer does once it has received code. A behaviour that returns does so with the outcome that the
-//! peer claims.
+//! What a hostile worker does once it has received code. A behaviour either never returns, or returns the outcome
+//! that the worker reports to the supervisor.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const MIB: usize = 1024 * 1024;
 const SLOW_INTERVAL: Duration = Duration::from_millis(10);
 const NESTING_DEPTH: usize = 100_000;
 
-/// All behaviours, by the name with which the code selects one.
+/// All behaviours of the hostile worker, by the name with which the received code selects one.
 pub(crate) const ALL: &[(&str, Behaviour)] = &[
     ("well", |_| value("42")),
     // Twenty calls over 0.2 seconds, so that this worker is busy while another one misbehaves.
@@ -266,7 +266,7 @@ fn random(count: usize) -> Vec<u8> {
     std::iter::repeat_with(|| random.u8(..)).take(count).collect()
 }
 
-/// Creates a `ListTools` request with `name` as its server name.
+/// Encodes a `ListTools` request whose server name is `name`, valid or not.
 fn server_named(name: &[u8]) -> Vec<u8> {
     [&number(3)[..], &number(1), &number(2), &length(name.len() as u64), name].concat()
 }
@@ -291,13 +291,14 @@ fn repeat(channel: &RawChannel, bytes: &[u8]) -> Outcome {
     }
 }
 
-/// Sends a request and returns its reply as an outcome.
+/// Sends a request to the supervisor. The returned outcome is "answered", or the error code of the reply.
 fn request_outcome(channel: &RawChannel, request: Request) -> Outcome {
     let reply: Reply = channel.ask(request);
     value(&format!("\"{}\"", reply.map_or_else(|failure| failure.code.as_str(), |_| "answered")))
 }
 
-/// Calls a tool of the fixture server, given as `TOOL ARGUMENTS`, in a frame that this peer builds itself.
+/// Calls a tool of the fixture server. `text` is `TOOL ARGUMENTS`. The outcome is "answered", or the error code of
+/// the reply.
 pub(crate) fn called(channel: &RawChannel, text: &str) -> Outcome {
     let (tool, arguments) = text.split_once(' ').unwrap_or((text, ""));
     request_outcome(channel, call(tool, arguments))

@@ -1,4 +1,4 @@
-//! The worker's socket without the protocol checks of [`lockhouse_worker::channel::Channel`].
+//! Access to the worker's socket without the protocol checks of [`lockhouse_worker::channel::Channel`].
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, raise};
 use nix::sys::socket::{Shutdown, shutdown};
 
-/// The channel to the supervisor, for reading and writing.
+/// The hostile worker's channel to the supervisor, for reading and writing.
 pub(crate) struct RawChannel {
     host: &'static dyn ToolHost,
     socket: BorrowedFd<'static>,
@@ -31,7 +31,7 @@ impl RawChannel {
         }
     }
 
-    /// Sends a message, whether or not the protocol permits it in the current phase.
+    /// Sends a message to the supervisor, whether or not the protocol permits it in the current phase.
     pub(crate) fn send(&self, message: &FromWorker) {
         self.write(&encoded(message));
     }
@@ -43,7 +43,7 @@ impl RawChannel {
         self.write(&body);
     }
 
-    /// Sends a valid request and returns its reply.
+    /// Sends a valid request to the supervisor and returns its reply.
     pub(crate) fn ask(&self, request: Request) -> Reply {
         loop {
             if let Some(reply) = self.host.ask(request.clone(), &mut || false) {
@@ -52,7 +52,7 @@ impl RawChannel {
         }
     }
 
-    /// Shuts down the sending side of the socket, if the sandbox permits that.
+    /// Shuts down the sending side of the socket. Returns an error if the sandbox does not permit that.
     pub(crate) fn half_close(&self) -> nix::Result<()> {
         shutdown(self.socket.as_raw_fd(), Shutdown::Write)
     }
@@ -62,7 +62,7 @@ impl RawChannel {
     }
 }
 
-/// Waits for the supervisor's reaction. The supervisor has to end this worker; otherwise the test fails.
+/// Waits until the supervisor kills this worker. If the supervisor does not, the test fails.
 pub(crate) fn wait() -> ! {
     loop {
         std::thread::sleep(Duration::from_secs(1));
@@ -84,7 +84,7 @@ pub(crate) fn request(call: u32, request: Request) -> FromWorker {
     FromWorker::Request { call: CallId(call), request }
 }
 
-/// Creates a call of a tool of the fixture server.
+/// Creates a request for a call of a tool of the fixture server.
 pub(crate) fn call(tool: &str, arguments: impl Into<Vec<u8>>) -> Request {
     match (ServerName::new("fixture"), ToolName::new(tool)) {
         (Ok(server), Ok(tool)) => Request::Call {
@@ -103,7 +103,7 @@ pub(crate) fn list_tools() -> Request {
     ServerName::new("fixture").map_or(Request::ListServers, |server| Request::ListTools { server })
 }
 
-/// Encodes a number as the wire format does.
+/// Encodes a number as the worker protocol does: four bytes, little-endian.
 pub(crate) fn number(number: u32) -> [u8; 4] {
     number.to_le_bytes()
 }

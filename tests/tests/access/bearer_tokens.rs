@@ -1,4 +1,4 @@
-//! Authentication by bearer tokens: valid tokens and all kinds of invalid ones.
+//! Tests of authentication by bearer token over HTTP, with valid tokens and with all kinds of invalid ones.
 
 use lockhouse_tests::{Daemon, HttpClient, Lockhouse, Table, ensure, equal, wait_until};
 use reqwest::Method;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::access::{error_description, list_tools, status_and_error, token};
 
-/// Returns the token with one character in the middle changed.
+/// Returns a bearer token that differs from `token` in its 21st character, and is therefore invalid.
 fn with_changed_character(token: &str) -> String {
     let mut bytes = token.as_bytes().to_vec();
     bytes[20] = if bytes[20] == b'a' { b'b' } else { b'a' };

@@ -1,4 +1,4 @@
-//! Rate limits and quotas per client of a shared daemon.
+//! Tests of the rate limits and quotas that each AI client of a shared daemon has.
 
 use lockhouse_tests::{Daemon, Lockhouse, Table, ensure, equal, wait_until};
 use reqwest::Method;

@@ -1,4 +1,5 @@
-//! Configurations of authentication that would accept nobody or everybody: `serve` does not start with them.
+//! Tests that `lockhouse serve` refuses to start with an authentication configuration that would accept nobody or
+//! everybody.
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 

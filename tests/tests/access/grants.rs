@@ -1,4 +1,5 @@
-//! The servers and tools in a token's grant restrict all requests of its holder.
+//! Tests of the grant of a bearer token: the servers and tools in it restrict every request that is made with the
+//! token.
 
 use lockhouse_tests::{HttpClient, Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! OAuth access tokens of an authorization server.
+//! Tests of authentication by OAuth access tokens, which an external authorization server issues.
 
 use lockhouse_tests::{HttpAnswer, Issuer, Lockhouse, Signer, Table, ensure, equal, wait_until};
 use serde_json::{Value, json};
@@ -7,7 +7,8 @@ use crate::access::{error_description, list_tools, status_and_error, token};
 
 const AUDIENCE: &str = "https://lockhouse.example.com/mcp";
 
-/// Returns a configuration that accepts tokens of this authorization server for `AUDIENCE`, with additional keys.
+/// Returns a daemon configuration that accepts access tokens of the authorization server `issuer` for the audience
+/// `AUDIENCE`. `more` has additional keys of `[http.oauth]`.
 fn config(issuer: &Issuer, more: &str) -> String {
     format!(
         "[http]\nauth = [\"oauth\", \"token\"]\n[http.oauth]\nissuer = \"{}\"\naudience = \"{AUDIENCE}\"\nrefetch_seconds = 1\n{more}\n\
@@ -16,7 +17,7 @@ fn config(issuer: &Issuer, more: &str) -> String {
     )
 }
 
-/// Returns the claims with some replaced; `null` removes a claim.
+/// Returns the JSON Web Token claims `claims` with those in `others` replaced. A `null` in `others` removes the claim.
 fn with_claims(claims: &Value, others: Value) -> Value {
     let mut claims = claims.as_object().unwrap().clone();
     for (name, value) in others.as_object().unwrap().clone() {
@@ -28,7 +29,7 @@ fn with_claims(claims: &Value, others: Value) -> Value {
     claims.into()
 }
 
-/// Returns the token with another header.
+/// Returns the JSON Web Token `token` with its header replaced and its signature unchanged.
 fn with_header(token: &str, header: &Value) -> String {
     let (_, rest) = token.split_once('.').unwrap();
     format!("{}.{rest}", base64(header.to_string().as_bytes()))

@@ -1,4 +1,5 @@
-//! Authentication of local users by the peer credentials of a Unix domain socket.
+//! Tests of the authentication of local users by peer credentials: the user id that the kernel reports for a Unix
+//! domain socket connection.
 
 use lockhouse_tests::{Daemon, Lockhouse, Table, ensure, equal};
 use serde_json::Value;

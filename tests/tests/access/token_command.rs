@@ -1,4 +1,4 @@
-//! `lockhouse token`: creating, listing and revoking bearer tokens on the command line.
+//! Tests of `lockhouse token`, the command that creates, lists and revokes bearer tokens.
 
 use std::os::unix::fs::PermissionsExt;
 

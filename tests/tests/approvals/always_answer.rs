@@ -1,5 +1,5 @@
-//! The answer "always", which adds a rule to the policy: the change is shown beforehand, written atomically, and
-//! effective at once.
+//! Tests of the approver's answer "always", which adds a rule to the policy file. Lockhouse shows the change to the
+//! approver beforehand, writes it atomically, and applies it at once.
 
 use std::path::PathBuf;
 

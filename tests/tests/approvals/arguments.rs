@@ -1,5 +1,5 @@
-//! Approval prompts show all relevant arguments, whatever order, length, number and names of arguments a program
-//! chooses.
+//! Tests of the arguments in an approval prompt: the prompt shows all arguments that matter for the decision, whatever
+//! order, length, number and names of arguments a program chooses.
 
 use std::path::Path;
 
@@ -16,7 +16,8 @@ fn tool(name: &str, required: &[&str], properties: &[&str], is_open: bool) -> Va
     }})
 }
 
-/// Defines a tool with one argument, `params`: an object with these members and any additional ones.
+/// Returns the definition of a tool with one argument, `params`. It is an object that has the members `properties`, of
+/// which `required` are mandatory, and that permits additional members.
 fn wrapped(name: &str, required: &[&str], properties: &[&str]) -> Value {
     let mut inner = tool(name, required, properties, true)["inputSchema"].take();
     let members = std::mem::take(&mut inner["properties"]);
@@ -27,7 +28,8 @@ fn wrapped(name: &str, required: &[&str], properties: &[&str]) -> Value {
     json!({"name": name, "inputSchema": schema})
 }
 
-/// Creates a Lockhouse with a server whose tools have many arguments and require approval.
+/// Returns a Lockhouse test fixture with an upstream server whose tools have many arguments. All of them require
+/// approval.
 fn lockhouse() -> Lockhouse {
     let lockhouse = Lockhouse::new().policy("version = 1\n[servers.scripted]\nask = [\"*\"]\n");
     let many: Vec<String> = (0..300).map(|number| format!("part_{number:03}")).collect();
@@ -45,8 +47,8 @@ fn lockhouse() -> Lockhouse {
     lockhouse.config(&format!("[servers.scripted]\ncommand = \"python3\"\nargs = {arguments}\n"))
 }
 
-/// Runs a program that makes calls with `call(tool, **arguments)`, and returns the prompts that the user saw and
-/// the answer.
+/// Runs a Python program, which can call tools with `call(tool, arguments)`. Returns the approval prompts that the user
+/// saw, and the answer of the run.
 async fn prompts(session: &Session, person: &ClientUser, code: &str) -> (Vec<String>, Value) {
     let before = person.received_requests().len();
     let code = format!(

@@ -1,4 +1,5 @@
-//! Concurrent calls are combined into one approval prompt, and the answer covers exactly the calls in it.
+//! Tests of approval prompts for concurrent calls: Lockhouse combines the calls into one prompt, and the approver's
+//! answer covers exactly the calls in that prompt.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::approvals::{eras, lockhouse, outcomes, records, session};
 
-/// Programs that make 64 concurrent calls.
+/// Python programs that make 64 concurrent calls of `add`, each with its language. One uses asyncio and the other uses
+/// threads.
 const PARALLEL: [(&str, &str); 2] = [
     (
         "python",

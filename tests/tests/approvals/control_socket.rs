@@ -1,4 +1,5 @@
-//! The control socket for approvals: permissions, input validation, and cleanup.
+//! Tests of the Unix socket at which local programs answer pending approvals: its permissions, the validation of its
+//! input, and its cleanup.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +20,8 @@ fn path(lockhouse: &Lockhouse, session: &Session) -> PathBuf {
     lockhouse.path(&format!("run/lockhouse/control-{}.sock", session.pid()))
 }
 
-/// Sends lines to the socket and returns all answers until the socket is closed or stays silent.
+/// Connects to the control socket, sends these lines, and returns all answers that arrive until the socket is closed or
+/// sends nothing for `READ_TIMEOUT`. Returns `Err` if the connection fails.
 fn send_lines(path: &Path, lines: &[u8]) -> Result<String, std::io::Error> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(READ_TIMEOUT))?;
@@ -109,7 +111,8 @@ async fn the_control_socket_is_private_and_removed_with_its_process() {
     table.finish();
 }
 
-/// A Python program that registers as an approver and prints the first message that it receives.
+/// A Python program that registers as an approver at a control socket, and prints the first bytes that it receives. It
+/// prints `b''` if Lockhouse closes the connection instead.
 const WATCH: &str = "\
 import socket, sys
 s = socket.socket(socket.AF_UNIX)

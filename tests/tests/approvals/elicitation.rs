@@ -1,4 +1,5 @@
-//! Approval by the user of the AI client (elicitation), in both protocol forms.
+//! Tests of approval by the user of the AI client, whom Lockhouse asks by an MCP elicitation, with both MCP handshakes:
+//! `initialize` and `server/discover`.
 
 use lockhouse_tests::{ClientUser, Table, UserReply, ensure, equal};
 use rmcp::model::CallToolResponse;

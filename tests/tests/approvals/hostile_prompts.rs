@@ -1,10 +1,11 @@
-//! Arguments and code that imitate Lockhouse's own text in an approval prompt.
+//! Tests of approval prompts for hostile programs, whose arguments or code imitate the lines that Lockhouse itself
+//! writes into a prompt.
 
 use lockhouse_tests::{ClientUser, Session, Table, UserReply, ensure};
 
 use crate::approvals::{lockhouse, repeated_sequence, session};
 
-/// The beginnings of all lines that Lockhouse itself writes into a prompt.
+/// The beginnings of all lines that Lockhouse itself writes into an approval prompt.
 const LOCKHOUSE_LINES: [&str; 15] = [
     "Running code asks to ",
     "The server says: ",

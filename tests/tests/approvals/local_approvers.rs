@@ -1,4 +1,4 @@
-//! Local approvers: `lockhouse approvals`, and the terminal of `lockhouse run`.
+//! Tests of approvers on the same machine, who answer with `lockhouse approvals` or at the terminal of `lockhouse run`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::approvals::{ONE, lockhouse, outcomes, records, session};
 
-/// Returns the reason in the message about a rejected answer.
+/// Returns why Lockhouse rejected an approver's answer, from the message `refused` that it sends to the approver.
 fn reason(refused: &Value) -> &str {
     refused["refused"]["reason"].as_str().unwrap_or_default()
 }
@@ -141,7 +141,7 @@ fn approvals_print_json_without_a_terminal() {
     assert!(finished.status == Some(2) && finished.stderr.contains("--json"), "{finished:?}");
 }
 
-/// Runs Lockhouse on a pseudo-terminal into which these lines are typed.
+/// Runs `lockhouse ARGUMENTS` on a pseudo-terminal, types these lines into it, and returns the output.
 fn at_a_terminal(lockhouse: &Lockhouse, lines: &[&str], arguments: &[&str]) -> CommandOutput {
     CommandOutput::run(&mut typing(lockhouse, lines, arguments), b"")
 }
@@ -150,8 +150,8 @@ fn typing(lockhouse: &Lockhouse, lines: &[&str], arguments: &[&str]) -> Command 
     typing_within(lockhouse, lines, &[], arguments)
 }
 
-/// Returns a command that runs Lockhouse on a pseudo-terminal below a `starter` program, with these lines typed
-/// into it.
+/// Returns a command that starts `lockhouse ARGUMENTS` through the program `starter` on a pseudo-terminal, and types
+/// these lines into it. With an empty `starter`, Lockhouse is started without such a program.
 fn typing_within(lockhouse: &Lockhouse, lines: &[&str], starter: &[&str], arguments: &[&str]) -> Command {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("terminal.py");
     let run = lockhouse.command(arguments);
@@ -161,7 +161,7 @@ fn typing_within(lockhouse: &Lockhouse, lines: &[&str], starter: &[&str], argume
     command
 }
 
-/// A Python program that asks three questions, one after the other.
+/// A Python program that makes three calls which require approval, one after the other.
 const THREE: &str = "from mcp_tools import fixture, ToolError\nr = []\nfor i in range(3):\n  \
     try: r.append(fixture.add(a=i, b=10)['sum'])\n  except ToolError as e: r.append(e.code)\n\
     r + [fixture.count().get('add', 0)]";

@@ -1,4 +1,5 @@
-//! The execution clock while an approval is pending, and calls whose execution ends meanwhile.
+//! Tests of the time during which an approval is pending: the time limit of the execution is paused, and an unanswered
+//! question ends with its execution or after a timeout.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Repeated refusals stop further questions.
+//! Tests that Lockhouse stops asking the approver after repeated refusals.
 
 use lockhouse_tests::{Approver, ClientUser, Session, Table, UserReply, ensure, equal, wait_until};
 use rmcp::model::{ClientRequest, Request};
@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::approvals::{ONE, eras, lockhouse, outcomes, parameters, repeated_sequence, session};
 
-/// A Python program that repeats a call a hundred times whatever the answer. It returns the number of approved
-/// calls and the last error message.
+/// A Python program that makes a hundred calls, whatever the approver answers. It returns the number of approved calls
+/// and the last error message.
 const REPEATED_CALLS: &str = "\
 from mcp_tools import fixture, ToolError
 made, told = 0, ''
@@ -82,8 +82,8 @@ reported
     assert!(person.received_requests().len() == 8, "{answer}");
 }
 
-/// A Python program that makes a call in a thread and ends: at once if the call is refused, and while the question
-/// is pending otherwise.
+/// A Python program that makes a call in a background thread and waits for it for at most 1 s. So the program ends at
+/// once if the call is refused, and while the question is still pending otherwise.
 const ABANDONED_CALL: &str = "\
 import threading
 from mcp_tools import fixture, ToolError

@@ -1,5 +1,5 @@
-//! A policy that changes while a question is pending: an approval does not permit a call that the new policy
-//! denies.
+//! Tests of policies, links and tools that change while an approval is pending: the approval does not permit a call
+//! that the policy denies by then.
 
 use std::path::Path;
 

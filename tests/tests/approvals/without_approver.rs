@@ -1,4 +1,4 @@
-//! Approvals without an approver, or without an approver who is permitted to answer.
+//! Tests of calls that require approval when no approver is available, or none that is permitted to answer.
 
 use std::time::{Duration, Instant};
 

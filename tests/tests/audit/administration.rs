@@ -1,5 +1,5 @@
-//! Audit records of administration and approvals: who approved a call, the policy in effect, configuration reloads,
-//! created and revoked tokens, accepted definitions, refused runs.
+//! Tests of the audit records about administration: who approved a call, which policy was in effect, configuration
+//! reloads, created and revoked tokens, accepted tool definitions, and refused runs.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn sha256(lockhouse: &Lockhouse, file: &str) -> Value {
     summed.stdout.split_whitespace().next().unwrap().into()
 }
 
-/// Returns the user id of this test.
+/// Returns the user id of the user who runs this test.
 fn own_uid(lockhouse: &Lockhouse) -> u32 {
     std::fs::metadata(lockhouse.path("home")).unwrap().uid()
 }

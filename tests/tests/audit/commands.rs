@@ -1,11 +1,12 @@
-//! The commands for reading the audit log: `show`, `search`, `tail` and `key`.
+//! Tests of the commands that read the audit log: `lockhouse audit show`, `query`, `tail` and `key`.
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 use serde_json::Value;
 
 use crate::audit::{ADD, POLICY, assert_verified};
 
-/// Creates a log with two executions: one with a call, a failure and a denial, and one in the other language.
+/// Runs two programs, so that the audit log has two executions, and returns the Lockhouse test fixture with the answers
+/// of both. The Python program makes a successful, a failed and a denied call; the TypeScript program makes one call.
 pub(crate) fn example_log() -> (Lockhouse, Vec<Value>) {
     let lockhouse = Lockhouse::new().server("fixture", &[]).policy(POLICY);
     let code = "from mcp_tools import call_tool, ToolError\nfrom mcp_tools.fixture import add, fail\nadd(a=1, b=2)\n\

@@ -1,4 +1,4 @@
-//! Several processes that write to one audit directory, with a concurrent reader.
+//! Tests of several Lockhouse processes that write to one audit directory, while a command reads from it.
 
 use lockhouse_tests::{Lockhouse, wait_until};
 use serde_json::Value;

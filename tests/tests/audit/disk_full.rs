@@ -1,4 +1,5 @@
-//! Audit failures for lack of disk space: calls fail with the reason, and succeed again when there is space.
+//! Tests of a full disk: while no audit record can be written, calls fail with the reason. They succeed again when
+//! there is space.
 
 use std::path::Path;
 
@@ -8,11 +9,11 @@ use serde_json::Value;
 
 use crate::audit::{ADD, assert_verified};
 
-/// A Python program that returns the code and the message of the failed call, or the sum.
+/// A Python program that calls `add`. It returns the sum, or the code and the message of the error if the call fails.
 const TRY_ADD: &str = "from mcp_tools import ToolError\nfrom mcp_tools.fixture import add\n\
                        try: r = add(a=1, b=2)['sum']\nexcept ToolError as e: r = [e.code, e.message]\nr";
 
-/// Limits the size of files that a process may write from now on (`RLIMIT_FSIZE`).
+/// Limits the size in bytes of the files that another process may write (`RLIMIT_FSIZE`).
 #[allow(unsafe_code, reason = "Limits of another process")]
 fn limit_file_size(pid: u32, bytes: u64) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
@@ -86,7 +87,7 @@ async fn calls_fail_while_no_record_can_be_written_and_the_gap_is_recorded() {
     table.finish();
 }
 
-/// A mounted file system of a few pages.
+/// A tmpfs of 256 KiB that is mounted at this path. It is unmounted when the value is dropped.
 struct SmallDisk<'a>(&'a Path);
 
 impl Drop for SmallDisk<'_> {

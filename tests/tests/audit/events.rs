@@ -1,4 +1,4 @@
-//! The audit events and their fields.
+//! Tests of the events in the audit log, and of the fields of their records.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, Table, ensure};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Audit logs of any size are read line by line, in bounded memory.
+//! Tests that the audit commands read logs of any size line by line, in bounded memory.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,11 @@ use nix::sys::resource::{UsageWho, getrusage};
 use crate::audit::ADD;
 
 const BYTES: usize = 48 * 1024 * 1024;
-/// The limit for a command's additional memory on a large log, in KiB.
+/// The maximum memory in KiB that a command may need for a large audit log, in addition to its memory for a small one.
 const MORE_KIB_MAX: i64 = 16 * 1024;
 
-/// Returns the largest resident memory of a child process so far, in KiB. Each test runs in a process of its own.
+/// Returns the largest resident memory, in KiB, of all child processes of this test so far. Each test runs in a process
+/// of its own, so other tests have no effect on the number.
 fn largest_child_kib() -> i64 {
     getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss()
 }

@@ -1,4 +1,4 @@
-//! The OCSF export, validated against the schema of its event class.
+//! Tests that exported audit records are valid events of the Open Cybersecurity Schema Framework (OCSF).
 
 use lockhouse_tests::{Table, ensure};
 use serde_json::Value;

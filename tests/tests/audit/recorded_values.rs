@@ -1,4 +1,5 @@
-//! Values in the audit log: secrets are never recorded, and arguments only if configured.
+//! Tests of the values in audit records: secrets are never recorded, and arguments of calls only if the configuration
+//! says so.
 
 use lockhouse_tests::{Lockhouse, fixture_server};
 use serde_json::{Value, json};
@@ -7,14 +8,14 @@ use crate::audit::assert_verified;
 
 const SECRET: &str = "SEKRET-4711-token";
 
-/// Creates a Lockhouse with a server that has a secret in its environment.
+/// Returns a Lockhouse test fixture with an upstream server that has a secret in its environment.
 fn lockhouse(config: &str) -> Lockhouse {
     let entry = json!({"command": fixture_server(), "env": {"TOKEN": SECRET}});
     let policy = "version = 1\n[servers.fixture]\nallow = [\"*\"]\nresources = [\"*\"]\n";
     Lockhouse::new().servers_entry("fixture", entry).policy(policy).config(config)
 }
 
-/// Returns the contents of all files below the audit directory.
+/// Returns the concatenated contents of all audit segments and stored programs in the audit directory.
 fn all_audit_files(lockhouse: &Lockhouse) -> String {
     let code = std::fs::read_dir(lockhouse.audit_directory().join("code")).into_iter().flatten();
     let code = code.map(|entry| entry.unwrap().path());

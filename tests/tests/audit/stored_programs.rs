@@ -1,5 +1,5 @@
-//! The stored programs beside the audit log: a reader sees the code that ran, or an error that the stored code
-//! differs.
+//! Tests of the programs that are stored beside the audit log: a command shows the code that ran, or reports that the
+//! stored code is not the code that ran.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -17,12 +17,12 @@ fn code_directory(lockhouse: &Lockhouse) -> PathBuf {
     lockhouse.audit_directory().join("code")
 }
 
-/// Returns the audit record of the only execution.
+/// Returns the audit record of the test's only execution.
 fn execution(lockhouse: &Lockhouse) -> Value {
     lockhouse.records().into_iter().find(|record| record["event"] == "execution").expect("an execution")
 }
 
-/// Returns the file in which the code of that execution is stored.
+/// Returns the path of the file in which the code of the test's only execution is stored.
 fn program(lockhouse: &Lockhouse) -> PathBuf {
     let kept = execution(lockhouse)["code_kept"].as_str().expect("it is kept").to_owned();
     code_directory(lockhouse).join(format!("{kept}.py"))

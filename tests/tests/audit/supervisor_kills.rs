@@ -1,5 +1,5 @@
-//! The supervisor is killed at random moments under load. The log still has every call that a server executed, and
-//! verifies.
+//! Kills the supervisor at random moments under load. The audit log must still have every call that an upstream server
+//! executed, and `lockhouse audit verify` must find no fault in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -10,22 +10,25 @@ use serde_json::Value;
 
 use crate::audit::verify;
 
-/// The number of kills by default, and with `LOCKHOUSE_TESTS=full`.
+/// How often the test kills the supervisor: by default, and with `LOCKHOUSE_TESTS=full`.
 const KILLS: [usize; 2] = [20, 500];
-/// The number of concurrent clients of one server.
+/// The number of programs that make calls concurrently before each kill.
 const PROGRAMS: usize = 4;
-/// The maximum number of calls that the test waits for before a kill.
+/// The maximum number of calls that the test waits for before it kills the supervisor. The actual number is random.
 const CALLS_MAX: u64 = 40;
-/// The maximum pause between those calls and the kill. One call takes less time.
+/// The maximum pause, in microseconds, between the last of these awaited calls and the kill. One call takes less time,
+/// so kills occur at every stage of a call.
 const PAUSE_MICROS_MAX: u64 = 3_000;
 const SEED: u64 = 0x10c4_0005;
 
-/// Returns a program that makes calls with ascending numbers from `first`, which no other program uses.
+/// Returns a Python program that makes 100,000 calls, numbered in ascending order from `first`. No other program uses
+/// these numbers.
 fn program(first: u64) -> String {
     format!("from mcp_tools.fixture import add\nfor i in range({first}, {first} + 100000): add(a=i, b=1)")
 }
 
-/// Returns the numbers of the calls that the server noted before it executed them, from a byte offset in its notes.
+/// Returns the numbers of the calls in the notes that the upstream server writes before it executes a call. Reading
+/// begins at byte `start` of the notes.
 fn executed_since(lockhouse: &Lockhouse, start: u64) -> Vec<u64> {
     let mut notes = String::new();
     if let Ok(mut file) = std::fs::File::open(lockhouse.path("notes")) {
@@ -36,7 +39,7 @@ fn executed_since(lockhouse: &Lockhouse, start: u64) -> Vec<u64> {
     notes.split_inclusive('\n').filter(|line| line.ends_with('\n')).filter_map(number).collect()
 }
 
-/// Returns the numbers of the calls in the audit log, each with its number of records.
+/// Returns the numbers of the calls in the audit log, each with the number of its audit records.
 fn recorded(lockhouse: &Lockhouse) -> BTreeMap<u64, usize> {
     let printed = lockhouse.run(&["audit", "query", "--json", "--decision", "allow", "--tool", "add"]);
     assert_eq!(printed.status, Some(0), "{}", printed.stderr);

@@ -1,4 +1,4 @@
-//! `lockhouse audit verify` reports tampering with the file and the line.
+//! Tests that `lockhouse audit verify` detects changes to the audit log, and reports the file and line of each change.
 
 use std::path::Path;
 

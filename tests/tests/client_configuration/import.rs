@@ -1,4 +1,4 @@
-//! `lockhouse import`: copies servers from the configuration files of AI clients.
+//! Tests of `lockhouse import`, which copies upstream servers from the configuration files of AI clients.
 
 use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal};
 
@@ -6,7 +6,7 @@ use crate::client_configuration::{dialect, files, mode};
 
 const TOKEN: &str = "ghp_0123456789abcdefghij";
 
-/// Creates a home directory with configuration files of several AI clients.
+/// Returns a Lockhouse test fixture whose home directory has configuration files of several AI clients.
 fn home_with_clients() -> Lockhouse {
     let lockhouse = Lockhouse::new();
     let claude = format!(
@@ -117,7 +117,8 @@ fn servers_are_imported_once_and_secrets_move_to_separate_files() {
     table.finish();
 }
 
-/// Imported secrets remain in the source file, where other readers of that file still see them.
+/// Checks that `lockhouse import` warns about each imported secret that remains in the AI client's file, where others
+/// may read it.
 #[test]
 fn import_warns_about_secrets_that_remain_in_the_client_file() {
     let lockhouse = home_with_clients();
@@ -199,7 +200,8 @@ fn import_does_not_overwrite_a_configured_server() {
     table.finish();
 }
 
-/// URLs of SSE and streamable HTTP servers, each with whether it is imported.
+/// Server URLs of the SSE and the streamable HTTP transport: the server's name, its URL, and whether Lockhouse imports
+/// the server.
 const URLS: [(&str, &str, bool); 5] = [
     ("plain", "https://mcp.example.com/v1/sse", false),
     ("slash", "https://mcp.example.com/sse/", false),

@@ -1,4 +1,4 @@
-//! `lockhouse init`: adds Lockhouse to the configuration files of AI clients.
+//! Tests of `lockhouse init`, which adds Lockhouse as an MCP server to the configuration files of AI clients.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 
@@ -20,7 +20,7 @@ fn text(lockhouse: &Lockhouse, name: &str) -> String {
     std::fs::read_to_string(lockhouse.path(name)).unwrap()
 }
 
-/// Replaces the paths that depend on the test's directories.
+/// Replaces the path of the `lockhouse` program, which differs between machines, by `[LOCKHOUSE]`.
 fn without_paths(lockhouse: &Lockhouse, text: &str) -> String {
     text.replace(lockhouse.program().to_str().unwrap(), "[LOCKHOUSE]")
 }

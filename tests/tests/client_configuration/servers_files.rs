@@ -1,4 +1,5 @@
-//! `--servers` and `servers_files`: servers from configuration files of AI clients.
+//! Tests of the option `--servers` and the key `servers_files`, which make Lockhouse use the servers in configuration
+//! files of AI clients.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -6,7 +7,8 @@ use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, fixture_server};
 
 use crate::client_configuration::dialect;
 
-/// Returns the names of all configured servers, whether or not they start, and standard error.
+/// Returns the sorted names of all configured servers, whether or not they can be started, and the standard error of
+/// the command that lists them.
 fn server_names(lockhouse: &Lockhouse, arguments: &[&str]) -> (Vec<String>, String) {
     let finished = lockhouse.run(&[&["policy", "check"], arguments].concat());
     let mut names: Vec<String> = finished

@@ -1,11 +1,12 @@
-//! Isolation of what clients of every kind have: sessions, results, skills, runs, and audit records.
+//! Isolation tests for AI clients of every transport: no client can access another client's sessions, results, skills,
+//! runs or audit records.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
 use crate::client_isolation::client::Client;
 
-/// A call that requires approval.
+/// A Python program that makes a call which requires approval.
 pub(crate) const ASKS: &str = "from mcp_tools import call_tool, ToolError\ntry: r = call_tool('fixture.add', {'a': 1, 'b': 2})['sum']\n\
     except ToolError as e: r = e.code\nr";
 
@@ -43,7 +44,7 @@ impl IsolationCases<'_> {
         self.table.row(format!("{}: {case}: control", self.pair), control);
     }
 
-    /// Tests sessions of the same name.
+    /// Tests sessions: two clients that use the same session name get separate sessions.
     async fn session(&mut self) {
         let (one, other) = self.clients;
         let name = unique_name("s");
@@ -58,7 +59,8 @@ impl IsolationCases<'_> {
         );
     }
 
-    /// Tests the handle of a result that was too long to be shown.
+    /// Tests stored results: the handle of a result that was too long to be shown works only for the client that got
+    /// it.
     async fn handle(&mut self) {
         let (one, other) = self.clients;
         let answer = one.python("'SEKRET' * 1000").await;
@@ -78,7 +80,7 @@ impl IsolationCases<'_> {
         );
     }
 
-    /// Tests a background run.
+    /// Tests background runs: only the client that started a run can fetch its answer.
     async fn running(&mut self) {
         let (one, other) = self.clients;
         let code = "import time\ntime.sleep(6)\n'SEKRET'";
@@ -97,7 +99,8 @@ impl IsolationCases<'_> {
         self.row("its answer", equal(theirs["status"].clone(), json!("error")), Ok(()));
     }
 
-    /// Tests a skill draft that has not been approved.
+    /// Tests skills, first as an unapproved draft and then approved: an AI client with another identity can neither
+    /// import nor find them.
     async fn draft(&mut self, lockhouse: &Lockhouse) {
         let (one, other) = self.clients;
         let name = unique_name("secret");
@@ -142,7 +145,7 @@ impl IsolationCases<'_> {
         self.row("skill by search", ensure(!found(&theirs), &theirs), ensure(found(&own), &own));
     }
 
-    /// Tests that no client can read the audit log, which is for the operator.
+    /// Tests that no client can read the audit log, which only the operator may read.
     async fn audit(&mut self, lockhouse: &Lockhouse) {
         let (one, other) = self.clients;
         let answer = one.python("'of the one'").await;

@@ -1,4 +1,4 @@
-//! An AI client with any transport.
+//! An AI client for the isolation tests, connected over HTTP or over standard input and output.
 
 use lockhouse_tests::{Daemon, HttpClient, Session, structured};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ impl Client {
         }
     }
 
-    /// Starts a run and polls it until its end.
+    /// Calls `run_code`, polls `get_result` until the run has ended, and returns the answer of the run.
     pub(crate) async fn run(&self, arguments: Value) -> Value {
         let mut answer = self.call("run_code", arguments).await;
         while answer["status"] == "running" {

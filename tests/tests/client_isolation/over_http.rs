@@ -1,4 +1,5 @@
-//! Isolation of what only clients over HTTP have: MCP sessions, pending questions, tasks, and event streams.
+//! Isolation tests for AI clients over HTTP: no client can access another client's MCP sessions, pending questions,
+//! tasks or event streams.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use crate::client_isolation::all_transports::ASKS;
 
 const ABLE: &str = r#"{"elicitation": {"form": {}}}"#;
-/// How long a stream on which no message must arrive is observed.
+/// How long the test observes an event stream on which no message must arrive.
 const QUIET: Duration = Duration::from_millis(300);
 
 pub(crate) async fn all(
@@ -28,7 +29,7 @@ fn asking_call(http_client: &HttpClient) -> Value {
     http_client.calling("run_code", json!({"language": "python", "code": ASKS}))
 }
 
-/// Tests that an MCP session id authenticates nobody.
+/// Tests that an MCP session id is no credential: another client that knows it gets an error.
 async fn mcp_session(
     table: &mut Table,
     pair: &str,
@@ -51,7 +52,7 @@ async fn mcp_session(
     table.row(format!("{pair}: MCP session id, DELETE: control"), ensure(own.end_session().await < 300, ()));
 }
 
-/// Tests that a run with a pending question can be continued only by its own client.
+/// Tests that only the client that started a run can continue it after a pending question.
 async fn suspended(
     table: &mut Table,
     pair: &str,
@@ -85,7 +86,7 @@ async fn suspended(
     table.row(format!("{pair}: suspended question: control"), equal(answer["value"].clone(), json!(3)));
 }
 
-/// Tests a run as a task of the MCP tasks extension.
+/// Tests that only the client that started a run as an MCP task can access the task.
 async fn task(table: &mut Table, pair: &str, daemon: &Daemon, (one, other): (Option<&str>, Option<&str>)) {
     let able = |token| {
         daemon
@@ -121,7 +122,7 @@ async fn task(table: &mut Table, pair: &str, daemon: &Daemon, (one, other): (Opt
     );
 }
 
-/// Tests that questions and notifications of one client's run never arrive on another client's stream.
+/// Tests that the questions and notifications of one client's run are never sent on another client's event stream.
 async fn streams(table: &mut Table, pair: &str, daemon: &Daemon, (one, other): (Option<&str>, Option<&str>)) {
     let version = "2025-11-25";
     let able = |token| daemon.http_client(token).with_capabilities(serde_json::from_str(ABLE).unwrap());
@@ -186,7 +187,7 @@ async fn streams(table: &mut Table, pair: &str, daemon: &Daemon, (one, other): (
         .row(format!("{pair}: progress on another stream"), ensure(nothing.is_err(), format!("{nothing:?}")));
 }
 
-/// Tests that no tool reveals other clients.
+/// Tests that no tool that Lockhouse offers reveals other clients.
 async fn tools(table: &mut Table, pair: &str, daemon: &Daemon, other: Option<&str>) {
     let http_client = daemon.http_client(other);
     let tools = http_client.request("tools/list", json!({})).await.answer()["result"]["tools"].clone();

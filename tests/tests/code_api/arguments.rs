@@ -1,4 +1,5 @@
-//! Arguments of tool functions: positional, by name, as one object, and with any form of a name.
+//! Tests of how programs pass arguments to tool functions: by position, by name, as one object, and with any form of an
+//! argument's name.
 
 use lockhouse_tests::{Table, ensure, equal};
 use serde_json::{Value, json};

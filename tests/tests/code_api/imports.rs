@@ -1,4 +1,4 @@
-//! All import forms of both languages.
+//! Tests of all forms in which Python and TypeScript programs can import tools.
 
 use lockhouse_tests::{Table, equal};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Name normalization is the same wherever a tool's name is written.
+//! Tests that Lockhouse normalizes the name of a tool in the same way in imports, calls, listings and search results.
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
-//! A test server with names of every kind, whose tools return their arguments.
+//! An upstream server for tests of tool names: its tools have names of every kind, and each returns its arguments.
 
 use lockhouse_tests::Lockhouse;
 use serde_json::{Value, json};
 
-/// Returns the definitions of the server's tools.
+/// Returns the definitions of the tools of this upstream server, as the result of `tools/list`.
 pub(crate) fn tools() -> Value {
     let text = json!({"type": "string"});
     let number = json!({"type": "integer"});
@@ -34,7 +34,8 @@ pub(crate) fn tools() -> Value {
     ]})
 }
 
-/// Creates a Lockhouse with that server as `my-hub`, whose tools are all allowed but one.
+/// Returns a Lockhouse test fixture with the upstream server of this file under the name `my-hub`. Its policy denies
+/// the tool `secret` and allows all others.
 pub(crate) fn lockhouse() -> Lockhouse {
     let lockhouse = Lockhouse::new();
     let file = lockhouse.file("tools.json", tools().to_string());

@@ -1,4 +1,5 @@
-//! `lockhouse stubs`: the files that it writes, and those that it leaves unchanged.
+//! Tests of `lockhouse stubs`, which writes files with the types of all tools: the contents of these files, and the
+//! other files in the directory, which the command must not change.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Notifications about changes in directly exposed servers.
+//! Tests of the notifications that AI clients get when the tools or resources of a directly exposed upstream server
+//! change.
 
 use lockhouse_tests::{Table, ensure, equal};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! Direct calls pass the gate and are recorded in the audit log, like calls of programs.
+//! Tests that a call of a directly exposed tool passes the gate like a call from a program: the policy decides on it,
+//! and the audit log records it.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ fn names(list: &Value, of: &str) -> Vec<String> {
     entries.iter().map(name).collect()
 }
 
-/// Returns the kind and name of each audit record, in order.
+/// Returns a text `KIND NAME` for each audit record, in the order of the log.
 fn recorded(lockhouse: &Lockhouse) -> Vec<String> {
     let name = |record: &Value| {
         let named =

@@ -1,5 +1,5 @@
-//! The result of an upstream server reaches the AI client byte for byte, over both transports and in both forms of
-//! the protocol.
+//! Tests that an AI client receives the result of a directly exposed upstream server byte for byte, over both
+//! transports and in both forms of the MCP protocol.
 
 use std::process::Command;
 
@@ -11,7 +11,8 @@ use super::{ALL, fixture, legacy, lockhouse, modern};
 
 const DIRECT: &str = "expose = \"direct\"";
 
-/// Method, parameters from the client, and parameters for the server where they differ.
+/// Returns MCP requests as triples: the method, the parameters that the AI client sends, and the parameters that the
+/// upstream server must receive.
 fn requests() -> Vec<(&'static str, Value, Value)> {
     let tool = |name: &str| json!({"name": name, "arguments": {}});
     let both = |method, parameters: Value| (method, parameters.clone(), parameters);
@@ -33,7 +34,8 @@ fn requests() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-/// Returns the part of a response after its id: a result passes unchanged, while an error is serialized anew.
+/// Returns the text of the result or error in a response line. The result is returned unchanged. From an error, the
+/// spaces after `:` and `,` are removed, because Lockhouse serializes errors anew.
 fn outcome(line: &str) -> String {
     let whole = line.trim_end().trim_end_matches('}');
     match whole.split_once("\"result\":") {
@@ -99,7 +101,8 @@ async fn direct_results_are_forwarded_byte_for_byte() {
     table.finish();
 }
 
-/// Returns one entry of a list with its prefix removed: from its name or URI to the end of its object.
+/// Returns the JSON text of the entry `name` in a list of tools, prompts or resources, with `prefix` removed from its
+/// name. `test` selects the first entry that has a URI.
 fn entry(list: &str, name: &str, prefix: &str) -> String {
     let start = match name {
         "test" => list.find("{\"uri").expect("an entry"),

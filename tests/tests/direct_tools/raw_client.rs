@@ -1,4 +1,5 @@
-//! An AI client over standard streams that reads raw lines.
+//! An AI client over standard input and output that reads the lines of `lockhouse serve` unparsed, for tests that
+//! compare bytes.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A server process with its standard streams. Dropping this kills the process.
+/// A running MCP server process, with its standard input and output. Dropping the value kills the process.
 pub(super) struct Pipe {
     _child: Child,
     stdin: ChildStdin,
@@ -26,7 +27,8 @@ impl Pipe {
         Self { _child: child, stdin, lines }
     }
 
-    /// Starts the server and sends `initialize`, with the client capabilities `able`.
+    /// Starts an MCP server and completes the `initialize` handshake, in which the client declares the capabilities
+    /// `able`.
     pub(super) async fn initialized(command: Command, able: Value) -> Self {
         let mut pipe = Self::open(command);
         let us = json!({"name": "lockhouse-tests", "version": "0"});
@@ -41,14 +43,14 @@ impl Pipe {
         self.stdin.flush().await.expect("flushed");
     }
 
-    /// Reads the next line.
+    /// Reads the next line of the server's output. Panics if none arrives in time.
     pub(super) async fn line(&mut self) -> String {
         let line =
             tokio::time::timeout(RESPONSE_TIMEOUT, self.lines.next_line()).await.expect("hung: a line");
         line.expect("a line").expect("no end of the stream")
     }
 
-    /// Reads lines until one contains `words`, and returns that line.
+    /// Reads lines of the server's output until one contains `words`, and returns that line.
     pub(super) async fn line_with(&mut self, words: &str) -> String {
         loop {
             let line = self.line().await;
@@ -58,7 +60,7 @@ impl Pipe {
         }
     }
 
-    /// Sends a request and returns the line with its response.
+    /// Sends an MCP request and returns the unparsed line with its response.
     pub(super) async fn ask(&mut self, request: &Value) -> String {
         self.send(request).await;
         loop {
@@ -70,7 +72,7 @@ impl Pipe {
         }
     }
 
-    /// Sends a request and returns its response, parsed.
+    /// Sends an MCP request and returns its response as parsed JSON.
     pub(super) async fn answer(&mut self, request: &Value) -> Value {
         serde_json::from_str(&self.ask(request).await).expect("JSON")
     }

@@ -1,13 +1,13 @@
-//! `docs/connect.md`: each documented client configuration is what `lockhouse init` writes, or what Lockhouse's
-//! reader of that client's files accepts.
+//! Tests the client configurations in `docs/connect.md`: each is what `lockhouse init` writes for that AI client, or
+//! what Lockhouse accepts when it reads that client's file.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::Value;
 
 use super::code_blocks::{Block, blocks, page};
 
-/// A heading of the page, the client's name for `--client`, its file below the home directory, and whether there is
-/// a second block.
+/// The AI clients of the page: the heading, the client's name for `--client`, its configuration file below the test
+/// directory, and whether the section has a second code block.
 const CLIENTS: [(&str, &str, &str, bool); 7] = [
     ("Claude Desktop", "claude-desktop", "config/Claude/claude_desktop_config.json", false),
     ("Claude Code", "claude-code", "home/.claude.json", true),
@@ -25,7 +25,7 @@ fn blocks_below<'b>(blocks: &'b [Block], heading: &str) -> Vec<&'b Block> {
     blocks.iter().filter(of_client).collect()
 }
 
-/// Returns the file that `lockhouse init` writes if the file does not exist.
+/// Returns the configuration file that `lockhouse init` creates for an AI client that has none yet.
 fn init_output(client: &str, file: &str) -> Result<String, String> {
     let lockhouse = Lockhouse::new();
     let done = lockhouse.command(&["init", "--client", client, "--yes"]).output().unwrap();
@@ -34,7 +34,7 @@ fn init_output(client: &str, file: &str) -> Result<String, String> {
     Ok(text.replace(lockhouse.program().to_str().unwrap(), PROGRAM))
 }
 
-/// Returns the servers in a block, as Lockhouse's reader of client files finds them.
+/// Returns the upstream servers that Lockhouse reads from a code block with an AI client's configuration.
 fn read(block: &Block) -> Vec<Value> {
     let lockhouse = Lockhouse::new();
     let file = lockhouse.file(&format!("home/client.{}", block.language), &block.text);

@@ -1,4 +1,4 @@
-//! `docs/for-models.md` quotes the tool definitions word for word.
+//! Tests that `docs/for-models.md` quotes the definitions of Lockhouse's MCP tools word for word.
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 

@@ -1,4 +1,4 @@
-//! Programs in a guide: each returns the answer in the next JSON block.
+//! Tests the example programs in `docs/writing-code.md`: each must return the answer in the JSON block that follows it.
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 use serde_json::Value;
@@ -8,7 +8,8 @@ use super::code_blocks::{Block, blocks, page};
 const GUIDE: &str = "docs/writing-code.md";
 const SERVERS: [&str; 8] = ["arxiv", "chroma", "gdrive", "github", "notes", "reports", "slack", "weather"];
 
-/// Returns the documented answer of a program, which several programs may share.
+/// Returns the documented answer of the program in the block with the index `program`: the next JSON block below the
+/// same heading. Several programs may share one answer. Returns `Err` if there is none.
 fn expected<'b>(blocks: &'b [Block], program: usize) -> Result<Value, String> {
     let block: &'b Block = &blocks[program];
     let answer = blocks[program..].iter().find(|other| other.language == "json");

@@ -1,5 +1,6 @@
-//! Installed files of the packages: the example configuration has the keys that `docs/configuration.md` lists, the
-//! policy denies all tools, and the alert rules refer to existing metrics and are documented.
+//! Tests the files that Lockhouse's packages install: the example configuration has exactly the keys in
+//! `docs/configuration.md`, the example policy denies all tools, and the alert rules use only existing metrics and are
+//! documented.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +10,7 @@ use lockhouse_tests::{Lockhouse, Table, ensure};
 
 use super::code_blocks::{blocks, page};
 
-/// Keys that exclude another key of their table.
+/// Configuration keys that cannot be used together with another key of the same table.
 const EXCLUDED: [&str; 2] = ["bearer_token", "private_key"];
 
 fn configuration() -> String {
@@ -20,7 +21,7 @@ fn configuration() -> String {
     std::fs::read_to_string(directory.path().join("config.toml")).unwrap()
 }
 
-/// Returns the key or the table header in a line, if there is one.
+/// Returns the key or the table header in a line of TOML. Returns `None` if the line has neither.
 fn key(line: &str) -> Option<&str> {
     let is_word = |word: &str| word.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c == '.');
     let table = || line.strip_prefix('[')?.split_once(']').map(|(table, _)| table);
@@ -39,7 +40,7 @@ fn uncommented(configuration: &str) -> String {
     uncommented.replace("[\"ada\", 1001]", "[1001]")
 }
 
-/// Checks a configuration and returns its error, if there is one.
+/// Returns `Err` with the error messages of Lockhouse if it rejects this configuration.
 fn fault(configuration: &str) -> Result<(), String> {
     let lockhouse = Lockhouse::new().config(configuration);
     let done = lockhouse.command(&["server", "list", "--no-connect"]).output().unwrap();

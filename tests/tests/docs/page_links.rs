@@ -1,4 +1,4 @@
-//! Relative links between documentation pages.
+//! Tests that every relative link on a documentation page has a target.
 
 use std::path::{Path, PathBuf};
 

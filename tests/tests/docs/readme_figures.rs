@@ -1,10 +1,10 @@
-//! Figures in README.md match those that the demo measures.
+//! Tests that the figures in README.md match those that `lockhouse demo` measures.
 
 use lockhouse_tests::Lockhouse;
 
 use super::code_blocks::page;
 
-/// Returns the numbers in a line, in order.
+/// Returns all numbers in a line of text, in order.
 fn numbers(line: &str) -> Vec<f64> {
     line.split_whitespace().filter_map(|word| word.trim_matches(['(', ')', ',']).parse().ok()).collect()
 }

@@ -1,5 +1,5 @@
-//! `docs/errors.md` against the snapshots: every error code and status in the snapshots is documented, and every
-//! documented one has a snapshot.
+//! Compares `docs/errors.md` with the error snapshots: every error code and status in a snapshot is documented, and
+//! every documented one occurs in a snapshot.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,8 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Returns the values between backticks in one column of the document's tables.
+/// Returns the values between backticks in one column of the tables in a section of `docs/errors.md`. `heading` is the
+/// beginning of the section's heading.
 fn documented(column: usize, heading: &str) -> BTreeSet<String> {
     let text = read("docs/errors.md");
     let section = text.split("\n## ").find(|section| section.starts_with(heading)).expect("the section");
@@ -18,7 +19,8 @@ fn documented(column: usize, heading: &str) -> BTreeSet<String> {
     cells.filter_map(|cell| Some(cell.trim().strip_prefix('`')?.strip_suffix('`')?.to_owned())).collect()
 }
 
-/// Returns the values of a member in the first lines of all snapshots, optionally only of answers with this status.
+/// Returns the values of one member, such as `code`, in the `status:` lines of all snapshots. With `status`, only the
+/// lines with this status are used.
 fn values_in_snapshots(member: &str, status: Option<&str>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/errors/snapshots");

@@ -1,7 +1,8 @@
 //! Runs failing programs and compares their answers with snapshots.
 //!
-//! The Python snapshots have the messages and columns of CPython 3.11. With another version, only the status, the
-//! error type and the line of each program are compared, and that no message reveals internals.
+//! The Python snapshots have the error messages and columns of CPython 3.11. With another Python version, the tests
+//! compare only the status, the error type and the line of each program, and check that no message reveals internals of
+//! Lockhouse.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -23,7 +24,8 @@ allow = ["*"]
 allow = ["*"]
 "#;
 
-/// Small limits, and a long grace period so that a stopped program can report its error on a busy machine.
+/// A configuration with small limits, so that programs exceed them quickly. The long grace period lets a stopped
+/// program report its error even on a busy machine.
 const CONFIG: &str = r#"
 [limits]
 memory_mib = 128
@@ -33,7 +35,8 @@ frame_kib = 1024
 grace_ms = 2000
 "#;
 
-/// Words that would reveal this machine's paths or Lockhouse's internals.
+/// Words that must not occur in an error message, because they would reveal paths of this machine or internals of
+/// Lockhouse.
 const INTERNAL_WORDS: [&str; 17] = [
     "/work",
     "/home",
@@ -54,24 +57,24 @@ const INTERNAL_WORDS: [&str; 17] = [
     "<frozen",
 ];
 
-/// The failing programs of one language and topic.
+/// The failing programs of one language about one topic. Their answers are in one snapshot.
 pub(crate) struct Group {
     pub(crate) language: &'static str,
     pub(crate) name: &'static str,
     pub(crate) programs: &'static str,
 }
 
-/// One program with additional arguments of `run_code`.
+/// One failing program, with the additional arguments of its `run_code` call.
 struct Program<'a> {
     name: &'a str,
-    /// Additional arguments of `run_code`. With `loose`, the comparison ignores the column, because the program is
-    /// stopped at an arbitrary point.
+    /// Additional arguments of the `run_code` call. The member `loose` is for the test: if true, the column and the
+    /// traceback are not compared, because the program is stopped at an arbitrary point.
     options: Value,
     code: &'a str,
 }
 
 impl<'a> Program<'a> {
-    /// Parses programs, each of which begins with a line `=== NAME` that may end with options in JSON.
+    /// Parses a file of programs. Each program begins with a line `=== NAME`, which may end with options in JSON.
     fn all(text: &'a str) -> Vec<Self> {
         text.strip_prefix("=== ").expect("a program").split("\n=== ").map(Self::parse).collect()
     }
@@ -87,7 +90,7 @@ impl<'a> Program<'a> {
 }
 
 impl Group {
-    /// Runs all programs and compares their answers with the snapshot.
+    /// Runs all programs of the group and compares their answers with the group's snapshot.
     pub(crate) async fn check(&self) {
         let lockhouse = lockhouse();
         let session = lockhouse.serve().await;
@@ -127,19 +130,19 @@ impl Group {
     }
 }
 
-/// Whether the interpreter has the version whose messages are in the snapshots.
+/// Returns whether the Python interpreter has the version 3.11, whose messages are in the snapshots.
 async fn is_reference(session: &Session) -> bool {
     let version = session.run_code("python", "import sys\nlist(sys.version_info[:2])").await;
     version["value"] == json!([3, 11])
 }
 
-/// Returns the name of each program and its outcome without the column.
+/// Returns the lines with the name and the outcome of each program, without the column of the error.
 fn outcome_lines(reported: &str) -> Vec<&str> {
     let is_head = |line: &&str| line.starts_with("=== ") || line.starts_with("status: ");
     reported.lines().filter(is_head).map(|line| line.split(", column: ").next().unwrap_or(line)).collect()
 }
 
-/// Replaces what differs between runs: the test directory, durations, and memory addresses.
+/// Replaces the parts of an answer that differ between runs: the test directory, durations, and memory addresses.
 fn stable(printed: &str, lockhouse: &Lockhouse) -> String {
     let location = lockhouse.path("").display().to_string();
     let printed = printed.replace(location.trim_end_matches('/'), "[DIR]");
@@ -174,7 +177,8 @@ async fn answer(session: &Session, language: &str, program: &Program<'_>) -> Val
     structured(session.call("run_code", arguments).await)
 }
 
-/// Formats the part of an answer about the end of a program.
+/// Formats the part of a program's answer that describes how the program ended. If `is_loose`, the error's column and
+/// traceback are omitted.
 fn format_answer(answer: &Value, is_loose: bool) -> String {
     let mut lines = Vec::new();
     let error = &answer["error"];
@@ -200,7 +204,7 @@ fn format_answer(answer: &Value, is_loose: bool) -> String {
     lines.join("\n")
 }
 
-/// Formats a text under its name, with control characters escaped.
+/// Formats a text with its name before it. Control characters in the text are escaped.
 fn in_lines(name: &str, text: &str) -> String {
     let plain: String = text
         .chars()

@@ -1,4 +1,4 @@
-//! Error messages of Python programs.
+//! Snapshot tests of the error messages of failing Python programs.
 
 use crate::errors::error_snapshots::Group;
 

@@ -1,4 +1,4 @@
-//! Error messages of TypeScript programs.
+//! Snapshot tests of the error messages of failing TypeScript programs.
 
 use crate::errors::error_snapshots::Group;
 

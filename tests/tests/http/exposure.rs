@@ -1,4 +1,5 @@
-//! Configurations that would expose the daemon without authentication or TLS: the daemon refuses to start and says why.
+//! Tests of configurations that would make the daemon reachable without authentication or TLS: `lockhouse serve`
+//! refuses to start and says why.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +8,7 @@ use lockhouse_tests::{CommandOutput, Lockhouse};
 
 use crate::http::tls;
 
-/// Runs `lockhouse serve`, which must fail.
+/// Runs `lockhouse serve` with a configuration under which it must fail to start, and returns its output.
 fn failed_start(config: &str, arguments: &[&str]) -> CommandOutput {
     let lockhouse = Lockhouse::new().config(config);
     tls::install_certificate(&lockhouse, "daemon");

@@ -1,10 +1,12 @@
-//! The check of the headers `Host` and `Origin`, which protects against DNS rebinding and hostile web pages.
+//! Tests of the check of the HTTP headers `Host` and `Origin`, which protects the daemon against DNS rebinding and
+//! hostile web pages.
 
 use lockhouse_tests::{Daemon, Lockhouse, Table, ensure};
 
 use crate::http::OPEN;
 
-/// Sends a GET request and returns the status and the whole response.
+/// Sends an HTTP GET request with these headers. Returns the status, or 0 if the daemon closes the connection without a
+/// response, and the whole response.
 async fn get(daemon: &Daemon, path: &str, headers: &[String]) -> (u16, String) {
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
     let request =

@@ -1,5 +1,5 @@
-//! Limits on connections, header sizes, timeouts and request rates: a peer that exceeds one is closed or refused, and
-//! others are still served.
+//! Tests of the daemon's limits on connections, header sizes, timeouts and request rates: a peer that exceeds a limit
+//! is disconnected or refused, and other peers are still served.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ fn head(daemon: &Daemon, more: &str) -> String {
     )
 }
 
-/// The positive control of every row: a well-behaved client is served.
+/// Checks that the daemon still serves a well-behaved client. Every test case uses this as its positive control.
 async fn check_still_serves(daemon: &Daemon) -> Result<(), String> {
     equal(daemon.http_client(None).run_code("python", "1 + 1").await["value"].clone(), json!(2))
 }

@@ -1,4 +1,5 @@
-//! Request bodies that cost the daemon much more than their sender: the daemon refuses them before it parses them.
+//! Tests of HTTP request bodies that would cost the daemon much more memory or time than their sender: the daemon
+//! refuses them before it parses them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use tokio::task::JoinHandle;
 use crate::http::OPEN;
 use crate::http::sessions::token;
 
-/// A daemon that exposes the fixture's tool `echo` directly to AI clients.
+/// Returns a Lockhouse test fixture whose daemon exposes the fixture server's tool `echo` directly to AI clients.
 fn direct_tools() -> Lockhouse {
     let server = format!("[servers.fixture]\ncommand = {:?}\nexpose = \"direct\"\n", fixture_server());
     let policy = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n";
@@ -33,20 +34,20 @@ fn peak_memory_mib(daemon: &Daemon) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
 }
 
-/// Returns an HTTP/2 client with a connection of its own.
+/// Returns an HTTP/2 client that does not share its connection with other clients.
 fn http2_client(daemon: &Daemon, token: &str) -> HttpClient {
     let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().expect("a client");
     HttpClient::with_client(client, &daemon.url("/mcp"), Some(token))
 }
 
-/// A request whose body is still being sent.
+/// An HTTP request whose body the test is still sending.
 struct UnfinishedRequest {
     answer: JoinHandle<reqwest::Result<reqwest::Response>>,
     taken: Arc<AtomicUsize>,
 }
 
 impl UnfinishedRequest {
-    /// Sends a body of `bytes` bytes that never ends.
+    /// Starts a request, sends `bytes` bytes of its body, and then leaves the body unfinished.
     fn without_end(http_client: &HttpClient, bytes: usize) -> Self {
         let taken = Arc::new(AtomicUsize::new(0));
         let counted = taken.clone();
@@ -63,7 +64,8 @@ impl UnfinishedRequest {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Waits until the daemon has read more of the body than it reads before the request has a memory permit.
+    /// Waits until more than 1 MB of the body has been sent. That much is read only after the request has got its share
+    /// of the memory for request bodies.
     async fn wait_for_permit(&self) {
         wait_until("it has a place", async || (self.taken() > 1_000_000).then_some(())).await;
     }
@@ -83,7 +85,8 @@ fn post_stream(
     tokio::spawn(request.body(body).send())
 }
 
-/// Returns a `tools/call` of `echo` as text, because `json!` would sort the keys.
+/// Returns a direct `tools/call` of the tool `echo` as JSON text. The text is assembled by hand, because `json!` would
+/// sort the keys.
 fn echo(http_client: &HttpClient, value: &str, meta: &str) -> String {
     let mut message = http_client.calling("fixture__echo", json!({}));
     let own = message["params"]["_meta"].to_string();
@@ -102,7 +105,7 @@ async fn post(http_client: &HttpClient, kind: &str, body: String) -> Reply {
     Reply { status, headers, body: response.text().await.unwrap_or_default() }
 }
 
-/// Checks the HTTP status, the JSON-RPC error code and a part of the error message.
+/// Checks that a reply refuses the request: its HTTP status, its JSON-RPC error code, and a part of its error message.
 fn check_refused(reply: &Reply, status: u16, code: i64, words: &str) -> Result<(), String> {
     let error = &reply.answer()["error"];
     let says = error["message"].as_str().is_some_and(|message| message.contains(words));
@@ -233,7 +236,7 @@ async fn a_client_that_sends_its_whole_body_first_reads_the_reason_of_the_refusa
     table.finish();
 }
 
-/// Checks that the next response has this status.
+/// Reads the head of the next HTTP response from the connection, and checks that the response has this status.
 async fn check_status(connection: &mut TcpStream, status: &str) -> Result<(), String> {
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {

@@ -1,4 +1,5 @@
-//! MCP sessions, in the protocol versions that have them: each belongs to the AI client that created it.
+//! Tests of MCP sessions over HTTP, in the protocol versions that have them: each session can be used only by the AI
+//! client that created it.
 
 use lockhouse_tests::{HttpClient, Lockhouse, Table, ensure, equal, wait_until};
 use reqwest::Method;
@@ -6,14 +7,15 @@ use serde_json::json;
 
 use crate::http::OPEN;
 
-/// Creates an access token with this name and returns it.
+/// Creates a bearer token with this name and returns the token.
 pub(crate) fn token(lockhouse: &Lockhouse, name: &str) -> String {
     let made = lockhouse.run(&["token", "create", name]);
     assert_eq!(made.status, Some(0), "{made:?}");
     made.stdout.lines().last().unwrap_or_default().trim().to_owned()
 }
 
-/// Sends every kind of request that a session id permits: name, status and response of each.
+/// Sends every kind of HTTP request that can carry an MCP session id. Returns the name, status and response body of
+/// each.
 async fn try_all_requests(http_client: &HttpClient) -> Vec<(&'static str, u16, String)> {
     let mut seen = Vec::new();
     let reply = http_client.request("tools/list", json!({})).await;
@@ -120,7 +122,8 @@ async fn an_idle_session_expires_unless_a_run_is_in_flight() {
     assert_eq!(idle.request("tools/list", json!({})).await.status, 404);
 }
 
-/// If eight requests with one id were accepted at once, seven streams would stay open.
+/// Sends eight requests with the same id, and checks that seven of them are refused. If all were accepted, seven
+/// response streams would stay open.
 #[tokio::test]
 async fn a_request_id_in_flight_is_refused_and_no_stream_stays_open() {
     let lockhouse = Lockhouse::new().config(OPEN);

@@ -1,4 +1,4 @@
-//! TLS: requests over it, limits on handshakes, and renewed certificates.
+//! Tests of TLS at the daemon's HTTP port: requests over TLS, limits on handshakes, and the renewal of certificates.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use serde_json::json;
 const CONFIG: &str =
     "[http]\nauth = \"none\"\n[http.tls]\ncertificate = \"daemon.pem\"\nkey = \"daemon.key\"\n";
 
-/// Returns the path of a test file: a certificate of 127.0.0.1 or its key.
+/// Returns the path of a file in `tests/http/tls`, such as a certificate for 127.0.0.1 or its private key.
 pub(crate) fn certificate_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/http/tls").join(name)
 }
 
-/// Copies a certificate and its key into the configuration directory.
+/// Copies the test certificate `name` and its private key into Lockhouse's configuration directory.
 pub(crate) fn install_certificate(lockhouse: &Lockhouse, name: &str) {
     install_certificate_as(lockhouse, name, name);
 }
@@ -27,7 +27,7 @@ fn install_certificate_as(lockhouse: &Lockhouse, name: &str, target: &str) {
     }
 }
 
-/// Returns an HTTP client that trusts only this certificate.
+/// Returns an HTTP client for the daemon that trusts only the test certificate `name`.
 fn client_that_trusts(daemon: &Daemon, name: &str) -> HttpClient {
     let certificate =
         reqwest::Certificate::from_pem(&std::fs::read(certificate_file(&format!("{name}.pem"))).unwrap());

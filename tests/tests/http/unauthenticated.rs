@@ -1,5 +1,6 @@
-//! Unauthenticated peers that share an address with a legitimate AI client: they hold connections, flood the daemon, or
-//! send request heads that proxies could parse differently.
+//! Tests of unauthenticated peers that share an IP address with a legitimate AI client. They hold connections, flood
+//! the daemon with requests, or send request heads that proxies could parse differently; the AI client must still be
+//! served.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::http::sessions::token;
 
 const PING_BODY: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// Returns a complete HTTP request with this token.
+/// Returns the text of a complete HTTP request with this bearer token. `more` has additional header lines.
 fn request(daemon: &Daemon, token: &str, more: &str) -> String {
     format!(
         "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nAccept: application/json, text/event-stream\r\n\
@@ -22,7 +23,7 @@ fn request(daemon: &Daemon, token: &str, more: &str) -> String {
     )
 }
 
-/// Reads one complete HTTP response, or what arrived before the connection was closed.
+/// Reads one complete HTTP response. If the connection is closed earlier, returns what has arrived until then.
 async fn read_response(connection: &mut TcpStream) -> String {
     let mut read = Vec::new();
     let reading = async {
@@ -48,14 +49,14 @@ async fn read_response(connection: &mut TcpStream) -> String {
     tokio::time::timeout(Duration::from_secs(30), reading).await.expect("hung: an answer comes")
 }
 
-/// Returns whether the daemon has closed the connection.
+/// Returns whether the daemon has closed the connection, after a wait of up to 200 ms.
 async fn is_closed(connection: &mut TcpStream) -> bool {
     let mut byte = [0];
     let read = tokio::time::timeout(Duration::from_millis(200), connection.read(&mut byte)).await;
     matches!(read, Ok(Ok(0) | Err(_)))
 }
 
-/// Returns whether the response belongs to an admitted request.
+/// Returns whether the daemon accepted the request of this response, so that its status is neither 401 nor 503.
 fn is_admitted(answer: &str) -> bool {
     let status = answer.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3));
     status.is_some_and(|status| !["401", "503"].contains(&status))

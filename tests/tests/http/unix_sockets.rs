@@ -1,4 +1,4 @@
-//! Unix domain sockets, and sockets that systemd passes to the daemon (socket activation).
+//! Tests of the daemon on Unix domain sockets, and on sockets that systemd passes to it (socket activation).
 
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
@@ -8,7 +8,7 @@ use lockhouse_tests::{Daemon, Lockhouse};
 
 use crate::http::OPEN;
 
-/// Creates a directory with this mode, and returns the path of a socket in it.
+/// Creates a directory with these permission bits, and returns the path for a socket in it.
 fn socket_path(lockhouse: &Lockhouse, mode: u32) -> String {
     let directory = lockhouse.path("daemon");
     std::fs::create_dir_all(&directory).unwrap();
@@ -83,7 +83,8 @@ fn a_directory_in_which_others_could_replace_the_socket_is_refused() {
     }
 }
 
-/// Opens sockets as systemd does, and executes the program.
+/// A Python program that opens sockets as systemd does for socket activation, and then executes the program in its
+/// arguments.
 const SYSTEMD_SOCKETS: &str = "
 import os, socket, sys
 kinds, arguments = sys.argv[1].split(','), sys.argv[2:]

@@ -1,4 +1,4 @@
-//! All supported MCP versions over HTTP, and requests that are valid in none of them.
+//! Tests of all supported MCP protocol versions over HTTP, and of requests that no version permits.
 
 use lockhouse_tests::{
     ALL_VERSIONS, Daemon, LATEST_VERSION, Lockhouse, Reply, Table, ensure, equal, wait_until,
@@ -117,7 +117,7 @@ async fn requests_valid_in_no_version_are_refused_with_a_reason() {
     table.finish();
 }
 
-/// A program that writes a file named `mark` while it runs.
+/// Returns a Python program that prints `mark` and then sleeps for 25 s, so a test can cancel it.
 fn program(mark: &str) -> String {
     format!("import time\nprint('{mark}')\ntime.sleep(25)\n'never cancelled'")
 }

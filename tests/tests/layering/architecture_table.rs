@@ -1,4 +1,4 @@
-//! Compares the table of crates in ARCHITECTURE.md with the crates.
+//! Compares the table of crates in ARCHITECTURE.md with the actual crates of the workspace.
 
 use lockhouse_tests::{Table, ensure};
 
@@ -6,12 +6,13 @@ use crate::layering::crates::CRATES;
 use crate::layering::module_cycles::Modules;
 use crate::layering::source::{root, sources};
 
-/// The documented number of lines may differ from the actual number by this fraction.
+/// The fraction by which the number of lines in the table may differ from a crate's actual number of lines.
 const TOLERANCE: f64 = 0.1;
-/// Documented numbers of lines are rounded to hundreds.
+/// The numbers of lines in the table are rounded to multiples of this number.
 const ROUNDED: f64 = 100.0;
 
-/// Formats a row of the table: crate, dependencies, lines of code, modules in cycles.
+/// Formats a row of the table of crates: the crate's name, its dependencies in the workspace, its lines of code, and
+/// the number of its modules in dependency cycles.
 fn row(name: &str, known: &[&str], lines: usize, circles: usize) -> String {
     let known = if known.is_empty() { "nothing of ours".to_owned() } else { known.join(", ") };
     let circles = if circles == 0 { "none".to_owned() } else { circles.to_string() };

@@ -1,4 +1,4 @@
-//! Dependencies between crates, and libraries that certain crates must not use.
+//! Tests of the dependencies between Lockhouse's crates, and of the libraries that certain crates must not use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::layering::source::root;
 
-/// The crates of the product: name, source folder, and the crates that it may depend on. A crate may depend only on
-/// crates above it in this list.
+/// Lockhouse's crates: the name, the source folder, and the workspace crates that the crate may depend on. These may
+/// only be crates earlier in the list.
 pub(crate) const CRATES: [(&str, &str, &[&str]); 14] = [
     ("lockhouse-protocol", "protocol/src", &[]),
     ("lockhouse-policies", "policies/src", &["protocol"]),
@@ -54,7 +54,8 @@ fn cargo(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns every crate of the workspace with the names of its dependencies of all kinds.
+/// Returns the name of every crate of the workspace, with the names of all its dependencies: normal, build and test
+/// dependencies.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let metadata = cargo(&["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"]);
     let metadata: Value = serde_json::from_str(&metadata).unwrap();

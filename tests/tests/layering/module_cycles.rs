@@ -1,4 +1,4 @@
-//! Finds modules of a crate that depend on each other in cycles.
+//! Tests that the modules of a Lockhouse crate do not depend on each other in cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::layering::crates::CRATES;
 use crate::layering::paths::{NamedPaths, PathSegments};
 use crate::layering::source::{Source, sources};
 
-/// The modules of one crate, with the paths that each of them names.
+/// The modules of one crate, with the paths that the code of each module mentions.
 pub(crate) struct Modules {
     named: BTreeMap<PathSegments, NamedPaths>,
 }
@@ -23,7 +23,8 @@ impl Modules {
         }
     }
 
-    /// Returns the groups of modules that depend on each other, directly or indirectly.
+    /// Returns the cycles between modules: each set has the names of modules that depend on each other, directly or
+    /// indirectly. The list is empty if there is no cycle.
     pub(crate) fn cycles(&self) -> Vec<BTreeSet<String>> {
         let edges: BTreeMap<&PathSegments, BTreeSet<PathSegments>> =
             self.named.keys().map(|module| (module, self.dependencies(module))).collect();
@@ -56,7 +57,7 @@ impl Modules {
         cycles
     }
 
-    /// Returns the modules whose items this module names.
+    /// Returns the other modules whose items the code of `module` mentions. Parent modules are omitted.
     fn dependencies(&self, module: &PathSegments) -> BTreeSet<PathSegments> {
         let named = &self.named[module];
         let in_code = named.paths.iter().filter_map(|path| self.resolve(module, path));
@@ -69,8 +70,8 @@ impl Modules {
             .collect()
     }
 
-    /// Resolves a path in the code of a module. Returns none for a path into another crate and for a name that the
-    /// module defines.
+    /// Resolves a path in the code of `module` to a path from the root of the crate. Returns `None` for a path into
+    /// another crate and for a name that the module itself defines.
     fn resolve(&self, module: &PathSegments, path: &PathSegments) -> Option<PathSegments> {
         match self.named[module].imports.get(&path[0]) {
             Some(import) => Some([&self.absolute(module, import)?[..], &path[1..]].concat()),
@@ -79,7 +80,8 @@ impl Modules {
         }
     }
 
-    /// Resolves a path relative to the root of the crate. Returns none for a path into another crate.
+    /// Resolves a path of an import in `module` to a path from the root of the crate. Returns `None` for a path into
+    /// another crate.
     fn absolute(&self, module: &PathSegments, path: &PathSegments) -> Option<PathSegments> {
         let mut from = module.clone();
         let mut path = &path[..];
@@ -101,7 +103,7 @@ impl Modules {
         Some([&from[..], &path[1..]].concat())
     }
 
-    /// Returns the module that defines an item, following re-exports.
+    /// Returns the module that defines the item at `path`. Re-exports on the way are followed.
     fn defining_module(&self, path: PathSegments) -> PathSegments {
         let mut module = PathSegments::new();
         let mut rest = &path[..];
@@ -136,7 +138,7 @@ fn modules_of_a_crate_have_no_dependency_cycles() {
     table.finish();
 }
 
-/// Control: cycles in sample sources are found.
+/// Control: checks that the search for cycles finds those in sample sources, and reports none where there is none.
 #[test]
 fn cycles_are_found_through_reexports() {
     let module = |path: &[&str], text: &str| {

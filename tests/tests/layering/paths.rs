@@ -1,4 +1,4 @@
-//! The paths that a source file names: its imports, and the paths in its code.
+//! Finds the paths that a Rust source file mentions: its imports, and the paths in its code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,19 +8,19 @@ use syn::{ExprMethodCall, ItemUse, Macro, Path, UseTree, Visibility};
 
 use crate::layering::source::Source;
 
-/// Path segments in the order of the source text.
+/// The segments of a Rust path, in source order: `a::b` is `["a", "b"]`.
 pub(crate) type PathSegments = Vec<String>;
 
-/// The paths and methods that one file names.
+/// The paths and methods that the code of one source file mentions.
 #[derive(Default)]
 pub(crate) struct NamedPaths {
-    /// The path that each imported name stands for.
+    /// The full path of each name that the file imports.
     pub(crate) imports: BTreeMap<String, PathSegments>,
-    /// Private imports, which other modules cannot reach through this file.
+    /// The paths of private imports, which other modules cannot access through this file.
     pub(crate) own_imports: BTreeSet<PathSegments>,
-    /// Paths in code, macros and attributes.
+    /// The paths in the file's code, macros and attributes.
     pub(crate) paths: BTreeSet<PathSegments>,
-    /// Names of the called methods.
+    /// The names of the methods that the file calls.
     pub(crate) methods: BTreeSet<String>,
 }
 
@@ -31,7 +31,7 @@ impl NamedPaths {
         named
     }
 
-    /// Returns whether a path or import contains this segment, or a called method has this name.
+    /// Returns whether the file mentions a name: as a segment of a path or import, or as a called method.
     pub(crate) fn has(&self, segment: &str) -> bool {
         let has = |path: &PathSegments| path.iter().any(|part| part == segment);
         self.imports.values().any(has) || self.paths.iter().any(has) || self.methods.contains(segment)
@@ -63,7 +63,7 @@ impl NamedPaths {
         self.imports.insert(name, path);
     }
 
-    /// Collects paths from the arguments of a macro, which are unparsed tokens.
+    /// Collects the paths in the arguments of a macro, which syn returns as unparsed tokens.
     fn tokens(&mut self, tokens: TokenStream) {
         let (mut path, mut joins) = (PathSegments::new(), 0);
         for token in tokens {

@@ -1,4 +1,4 @@
-//! Names that only certain files may use, and rules on unsafe code.
+//! Tests of names that only certain source files may use, and of the rules for unsafe code.
 
 use lockhouse_tests::{Table, ensure};
 
@@ -6,7 +6,7 @@ use crate::layering::crates::CRATES;
 use crate::layering::paths::NamedPaths;
 use crate::layering::source::{Source, sources};
 
-/// A name, and the prefixes of the paths of all files that may use it.
+/// Names that are restricted to certain files. Each has the prefixes of the paths of all files that may use it.
 const PERMITTED_FILES: [(&str, &[&str]); 6] = [
     ("bincode", &["protocol/src/frame.rs"]),
     ("RoleClient", &["supervisor/upstream/src/"]),
@@ -16,7 +16,8 @@ const PERMITTED_FILES: [(&str, &[&str]); 6] = [
     ("decide", &["supervisor/gate/src/", "policies/src/"]),
 ];
 const CRATES_WITHOUT_IO: [&str; 2] = ["protocol/src", "policies/src"];
-/// Modules and types of std that the crates without I/O must not use, however they are imported.
+/// Modules and types of the standard library that the crates in `CRATES_WITHOUT_IO` must not use, in whatever way they
+/// are imported.
 const IO_NAMES: [&str; 5] = ["fs", "net", "io", "SystemTime", "Instant"];
 
 fn parse_paths(sources: &[Source]) -> Vec<(&str, NamedPaths)> {
@@ -50,7 +51,8 @@ fn sources_use_only_the_names_they_are_permitted() {
     table.finish();
 }
 
-/// Returns the files that allow unsafe code without giving a reason. A workspace lint denies unsafe code elsewhere.
+/// Returns the paths of source files that allow unsafe code (`allow(unsafe_code)`) without giving a reason. Elsewhere,
+/// a lint of the workspace forbids unsafe code.
 fn sources_with_bare_permission(sources: impl Iterator<Item = Source>) -> Vec<String> {
     let bare = sources.filter(|source| {
         let attributes = source.text.split("allow(").skip(1).filter_map(|rest| rest.split_once(")]"));
@@ -60,7 +62,7 @@ fn sources_with_bare_permission(sources: impl Iterator<Item = Source>) -> Vec<St
     bare.map(|source| source.path).collect()
 }
 
-/// Control: the rules see names in code, and ignore comments, strings and tests.
+/// Control: checks that the rules find names in code, and ignore names in comments, strings and test modules.
 #[test]
 fn the_rules_see_code_and_only_code() {
     let seen = [

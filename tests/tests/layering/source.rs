@@ -1,4 +1,4 @@
-//! Rust sources as syntax trees, without their test modules.
+//! Parses the Rust source files of a crate into syntax trees, without their test modules.
 
 use std::path::{Path, PathBuf};
 
@@ -6,16 +6,16 @@ use syn::{Attribute, File, Item, Meta};
 
 /// One source file of a crate.
 pub(crate) struct Source {
-    /// Path relative to the root of the repository.
+    /// The path of the file, relative to the root of the repository.
     pub(crate) path: String,
-    /// Path of the module, relative to the root of the crate.
+    /// The module's path in the crate: the names of its parent modules and its own; empty for the root module.
     pub(crate) module: Vec<String>,
     pub(crate) tree: File,
     pub(crate) text: String,
 }
 
 impl Source {
-    /// Parses a crate that consists of this text alone.
+    /// Returns the source of a crate whose only file has this text.
     pub(crate) fn from_text(text: &str) -> Self {
         let tree = parse(text).unwrap();
         Self { path: "lib.rs".into(), module: Vec::new(), tree, text: text.to_owned() }
@@ -32,7 +32,8 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// Returns every source file of the crate in this folder, without test modules.
+/// Returns every source file of the crate in this folder, without test modules. The path of the folder is relative to
+/// the root of the repository.
 pub(crate) fn sources(folder: &str) -> Vec<Source> {
     let folder = root().join(folder);
     let mut sources = Vec::new();
@@ -45,7 +46,8 @@ pub(crate) fn sources(folder: &str) -> Vec<Source> {
     sources
 }
 
-/// Adds a module's file, and recursively the files of its child modules, which are in `folder`.
+/// Adds the source file of a module to `sources`, and recursively the files of its child modules, which are below
+/// `folder`.
 fn read(file: &Path, folder: &Path, module: Vec<String>, sources: &mut Vec<Source>) {
     let text = std::fs::read_to_string(file).unwrap();
     let tree = parse(&text).unwrap_or_else(|error| panic!("{file:?}: {error}"));

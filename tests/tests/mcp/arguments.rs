@@ -1,4 +1,5 @@
-//! The ways in which code can call a tool, and the errors of calls with wrong arguments.
+//! Tests of the ways in which programs can call an upstream tool, and of the errors of calls with wrong arguments or
+//! names.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Elicitation: Lockhouse relays requests of upstream servers to AI clients with that capability, and declines them for
-//! others.
+//! Tests of MCP elicitation: Lockhouse forwards the questions of upstream servers to AI clients that have the
+//! elicitation capability, and declines them for other AI clients.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,8 @@ const POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n[servers.
 const ASK: &str = "from mcp_tools import call_tool, ToolError\ntry: r = call_tool('SERVER.ask', {'what': 'WHAT'})\n\
     except ToolError as e: r = [e.code, str(e)]\nr";
 
-/// Lockhouse with two upstream servers, one for each protocol era.
+/// Returns a Lockhouse test fixture with two upstream servers: `fixture` with the newest MCP version, and `older` with
+/// earlier versions only.
 fn lockhouse(config: &str) -> Lockhouse {
     let lockhouse = Lockhouse::new().server("fixture", &["--asking"]);
     lockhouse.server("older", &["--asking", "--legacy-only"]).policy(POLICY).config(config)

@@ -1,5 +1,5 @@
-//! Progress notifications of upstream servers: forwarded to the AI client, and a reason to extend the timeout of the
-//! call.
+//! Tests of the progress notifications of upstream servers: Lockhouse forwards them to the AI client, and each one
+//! extends the configured timeout of its call.
 
 use lockhouse_tests::{ClientUser, Lockhouse, Session};
 use serde_json::json;

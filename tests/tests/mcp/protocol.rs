@@ -1,12 +1,13 @@
-//! The tools that Lockhouse offers to AI clients, the handshakes of each protocol era, and the errors of invalid
-//! requests.
+//! Tests of the MCP tools that Lockhouse offers to AI clients, of the handshakes of all protocol versions, and of the
+//! errors for invalid requests.
 
 use lockhouse_tests::{Lockhouse, Session, Table, ensure, tokens};
 use rmcp::model::{ErrorCode, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, ServiceError};
 use serde_json::{Value, json};
 
-/// Budget for all tool definitions together, in tokens of o200k_base. Every AI client pays for these tokens.
+/// The maximum length of all tool definitions of Lockhouse together, in tokens of the tokenizer `o200k_base`. Every
+/// conversation of an AI client has these tokens in its context.
 const BUDGET_TOKENS: usize = 500;
 
 #[tokio::test]

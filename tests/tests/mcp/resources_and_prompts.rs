@@ -1,4 +1,4 @@
-//! Resources and prompts of upstream servers, read from code.
+//! Tests of the resources and prompts of upstream servers that programs read.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};

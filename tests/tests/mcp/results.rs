@@ -1,4 +1,4 @@
-//! Tool results as values in code.
+//! Tests of the results of upstream tools as values in programs.
 
 use lockhouse_tests::Lockhouse;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Timeouts that code sets for its calls.
+//! Tests of the timeouts that a program sets for its own calls.
 
 use std::time::Instant;
 

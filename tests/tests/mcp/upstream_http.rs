@@ -1,13 +1,15 @@
-//! Upstream servers over streamable HTTP, called from code.
+//! Tests of upstream servers over streamable HTTP that programs call.
 
 use lockhouse_tests::{HttpAnswer, HttpRequest, HttpServer, Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
 const POLICY: &str = "version = 1\n[servers.web]\nallow = [\"*\"]\n";
-/// Message sizes in bytes: `SMALL` configures the limit, and `OVER` exceeds it.
+/// A configuration whose frame limit is 64 KiB. A message of `OVER` bytes exceeds the resulting limit on upstream
+/// messages.
 const SMALL: &str = "[limits]\nframe_kib = 64\ncode_kib = 1\n";
 const OVER: usize = 64 * 1024 * 3 + 1;
-/// A Python function that makes one call and returns its result or its error.
+/// The Python function `look`, which calls the upstream tool `look` and returns its result, or the code, message and
+/// `retryable` of its error.
 const LOOK: &str = "from mcp_tools import ToolError, call_tool\n\
     def look(at):\n    try: return call_tool('web', 'look', {'at': at})\n    except ToolError as e: return [e.code, str(e), e.retryable]\n";
 
@@ -18,7 +20,7 @@ fn lockhouse(url: &str, more: &str) -> Lockhouse {
     lockhouse
 }
 
-/// Returns the value of a program that makes its calls with `look`.
+/// Runs a Python program that can call `look`, and returns its value, or its error if it has no value.
 fn value(lockhouse: &Lockhouse, program: &str) -> Value {
     let mut answer = lockhouse.answer("python", &format!("{LOOK}{program}"));
     let error = answer["error"].take();

@@ -1,4 +1,4 @@
-//! `lockhouse server login`, and how the OAuth tokens that it obtains are stored, used and renewed.
+//! Tests of `lockhouse server login`, and of how the OAuth tokens that it obtains are stored, used and renewed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -12,22 +12,23 @@ use serde_json::{Value, json};
 const LOOK: &str = "from mcp_tools import ToolError, call_tool\n\
     try: r = call_tool('web', 'look', {})\nexcept ToolError as e: r = [e.code, str(e)]\nr";
 
-/// Behaviour of the HTTP server that is both the authorization server and the upstream server.
+/// The behaviour of the test's HTTP server, which is both the OAuth authorization server and the upstream MCP server.
 #[derive(Clone, Copy)]
 struct Behaviour {
-    /// Lifetime of the first token in seconds.
+    /// The lifetime of the first access token in seconds.
     lasts: u64,
-    /// Whether the authorization server issues refreshed tokens.
+    /// Whether the authorization server issues a new access token for a refresh token.
     renews: bool,
-    /// Whether the upstream server refuses the first token in calls.
+    /// Whether the upstream server refuses `tools/call` requests with the first access token.
     revokes: bool,
-    /// Whether the user consents to the login.
+    /// Whether the user consents to the login in the browser.
     consents: bool,
 }
 
 const COOPERATIVE: Behaviour = Behaviour { lasts: 3600, renews: true, revokes: false, consents: true };
 
-/// Issues the tokens `SEKRET-1`, `SEKRET-2` and so on. Each refresh token is valid for one use.
+/// Starts the HTTP server, which issues the access tokens `SEKRET-1`, `SEKRET-2` and so on. Each refresh token can be
+/// used once.
 fn start_authorization_server(behaviour: Behaviour) -> HttpServer {
     HttpServer::start_knowing(|url| {
         let issued = AtomicUsize::new(0);
@@ -103,7 +104,9 @@ fn lockhouse(server: &HttpServer) -> Lockhouse {
     Lockhouse::new().config(&config).policy("version = 1\n[servers.web]\nallow = [\"*\"]\n")
 }
 
-/// Runs the login. `bring` delivers the authorization server's redirect. Returns the exit status and all output.
+/// Runs `lockhouse server login`. `bring` gets the URL to which the authorization server redirects the browser, and
+/// must request that URL or type it into the command's standard input. Returns the exit status of the command, and its
+/// whole output.
 fn log_in(lockhouse: &Lockhouse, bring: impl FnOnce(&str, &mut dyn Write)) -> (Option<i32>, String) {
     let mut command = lockhouse.command(&["server", "login", "web", "--no-browser"]);
     command.env("LOCKHOUSE_LOG", "trace");

@@ -1,4 +1,5 @@
-//! The audit log: a record before each call, its outcome afterwards, and no call without a record.
+//! Tests of the audit records of calls: there is a record before each call and one of its outcome afterwards, and no
+//! call is made without a record.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,12 +1,12 @@
-//! The policy decision does not depend on how a call is made: in either language, by name, as a function, or in raw
-//! frames of a hostile worker.
+//! Tests that the policy decision does not depend on how a call is made: in Python or TypeScript, by tool name, as a
+//! function, or in raw protocol frames of a hostile worker.
 
 use lockhouse_tests::{Lockhouse, Session, Table, equal, fixture_server};
 use serde_json::{Value, json};
 
 use crate::policy::POLICY;
 
-/// Tool, arguments and expected outcome of each call.
+/// Returns the calls to try: the tool, the arguments, and the expected outcome of each.
 fn rows() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("add", json!({"a": 1, "b": 2}), "ok"),

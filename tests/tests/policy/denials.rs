@@ -1,4 +1,5 @@
-//! Calls of tools that the policy denies, as code sees them.
+//! Tests of what a program observes of a tool that the policy denies: the error of a call, and the tool's absence from
+//! lists and searches.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::json;

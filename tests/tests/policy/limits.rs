@@ -1,4 +1,4 @@
-//! Limits in the policy: call rates over all executions, and limits of one execution.
+//! Tests of the limits in a policy: call rates that apply to all executions together, and limits of a single execution.
 
 use lockhouse_tests::{Lockhouse, Session, Table, ensure, equal, fixture_server, structured};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ fn policy(rest: &str) -> String {
     format!("version = 1\n[servers.fixture]\nallow = [\"*\"]\n{rest}")
 }
 
-/// Makes many calls concurrently and counts their outcomes.
+/// A Python program that makes 64 concurrent calls of `add`, and returns how often each outcome occurred.
 const CONCURRENT_CALLS: &str = "\
 import asyncio, collections
 from mcp_tools import ToolError
@@ -18,7 +18,8 @@ async def of(n):
 dict(collections.Counter(map(str, await asyncio.gather(*map(of, range(64))))))
 ";
 
-/// Returns a program that makes `calls` and reports the error of `last`.
+/// Returns a Python program that executes the statements `calls`, then the call `last`, and returns the error of that
+/// last call, or `None` if it succeeds.
 fn error_after(calls: &str, last: &str) -> String {
     format!(
         "from mcp_tools import ToolError\nfrom mcp_tools.fixture import add, big, text\n{calls}\n\
@@ -125,7 +126,7 @@ async fn a_call_over_a_limit_is_refused_with_the_limit_and_its_line() {
     table.finish();
 }
 
-/// Mutates its arguments as fast as it can while its calls are in flight.
+/// A Python program whose threads change the arguments of its calls as fast as they can, while the calls are in flight.
 const MUTATE_ARGUMENTS: &str = "\
 import sys, threading
 import mcp_tools

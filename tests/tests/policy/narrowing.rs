@@ -1,5 +1,5 @@
-//! Executions that are limited to some upstream servers: the argument `servers` of `run_code`, and `--server` of
-//! `lockhouse run`.
+//! Tests of executions that are limited to some of the upstream servers, by the argument `servers` of `run_code` or the
+//! option `--server` of `lockhouse run`.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, structured};
 use serde_json::{Value, json};
@@ -13,7 +13,8 @@ allow = [\"add\"]
 resources = [\"*\"]
 ";
 
-/// Lists the tools, searches for one, and makes calls to permitted and excluded servers.
+/// A Python program that lists the tools, searches for tools, and calls and describes tools of permitted and excluded
+/// upstream servers.
 const PROGRAM: &str = "\
 import mcp_tools
 from mcp_tools import call_tool, describe, list_resources, list_servers, search_tools, ToolError

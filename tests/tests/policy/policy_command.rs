@@ -1,4 +1,4 @@
-//! Tests `lockhouse policy init`, `check` and `explain` in one sequence.
+//! Tests of the commands `lockhouse policy init`, `check` and `explain`, as a user runs them one after the other.
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 

@@ -1,10 +1,12 @@
-//! Required policies of an administrator: they apply in addition to the user's policy, and can only restrict it.
+//! Tests of a policy that an administrator requires: it applies in addition to the user's policy, and can only restrict
+//! it.
 
 use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal};
 
 const USER_POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"add\", \"text\"]\n";
 
-/// Lockhouse with a required policy, which is in a file of its own.
+/// Returns a Lockhouse test fixture with the administrator's required policy in a file of its own. `requirements` is
+/// the text of the requirements file; by default, it only has the path of that policy.
 fn required(policy: &str, requirements: Option<&str>) -> Lockhouse {
     let lockhouse = Lockhouse::new().server("fixture", &[]).policy(USER_POLICY);
     let path = lockhouse.file("required-policy.toml", policy);

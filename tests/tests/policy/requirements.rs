@@ -1,4 +1,4 @@
-//! Requirements of an administrator, which every configuration must meet.
+//! Tests of an administrator's requirements, which every configuration on the machine must meet.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -6,7 +6,8 @@ use std::process::Command;
 
 use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal, fixture_server};
 
-/// Configures two servers with the same program, one of them with an argument and a variable, under these requirements.
+/// Returns a Lockhouse test fixture with two upstream servers that run the same program, and with this text as the
+/// administrator's requirements file. One of the servers also has an argument and an environment variable.
 fn configured(requirements: &str) -> Lockhouse {
     let (program, lockhouse) = (fixture_server(), Lockhouse::new());
     let config = format!(
@@ -22,7 +23,8 @@ fn run_with_requirements(lockhouse: &Lockhouse, arguments: &[&str]) -> CommandOu
     CommandOutput::run(command.env("LOCKHOUSE_REQUIREMENTS", lockhouse.path("requirements.toml")), b"")
 }
 
-/// Returns the names of the usable servers in the output of a finished command.
+/// Returns the names of the upstream servers that the requirements permit, from the output of a finished `lockhouse
+/// tools list`.
 fn usable_servers(finished: &CommandOutput) -> Vec<&str> {
     let has =
         |name: &&str| finished.stdout.lines().any(|line| line.contains(*name) && line.contains("count"));
@@ -259,7 +261,8 @@ fn requirements_writable_by_others_prevent_the_start() {
     table.finish();
 }
 
-/// Needs root, since it creates a mount namespace with its own `/etc`.
+/// Tests `/etc/lockhouse/requirements.toml`. Needs root, because it mounts a test directory over `/etc` in a mount
+/// namespace.
 #[test]
 fn the_system_requirements_apply_regardless_of_the_environment() {
     let lockhouse = configured("[[denied]]\nname = \"other\"\n");

@@ -1,5 +1,5 @@
-//! Policy changes while a program runs: permissions are revoked at once, and new permissions apply to later executions
-//! only.
+//! Tests of policy changes while a program runs: a permission that is removed is revoked at once, and a permission that
+//! is added applies only to later executions.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, fixture_server, structured, wait_until};
 use serde_json::{Value, json};
@@ -8,7 +8,8 @@ fn policy(allow: &str) -> String {
     format!("version = 1\n[servers.fixture]\nallow = [{allow}]\n")
 }
 
-/// Makes calls and lists tools before and after `slow`, during which the policy changes.
+/// A Python program that makes calls and lists tools, calls `slow`, and then repeats the same calls and lists. The test
+/// changes the policy during the call of `slow`.
 const PROGRAM: &str = "\
 import mcp_tools
 from mcp_tools import call_tool, list_servers, search_tools, ToolError

@@ -1,9 +1,9 @@
-//! The line of the program that makes a call, as the audit log records it.
+//! Tests of the source line in the audit record of a call: the line of the program that made the call.
 
 use lockhouse_tests::{Lockhouse, Table, equal};
 use serde_json::{Value, json};
 
-/// Programs with their languages. Each line that contains `here` makes a call.
+/// Programs, each with its name and language. Each line that contains `here` makes a call.
 const PROGRAMS: [(&str, &str, &str); 15] = [
     ("a call", "python", "from mcp_tools.fixture import add\n\nadd(1, 2)  # here"),
     ("over several lines", "python", "from mcp_tools import fixture\nx = fixture.add(  # here\n  1,\n  2)"),
@@ -88,7 +88,8 @@ fn a_call_is_recorded_with_the_line_that_makes_it() {
     table.finish();
 }
 
-/// Denials are recorded with their line. A call that no line of the program makes has no line.
+/// An audit record of a denial has the line of the denied call. The record of a call that no line of the program makes,
+/// such as one from a thread pool, has no line.
 #[test]
 fn a_denial_has_its_line_and_a_call_outside_the_program_has_none() {
     let lockhouse = Lockhouse::with_fixture().policy(crate::policy::POLICY);
@@ -100,7 +101,7 @@ fn a_denial_has_its_line_and_a_call_outside_the_program_has_none() {
     assert_eq!(lines(&lockhouse, "call"), [Value::Null]);
 }
 
-/// The worker reports the line, so a program can forge it. Forged lines affect only the program's own records.
+/// The worker reports the line of each call, so a program can forge it. A forged line must not change a decision.
 #[test]
 fn forged_lines_change_no_decision() {
     let lies = [

@@ -1,4 +1,4 @@
-//! Tests `lockhouse tools`.
+//! Tests of `lockhouse tools`, the command that lists, searches and shows upstream tools.
 
 use lockhouse_tests::Lockhouse;
 use serde_json::json;
@@ -16,7 +16,8 @@ fn every_tool_is_listed_with_its_policy_decision() {
     assert_eq!(rows.as_array().unwrap().len(), 13);
 }
 
-/// Every listing marks the tools that require approval, and only these.
+/// Checks that every listing of tools, by commands and in programs, marks the tools that require approval, and no
+/// others.
 #[test]
 fn a_tool_that_requires_approval_is_marked() {
     let policy = "version = 1\n[servers.fixture]\nallow = [\"count\"]\nask = [\"add\"]\n";

@@ -1,4 +1,4 @@
-//! Tests `lockhouse policy check`.
+//! Tests of `lockhouse policy check`, which reports the errors in a policy.
 
 use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ fn faults_are_available_as_json() {
     assert_eq!((finished.status, finished.json()), (Some(0), expected));
 }
 
-/// With a file argument the command checks that file, not the policy in force, and changes nothing.
+/// With a file argument, `policy check` checks that file instead of the policy in force, and changes nothing.
 #[test]
 fn a_file_can_be_checked_before_it_is_in_force() {
     let good = "version = 1\n[servers.fixture]\nallow = [\"add\"]\n";
@@ -75,7 +75,7 @@ fn a_file_can_be_checked_before_it_is_in_force() {
     table.finish();
 }
 
-/// Errors in the configuration do not hide errors in the policy, and vice versa.
+/// If both the configuration and the policy have errors, `policy check` reports the errors of both.
 #[test]
 fn faults_of_both_files_are_reported() {
     let lockhouse = broken().config("[limit]\n");
@@ -98,7 +98,7 @@ fn control_characters_of_a_file_are_escaped() {
     }
 }
 
-/// An administrator's required policy is checked as well, and named in the output.
+/// `policy check` also checks the policy that an administrator requires, and names its file in the output.
 #[test]
 fn required_policies_are_checked_too() {
     let lockhouse = super::lockhouse();
@@ -115,8 +115,8 @@ fn required_policies_are_checked_too() {
     assert_eq!((finished.status, &told["errors"][0]["file"]), (Some(2), &json!(above)), "{told}");
 }
 
-/// An entry for a tool that the server does not have is valid and has no effect: the command warns and suggests a
-/// similar name.
+/// A policy entry for a tool that the server does not have is valid but has no effect. `policy check` warns about it
+/// and suggests a similar name.
 #[test]
 fn names_that_a_server_does_not_have_are_warned_about() {
     const MISSPELLED: &str = r#"version = 1
@@ -173,7 +173,7 @@ allow = ["cuont"]
     table.finish();
 }
 
-/// The example policies in the documentation are valid.
+/// Checks that the example policies in the documentation are valid.
 #[test]
 fn policies_in_the_documentation_have_no_fault() {
     let mut table = Table::new("policies in the documentation");

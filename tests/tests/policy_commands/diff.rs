@@ -1,4 +1,4 @@
-//! Tests `lockhouse policy diff`.
+//! Tests of `lockhouse policy diff`, which shows how the decisions of two policies differ.
 
 use lockhouse_tests::Lockhouse;
 use serde_json::json;
@@ -55,8 +55,8 @@ fn differences_as_json_have_both_positions() {
     );
 }
 
-/// Order, comments and spelling make no difference. Without a second file the command compares with the policy in
-/// force.
+/// Policies that differ only in order, comments or formatting have no differences. Without a second file, `policy diff`
+/// compares with the policy in force.
 #[test]
 fn equivalent_policies_have_no_differences() {
     let lockhouse = lockhouse().policy(&format!(

@@ -3,7 +3,8 @@
 use lockhouse_tests::{Lockhouse, Table, ensure};
 use serde_json::json;
 
-/// Calls with every outcome: allowed, denied by a list entry, and denied for lack of an entry.
+/// A Python program whose calls have every outcome: allowed, denied by an entry of the list `deny`, and denied because
+/// no entry allows them.
 const PROGRAM: &str = "\
 from mcp_tools import call_tool, fixture
 for n in range(12): fixture.echo(n)
@@ -46,7 +47,7 @@ fn changed_decisions_are_shown_as_a_table() {
     );
 }
 
-/// The policy that was in force for the recorded calls gives the same decisions.
+/// Evaluating the recorded calls under the policy that was in force for them changes no decision.
 #[test]
 fn the_same_policy_changes_nothing() {
     let told = after_recorded_calls("").run(&["policy", "dry-run", "past.toml", "--json"]).json();

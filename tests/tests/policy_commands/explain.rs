@@ -1,4 +1,4 @@
-//! Tests `lockhouse policy explain`.
+//! Tests of `lockhouse policy explain`, which explains the policy's decision on a call.
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 
@@ -42,7 +42,8 @@ fn overruled_entries_are_listed() {
     insta::assert_snapshot!("runners_up", lockhouse.run(&call).transcript());
 }
 
-/// The command calls no tool and starts no server, so it also explains decisions about servers that are not configured.
+/// `policy explain` calls no tool and starts no upstream server, so it can also explain decisions about servers that
+/// are not configured or cannot start.
 #[test]
 fn an_explanation_starts_no_server() {
     let lockhouse = super::lockhouse().server("broken", &["--fail-start"]);
@@ -50,8 +51,8 @@ fn an_explanation_starts_no_server() {
     assert!(finished.status == Some(0) && !finished.errors().contains("broken"), "{finished:?}");
 }
 
-/// The command decides as the gate would: it resolves symbolic links, and compares pins with the definitions of the
-/// last connection.
+/// `policy explain` decides as Lockhouse does for a real call: it resolves symbolic links in paths, and compares pins
+/// with the tool definitions of the last connection.
 #[test]
 fn symbolic_links_and_pins_are_considered() {
     let lockhouse = Lockhouse::new().server("fixture", &[]);

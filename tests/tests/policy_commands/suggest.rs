@@ -1,4 +1,4 @@
-//! Tests `lockhouse policy suggest` and `lockhouse policy schema`.
+//! Tests of `lockhouse policy suggest`, which writes a policy for the recorded calls, and of `lockhouse policy schema`.
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 use serde_json::json;
@@ -27,7 +27,7 @@ fn the_suggestion_is_the_minimal_policy_for_the_recorded_calls() {
     insta::assert_snapshot!("suggestion", lockhouse.run(&["policy", "suggest", "--from-audit"]).transcript());
 }
 
-/// The suggestion is a valid policy under which the recorded calls get the same decisions.
+/// The suggested policy is valid, and gives each recorded call the same decision as before. It permits no other tool.
 #[test]
 fn a_suggestion_permits_the_recorded_calls_and_nothing_else() {
     let lockhouse = after_recorded_calls();

@@ -1,4 +1,4 @@
-//! Wrong usage of the policy commands: each error says what is right.
+//! Tests of wrong usage of the `lockhouse policy` commands: each error message shows the correct usage.
 
 use lockhouse_tests::{Table, ensure};
 

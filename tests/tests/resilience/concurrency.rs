@@ -1,4 +1,4 @@
-//! Many concurrent programs and calls.
+//! Tests of many programs and calls at the same time.
 
 use futures_util::future::join_all;
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};

@@ -1,4 +1,5 @@
-//! Short versions of the suites of `make endurance`. They check outcomes and leaks, but no times.
+//! Short versions of the endurance suites of `make endurance`. They check the answers of requests and search for leaks,
+//! but do not check times.
 
 #[path = "../../src/endurance/suites.rs"]
 mod suites;

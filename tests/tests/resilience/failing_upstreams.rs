@@ -1,4 +1,4 @@
-//! Upstream servers that fail to start, and results that are too large.
+//! Tests of upstream servers that fail to start, and of call results that are too large.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, fixture_server};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Hostile native workers that violate the IPC protocol. Each execution gets exactly one valid answer, other executions
-//! continue, and the supervisor leaks no memory.
+//! Tests of hostile native workers that violate the worker protocol. Each execution must get exactly one valid answer,
+//! other executions must continue, and the supervisor must not leak memory.
 
 mod behaviours;
 mod counting_client;
@@ -14,15 +14,16 @@ use serde_json::Value;
 
 const CONFIG: &str =
     "[limits]\noutput_kib = 64\ncalls = 50\nparallel_calls = 8\n[pool]\nidle = 2\nrunning = 8\n";
-/// Maximum growth of the supervisor's memory after the warm-up rounds: the size of one of the largest messages.
+/// The maximum growth of the supervisor's memory after the warm-up rounds, in KiB. It is the size of one of the largest
+/// messages.
 const GROWTH_KIB_MAX: u64 = 8 * 1024;
-/// Maximum memory of the supervisor: for each of eight running workers one raw and one parsed message, its replies, and
-/// lines of an upstream server.
+/// The maximum memory of the supervisor in KiB. It has room for eight running workers, each with one raw and one parsed
+/// message, its replies, and lines of an upstream server.
 const PEAK_KIB_MAX: u64 = 8 * 64 * 1024;
-/// Maximum length of the error for a worker that could not be started: the limit of any error message, and its
-/// introduction.
+/// The maximum length, in bytes, of the error about a worker that could not be started: the limit of any error message,
+/// and the words that introduce it.
 const MESSAGE_BYTES_MAX: usize = 4_100;
-/// Rounds of all behaviours after the warm-up.
+/// The number of rounds after the warm-up with `LOCKHOUSE_TESTS=full`. Each round runs all hostile behaviours at once.
 const ROUNDS: usize = 20;
 const ROUNDS_QUICK: usize = 3;
 const WARM_UP_ROUNDS: usize = 2;
@@ -39,7 +40,8 @@ fn with_worker_and_config(program: &std::path::Path, config: &str) -> Lockhouse 
     Lockhouse::with_fixture().config(&format!("{CONFIG}[javascript]\nworker = {program:?}\n{config}"))
 }
 
-/// Reads a field of the supervisor's `/proc` status: `VmRSS` is its resident memory, `VmHWM` the peak of it.
+/// Returns a field of the supervisor's `/proc/PID/status` in KiB: `VmRSS` is its resident memory, `VmHWM` the peak of
+/// its resident memory.
 fn memory_kib(pid: u32, line: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the supervisor lives");
     let line =
@@ -130,7 +132,8 @@ fn rounds_of_concurrent_hostile_workers_leak_nothing() {
     table.finish();
 }
 
-/// What hostile workers do before they receive code, by the name of the behaviour, and the expected error message.
+/// What a hostile worker does before it receives code: the name of the behaviour, and a text in the expected error
+/// message.
 const BEFORE_CODE: [(&str, &str); 11] = [
     ("refuses-to-start", "refuses to start"),
     ("ends-in-the-zygote", "exit status: 9"),

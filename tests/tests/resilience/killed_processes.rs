@@ -1,4 +1,4 @@
-//! Workers, zygotes and upstream servers that are killed while code runs.
+//! Tests of workers, zygotes and upstream servers that are killed while code runs.
 
 use lockhouse_tests::{
     LANGUAGES, Lockhouse, Process, Session, children, is_alive, kill, structured, wait_until,
@@ -10,13 +10,13 @@ const SLOW: [&str; 2] =
     ["from mcp_tools.fixture import slow\nslow(ms=60000)", "await fixture.slow({ms: 60000})"];
 const LOOP: [&str; 2] = ["while True: pass", "for (;;);"];
 
-/// Returns the CPU time of a process in clock ticks.
+/// Returns the user CPU time of a process in clock ticks, or `None` if the process does not exist.
 fn ticks(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.split(' ').nth(11)?.parse().ok()
 }
 
-/// Kills a process unless it has already exited, as idle workers may.
+/// Kills a process. Does nothing if the process has already exited, as an idle worker may do at any time.
 fn kill_if_alive(process: Process) {
     if is_alive(process.pid) {
         kill(process.pid);

@@ -1,4 +1,4 @@
-//! Lockhouse as one of its own upstream servers.
+//! Tests of a Lockhouse that is configured as one of its own upstream servers.
 
 use lockhouse_tests::Lockhouse;
 use serde_json::json;

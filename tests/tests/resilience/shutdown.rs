@@ -1,4 +1,5 @@
-//! Shutdown of Lockhouse by its AI client, by SIGTERM or by SIGKILL: no process that it started is left.
+//! Tests of how Lockhouse ends: when its AI client disconnects, on SIGTERM, or on SIGKILL. No process that it has
+//! started may be left.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, Process, Session, descendants, is_alive, wait_until};
 
@@ -8,7 +9,8 @@ const SLOW: [&str; 2] =
     ["from mcp_tools.fixture import slow\nslow(ms=60000)", "await fixture.slow({ms: 60000})"];
 const LOOP: [&str; 2] = ["while True: pass", "for (;;);"];
 
-/// Starts programs that wait for tools and programs that loop; returns the session and all started processes.
+/// Starts two programs that wait for a tool and two that loop forever. Returns the MCP connection and all processes
+/// that Lockhouse has started.
 async fn start_busy_session(lockhouse: &Lockhouse) -> (Session, Vec<Process>) {
     let session = lockhouse.serve().await;
     for programs in [SLOW, LOOP] {

@@ -1,19 +1,22 @@
-//! Zygotes are replaced after a number of executions, at an age, and after a crash, so secrets that a program learns
-//! about one expire. Replacement delays no program.
+//! Tests of the replacement of zygotes after a number of executions, at a maximum age, and after a crash. What a
+//! program has learned about its zygote, such as the address layout, is useless after the replacement. A replacement
+//! must not delay any program.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, Session, Table, ensure, wait_until};
 
 use crate::resilience::zygotes;
 
-/// Crashes the worker: a stack overflow in C, and a bug of QuickJS.
+/// Programs that crash their worker: by a stack overflow in C code (Python), and by a bug of QuickJS (TypeScript).
 const CRASH: [&str; 2] = [
     include_str!("../../hostile/python/bomb_stack.py"),
     include_str!("../../hostile/typescript/engine_weak_reference_abort.ts"),
 ];
-/// A value that differs between zygotes: Python's hash seed. No TypeScript value depends on the address layout.
+/// A Python expression whose value differs between zygotes, because each has its own hash seed. There is no such
+/// expression for TypeScript.
 const SEED: &str = "hash('lockhouse')";
 
-/// Returns the zygote of a language if there is exactly one.
+/// Returns the process id of the zygote of a language, or `None` if the language has no zygote or several at the
+/// moment.
 fn only_zygote(session: &Session, language: &str) -> Option<u32> {
     let is_python = language == "python";
     let of_that_language = zygotes(session).into_iter().filter(|it| it.command.contains(" -I ") == is_python);
@@ -21,7 +24,7 @@ fn only_zygote(session: &Session, language: &str) -> Option<u32> {
     (pids.len() == 1).then(|| pids[0])
 }
 
-/// Waits until a new zygote has replaced `old`.
+/// Waits until a new zygote has replaced the zygote with the process id `old`, and returns the new zygote's process id.
 async fn wait_for_renewal(session: &Session, language: &str, old: u32) -> u32 {
     wait_until("a new zygote is alone", async || only_zygote(session, language).filter(|new| *new != old))
         .await

@@ -1,4 +1,5 @@
-//! Hosts with missing or broken interpreters, and broken configurations: the message says what to do.
+//! Tests of `lockhouse run` on hosts with a missing or broken language interpreter or a broken configuration: the error
+//! message says what the user can do.
 
 use std::os::unix::fs::PermissionsExt;
 

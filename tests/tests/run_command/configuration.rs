@@ -1,4 +1,4 @@
-//! `lockhouse config check`, and the file permissions that Lockhouse requires of its configuration.
+//! Tests of `lockhouse config check`, and of the file permissions that Lockhouse requires of its configuration files.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -87,7 +87,8 @@ fn chmod(lockhouse: &Lockhouse, path: &str, mode: u32) {
     std::fs::set_permissions(lockhouse.path(path), std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Write access to a policy or a configuration gives control over what code may do.
+/// Lockhouse does not use a policy or configuration file that other users can write, because they could change what
+/// programs may do.
 #[test]
 fn files_that_others_can_write_are_not_used() {
     let run = ["run", "-c", "1", "--language", "python"];

@@ -1,4 +1,4 @@
-//! Errors of programs: the position in the user's code, without internal frames.
+//! Tests of the errors of programs: they have the position in the user's code, and no stack frames of Lockhouse.
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 

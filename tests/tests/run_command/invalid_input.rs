@@ -1,8 +1,9 @@
-//! Invalid arguments and files: each gives an exit status and a message, and never a panic.
+//! Tests of invalid arguments and files for `lockhouse run`: each leads to an exit status and an error message, and
+//! never to a panic.
 
 use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure};
 
-/// Checks the exit status and parts of the error message.
+/// Checks the exit status of a finished command, and that its standard error contains all of `words` and no panic.
 fn check_refused(finished: &CommandOutput, status: i32, words: &[&str]) -> Result<(), String> {
     let told = words.iter().all(|words| finished.stderr.contains(words));
     ensure(finished.status == Some(status) && told && !finished.stderr.contains("panicked"), finished)

@@ -1,4 +1,4 @@
-//! Resource limits, each with a program below the limit and one above it.
+//! Tests of the resource limits of programs. Each limit is tested with a program below it and a program above it.
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 

@@ -1,4 +1,4 @@
-//! Results of programs that end without an error.
+//! Tests of the results of programs under `lockhouse run`: values, output and exit statuses.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};

@@ -1,12 +1,12 @@
-//! Features that the sandbox lacks: the error says that the feature is unavailable, why, and what to use instead.
-//! Available features are tested beside them.
+//! Tests of features that are missing in the sandbox, such as files and the network: the error says that the feature is
+//! unavailable, why, and what to use instead. Other programs show that similar features are available.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
-/// The text that every such error contains.
+/// The text that every error about an unavailable feature contains.
 const UNAVAILABLE: &str = "not available in the Lockhouse sandbox";
-/// Words with which an error begins its advice.
+/// Words that begin the advice in an error about an unavailable feature.
 const ADVICE_WORDS: [&str; 4] = ["use ", "put ", "keep ", "ask "];
 
 const FILES: &str = "files cannot be opened";
@@ -16,7 +16,8 @@ const SYSTEM: &str = "the operating system is out of reach";
 const TEMPORARY: &str = "there are no temporary files";
 const ENVIRONMENT: &str = "there are no environment variables";
 
-/// Programs that end in an error. Its first line contains `UNAVAILABLE` and this reason.
+/// Python programs that end in an error, each with a reason. The first line of the error contains `UNAVAILABLE` and
+/// that reason.
 const PYTHON_ERRORS: &[(&str, &str)] = &[
     ("open('a')", FILES),
     ("open('a', 'w')", FILES),
@@ -88,7 +89,8 @@ const PYTHON_ERRORS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Programs that end in an error although an administrator has preloaded the modules that they use.
+/// Python programs that end in an error even if an administrator has preloaded the modules that they use. Each has a
+/// text in the first line of the error.
 const PRELOADED_ERRORS: &[(&str, &str)] = &[
     ("import ctypes\nctypes.CFUNCTYPE(ctypes.c_int)(lambda: 1)", "use Python alone"),
     ("import multiprocessing\nmultiprocessing.Semaphore()", "ThreadPoolExecutor"),
@@ -98,7 +100,8 @@ const PRELOADED_ERRORS: &[(&str, &str)] = &[
     ("import webbrowser\nwebbrowser.open('http://a')", NETWORK),
 ];
 
-/// Programs that succeed with this value. A message on stderr with `UNAVAILABLE` and this text explains the empty value.
+/// Python programs that succeed with an empty value, such as `false`. Each has its value, and a text in the message on
+/// standard error that explains why the value is empty.
 const PYTHON_EMPTY_VALUES: &[(&str, &str, &str)] = &[
     ("import os\nos.path.exists('/etc/passwd')", "false", "os.path.exists is always False"),
     ("import os\nos.path.islink('a')", "false", "os.path.islink is always False"),
@@ -112,7 +115,7 @@ const PYTHON_EMPTY_VALUES: &[(&str, &str, &str)] = &[
     ("import sys\nsys.stdin.read()", "\"\"", "sys.stdin is empty"),
 ];
 
-/// Programs that succeed with this value, without a message.
+/// Python programs that succeed with this value and write no message to standard error.
 const PYTHON_WORKS: &[(&str, &str)] = &[
     ("import sqlite3\nsqlite3.connect(':memory:').execute('select 1 + 1').fetchall()", "[[2]]"),
     ("import csv, io\nlist(csv.reader(io.StringIO('a,b\\n1,2')))", r#"[["a","b"],["1","2"]]"#),

@@ -1,4 +1,4 @@
-//! A run continues after its request, and `get_result` returns its answer.
+//! Tests of runs that continue in the background after their request has returned: `get_result` returns their answer.
 
 use lockhouse_tests::{LANGUAGES, Table, ensure, equal, is_alive, wait_until};
 use nix::sys::signal::Signal;

@@ -1,4 +1,5 @@
-//! Limits on the number of background runs, and answers that are too large to be stored.
+//! Tests of the limit on the number of background runs, and of answers of background runs that are too large to be
+//! stored.
 
 use lockhouse_tests::{Session, Table, ensure, equal};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Cancellation of runs by AI clients, and AI clients that disconnect.
+//! Tests of runs that an AI client cancels, and of AI clients that disconnect during a run.
 
 use lockhouse_tests::{Session, Table, ensure, equal, wait_until};
 use serde_json::json;
@@ -8,7 +8,8 @@ use crate::runs::{
     start_in_background, start_with_worker, wait_for_cancelled_calls, wait_for_slow_calls, workers,
 };
 
-/// Only one run at a time, so a leaked permit blocks the next run.
+/// A configuration that permits only one run at a time. If a cancelled run kept its permit, the next run could not
+/// start.
 const ONE_RUN: &str = "[runs]\nwait_seconds = 0.2\n[pool]\nidle = 1\nrunning = 1\n";
 const ONE_RUN_NO_BACKGROUND: &str = "[pool]\nidle = 1\nrunning = 1\n";
 

@@ -1,4 +1,4 @@
-//! Questions that a run asks after its request has returned a handle.
+//! Tests of questions that a run asks the user after its `run_code` request has already returned a handle.
 
 use lockhouse_tests::{
     ClientUser, Lockhouse, Session, Table, UserReply, ensure, equal, structured, wait_until,
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::runs::{complete, eras, outcome, parameters};
 
 const CONFIG: &str = "[runs]\nwait_seconds = 0.2\n";
-/// Asks a question after the request has returned.
+/// A Python program that waits for 700 ms, so that its request returns a handle first, and then calls a tool that asks
+/// the user a question.
 const ASKS: &str =
     "from mcp_tools import fixture\nfixture.slow(ms=700)\nfixture.ask(what='form')['said']['name']";
 

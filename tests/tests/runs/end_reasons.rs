@@ -1,4 +1,4 @@
-//! Reasons in the answers of cancelled runs, and of runs that wait for approval.
+//! Tests of the reasons that Lockhouse shows for a cancelled run and for a run that waits for approval.
 
 use std::process::Stdio;
 
@@ -10,13 +10,15 @@ use tokio::io::AsyncReadExt;
 
 use crate::runs::{SHORT_WAIT, eras, lockhouse, outcome, result, session, start_cancellable};
 
-/// Programs that print and then loop. The last output has no newline.
+/// A Python and a TypeScript program that print and then loop forever. The last output of the Python program has no
+/// newline.
 const PRINTS: [&str; 2] = [
     "import sys\nprint('first')\nprint('to stderr', file=sys.stderr)\nprint('half', end='')\nwhile True: pass",
     "console.log('first'); console.error('to stderr'); console.log('half'); while (true) {}",
 ];
 
-/// Starts a program in the background and waits until it has printed. Returns its handle and execution id.
+/// Starts a program in the background and waits until it has printed. Returns the handle and the execution id of the
+/// run.
 async fn start_and_wait_for_output(session: &Session, language: &str, code: &str) -> (Value, Value) {
     let told = session.run_code(language, code).await;
     assert_eq!(told["status"], "running", "{told}");

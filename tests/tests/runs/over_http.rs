@@ -1,4 +1,4 @@
-//! Runs over HTTP: a lost connection cancels the run only in the protocol era without sessions.
+//! Tests of runs over HTTP. A lost connection cancels the run only in MCP versions without sessions.
 
 use lockhouse_tests::{HttpClient, Lockhouse, Table, equal, wait_until};
 use serde_json::{Value, json};
@@ -16,13 +16,13 @@ async fn outcome(http_client: &HttpClient, handle: &Value) -> Value {
     .await
 }
 
-/// Returns the outcomes of all calls of `slow` so far.
+/// Returns the recorded outcomes of all calls of the fixture server's tool `slow` so far.
 fn outcomes(lockhouse: &Lockhouse) -> Vec<Value> {
     let of_slow = |record: &Value| record["event"] == "outcome" && record["tool"] == "slow";
     lockhouse.audit().into_iter().filter(of_slow).map(|record| record["outcome"].clone()).collect()
 }
 
-/// Returns the number of calls of `slow` so far.
+/// Returns the number of calls of the fixture server's tool `slow` so far.
 fn calls(lockhouse: &Lockhouse) -> usize {
     lockhouse.audit().iter().filter(|record| record["event"] == "call" && record["tool"] == "slow").count()
 }

@@ -1,4 +1,5 @@
-//! Several AI clients of one daemon: access to runs, and fair scheduling between clients.
+//! Tests of several AI clients of one daemon: only the client that started a run can access it, and runs are scheduled
+//! fairly between clients.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! Scheduling priority: long runs of clients that share a Lockhouse get the idle scheduling policy.
+//! Tests of the CPU scheduling of runs: long runs in a daemon that several clients share get the scheduling policy
+//! `SCHED_IDLE`.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -9,10 +10,10 @@ use serde_json::json;
 
 use crate::runs::session;
 
-/// Linux's numbers of the scheduling policies SCHED_OTHER and SCHED_IDLE.
+/// The numbers of Linux's scheduling policies: `OTHER` is `SCHED_OTHER`, and `IDLE` is `SCHED_IDLE`.
 const OTHER: u64 = 0;
 const IDLE: u64 = 5;
-/// Starts two threads that never stop, in addition to the interpreter's own.
+/// A Python program with two threads that never stop, besides the interpreter's own threads.
 const SPIN: &str = "\
 import threading
 def spin():
@@ -21,7 +22,7 @@ threading.Thread(target=spin, daemon=True).start()
 spin()
 ";
 
-/// Returns the scheduling policy of each thread of each descendant process.
+/// Returns the scheduling policies of the threads of every descendant process: one list for each process.
 fn scheduling_policies(ancestor: u32) -> Vec<Vec<u64>> {
     let below = descendants(ancestor).into_iter().map(|process| {
         let threads = std::fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten();
@@ -30,7 +31,7 @@ fn scheduling_policies(ancestor: u32) -> Vec<Vec<u64>> {
     below.collect()
 }
 
-/// Returns the descendant processes that have the idle scheduling policy.
+/// Returns the ids of the descendant processes that have the scheduling policy `SCHED_IDLE`.
 fn idle_processes(ancestor: u32) -> BTreeSet<u32> {
     let stat = |pid: &u32| std::path::PathBuf::from(format!("/proc/{pid}/stat"));
     let below = descendants(ancestor).into_iter().map(|process| process.pid);

@@ -1,4 +1,4 @@
-//! Progress notifications that an AI client receives while its code runs.
+//! Tests of the MCP progress notifications that an AI client receives while its program runs.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,8 @@ use serde_json::json;
 
 use crate::runs::{eras, lockhouse};
 
-/// Runs a program with a progress token. Returns the answer and the notifications.
+/// Runs a Python program with an MCP progress token. Returns its answer, and the messages of the progress
+/// notifications.
 async fn run_with_progress(
     config: &str,
     era: rmcp::service::ClientLifecycleMode,

@@ -1,4 +1,4 @@
-//! Runs that wait for a worker.
+//! Tests of runs that wait in the queue for a worker.
 
 use lockhouse_tests::{Session, Table, ensure, equal};
 use serde_json::json;

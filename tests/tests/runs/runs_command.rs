@@ -1,4 +1,4 @@
-//! Tests `lockhouse runs`, with which an operator lists and cancels runs.
+//! Tests of `lockhouse runs`, the command with which an operator lists and cancels runs.
 
 use lockhouse_tests::{Session, Table, ensure, equal, wait_until};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Runs as tasks of the MCP extension for tasks.
+//! Tests of runs as MCP tasks, for AI clients that declare the tasks extension.
 
 use lockhouse_tests::{HttpClient, Lockhouse, Table, ensure, equal, wait_until};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ async fn get_task(http_client: &HttpClient, id: &Value) -> Value {
     http_client.request("tasks/get", json!({"taskId": id})).await.answer()
 }
 
-/// Polls a task until it is no longer `working`, and returns it.
+/// Polls an MCP task until its status is no longer `working`, and returns the task.
 async fn poll_until_not_working(http_client: &HttpClient, id: &Value) -> Value {
     wait_until("the task is no longer working", async || {
         let task = get_task(http_client, id).await["result"].clone();

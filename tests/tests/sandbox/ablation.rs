@@ -1,7 +1,7 @@
-//! Native attacks under every combination of sandbox layers: all layers, each layer removed, each layer alone, and
-//! none.
-//! The headers in `hostile/native` name the layers that contain an attack. An attack must be contained exactly where
-//! one of these sets of layers is active. Without any layer it must succeed, which shows that nothing else stops it.
+//! Runs native attacks under many combinations of sandbox layers: all layers, all but one, one alone, and none. Each
+//! attack's source file in `hostile/native` names in its header the sets of layers that contain the attack. The attack
+//! must fail exactly where all layers of such a set are active. Without any layer it must succeed, which shows that
+//! nothing else stops it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -14,10 +14,10 @@ use lockhouse_worker::sandbox::{Layer, Layers};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 
-/// A user id that owns nothing on this machine.
+/// The id of an unprivileged user who owns no files or processes on this machine.
 const UNPRIVILEGED_UID: u32 = 61_501;
 
-/// Returns the combinations of layers, each with the name of its row.
+/// Returns the combinations of sandbox layers to test, each with the name of its table row.
 fn configurations() -> Vec<(String, Layers)> {
     let without = |layer: Layer| (format!("without {}", layer.name()), Layers::ALL.without(layer));
     let alone = |layer: Layer| (format!("{} alone", layer.name()), Layers::NONE.with(layer));
@@ -25,11 +25,11 @@ fn configurations() -> Vec<(String, Layers)> {
     ends.into_iter().chain(Layer::ALL.map(without)).chain(Layer::ALL.map(alone)).collect()
 }
 
-/// The worker executable and the user under which attacks run.
+/// The worker executable, and the user who runs the attacks.
 struct Runner {
-    /// Path of the native worker that this user can read.
+    /// The path of the native worker executable. The user who runs the attacks can read it.
     worker: PathBuf,
-    /// The user id to switch to, if the tests run as root.
+    /// The id of the unprivileged user to switch to; `None` if the attacks run as the user of the tests.
     user: Option<u32>,
 }
 
@@ -44,13 +44,13 @@ impl Runner {
         BareZygote::start(&self.worker, &["--layers", &on.join(",")], self.user)
     }
 
-    /// Returns the sets of layers that contain the attack when this user starts it.
+    /// Returns the sets of sandbox layers that contain the attack when this user runs it.
     fn layers<'a>(&self, attack: &'a NativeAttack) -> &'a [Vec<Layer>] {
         if self.is_root() { &attack.layers } else { &attack.user_layers }
     }
 }
 
-/// Properties of this machine on which attacks depend.
+/// Properties of this machine on which the outcome of attacks depends.
 struct Host {
     is_root: bool,
     landlock: u32,
@@ -84,7 +84,7 @@ impl Host {
         }
     }
 
-    /// Returns whether a layer that should contain the attack can do so on this machine.
+    /// Returns whether this machine supports what the layer needs to contain the attack, such as a Landlock version.
     fn can_contain(&self, layer: Layer, attack: &NativeAttack) -> bool {
         let gives = |need: &String| match need.split_once(' ') {
             Some(("landlock", abi)) if layer == Layer::Landlock => {
@@ -101,7 +101,8 @@ impl Host {
         self.kernel >= (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
     }
 
-    /// Returns the missing requirement if the attack cannot succeed on this machine.
+    /// Returns the attack's requirement that this machine does not meet, such as root or a kernel version; `None` if
+    /// the machine meets all.
     fn missing_requirement<'a>(&self, attack: &'a NativeAttack) -> Option<&'a str> {
         let lacks = |need: &&String| match need.split_once(' ') {
             None if *need == "root" => !self.is_root,
@@ -118,14 +119,15 @@ impl Host {
     }
 }
 
-/// Returns whether the kernel has the setting of `name=value` with another value.
+/// Returns whether the sysctl setting `setting`, given as `name=value`, exists on this machine with another value.
 fn is_set_otherwise(setting: &str) -> bool {
     let (name, wanted) = setting.split_once('=').expect("name=value");
     let path = format!("/proc/sys/{}", name.replace('.', "/"));
     std::fs::read_to_string(path).is_ok_and(|value| value.trim() != wanted)
 }
 
-/// Returns whether the layer contains the attack only on kernels with a certain patch, which the version does not show.
+/// Returns whether the layer contains the attack only if the kernel has a certain patch. The kernel's version does not
+/// show whether it has the patch.
 fn needs_patch(layer: Layer, attack: &NativeAttack) -> bool {
     attack.needs.iter().any(|need| need.strip_prefix("patched ") == Some(layer.name()))
 }
@@ -138,7 +140,7 @@ fn is_contained(end: &End) -> bool {
     }
 }
 
-/// Formats the end of an attack as the headers do.
+/// Formats how an attack ended, in the words that the headers of the attacks use.
 fn format_end(end: &End) -> String {
     match end {
         End::Value(result) => match result.strip_prefix('-').and_then(|errno| errno.parse().ok()) {
@@ -154,7 +156,8 @@ fn format_end(end: &End) -> String {
     }
 }
 
-/// Returns the kernel feature that the attack needs, if the run without layers shows that the kernel lacks the feature.
+/// Returns the kernel feature that the attack needs, if this kernel lacks it. That is known from how the attack failed
+/// without sandbox layers. `ends` has the attack's outcomes under all combinations of layers.
 fn missing_feature<'a>(attack: &'a NativeAttack, ends: &[(String, Layers, End)]) -> Option<&'a str> {
     let feature = attack.needs.iter().find(|need| need.starts_with("feature "))?;
     let (.., control) = ends.iter().find(|(_, layers, _)| *layers == Layers::NONE)?;
@@ -163,7 +166,8 @@ fn missing_feature<'a>(attack: &'a NativeAttack, ends: &[(String, Layers, End)])
     absent.contains(&format_end(control).as_str()).then_some(feature)
 }
 
-/// Runs every attack under every combination of layers.
+/// Runs every attack under every combination of sandbox layers. Returns, by the attack's name, how it ended under each
+/// combination.
 fn run_all(runner: &Runner, attacks: &[NativeAttack]) -> BTreeMap<String, Vec<(String, Layers, End)>> {
     let mut ends: BTreeMap<String, Vec<(String, Layers, End)>> = BTreeMap::new();
     for (name, layers) in configurations() {
@@ -216,8 +220,8 @@ fn each_attack_is_contained_by_exactly_the_layers_in_its_header() {
     check("native attacks under every set of layers", &Runner { worker: native_worker(), user: None });
 }
 
-/// Tests a worker that an ordinary user starts, as on a desktop. Root's workers are restricted further by their change
-/// of user.
+/// Runs the attacks in a worker that an ordinary user has started, as on a desktop. A worker of root is restricted
+/// further, because it also changes to an unprivileged user.
 #[test]
 fn each_attack_of_an_ordinary_users_worker_is_contained_by_the_layers_in_its_header() {
     if !nix::unistd::geteuid().is_root() {

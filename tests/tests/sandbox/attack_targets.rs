@@ -1,4 +1,5 @@
-//! Targets for one attack: files, sockets and a secret. Each attack has its own, so each trace has one possible cause.
+//! The targets of one attack: files, sockets and a secret that the sandbox must protect. Each attack has its own
+//! targets, so only this attack can have caused a change of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{TcpListener, UdpSocket};
@@ -7,10 +8,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
-/// Name of the environment variable of the server that contains the secret.
+/// The name of the server's environment variable that contains the secret.
 pub(crate) const SECRET_VARIABLE: &str = "LOCKHOUSE_CANARY";
 
-/// Live targets with open permissions, so that only the sandbox protects them.
+/// Files and listening sockets that every user may access, so only the sandbox protects them against the attack.
 pub(crate) struct AttackTargets {
     directory: PathBuf,
     secret: String,
@@ -23,7 +24,7 @@ pub(crate) struct AttackTargets {
 }
 
 impl AttackTargets {
-    /// Creates the targets in the new directory `directory`.
+    /// Creates the targets in `directory`, which must not exist yet.
     pub(crate) fn new(directory: PathBuf, secret: &str) -> Self {
         std::fs::create_dir(&directory).unwrap();
         make_world_writable(&directory);
@@ -53,7 +54,7 @@ impl AttackTargets {
         &self.directory
     }
 
-    /// Replaces the placeholders of a program with the addresses of these targets.
+    /// Replaces placeholders such as `{DIR}` and `{TCP}` in a program with the addresses of these targets.
     pub(crate) fn fill_placeholders(&self, program: &str) -> String {
         program
             .replace("{DIR}", self.directory.to_str().unwrap())
@@ -63,7 +64,8 @@ impl AttackTargets {
             .replace("{SECRET}", &self.secret)
     }
 
-    /// Returns the targets that were reached.
+    /// Returns the kinds of targets that an attack has reached, such as `TCP`. The set is empty if the sandbox
+    /// protected all of them.
     pub(crate) fn reached(&self) -> BTreeSet<&'static str> {
         let reached = [
             ("directory", snapshot(&self.directory) != self.before),
@@ -80,7 +82,7 @@ pub(crate) fn make_world_writable(path: &Path) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
 }
 
-/// Returns every path in a directory with its content and all metadata that an attack could change.
+/// Returns every path in a directory, with a text of its content and of all metadata that an attack could change.
 fn snapshot(directory: &Path) -> BTreeMap<PathBuf, String> {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let paths = entries.chain([directory.to_owned()]);

@@ -1,4 +1,5 @@
-//! Runs the hostile programs of `tests/hostile`. Each must have the outcome that its header states, and leave no trace.
+//! Runs the hostile programs in `tests/hostile` in the sandbox. Each must have the outcome that its header states, and
+//! must not reach any of its targets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -9,15 +10,16 @@ use serde_json::{Value, json};
 
 use crate::sandbox::attack_targets::{AttackTargets, SECRET_VARIABLE, make_world_writable};
 
-/// Limits of a program whose header sets none.
+/// The resource limits of a hostile program whose header sets none.
 const LIMITS: [&str; 2] = ["timeout_seconds = 20", "memory_mib = 128"];
-/// Number of concurrent programs if they use up nothing but time.
+/// The number of hostile programs that run at the same time if none of them exhausts memory or other resources.
 const CONCURRENT: usize = 8;
-/// Number of concurrent TypeScript programs. Each of them has one thread and exhausts only its own memory.
+/// The number of hostile TypeScript programs that run at the same time if some of them exhaust resources. It is more
+/// than one because each program has one thread and exhausts only its own memory.
 const CONCURRENT_TYPESCRIPT: usize = 2;
-/// Denies one tool, for programs that try to bypass the policy.
+/// A policy that denies one tool, for hostile programs that try to call it anyway.
 const POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\ndeny = [\"delete_everything\"]\n";
-/// Text of every message with which the sandbox refuses an action.
+/// A text that is part of every message by which the sandbox refuses an action.
 const REFUSED: &str = "Lockhouse sandbox";
 
 #[tokio::test]
@@ -63,13 +65,14 @@ async fn attack(language: &str, at_least: usize, controls_reach: &[&str]) {
     table.finish();
 }
 
-/// The results of one program: its table rows, and the targets that its control reached.
+/// The results of one hostile program: its rows for the test's table, and the targets that it reached in its control
+/// run without the sandbox.
 struct AttackResult {
     rows: Vec<(String, Result<(), String>)>,
     control_reached: BTreeSet<&'static str>,
 }
 
-/// A Lockhouse server and the directory with the targets of its programs.
+/// A Lockhouse test fixture and the directory with the targets of the hostile programs that run in it.
 struct AttackServer {
     language: String,
     lockhouse: Lockhouse,
@@ -105,7 +108,8 @@ impl AttackServer {
         AttackTargets::new(self.worlds.path().join(name), &self.secret)
     }
 
-    /// Runs the program in the sandbox, again in the sandbox with its errors caught, and outside as a control.
+    /// Runs a hostile program in the sandbox, once more in the sandbox with its errors caught, and as a control outside
+    /// the sandbox.
     async fn run_attack(&self, session: &Session, attack: Attack) -> AttackResult {
         let world = self.world(&attack.name);
         let program = world.fill_placeholders(&attack.source);
@@ -147,8 +151,8 @@ impl AttackServer {
         ensure(next["value"] == 2, format!("the next program: {next}"))
     }
 
-    /// Returns the program wrapped to catch its error, where the sandbox refuses an action with a message. A program
-    /// must be able to catch such an error and continue.
+    /// Returns the hostile program wrapped in code that catches its error, which must be possible for every error of
+    /// the sandbox. Returns `None` if its expected outcome is not such an error, or it cannot be wrapped.
     fn catching(&self, program: &str, outcomes: &[Outcome]) -> Option<String> {
         let [Outcome::Failure { statuses, words }] = outcomes else { return None };
         if *statuses != ["error"] || !words.contains(REFUSED) {
@@ -167,7 +171,8 @@ impl AttackServer {
         }
     }
 
-    /// Runs the program without a sandbox. It may change the targets, which belong to this control.
+    /// Runs the hostile program without a sandbox, as a control. It may change the targets `world`, which belong to
+    /// this control alone.
     async fn outside(&self, attack: &Attack, world: &AttackTargets) -> Result<(), String> {
         let program = world.fill_placeholders(&attack.source);
         let (interpreter, options, ending): (_, &[&str], _) = match self.language.as_str() {
@@ -183,7 +188,8 @@ impl AttackServer {
         ensure(finished.status == Some(0), finished)
     }
 
-    /// Checks that apply to all programs of this server together.
+    /// Stops the Lockhouse server and checks what all its hostile programs together must not have caused: a call of the
+    /// denied tool, a panic, or the secret in the log.
     async fn close(&self, session: Session, table: &mut Table, row: &str) {
         let code = match self.language.as_str() {
             "python" => "from mcp_tools.fixture import count\ncount().get('delete_everything', 0)",

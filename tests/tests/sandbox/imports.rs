@@ -1,4 +1,4 @@
-//! Imports of modules that a sandboxed worker lacks: the error says why, and what to do instead.
+//! Tests of imports of modules that the sandboxed worker does not have: the error says why, and what to use instead.
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 
@@ -27,7 +27,7 @@ fn importing_an_unavailable_module_says_why() {
     table.finish();
 }
 
-/// Imitates OpenBLAS in numpy, which starts a thread for each core at import unless its environment disables that.
+/// A Python module that starts a thread at import, unless `OPENBLAS_NUM_THREADS` is 1. It imitates OpenBLAS in numpy.
 const STARTS_THREADS_BY_DEFAULT: &str = "import os, threading
 if os.environ.get('OPENBLAS_NUM_THREADS') != '1':
     threading.Thread(target=threading.Event().wait, daemon=True).start()

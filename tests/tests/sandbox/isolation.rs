@@ -1,4 +1,4 @@
-//! Isolation between executions.
+//! Tests that no state of one execution is visible to another execution.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! The Python standard library in a sandboxed worker, with every Python version on this machine.
+//! Tests of the Python standard library in a sandboxed worker, with every Python version on this machine.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure};
 
-/// A module, and an expression that uses it and returns true.
+/// Python modules, each with a program that uses the module and whose last expression is true.
 const MODULE_USES: &[(&str, &str)] = &[
     ("json", "import json\njson.loads(json.dumps({'a': [1, 2.5, None, 'ž']})) == {'a': [1, 2.5, None, 'ž']}"),
     ("re", "import re\nre.sub(r'(?P<a>\\d+)', lambda m: str(int(m['a']) + 1), 'a1b22') == 'a2b23'"),
@@ -205,7 +205,8 @@ async fn the_standard_library_works_in_a_sealed_worker_of_every_python() {
     table.finish();
 }
 
-/// Control: returns whether the interpreter outside the sandbox was built with the module.
+/// Control: returns whether the program works in this interpreter outside the sandbox. It does not if the interpreter
+/// was built without the module.
 fn works_outside(python: &PathBuf, code: &str) -> bool {
     let runner = "import ast, asyncio, inspect, sys, types\n\
         code = compile(sys.argv[1], '<code>', 'exec', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)\n\
@@ -214,7 +215,7 @@ fn works_outside(python: &PathBuf, code: &str) -> bool {
     CommandOutput::run(Command::new(python).args(["-c", runner, code]), b"").status == Some(0)
 }
 
-/// Returns the system's Python and every other version from 3.10 on.
+/// Returns the paths of all Python interpreters from version 3.10 on that are installed on this machine.
 fn pythons() -> BTreeSet<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&path).map(|directory| directory.join("python3"));

@@ -1,5 +1,5 @@
-//! Hosts without a protection, and workers that omit a sandbox layer: each is refused or reported as reduced, with the
-//! reason.
+//! Tests of hosts that lack a sandbox protection, and of workers that omit a sandbox layer: Lockhouse refuses to run
+//! code there, or reports reduced protection, each with the reason.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,8 @@ use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, native_worker, ta
 use lockhouse_worker::sandbox::{Layer, Layers};
 use serde_json::{Value, json};
 
-/// The missing kernel feature, and the expected exit status and message of `run` and verdict of `doctor`.
+/// Kernel features that a simulated host lacks, each with the expected behaviour of `lockhouse run` and `lockhouse
+/// doctor`.
 const MISSING_FEATURES: &[(&str, Expected)] = &[
     ("landlock", Expected::Refused("Landlock: files")),
     ("landlock=1", Expected::Reduced("Landlock ABI 1; for TCP it takes ABI 4 (Linux 6.7)")),
@@ -29,13 +30,13 @@ const MISSING_FEATURES: &[(&str, Expected)] = &[
 
 #[derive(Clone, Copy)]
 enum Expected {
-    /// No code runs, for this reason.
+    /// Lockhouse runs no code. The error message contains this reason.
     Refused(&'static str),
-    /// Code runs, and a warning names this missing protection.
+    /// Lockhouse runs code and warns that the protection is reduced. The warning contains this text.
     Reduced(&'static str),
 }
 
-/// Returns a `lockhouse` command on a simulated host without a kernel feature.
+/// Returns a `lockhouse` command that runs as if the kernel lacked the feature `lack`.
 fn command_without(lockhouse: &Lockhouse, lack: &str, arguments: &[&str]) -> Command {
     let inner = lockhouse.command(arguments);
     let mut command = Command::new(target_directory().join("lacking"));
@@ -48,7 +49,8 @@ pub(crate) fn run_without(lockhouse: &Lockhouse, lack: &str, arguments: &[&str])
     CommandOutput::run(&mut command_without(lockhouse, lack, arguments), b"")
 }
 
-/// Serves until one program is answered or the server exits. Returns its exit status and stderr.
+/// Runs an MCP server until it has answered one `run_code` request or has exited. Returns its exit status and its
+/// standard error.
 fn serve_one_program(mut command: Command) -> (Option<i32>, String) {
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
@@ -91,7 +93,8 @@ fn a_host_without_a_protection_is_refused_or_reported_as_reduced() {
     table.finish();
 }
 
-/// AI clients show the stderr of a server that exits at its start.
+/// On a host without a required protection, `lockhouse serve` must exit at once and write the reason to standard error,
+/// which AI clients show to their user.
 #[test]
 fn lockhouse_does_not_serve_without_a_required_protection() {
     let lockhouse = Lockhouse::new();
@@ -121,7 +124,7 @@ fn with_require_full_reduced_protection_is_refused() {
     table.finish();
 }
 
-/// Returns the report of `doctor --json` and its exit status.
+/// Returns the report that `lockhouse doctor --json` has printed, and the exit status of the command.
 fn report(finished: &CommandOutput) -> (Value, Option<i32>) {
     (finished.json(), finished.status)
 }
@@ -155,7 +158,7 @@ fn doctor_names_missing_protections_and_how_to_enable_them() {
     table.finish();
 }
 
-/// Configures a worker that omits layers and reports success.
+/// Configures a TypeScript worker that applies only these sandbox layers, but reports that its sandbox is complete.
 fn with_layers(lockhouse: Lockhouse, layers: Layers) -> Lockhouse {
     let on: Vec<&str> = Layer::ALL.into_iter().filter(|layer| layers.has(*layer)).map(Layer::name).collect();
     let script = format!("#!/bin/sh\nexec {} --layers {}\n", native_worker().display(), on.join(","));

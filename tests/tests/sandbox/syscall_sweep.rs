@@ -1,4 +1,4 @@
-//! Every system call number, called in a sandboxed worker: the kernel must permit exactly the calls that the seccomp
+//! Makes every system call, by number, in a sandboxed worker. The kernel must permit exactly the calls that the seccomp
 //! filter's data lists.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,13 +8,14 @@ use lockhouse_tests::{BareZygote, End, native_worker};
 use seccompiler::{TargetArch, compile_from_json};
 use serde_json::{Value, json};
 
-/// Upper bound of the tested numbers. The largest real number is far below.
+/// The upper bound (exclusive) of the system call numbers that are tried. It is far above the largest number of an
+/// existing system call.
 const NUMBERS_END: u32 = 600;
 const X32: u32 = 0x4000_0000;
-/// uretprobe and uprobe: the kernel exempts them from seccomp. They have an effect only where a tracer has placed a
-/// probe.
+/// The numbers of `uretprobe` and `uprobe`, which the kernel exempts from seccomp. These calls have an effect only
+/// where a tracer has set a probe. On other architectures, the numbers here match no call.
 const SECCOMP_EXEMPT: [u32; 2] = if cfg!(target_arch = "x86_64") { [335, 336] } else { [u32::MAX, u32::MAX] };
-/// These calls would block forever without a file descriptor to wait for.
+/// System calls that would block forever if all their arguments were 0, so they get an invalid first argument.
 const BLOCKING: [&str; 2] = ["select", "pselect6"];
 const SIGSYS: i32 = nix::sys::signal::Signal::SIGSYS as i32;
 
@@ -32,7 +33,7 @@ fn merged() -> Value {
     document
 }
 
-/// Returns the number of a system call, from seccompiler's table.
+/// Returns the number of the system call with this name on this machine's architecture, as seccompiler knows it.
 fn number_of(name: &str) -> u32 {
     let filter = json!({"one": {"match_action": "allow", "mismatch_action": "kill_process", "filter": [{"syscall": name}]}});
     let target = TargetArch::try_from(std::env::consts::ARCH).unwrap();
@@ -40,7 +41,8 @@ fn number_of(name: &str) -> u32 {
     program.iter().filter(|step| step.code == 0x15).map(|step| step.k).nth(1).unwrap()
 }
 
-/// Returns each allowed call with arguments that its first rule permits.
+/// Returns the permitted system calls by number, each with its name and with arguments that the filter's first rule for
+/// the call permits.
 fn allowed() -> BTreeMap<u32, (String, String)> {
     let document = merged();
     let mut calls = BTreeMap::new();
@@ -59,7 +61,8 @@ fn allowed() -> BTreeMap<u32, (String, String)> {
     calls
 }
 
-/// Returns whether the kernel executed the call instead of returning the filter's answer.
+/// Returns whether the kernel executed the system call, instead of returning the seccomp filter's error or killing the
+/// process.
 fn was_reached(end: &End) -> bool {
     let refused = [libc::EPERM, libc::ENOSYS].map(|errno| End::Value((-errno).to_string()));
     !refused.contains(end) && *end != End::Exited(Exit::Signal(SIGSYS))

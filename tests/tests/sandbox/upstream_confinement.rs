@@ -1,5 +1,5 @@
-//! Upstream servers with the key `sandbox`: a hostile server attempts forbidden actions, which must succeed without
-//! `sandbox`.
+//! Tests of upstream servers with the configuration key `sandbox`: a hostile server attempts forbidden actions. They
+//! must fail, and must succeed in a control server without `sandbox`.
 #![allow(unsafe_code, reason = "Landlock's version is asked for with a bare system call")]
 
 use std::net::{TcpListener, UdpSocket};
@@ -13,17 +13,18 @@ use serde_json::{Value, json};
 
 use crate::sandbox::missing_protections::run_without;
 
-/// Server names: confined, confined with network access, and unconfined.
+/// The names of the upstream servers: `held` is confined, `networked` is confined but has network access, and `free` is
+/// not confined.
 const SERVERS: [&str; 3] = ["held", "networked", "free"];
 
-/// The expected outcome of an attempt by each of [`SERVERS`].
+/// The expected outcomes of an action that each server in [`SERVERS`] attempts, in the order of the servers.
 type Expected = [Outcome; 3];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outcome {
     Done,
     Refused,
-    /// The outcome depends on this host.
+    /// The attempt may succeed or fail, depending on this host.
     Either,
 }
 
@@ -33,7 +34,7 @@ const ALL_SERVERS: Expected = [Done, Done, Done];
 const ONLY_UNCONFINED: Expected = [Refused, Refused, Done];
 const WITH_NETWORK: Expected = [Refused, Done, Done];
 
-/// Attempts that a child process of the server repeats.
+/// The names of the attempts that are repeated in a child process of the server.
 const CHILDREN_TRY: [&str; 9] =
     ["read", "execute", "tcp", "udp", "io_uring", "limits", "priority", "shared_memory", "own_settings"];
 
@@ -43,7 +44,7 @@ fn landlock_version() -> i64 {
     unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0, 1) }
 }
 
-/// Returns the paths of the Python interpreter and of its library.
+/// Returns the path of the Python interpreter, and the directory in which Python is installed.
 fn python() -> (String, String) {
     let told = "import sys; print(sys.executable); print(sys.base_prefix)";
     let output = Command::new("python3").args(["-c", told]).output().unwrap();
@@ -56,7 +57,8 @@ fn program() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("hostile/upstream/confined.py")
 }
 
-/// Creates files for one server, so that no server sees the changes of another.
+/// Creates the files that one server attempts to access. Each server has its own, so that it does not see changes by
+/// another server.
 fn create_files(lockhouse: &Lockhouse, server: &str) {
     for name in ["secret/key", "secret/emptied", "secret/removed", "secret/moved", "read/file", "write/file"]
     {
@@ -82,7 +84,7 @@ fn configured(lockhouse: Lockhouse, sandbox: impl Fn(&str) -> Option<Value>) -> 
     lockhouse.config(&config).policy(&policy)
 }
 
-/// A process that does not belong to the server.
+/// A process on the host that no upstream server has started. It is killed when the value is dropped.
 struct Outsider(Child);
 
 impl Drop for Outsider {

@@ -1,4 +1,4 @@
-//! Properties of running workers in `/proc`.
+//! Tests of the properties of running workers that `/proc` shows, such as their seccomp mode and capabilities.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, Process, Table, children, ensure, wait_until};
 
@@ -8,7 +8,7 @@ fn status(pid: u32, field: &str) -> Option<String> {
     value.map(|value| value.trim().to_owned())
 }
 
-/// Returns the workers, which are children of the supervisor's zygotes.
+/// Returns all worker processes: the child processes of the supervisor's child processes.
 fn workers(supervisor: u32) -> Vec<Process> {
     children(supervisor).iter().flat_map(|zygote| children(zygote.pid)).collect()
 }

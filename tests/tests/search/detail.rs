@@ -1,9 +1,11 @@
-//! Levels of detail of search results, and the limit on the share of one server.
+//! Tests of tool search: the levels of detail of its results, and the limit on how many of the results one server may
+//! fill.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, structured};
 use serde_json::{Value, json};
 
-/// Two servers with matching tools, one of which has fifty of them with long descriptions.
+/// Returns a Lockhouse test fixture with two upstream servers whose tools match the same query. The server `large` has
+/// fifty of them with long descriptions; the server `small` has two tools.
 fn lockhouse() -> Lockhouse {
     let tool = |name: String, words: usize| {
         let properties =
@@ -86,8 +88,8 @@ async fn code_searches_at_the_same_levels_and_within_a_server() {
     }
 }
 
-/// Prints the descriptions of `send_mail` from a search, from `describe`, from one of its parameters and from the list
-/// of tools.
+/// Programs that return in which languages `send_mail` is described by a search result, by `describe`, by one of its
+/// parameters, and by the list of tools.
 const PRINT_DESCRIPTIONS: [&str; 2] = [
     "from mcp_tools import describe, search_tools, small\n\
      found, described = search_tools('send_mail', limit=1)[0], describe('small', 'send_mail')\n\

@@ -1,10 +1,11 @@
-//! The number of search results: the limits are equal in all interfaces and in the reference documentation.
+//! Tests of the limits on the number of search results: they are equal for AI clients, programs and the command line,
+//! and in the reference documentation.
 
 use lockhouse_protocol::{SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX};
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, structured};
 use serde_json::{Value, json};
 
-/// A server with more tools than the maximum number of search results.
+/// Returns a Lockhouse test fixture with one upstream server that has more tools than a search may return at most.
 fn lockhouse() -> Lockhouse {
     let tool = |number| json!({"name": format!("list_mail_{number:02}"), "inputSchema": {"type": "object"}});
     let tools: Vec<Value> = (0..SEARCH_LIMIT_MAX + 10).map(tool).collect();

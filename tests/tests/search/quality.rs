@@ -1,4 +1,5 @@
-//! Search quality with natural questions. `make bench-search` prints the figures.
+//! Tests of how well tool search answers questions in natural language. `make bench-search` prints the measured
+//! quality.
 
 use std::time::Duration;
 

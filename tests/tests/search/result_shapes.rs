@@ -1,10 +1,11 @@
-//! Result shapes that Lockhouse learns from calls, which must contain no values of the results.
+//! Tests of the result shapes (field names and types) that Lockhouse observes in the results of calls. A shape must
+//! contain no values of the results.
 
 use lockhouse_tests::{Lockhouse, Session, Table, ensure, structured, wait_until};
 use serde_json::{Value, json};
 
 const DENYING_POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\ndeny = [\"echo\"]\n";
-/// Calls with two results that contain personal data in keys and values.
+/// A Python program that calls two tools, whose results have personal data in their keys and values.
 const PROGRAM: &str = "\
 from mcp_tools.fixture import echo, text
 for n in range(2):
@@ -110,7 +111,7 @@ async fn no_shapes_are_learned_if_learning_is_disabled() {
     assert_eq!(stored_shapes(&lockhouse), "");
 }
 
-/// Returns all stored shapes.
+/// Returns the concatenated texts of all stored result shapes.
 fn stored_shapes(lockhouse: &Lockhouse) -> String {
     let Ok(files) = std::fs::read_dir(lockhouse.path("cache/lockhouse/shapes")) else { return String::new() };
     files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap()).collect()

@@ -1,4 +1,4 @@
-//! Tests `lockhouse server add`.
+//! Tests of `lockhouse server add`, which adds an upstream server to the configuration.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -6,7 +6,7 @@ use lockhouse_tests::{Lockhouse, Table, ensure, equal, fixture_server};
 
 use crate::server_commands::{add_fixture, config, normalized_output, server, text};
 
-/// A hand-written configuration with comments and an order of its own.
+/// A configuration file as a user would write it: with comments, and with its tables in an unusual order.
 const HAND_WRITTEN: &str = "\
 # what this is for
 
@@ -125,7 +125,8 @@ fn a_secret_is_stored_in_a_file_that_only_its_owner_can_read() {
     assert!(!text(config(&lockhouse)).contains("secrets"));
 }
 
-/// Secrets at every position that documentation of real servers uses.
+/// Checks that `server add` moves a secret to a file of its own, wherever in the server's arguments or URL it is.
+/// Documentation of real servers has secrets at all these positions.
 #[test]
 fn a_secret_in_an_argument_or_url_is_stored_in_a_file() {
     let secret = "sk-CANARY0123456789";
@@ -180,7 +181,7 @@ fn a_secret_in_an_argument_or_url_is_stored_in_a_file() {
     table.finish();
 }
 
-/// The server receives the original value of a stored argument.
+/// Checks that an upstream server receives the original value of an argument that `server add` has stored in a file.
 #[test]
 fn an_argument_stored_in_a_file_reaches_the_server() {
     let lockhouse = Lockhouse::new();

@@ -1,4 +1,4 @@
-//! Tests `lockhouse server list` and `get`.
+//! Tests of `lockhouse server list` and `lockhouse server get`, which show the configured upstream servers.
 
 use lockhouse_tests::Lockhouse;
 use serde_json::{Value, json};

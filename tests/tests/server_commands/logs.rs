@@ -1,4 +1,4 @@
-//! Tests `lockhouse server logs`.
+//! Tests of `lockhouse server logs`, which shows the standard error of an upstream server.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;

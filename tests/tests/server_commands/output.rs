@@ -1,11 +1,13 @@
-//! Closed and unwritable output of commands, and exit statuses after a server failure.
+//! Tests of commands whose standard output is closed early or cannot be written, and of the exit status of commands
+//! after an upstream server has failed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure};
 
-/// Runs the command in a shell with a redirection of its output.
+/// Runs `lockhouse ARGUMENTS` in a shell with this redirection of its output. The exit status of Lockhouse is appended
+/// to standard error.
 fn run_redirected(lockhouse: &Lockhouse, arguments: &[&str], redirection: &str) -> CommandOutput {
     let command = lockhouse.command(arguments);
     let mut shell = Command::new("/bin/bash");

@@ -1,4 +1,4 @@
-//! Tests `lockhouse server remove`.
+//! Tests of `lockhouse server remove`, which removes an upstream server from the configuration.
 
 use lockhouse_tests::Lockhouse;
 

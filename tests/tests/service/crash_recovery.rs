@@ -1,4 +1,4 @@
-//! Recovery after SIGKILL.
+//! Tests of the daemon after SIGKILL: none of its processes survives, and the next start succeeds.
 
 use lockhouse_tests::{Daemon, Lockhouse, Process, Table, descendants, ensure, equal, is_alive, wait_until};
 use nix::sys::signal::Signal;

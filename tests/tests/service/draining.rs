@@ -1,4 +1,4 @@
-//! Draining after SIGTERM: runs in flight end, and new runs are refused.
+//! Tests of draining: after SIGTERM, the daemon lets active runs end and refuses new runs.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, wait_until};
 use nix::sys::signal::Signal;

@@ -1,4 +1,4 @@
-//! Tests `/live`, `/ready` and `/health`.
+//! Tests of the daemon's HTTP endpoints `/live`, `/ready` and `/health`.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, wait_until};
 

@@ -1,4 +1,4 @@
-//! `lockhouse serve` with a standard input that stays open, such as a terminal.
+//! Tests that `lockhouse serve` ends on a signal while its standard input stays open, as it does at a terminal.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +18,8 @@ const INITIALIZE: &str = concat!(
     "\n"
 );
 
-/// The two ends of a connection: the test's end for reading and writing, and Lockhouse's standard input and output.
+/// A connection to Lockhouse's standard input and output: `read` and `write` are the test's end, `input` and `output`
+/// are Lockhouse's end.
 struct Streams {
     read: File,
     write: File,
@@ -39,7 +40,7 @@ fn terminal() -> Streams {
     Streams { read, write: ours.into(), input: theirs.try_clone().unwrap(), output: theirs }
 }
 
-/// Node.js connects child processes by socket pairs.
+/// Returns a connection over a socket pair, which Node.js uses for the standard streams of its child processes.
 fn socket() -> Streams {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let (ours, theirs) = (OwnedFd::from(ours), OwnedFd::from(theirs));
@@ -47,7 +48,8 @@ fn socket() -> Streams {
     Streams { read, write: ours.into(), input: theirs.try_clone().unwrap(), output: theirs }
 }
 
-/// Starts Lockhouse, and waits for its first response and its child processes.
+/// Starts `lockhouse serve` with this connection, and waits for its first response and its child processes. Returns the
+/// process, the open input, whether the response was valid, and the child processes.
 async fn start_serving(lockhouse: &Lockhouse, streams: Streams) -> (Child, File, bool, Vec<Process>) {
     let Streams { read, mut write, input, output } = streams;
     let mut command = lockhouse.command(&["serve"]);

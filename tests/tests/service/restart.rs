@@ -1,5 +1,5 @@
-//! Restarts under load. The test plays systemd: it holds the listening socket, so the kernel queues connections during
-//! a restart.
+//! Tests of daemon restarts under load. The test acts as systemd: it holds the listening socket, so the kernel queues
+//! connections while no daemon is running.
 
 use std::net::TcpListener;
 use std::os::fd::{AsRawFd, RawFd};
@@ -15,16 +15,17 @@ use crate::service::{OPEN, wait_until_ready};
 const CLIENTS: usize = 12;
 const RESTARTS: usize = 2;
 
-/// Outcomes of the AI clients' requests.
+/// The numbers of requests of all AI clients, by how they ended.
 #[derive(Debug, Default)]
 struct RequestOutcomes {
     answers: AtomicU64,
     wrong: AtomicU64,
     told_to_come_again: AtomicU64,
-    /// The connection was closed before any part of a response arrived.
+    /// The number of requests whose connection was closed before any part of a response arrived.
     closed: AtomicU64,
     refused: AtomicU64,
-    /// A run may have had effects, and its response was lost.
+    /// The number of requests that the daemon accepted but whose response did not arrive, so the run may have had
+    /// effects.
     lost: AtomicU64,
 }
 
@@ -34,7 +35,8 @@ impl RequestOutcomes {
     }
 }
 
-/// Starts the service with socket activation: the socket is descriptor 3, and `LISTEN_PID` is the process id.
+/// Starts the daemon with systemd's socket activation: the listening socket is descriptor 3, and `LISTEN_PID` is the
+/// process id.
 async fn start(lockhouse: &Lockhouse, socket: RawFd) -> Daemon {
     let service = lockhouse.command(&["serve", "--http"]);
     let mut command = std::process::Command::new("/bin/bash");
@@ -45,7 +47,8 @@ async fn start(lockhouse: &Lockhouse, socket: RawFd) -> Daemon {
     Daemon::open(command).await
 }
 
-/// Sends runs until `over` is set. Each run returns a unique number, which the client checks.
+/// Sends `run_code` requests, one after the other, until `over` is set, and counts their outcomes in `met`. Each
+/// program returns a unique text, so that the client detects an answer to another request.
 async fn send_requests(
     http_client: HttpClient,
     number: usize,

@@ -1,4 +1,4 @@
-//! Notifications to systemd (sd_notify) and the watchdog.
+//! Tests of the daemon's notifications to systemd (`sd_notify`) and of the systemd watchdog.
 
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 
 use crate::service::{OPEN, sleeping, wait_for_running, wait_until_ready};
 
-/// Receives sd_notify messages as systemd does.
+/// A Unix datagram socket that receives `sd_notify` messages as systemd does.
 struct SystemdStub {
     path: PathBuf,
     heard: Arc<Mutex<Vec<String>>>,
@@ -35,7 +35,7 @@ impl SystemdStub {
         self.heard.lock().unwrap().clone()
     }
 
-    /// Waits for the first message from index `from` on that contains this text. Returns its index and the message.
+    /// Waits for the first notification, from index `from` on, that contains `words`. Returns its index and its text.
     async fn wait_for_message(&self, words: &str, from: usize) -> (usize, String) {
         wait_until(&format!("it says {words}"), async || {
             self.messages().into_iter().enumerate().skip(from).find(|(_, said)| said.contains(words))

@@ -1,4 +1,5 @@
-//! Calls in sessions: each run has its own execution id, scope, policy, limits and records.
+//! Tests of upstream calls in sessions: each run of a session has its own execution id, permitted servers, policy,
+//! limits and audit records.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, Table, ensure, equal, wait_until};
 use serde_json::{Value, json};
@@ -118,7 +119,8 @@ async fn each_run_uses_the_current_policy_and_its_own_scope() {
     table.finish();
 }
 
-/// Calls that a run has started and not awaited, and calls in the queue.
+/// After an interrupted run, the calls that it had sent or queued must not be made or answered during the next run of
+/// the session.
 #[tokio::test]
 async fn an_interrupted_run_leaves_no_calls_for_the_next_run() {
     let lockhouse = Lockhouse::with_fixture().config("[limits]\nparallel_calls = 2\n");
@@ -159,7 +161,8 @@ async fn an_interrupted_run_leaves_no_calls_for_the_next_run() {
     table.finish();
 }
 
-/// A thread that waits for a result when its run ends continues in the next run, with an error.
+/// A Python thread may still wait for the result of a call when its run ends. The call then fails with an error, and
+/// the thread continues in the next run of the session.
 #[tokio::test]
 async fn a_thread_that_waits_for_a_result_gets_an_error_when_its_run_ends() {
     let lockhouse = Lockhouse::with_fixture();

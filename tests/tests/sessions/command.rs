@@ -1,4 +1,4 @@
-//! Tests `lockhouse sessions`.
+//! Tests of `lockhouse sessions`, the command with which an operator lists and ends sessions.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, structured, wait_until};
 use serde_json::{Value, json};

@@ -1,11 +1,13 @@
-//! Session workers that violate the IPC protocol between runs: at worst their own session ends.
+//! Tests of session workers that violate the worker protocol between two runs: at worst, Lockhouse ends the session of
+//! that worker, but no other session.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, fixture_server};
 use serde_json::json;
 
 use crate::sessions::{outcome_text, text};
 
-/// A behaviour of the hostile worker, the answer of its run, and a text in the answer of the next run.
+/// Behaviours of a hostile session worker, each with the outcome of its own run, and a text in the outcome of the
+/// session's next run.
 const ROWS: &[(&str, &str, &str)] = &[
     ("well", "42", "42"),
     ("done twice", "1", "it sent Done while between two runs"),

@@ -1,11 +1,12 @@
-//! Ends of runs by timeout, cancellation and crash, and their effect on the session.
+//! Tests of session runs that end by timeout, cancellation or crash, and of how this affects the session.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, Table, ensure, equal, kill, structured, wait_until};
 use serde_json::json;
 
 use crate::sessions::{outcome_text, text, workers};
 
-/// Programs that a short timeout interrupts. The last column is the reason why the session ends, if it does.
+/// Programs that a short timeout interrupts: the language, the name, the code, and the reason for which the session
+/// ends. With `None` as the reason, the session continues.
 const INTERRUPTED_PROGRAMS: &[(&str, &str, &str, Option<&str>)] = &[
     ("python", "a loop", "while True: pass", None),
     ("python", "a sleep", "import time; time.sleep(60)", None),

@@ -1,4 +1,4 @@
-//! The number and lifetime of sessions, and the resource limits of each run.
+//! Tests of the limits of sessions: their number, their lifetime, and the resources of each run.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, Table, ensure, equal, is_alive, wait_until};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Isolation of sessions: each belongs to one AI client and has one language and one worker.
+//! Tests of the isolation of sessions: each session belongs to one AI client, and has one language and one worker.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, Table, ensure, equal, structured};
 use serde_json::json;
@@ -88,7 +88,7 @@ async fn two_clients_can_use_the_same_session_name_independently() {
     table.finish();
 }
 
-/// Sends one line to the control socket and returns the reply.
+/// Sends one JSON line to Lockhouse's control socket and returns the reply.
 fn send_to_control_socket(socket: &std::path::Path, line: &serde_json::Value) -> serde_json::Value {
     use std::io::{Read, Write};
     let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();

@@ -1,10 +1,11 @@
-//! Variables that persist in a session, whatever the outcome of the run that defined them.
+//! Tests of the variables of a session: they persist between its runs, whatever the outcome of the run that defined
+//! them.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 
 use crate::sessions::outcome_text;
 
-/// Runs of one session: code and expected value.
+/// The consecutive runs of one session: the code of each run and its expected value.
 type Runs<'a> = &'a [(&'a str, &'a str)];
 
 const PYTHON: &[(&str, Runs<'_>)] = &[
@@ -168,8 +169,8 @@ async fn variables_persist_between_runs() {
     table.finish();
 }
 
-/// For an error in a function of an earlier run the error line is in the current program, and the traceback shows the
-/// lines of both programs.
+/// A function that an earlier run of the session has defined fails in a later run. The error has the line of the later
+/// program, and the traceback shows lines of both programs.
 #[tokio::test]
 async fn tracebacks_show_the_lines_of_the_run_that_defined_the_function() {
     let session = Lockhouse::new().serve().await;

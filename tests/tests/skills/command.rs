@@ -1,4 +1,4 @@
-//! Tests `lockhouse skills`.
+//! Tests of `lockhouse skills`, the command with which a user manages saved skills.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};

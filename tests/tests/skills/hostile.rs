@@ -1,4 +1,4 @@
-//! Malicious skill folders and programs.
+//! Tests of malicious skill folders, and of malicious programs that save or import skills.
 
 use std::os::unix::fs::symlink;
 

@@ -1,4 +1,4 @@
-//! Importing saved skills.
+//! Tests of programs that import saved skills.
 
 use lockhouse_tests::{Table, ensure, equal};
 use serde_json::{Value, json};

@@ -1,11 +1,11 @@
-//! Permission to save skills, by the policy and by approval.
+//! Tests of the permission to save skills, which the policy gives or which an approver gives for each skill.
 
 use lockhouse_tests::{ClientUser, Lockhouse, Session, Table, UserReply, ensure, equal};
 use serde_json::{Value, json};
 
 use crate::skills::{OWN_STORE, giving, lockhouse, saving, using};
 
-/// Returns the saved skills in the user's own store, without drafts.
+/// Returns the names of the approved skills in the user's own skill store. Drafts are not included.
 fn saved(lockhouse: &Lockhouse) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(lockhouse.path(OWN_STORE)) else { return Vec::new() };
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());

@@ -1,4 +1,4 @@
-//! Saving skills, and the errors of code that cannot be saved.
+//! Tests of saving skills, and of the errors for code that cannot be saved.
 
 use lockhouse_tests::{Table, ensure, equal};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! Shared skill directories, such as a git checkout or the directory of a team.
+//! Tests of shared skill directories, such as a git checkout or the directory of a team: their skills can be imported
+//! besides the user's own.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::json;

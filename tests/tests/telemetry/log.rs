@@ -1,11 +1,13 @@
-//! The log in its text and JSON formats: it has the ids of the audit log, and no input can forge an entry.
+//! Tests of the daemon's log in its text and JSON formats: its entries have the same execution ids as the audit log,
+//! and no input can forge an entry.
 
 use lockhouse_tests::{Daemon, HttpClient, Lockhouse, Table, ensure, equal};
 use serde_json::Value;
 
 use crate::telemetry::OPEN;
 
-/// Configures a server that cannot be started, whose error contains a hostile string from the configuration.
+/// Returns a Lockhouse test fixture with an upstream server that cannot be started. The error about it quotes a
+/// configured command that imitates a log entry.
 fn with_hostile_words() -> Lockhouse {
     let command = "/nowhere/a\n2026-01-01T00:00:00.000000Z ERROR lockhouse: FORGED\u{1b}[2J";
     Lockhouse::with_fixture().servers_entry("bad", serde_json::json!({"command": command}))

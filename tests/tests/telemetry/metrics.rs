@@ -1,4 +1,4 @@
-//! `/metrics` exports exactly the metrics of docs/metrics.md.
+//! Tests that the daemon's endpoint `/metrics` exports exactly the metrics that docs/metrics.md documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,8 @@ async fn scrape(daemon: &Daemon) -> String {
     client.get(daemon.url("/metrics")).send().await.unwrap().text().await.unwrap()
 }
 
-/// Returns the value of the metric with this name and these labels.
+/// Returns the value of the exported metric with this name and these labels, or NaN if there is none. `figures` is the
+/// text of `/metrics`.
 fn value(figures: &str, name: &str, labels: &[(&str, &str)]) -> f64 {
     let has = |line: &&str| {
         let end = line.find(['{', ' ']).unwrap_or(0);
@@ -27,7 +28,7 @@ fn value(figures: &str, name: &str, labels: &[(&str, &str)]) -> f64 {
     line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// Returns the name, type and labels of all exported metrics.
+/// Returns the type and the labels of every metric in `figures`, the text of `/metrics`, by the metric's name.
 fn exported_metrics(figures: &str) -> BTreeMap<String, (String, BTreeSet<String>)> {
     let mut shape = BTreeMap::new();
     for line in figures.lines() {
@@ -52,7 +53,7 @@ fn exported_metrics(figures: &str) -> BTreeMap<String, (String, BTreeSet<String>
     shape
 }
 
-/// Returns the name, type and labels of all metrics in the documentation.
+/// Returns the type and the labels of every metric in docs/metrics.md, by the metric's name.
 fn documented_metrics() -> BTreeMap<String, (String, BTreeSet<String>)> {
     let rows = PAGE.lines().filter(|line| line.starts_with("| `lockhouse_"));
     let row = |line: &str| {

@@ -1,4 +1,4 @@
-//! Tests `lockhouse status`.
+//! Tests of `lockhouse status`, which shows the running Lockhouse processes of the user.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, wait_until};
 

@@ -1,5 +1,5 @@
-//! OpenTelemetry spans, as a collector receives them. The feature `otel` of the workspace builds a program that exports
-//! them and enables these tests, as `make test-quick` does.
+//! Tests of the OpenTelemetry spans that a collector receives from the daemon. Most of them need a program that was
+//! built with the feature `otel`, as `make test-quick` does.
 
 use lockhouse_tests::{
     Daemon, HttpAnswer, HttpServer, LATEST_VERSION, Lockhouse, Table, ensure, equal, fixture_server,
@@ -11,7 +11,7 @@ use crate::telemetry::OPEN;
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
-/// Contained in the code, in the arguments of its call and in the result.
+/// A text in the program, in the arguments of its call and in the result. It must not occur in any span.
 const SECRET: &str = "hunter2-in-the-code";
 
 async fn daemon(lockhouse: &Lockhouse, endpoint: &str) -> Daemon {
@@ -21,7 +21,7 @@ async fn daemon(lockhouse: &Lockhouse, endpoint: &str) -> Daemon {
     Daemon::open(command).await
 }
 
-/// Returns all spans that the collector received.
+/// Returns all spans that the OpenTelemetry collector has received.
 fn spans(collector: &HttpServer) -> Vec<Value> {
     let arrays = |of: &Value, name: &str| of[name].as_array().cloned().unwrap_or_default();
     let requests = collector.requests();

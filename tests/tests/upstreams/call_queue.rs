@@ -1,10 +1,11 @@
-//! Concurrent calls to one upstream server, and the queue of those above `parallel_calls`.
+//! Tests of concurrent calls to one upstream server: calls above the limit `parallel_calls` wait in a queue.
 
 use lockhouse_tests::{Table, ensure};
 
 use crate::upstreams::scripted_server::Scripted;
 
-/// Returns a program that makes concurrent calls of 0.3 s and counts their outcomes.
+/// Returns a Python program that makes `calls` concurrent calls of 0.3 s each, and returns how often each outcome
+/// occurred.
 fn program(calls: usize) -> String {
     format!(
         "from collections import Counter\nfrom concurrent.futures import ThreadPoolExecutor\n\

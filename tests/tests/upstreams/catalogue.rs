@@ -1,4 +1,5 @@
-//! The tool catalogue of an upstream server: its cache, its refresh, and its use while the server is unavailable.
+//! Tests of the list of an upstream server's tools: how it is cached and refreshed, and its use while the server is
+//! unavailable.
 
 use lockhouse_tests::{Lockhouse, Session, Table, ensure, wait_until};
 use serde_json::{Value, json};

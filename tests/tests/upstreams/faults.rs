@@ -1,4 +1,5 @@
-//! Faults of upstream servers, and their effect on the call, on the next call and on the server.
+//! Tests of faults of an upstream server, and of their effect on the call in which they occur, on the next call, and on
+//! the server process.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::upstreams::scripted_server::{Scripted, processes, tool};
 
 const ECHO: &str = "'echo', {'text': 'well'}";
 
-/// A fault, the call that triggers it, and the permitted outcomes of that call.
+/// Faults of an upstream server, each with the call that triggers it and the permitted outcomes of that call.
 const FAULTS: [(&str, &str, &[&str]); 9] = [
     ("kill -9 during a call", "'kill', {}", &["upstream_unavailable"]),
     ("SIGSTOP during a call", "'stop', {}", &["timeout"]),

@@ -1,5 +1,5 @@
-//! Upstream servers that flood Lockhouse with unsolicited messages: they are disconnected, and other servers and memory
-//! are unaffected.
+//! Tests of upstream servers that flood Lockhouse with messages that it did not request: Lockhouse disconnects them,
+//! and its memory and other upstream servers are not affected.
 
 use std::path::Path;
 use std::sync::{Condvar, Mutex};
@@ -10,13 +10,14 @@ use serde_json::{Value, json};
 use crate::upstreams::scripted_server::{Scripted, processes};
 
 const MIB: usize = 1024 * 1024;
-/// Maximum resident memory of the supervisor in KiB.
+/// The maximum resident memory of the supervisor during a flood, in KiB.
 const MEMORY_KIB_MAX: u64 = 200 * 1024;
 /// The reason with which Lockhouse disconnects a flooding server.
 const TOO_MUCH: &str = "it exceeded the limit for unsolicited messages";
 const LONG_NAME: &str = "whose `id` or `method` is longer than 256 bytes";
 
-/// Name of the flood, arguments of the tool `flood`, and the reason of the disconnection.
+/// A kind of flood: its name, the arguments for the server's tool `flood`, and the expected reason in the log when
+/// Lockhouse disconnects the server.
 type Flood = (&'static str, Value, &'static str);
 
 fn flood(what: &str, bytes: usize, count: usize) -> Value {
@@ -48,7 +49,8 @@ fn small() -> Vec<Flood> {
     ]
 }
 
-/// A flooding server, and an honest one beside it.
+/// Returns a Lockhouse test fixture with two upstream servers: `scripted`, which a test lets flood Lockhouse, and
+/// `honest`, which behaves normally.
 fn both() -> Scripted {
     let honest = tempfile::tempdir().expect("a directory").keep();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/scripted.py");
@@ -63,7 +65,7 @@ fn both() -> Scripted {
 
 const HONEST: &str = "from mcp_tools.honest import echo\necho(text='well')";
 
-/// Returns the peak resident memory of the supervisor.
+/// Returns the peak resident memory of the supervisor in KiB.
 fn peak_kib(session: &Session) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", session.pid())).expect("a process");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("its peak");
@@ -118,7 +120,7 @@ async fn check_disconnected(floods: Vec<Flood>) {
     table.finish();
 }
 
-/// Formats JSON as a Python literal.
+/// Formats a JSON value as a Python literal.
 fn to_python_literal(value: &Value) -> String {
     value.to_string().replace("true", "True").replace("false", "False")
 }
@@ -181,7 +183,8 @@ async fn a_list_of_tiny_values_takes_little_memory() {
     assert!(peak < MEMORY_KIB_MAX, "{peak} KiB");
 }
 
-/// Returns the beginning of an event stream: `filler`, and then the response to the call.
+/// Returns the HTTP response of an upstream server to a call: an event stream with the events `filler`, followed by the
+/// MCP response to the call.
 fn stream(request_id: &Value, filler: &str) -> HttpAnswer {
     let text = json!({"content": [{"type": "text", "text": "seen"}]});
     let answer = json!({"jsonrpc": "2.0", "id": request_id, "result": text});
@@ -243,10 +246,12 @@ async fn a_flooding_event_stream_is_closed_with_the_reason() {
     table.finish();
 }
 
-/// Returns the events that a server sends on its standalone stream when it is called, given the id of the call.
+/// A function that returns the events that an upstream server sends on its standalone stream when the tool is called.
+/// Its argument is the id of the call.
 type OnCall = fn(&Value) -> String;
 
-/// A server that sends the answer of the call `x` on its standalone stream, and answers all other calls directly.
+/// Starts an HTTP upstream server. It answers a call with the argument `x` on its standalone event stream, and every
+/// other call in the response to that call.
 fn server_with_standalone_stream(on_call: OnCall) -> HttpServer {
     let (called, is_called) = (Mutex::new(None::<Value>), Condvar::new());
     HttpServer::start(move |request| {
@@ -318,7 +323,7 @@ async fn an_oversized_event_on_the_standalone_stream_fails_its_call_or_the_conne
     table.finish();
 }
 
-/// Returns an event with a response of about this many bytes.
+/// Returns a server-sent event with an MCP response of about this many bytes to the request `id`.
 fn event(id: &Value, bytes: usize) -> String {
     let mut content = vec![json!({"type": "text", "text": "seen"})];
     if bytes > 1_000 {

@@ -1,16 +1,19 @@
-//! Programs that end while their calls are in flight: calls that were sent are reported, and queued ones are not.
+//! Tests of programs that end while their calls are in flight: the answer reports the calls that were sent to the
+//! upstream server, and not those that were still queued.
 
 use lockhouse_tests::{LANGUAGES, Table, ensure, equal};
 use serde_json::{Value, json};
 
 use crate::upstreams::scripted_server::Scripted;
 
-/// Three concurrent calls, of which the server accepts one.
+/// Programs (Python, TypeScript) that make three concurrent calls. With `parallel_calls = 1`, Lockhouse sends only one
+/// of them to the server.
 const THREE_CALLS: [&str; 2] = [
     "import asyncio\nfrom mcp_tools.aio import scripted\nawait asyncio.gather(scripted.never(), scripted.never(), scripted.never())",
     "await Promise.all([scripted.never(), scripted.never(), scripted.never()])",
 ];
-/// Four concurrent calls with invalid arguments that take a moment to validate.
+/// Programs (Python, TypeScript) that make four concurrent calls with invalid arguments. The arguments are long, so
+/// that their validation takes a moment.
 const FOUR_INVALID: [&str; 2] = [
     "import asyncio\nfrom mcp_tools.aio import scripted\nawait asyncio.gather(*(scripted.never(number='one', text='x' * 200_000) for _ in range(4)))",
     "await Promise.all([1, 2, 3, 4].map(() => scripted.never({ number: 'one', text: 'x'.repeat(200_000) })))",

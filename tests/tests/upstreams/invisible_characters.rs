@@ -1,4 +1,4 @@
-//! Invisible characters in the definitions of an upstream server's tools.
+//! Tests of tool definitions with invisible characters: these characters never reach a model.
 
 use lockhouse_policies::is_hidden;
 use lockhouse_tests::{Table, ensure};
@@ -9,7 +9,7 @@ use crate::upstreams::scripted_server::Scripted;
 /// The word "hide" in Unicode tag characters, which models read and people cannot see.
 const TAGS: &str = "\u{e0068}\u{e0069}\u{e0064}\u{e0065}";
 
-/// Returns a text in this value that contains a hidden character or the escape of one.
+/// Returns the first text in a JSON value that contains an invisible character, or `None` if there is none.
 fn find_hidden_text(value: &Value) -> Option<String> {
     let hides = |text: &str| text.chars().any(|c| is_hidden(c) && !matches!(c, '\n' | '\t'));
     match value {

@@ -1,4 +1,5 @@
-//! Upstream servers whose tools differ from the accepted (pinned) definitions.
+//! Tests of pins, the accepted definitions of an upstream server's tools: a tool whose definition has changed needs a
+//! new acceptance.
 
 use lockhouse_tests::{CommandOutput, Session, Table, ensure, equal, wait_until};
 use serde_json::{Value, json};
@@ -14,7 +15,8 @@ fn server(scripted: &Scripted, arguments: &[&str]) -> CommandOutput {
     scripted.lockhouse.run(&[&["server"], arguments].concat())
 }
 
-/// Returns the `accept` command that `lockhouse server diff scripted TOOL...` prints, as arguments of `lockhouse`.
+/// Runs `lockhouse server diff scripted TOOL...` and returns the `server accept` command that it prints, as arguments
+/// for `lockhouse`.
 fn printed_command(scripted: &Scripted, tools: &[&str]) -> Vec<String> {
     let diff = server(scripted, &[&["diff", "scripted"], tools].concat());
     let line = diff.stdout.lines().find_map(|line| line.trim().strip_prefix("lockhouse "));
@@ -22,13 +24,13 @@ fn printed_command(scripted: &Scripted, tools: &[&str]) -> Vec<String> {
     line.split(' ').map(str::to_owned).collect()
 }
 
-/// Accepts the current definitions with the command that `server diff` prints.
+/// Accepts the current tool definitions with the `server accept` command that `server diff` prints.
 fn accept(scripted: &Scripted, tools: &[&str]) -> CommandOutput {
     let command = printed_command(scripted, tools);
     scripted.lockhouse.run(&command.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Connects once, so that Lockhouse pins the tools.
+/// Connects to the upstream server once, so that Lockhouse stores its current tool definitions as pins.
 async fn pin_tools(scripted: &Scripted) {
     let session = scripted.lockhouse.serve().await;
     let met = Scripted::outcome(&session, "'echo', {'text': 'x'}").await;
@@ -36,7 +38,7 @@ async fn pin_tools(scripted: &Scripted) {
     session.close().await;
 }
 
-/// Returns whether a call was refused because its tool is not accepted, with this text.
+/// Returns whether a call was denied because its tool's definition is not accepted. The error must contain `words`.
 fn is_refused(outcome: &Value, words: &str) -> bool {
     let told = outcome[1].as_str().unwrap_or_default();
     outcome[0] == "denied" && told.contains(words) && told.contains("server accept")
@@ -181,7 +183,7 @@ async fn a_tool_that_cannot_be_pinned_counts_as_changed() {
     table.finish();
 }
 
-/// Runs a command on a pseudo-terminal with `typed` as its input.
+/// Runs `lockhouse ARGUMENTS` on a pseudo-terminal, with `typed` as the input of the user.
 fn run_on_terminal(scripted: &Scripted, arguments: &[&str], typed: &str) -> CommandOutput {
     const SPAWN: &str = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
     let inner = scripted.lockhouse.command(arguments);

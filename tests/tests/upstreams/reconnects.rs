@@ -1,10 +1,11 @@
-//! An upstream server whose connection is lost repeatedly.
+//! Tests of an upstream server whose connection is lost again and again: Lockhouse reconnects without leaks.
 
 use lockhouse_tests::{Session, wait_until};
 
 use crate::upstreams::scripted_server::{Scripted, processes};
 
-/// Number of reconnects. `LOCKHOUSE_TESTS=full` selects the number in the documentation.
+/// Returns how often the test breaks the connection: 40 times, or with `LOCKHOUSE_TESTS=full` 1,000 times, the number
+/// in the documentation.
 fn rounds() -> usize {
     if std::env::var("LOCKHOUSE_TESTS").is_ok_and(|tests| tests == "full") { 1_000 } else { 40 }
 }
@@ -15,7 +16,8 @@ fn memory_kib(session: &Session) -> u64 {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// Returns the number of open descriptors. Only root can count those of a process that is not dumpable.
+/// Returns the number of open file descriptors of the supervisor. Returns `None` if this user may not read them: only
+/// root may, because the process is not dumpable.
 fn descriptors(session: &Session) -> Option<usize> {
     Some(std::fs::read_dir(format!("/proc/{}/fd", session.pid())).ok()?.count())
 }

@@ -1,4 +1,5 @@
-//! Reload on SIGHUP: the new configuration replaces the old one completely, or not at all.
+//! Tests of reloading the configuration on SIGHUP: the new configuration replaces the old one completely, or not at
+//! all.
 
 use lockhouse_tests::{
     Lockhouse, Session, Table, children, ensure, equal, fixture_server, is_alive, structured, wait_until,
@@ -8,7 +9,8 @@ use serde_json::{Value, json};
 const CONFIG: &str = "config/lockhouse/config.toml";
 const POLICY: &str = "config/lockhouse/policy.toml";
 
-/// Writes servers with a program of their own each, which identifies their processes.
+/// Writes a configuration with these upstream servers, each with its arguments. Each server runs through a link of its
+/// own name, by which the test recognizes its process. `rest` is the beginning of the configuration.
 fn write_servers(lockhouse: &Lockhouse, servers: &[(&str, &[&str])], rest: &str) {
     let mut config = rest.to_owned();
     for (name, arguments) in servers {
@@ -31,7 +33,7 @@ fn pid(session: &Session, server: &str) -> Option<u32> {
     children(session.pid()).into_iter().find(|child| child.command.contains(&program)).map(|child| child.pid)
 }
 
-/// Calls `add` of a server and returns the sum, or the error code.
+/// Calls the tool `add` of an upstream server, and returns the sum or the error code.
 async fn call_add(session: &Session, server: &str) -> Value {
     let code = format!(
         "from mcp_tools import call_tool, ToolError\ntry: r = call_tool('{server}', 'add', {{'a': 1, 'b': 2}})['sum']\nexcept ToolError as e: r = e.code\nr"
@@ -210,7 +212,8 @@ async fn a_hundred_reloads_leak_nothing() {
     assert_eq!(pid(&session, "one"), one);
 }
 
-/// Entries of the policy without effect are logged once the tools of the server are known.
+/// Policy entries for tools that the server does not have are logged as warnings, as soon as the tools of the server
+/// are known.
 #[tokio::test]
 async fn unknown_tool_names_in_the_policy_are_warned_about_at_start_and_reload() {
     let lockhouse =

@@ -1,4 +1,4 @@
-//! When Lockhouse starts and stops upstream servers.
+//! Tests of when Lockhouse starts and stops its upstream servers.
 
 use std::time::{Duration, Instant};
 
@@ -63,9 +63,10 @@ async fn a_server_that_hangs_at_its_start_times_out_and_is_retried() {
     table.finish();
 }
 
-/// Longer than searches waited in an earlier version, and shorter than their maximum.
+/// The time after which a slow server is ready. An earlier version of Lockhouse waited for less in a search; the
+/// current maximum is longer.
 const SLOW_START: Duration = Duration::from_millis(2500);
-/// Maximum time that a search waits for starting servers.
+/// The maximum time that a search waits for upstream servers that are starting.
 const SEARCH_WAITS: Duration = Duration::from_secs(5);
 const SEARCHES: [&str; 2] = [
     "from mcp_tools import search_tools\n[row['tool'] for row in search_tools('echo')]",

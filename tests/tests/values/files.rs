@@ -1,9 +1,9 @@
-//! Images, audio and files in values become MCP content of the answer.
+//! Tests of images, audio and files in the value of a program: they become MCP content blocks of the answer.
 
 use lockhouse_tests::{Lockhouse, Session, Table, ensure, equal};
 use serde_json::{Value, json};
 
-/// Runs a program and returns the content and the structured content of the answer.
+/// Runs a program and returns the content blocks and the structured content of the answer.
 async fn run(session: &Session, language: &str, code: &str) -> (Vec<Value>, Value) {
     let result = session.call("run_code", json!({"language": language, "code": code})).await.unwrap();
     let content = result.content.iter().map(|block| serde_json::to_value(block).unwrap()).collect();

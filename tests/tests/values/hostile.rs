@@ -1,4 +1,4 @@
-//! Values that are much more expensive to process than their size suggests.
+//! Tests of values that would be much more expensive to process than their size suggests.
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 

@@ -1,4 +1,5 @@
-//! Compares each row of the tables in docs/values.md with the actual behaviour.
+//! Tests that values are converted between JSON, Python and TypeScript as the tables in docs/values.md say: each table
+//! row is tried.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +7,8 @@ use std::process::Command;
 use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure};
 use serde_json::{Value, json};
 
-/// Returns the cells of the table below a heading.
+/// Returns the cells of the table below a heading of docs/values.md, row by row. Panics if a row has another number of
+/// columns.
 fn rows(heading: &str, columns: usize) -> Vec<Vec<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/values.md");
     let text = std::fs::read_to_string(path).expect("the document");
@@ -19,13 +21,13 @@ fn rows(heading: &str, columns: usize) -> Vec<Vec<String>> {
     rows
 }
 
-/// Returns the code in a cell, if there is any.
+/// Returns the code between backticks in a table cell. Returns `None` if the cell has anything else.
 fn code(cell: &str) -> Option<&str> {
     cell.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'))
 }
 
-/// Returns the expected value for each language. A cell has one value for both, or one for each separated by "or", or a
-/// description and no value.
+/// Returns the expected values for Python and for TypeScript in a table cell. The cell has one value for both
+/// languages, or one for each, separated by "or". Both are `None` if the cell has a description instead.
 fn expected(cell: &str) -> (Option<Value>, Option<Value>) {
     let one = |cell: &str| {
         code(cell.trim()).map(|json| serde_json::from_str(json).unwrap_or_else(|_| panic!("{json}")))
@@ -114,7 +116,8 @@ async fn values_of_libraries_are_converted_as_documented() {
     table.finish();
 }
 
-/// Returns an interpreter that has a library: that of tests/libraries/prepare.sh, the system's, or the first in `PATH`.
+/// Returns the path of a Python interpreter that can import a library: that of tests/libraries/prepare.sh, the
+/// system's, or the first in `PATH`. Returns `None` if none of them has the library.
 fn python_with(library: &str) -> Option<PathBuf> {
     let prepared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../build/libraries/venv/bin/python");
     let path = std::env::var_os("PATH").unwrap_or_default();

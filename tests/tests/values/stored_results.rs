@@ -1,4 +1,5 @@
-//! Stored results: truncated values are available to their own AI client for a limited time and within size limits.
+//! Tests of stored results: a truncated value can be read in full by the AI client that got it, for a limited time and
+//! up to a total size.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime};
@@ -20,7 +21,7 @@ async fn get_result(session: &Session, arguments: Value) -> Value {
     structured(session.call("get_result", arguments).await)
 }
 
-/// Fetches all chunks of a stored result in sequence.
+/// Fetches a stored result with `get_result`, chunk by chunk, and returns the answers with the chunks.
 async fn get_all_chunks(session: &Session, handle: &str) -> Vec<Value> {
     let (mut parts, mut offset) = (Vec::new(), json!(0));
     while !offset.is_null() {

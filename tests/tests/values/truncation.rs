@@ -1,4 +1,4 @@
-//! Truncation of values and output that exceed the limit.
+//! Tests of the truncation of values and output that exceed the limit of an answer.
 
 use lockhouse_tests::{Lockhouse, Session, Table, ensure, equal};
 use serde_json::{Value, json};

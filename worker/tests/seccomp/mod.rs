@@ -1,4 +1,4 @@
-//! The seccomp data, and an interpreter for its rules.
+//! Reads the data of the worker's seccomp filters, and evaluates their rules for the tests.
 #![allow(dead_code, clippy::unwrap_used)] // Each test uses its part.
 
 use std::collections::BTreeSet;
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 const COMMON: &str = include_str!("../../seccomp/common.json");
 
-/// Each architecture with its additional rules.
+/// The supported architectures, each with its additional seccomp rules as JSON.
 pub(crate) const ARCHITECTURES: [(&str, &str); 2] = [
     ("x86_64", include_str!("../../seccomp/x86_64.json")),
     ("aarch64", include_str!("../../seccomp/aarch64.json")),
 ];
 
-/// The common filters merged with the rules of an architecture.
+/// Returns the seccomp filters that are common to all architectures, with the additional rules of one architecture.
 pub(crate) fn merged(architecture: &str) -> Value {
     let mut document: Value = serde_json::from_str(COMMON).unwrap();
     let (_, own) = ARCHITECTURES.iter().find(|(name, _)| *name == architecture).unwrap();
@@ -25,7 +25,7 @@ pub(crate) fn merged(architecture: &str) -> Value {
     document
 }
 
-/// The filters of x86-64, which include all common rules.
+/// Returns the seccomp filters of x86-64, with all common rules.
 pub(crate) fn document() -> Value {
     merged("x86_64")
 }
@@ -46,7 +46,8 @@ pub(crate) fn conditions(rule: &Value) -> &[Value] {
     rule.get("args").map_or(&[], |args| args.as_array().unwrap())
 }
 
-/// Whether a condition holds, as defined in seccompiler's documentation.
+/// Returns whether a condition of a seccomp rule holds for these system call arguments, as seccompiler's documentation
+/// defines it.
 pub(crate) fn holds(condition: &Value, arguments: [u64; 6]) -> bool {
     let argument = arguments[condition["index"].as_u64().unwrap() as usize];
     let width = if condition["type"] == "dword" { u64::from(u32::MAX) } else { u64::MAX };
@@ -60,12 +61,12 @@ pub(crate) fn holds(condition: &Value, arguments: [u64; 6]) -> bool {
     argument & mask & width == value & mask & width
 }
 
-/// Whether the filter of x86-64 allows a system call with these arguments.
+/// Returns whether the seccomp filter of x86-64 allows a system call with these arguments.
 pub(crate) fn allows(name: &str, arguments: [u64; 6]) -> bool {
     allows_in(&document(), name, arguments)
 }
 
-/// Whether the filter in a document allows a system call with these arguments.
+/// Returns whether the seccomp filter in `document` allows a system call with these arguments.
 pub(crate) fn allows_in(document: &Value, name: &str, arguments: [u64; 6]) -> bool {
     let rules = document["allowed"]["filter"].as_array().unwrap();
     let mut of_that_name = rules.iter().filter(|rule| syscall(rule) == name);

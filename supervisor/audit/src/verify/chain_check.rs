@@ -1,7 +1,7 @@
-//! Verifies one hash chain line by line, and finds changed, dropped, inserted and moved records.
+//! Verifies one hash chain of the audit log line by line, and finds changed, dropped, inserted and moved records.
 //!
-//! Each record has a sequence number and the hash of the line before it. Where they do not match, the surrounding
-//! lines show which one was changed.
+//! Each record has a sequence number and the hash of the line before it. Where these do not match, the surrounding
+//! lines show which line was changed.
 
 use std::io::{self, BufRead};
 
@@ -9,33 +9,34 @@ use super::super::hash_chain::Hash;
 use super::line_reader::{ChainMembers, LineReader, LogLine, SignedRecord, hash_from_hex};
 use super::{Finding, FindingKind};
 
-/// Maximum number of missing and of early records that are kept until the end of the file.
+/// Maximum number of ranges of missing records, and of records that came too early, that are remembered until the end
+/// of the file. Further ones are reported at once.
 const PENDING_RANGES_MAX: usize = 10_000;
-/// Maximum number of lines that an incomplete write may look like.
+/// Maximum number of lines that the remains of one incomplete write can have.
 const TORN_LINES_MAX: usize = 8;
 
-/// What is expected of a chain.
+/// How a hash chain is verified: the file name for findings, and the events that must be signed.
 pub(super) struct ChainRules {
-    /// The file name for findings.
+    /// Name of the verified file, for findings.
     pub(super) file: String,
-    /// Events that must be signed. `None` if every record must be signed.
+    /// The events whose records must be signed. `None` if every record must be signed.
     pub(super) signed: Option<&'static [&'static str]>,
 }
 
-/// Result of verifying a chain.
+/// Result of verifying a hash chain.
 #[derive(Debug, Default)]
 pub(super) struct ChainSummary {
     pub(super) records: u64,
-    /// Hash of the previous segment's last line, from the first record.
+    /// Hash of the last line of the previous segment (log file), as the first record of this chain states it.
     pub(super) before: Hash,
     pub(super) first: Hash,
     pub(super) last: Hash,
     pub(super) last_seq: u64,
-    /// Records after the last signature.
+    /// Number of records after the last signed record.
     pub(super) unsigned: u64,
 }
 
-/// Sequence numbers that are missing here, or that came too early.
+/// A range of sequence numbers: of records that are missing before a line, or of a record that came too early.
 struct SequenceRange {
     from: u64,
     to: u64,
@@ -49,14 +50,14 @@ struct ChainCheck<'a, R> {
     chain: ChainSummary,
     expected: u64,
     prev: Option<Hash>,
-    /// Line number of the previous line, and its value of `prev`.
+    /// Line number of the previous record, and the hash in its member `prev`. `None` before the second record.
     before: Option<(u64, Hash)>,
     is_reported: bool,
     missing: Vec<SequenceRange>,
     early_records: Vec<SequenceRange>,
 }
 
-/// Verifies a chain. `seen` is called for every record in its correct position.
+/// Verifies a hash chain. Calls `report` for each finding, and `seen` for each record in its correct position.
 pub(super) fn check_chain<R: BufRead>(
     rules: ChainRules,
     lines: LineReader<'_, R>,
@@ -93,7 +94,7 @@ pub(super) fn check_chain<R: BufRead>(
 }
 
 impl<R: BufRead> ChainCheck<'_, R> {
-    /// Processes a line. Returns the record if it is the next one of the chain.
+    /// Verifies a line. Returns its record if that is the next record of the chain, else `None`.
     fn take(&mut self, line: LogLine) -> io::Result<Option<ChainMembers>> {
         if !self.is_next(&line) && self.skips_torn(&line)? {
             return Ok(None);
@@ -145,7 +146,8 @@ impl<R: BufRead> ChainCheck<'_, R> {
         })
     }
 
-    /// Skips an incomplete write that a later `gap` record accounts for. Returns whether lines were skipped.
+    /// Skips the remains of an incomplete write, if a `gap` record in one of the next lines accounts for them. Returns
+    /// whether lines were skipped.
     fn skips_torn(&mut self, line: &LogLine) -> io::Result<bool> {
         for ahead in 0..TORN_LINES_MAX {
             let (expected, prev) = (self.expected, self.prev);
@@ -179,7 +181,8 @@ impl<R: BufRead> ChainCheck<'_, R> {
         Ok(())
     }
 
-    /// Reports a record in its position whose `prev` does not match the previous line: one of the two was changed.
+    /// Reports a record with the expected sequence number whose `prev` is not the hash of the previous line: one of the
+    /// two lines was changed.
     fn report_hash_mismatch(&mut self, number: u64, hash: Hash, record: &SignedRecord) -> io::Result<()> {
         let seq = record.members.seq;
         let next = self.lines.peek(0)?.and_then(|next| next.record.as_ref());
@@ -225,7 +228,7 @@ impl<R: BufRead> ChainCheck<'_, R> {
         Ok(members)
     }
 
-    /// Handles a record whose sequence number has already passed.
+    /// Reports a record whose sequence number is lower than expected: it was moved or inserted.
     fn check_repeated(&mut self, number: u64, hash: Hash, record: &SignedRecord) -> io::Result<()> {
         let (seq, prev) = (record.members.seq, record.members.prev);
         if self.take_missing(seq) {
@@ -259,7 +262,7 @@ impl<R: BufRead> ChainCheck<'_, R> {
         Ok(next.is_some_and(|next| next.members.seq == expected && Some(next.members.prev) == prev))
     }
 
-    /// Notes a record whose sequence number is too high. Its position may follow.
+    /// Remembers a record whose sequence number is too high, because its correct position may follow.
     fn record_early(&mut self, seq: u64, line: u64) {
         if self.early_records.len() < PENDING_RANGES_MAX {
             self.early_records.push(SequenceRange { from: seq, to: seq, line });
@@ -268,7 +271,8 @@ impl<R: BufRead> ChainCheck<'_, R> {
         }
     }
 
-    /// Notes missing records. They may follow later, or have come too early.
+    /// Remembers that the records `from` to `to` are missing before a line, because they may follow later. A record
+    /// that came too early is reported as moved instead.
     fn expect_later(&mut self, from: u64, to: u64, line: u64) {
         if from == to
             && let Some(at) = self.early_records.iter().position(|record_early| record_early.from == from)
@@ -286,7 +290,7 @@ impl<R: BufRead> ChainCheck<'_, R> {
         }
     }
 
-    /// Removes a sequence number from the missing ones. Returns whether it was missing.
+    /// Removes a sequence number from the set of missing ones. Returns whether it was in the set.
     fn take_missing(&mut self, seq: u64) -> bool {
         let Some(at) = self.missing.iter().position(|range| (range.from..=range.to).contains(&seq)) else {
             return false;
@@ -329,7 +333,7 @@ impl<R: BufRead> ChainCheck<'_, R> {
     }
 }
 
-/// Whether this is the signed first record of an index whose older lines were removed.
+/// Whether this is a signed `cut` record. An index starts with such a record after its older lines were removed.
 fn is_index_cut(record: &SignedRecord) -> bool {
     record.members.event == "cut" && record.signature == Some(true)
 }

@@ -1,4 +1,4 @@
-//! Reads the lines of a log file, with lookahead.
+//! Verification of the audit log: reads the lines of a segment (log file) or of the index, with lookahead.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read as _};
@@ -10,7 +10,7 @@ use super::super::hash_chain::{Hash, SIGNATURE, hash};
 use super::super::reader::{LINE_BYTES_MAX, skip_line};
 use super::super::signing::PublicKey;
 
-/// A line of a log file.
+/// A line of a segment (log file) or of the index of segments.
 #[derive(Debug)]
 pub(super) struct LogLine {
     /// Line number, starting at 1.
@@ -18,13 +18,13 @@ pub(super) struct LogLine {
     /// Byte offset of the line in the file.
     pub(super) start: u64,
     pub(super) hash: Hash,
-    /// `None` if the line is not a valid record.
+    /// The audit record in the line. `None` if the line is not a valid record.
     pub(super) record: Option<SignedRecord>,
-    /// Whether the line ends with a line feed.
+    /// Whether the line ends with a line feed, so that it was written completely.
     pub(super) is_whole: bool,
 }
 
-/// The members of a record that the hash chain needs, and the state of its signature.
+/// An audit record with the state of its signature.
 #[derive(Debug)]
 pub(super) struct SignedRecord {
     pub(super) members: ChainMembers,
@@ -32,7 +32,7 @@ pub(super) struct SignedRecord {
     pub(super) signature: Option<bool>,
 }
 
-/// The members of a record that verification uses.
+/// The JSON members of an audit record that verification uses.
 #[derive(Debug, Deserialize)]
 pub(super) struct ChainMembers {
     pub(super) seq: u64,
@@ -46,18 +46,18 @@ pub(super) struct ChainMembers {
     #[serde(default)]
     pub(super) key: String,
     pub(super) previous: Option<String>,
-    /// Members of a `gap` record.
+    /// Number of records that could not be written. This and the next two fields are members of a `gap` record.
     #[serde(default)]
     pub(super) records: u64,
     #[serde(default)]
     pub(super) torn: u64,
     #[serde(default)]
     pub(super) reason: String,
-    /// Members of an `execution` or `skill` record.
+    /// Language of the program. This and the next two fields are members of an `execution` or `skill` record.
     pub(super) language: Option<String>,
     pub(super) code: Option<String>,
     pub(super) code_kept: Option<String>,
-    /// Members of records of the index.
+    /// Hash of a segment's first line. This and the next two fields are members of records in the index of segments.
     #[serde(default)]
     pub(super) first: String,
     #[serde(default)]
@@ -72,12 +72,12 @@ fn deserialize_hash<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result
     hash_from_hex(&text).ok_or_else(|| D::Error::custom("no hash"))
 }
 
-/// Parses a hash of 64 lower-case hexadecimal digits.
+/// Parses a hash of 64 lower-case hexadecimal digits. Returns `None` for any other text.
 pub(super) fn hash_from_hex(text: &str) -> Option<Hash> {
     HEXLOWER.decode(text.as_bytes()).ok()?.try_into().ok()
 }
 
-/// Reads lines with lookahead.
+/// Reads the lines of a log file, with lookahead, and verifies the signatures of their records.
 pub(super) struct LineReader<'a, R> {
     reader: R,
     key: &'a PublicKey,
@@ -98,7 +98,7 @@ impl<'a, R: BufRead> LineReader<'a, R> {
         }
     }
 
-    /// Looks ahead, past `skipped` lines, without consuming any.
+    /// Returns the line after the next `skipped` lines, without consuming any line. `None` if the file has fewer lines.
     pub(super) fn peek(&mut self, skipped: usize) -> io::Result<Option<&LogLine>> {
         while self.ahead.len() <= skipped {
             match self.read()? {

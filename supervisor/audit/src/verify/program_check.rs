@@ -1,4 +1,4 @@
-//! Verifies stored programs against the records that refer to them.
+//! Verification of the audit log: compares stored programs with the audit records that refer to them.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -8,15 +8,16 @@ use super::super::program_store::{self, ProgramComparison, ProgramRecord};
 use super::line_reader::ChainMembers;
 use super::{Finding, FindingKind, LogLocation};
 
-/// Verifies each stored program once.
+/// Compares stored programs with audit records, each program once.
 pub(super) struct ProgramCheck {
     directory: PathBuf,
     location: LogLocation,
-    /// Hashes of the program references that were already checked.
+    /// Hashes of the references to programs (language and SHA-256) that were already checked.
     seen: HashSet<Hash>,
-    /// Number of programs whose stored file is correct.
+    /// Number of stored programs whose file matches the audit records.
     pub(super) verified: u64,
-    /// Number of programs that were stored, while the whole program directory is missing.
+    /// Number of programs that were stored according to audit records, if the whole directory of stored programs is
+    /// missing.
     absent: u64,
 }
 
@@ -25,7 +26,8 @@ impl ProgramCheck {
         Self { directory, location, seen: HashSet::new(), verified: 0, absent: 0 }
     }
 
-    /// Verifies the stored program that a record refers to, if any.
+    /// Compares the stored program that an audit record refers to, if any, with the record. Calls `report` for a
+    /// difference.
     pub(super) fn check(&mut self, members: &ChainMembers, report: &mut dyn FnMut(FindingKind, String)) {
         let (Some(code), Some(language)) = (&members.code, &members.language) else { return };
         if self.location == LogLocation::ChainOnly {
@@ -58,7 +60,7 @@ impl ProgramCheck {
         }
     }
 
-    /// Reports a missing program directory, if any program was stored.
+    /// Reports that the directory of stored programs is missing, if audit records refer to stored programs.
     pub(super) fn finish(&self, report: &mut dyn FnMut(Finding)) {
         if self.absent == 0 {
             return;

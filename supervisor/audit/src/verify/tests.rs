@@ -1,4 +1,4 @@
-//! Tests that verification detects tampering and reports its kind.
+//! Tests that the verification of the audit log detects tampering and reports its kind.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Log {
         findings
     }
 
-    /// Edits the lines of the only segment.
+    /// Edits the lines of the log's only segment (log file).
     fn edit(&self, change: impl FnOnce(&mut Vec<String>)) {
         let path = &self.segments()[0];
         let mut lines = lines(path);
@@ -86,7 +86,7 @@ fn shown(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(|found| format!("{:?}:{:?} {}", found.line, found.seq, found.what)).collect()
 }
 
-/// Replaces the records from a line on with records that another key signs.
+/// Replaces the records from index `from` on with records that are signed with another key (`secrets`).
 fn forged_from(lines: &mut Vec<String>, from: usize, secrets: &SigningKeys) {
     let before = lines[from - 1].trim_end();
     let mut chain = Chain { seq: from as u64, prev: super::super::hash_chain::hash(before.as_bytes()) };
@@ -317,7 +317,7 @@ fn the_log_of_a_killed_process_has_no_faults() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Changing any byte of a closed segment is detected.
+    /// Verification detects a change of any byte of a closed segment (log file).
     #[test]
     fn any_changed_byte_is_found(at in any::<prop::sample::Index>(), mask in 1_u8..=255) {
         let log = Log::written();
@@ -329,7 +329,7 @@ proptest! {
         prop_assert!(!log.faults().is_empty(), "byte {at} ^ {mask}");
     }
 
-    /// Removing, repeating or moving any lines is detected.
+    /// Verification detects any removed, repeated or moved lines.
     #[test]
     fn any_other_order_of_lines_is_found(order in prop::collection::vec(0_usize..RECORDS + 5, 0..RECORDS + 8)) {
         let log = Log::written();
@@ -341,7 +341,7 @@ proptest! {
         prop_assert_eq!(log.faults().is_empty(), is_as_it_was);
     }
 
-    /// Removing any range of bytes is detected.
+    /// Verification detects the removal of any range of bytes.
     #[test]
     fn any_removed_range_is_found(from in any::<prop::sample::Index>(), length in 1_usize..2_000) {
         let log = Log::written();

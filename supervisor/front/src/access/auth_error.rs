@@ -1,5 +1,5 @@
-//! Reasons why an HTTP request is not authenticated, and the response for each: RFC 6750 error codes for programs, one
-//! sentence for people. Responses never repeat what the client sent.
+//! Reasons why an HTTP request is not authenticated, and the response for each reason. The response has an RFC 6750
+//! error code for programs and a sentence for people, and never repeats what the client sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-/// The reason why an HTTP request is rejected.
+/// The reason why authentication or the rate limit rejects an HTTP request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthError {
     /// The request has no credentials, and its connection identifies no user.
@@ -18,16 +18,17 @@ pub enum AuthError {
     UnlistedUser,
     DuplicateHeader,
     NotBearer,
-    /// The token has not the format of a Lockhouse token, and no authorization server is configured.
+    /// The token starts like a Lockhouse token but is malformed, or it is another token and no authorization server is
+    /// configured.
     MalformedToken,
     UnknownToken,
     RevokedToken,
     ExpiredToken,
-    /// The token file cannot be read or is not trustworthy.
+    /// The token file cannot be read, or other users may write to it.
     TokensUnreadable,
-    /// The access token of the authorization server is invalid, for the given reason.
+    /// The OAuth access token is invalid, for this reason.
     InvalidJwt(&'static str),
-    /// None of the token's scopes grants anything in `[http.oauth]`.
+    /// `[http.oauth]` grants nothing to any of the OAuth token's scopes.
     Scope,
     /// The JSON Web Key Set of the authorization server cannot be fetched.
     JwksUnavailable,
@@ -45,8 +46,8 @@ impl AuthError {
         }
     }
 
-    /// Returns the error code of RFC 6750 or OAuth. A request without credentials gets no error code in
-    /// `WWW-Authenticate`.
+    /// Returns the error code for the response, from RFC 6750 or OAuth. The header `WWW-Authenticate` omits the code if
+    /// the request had no credentials.
     fn error(&self) -> &'static str {
         match self {
             Self::NoCredentials => "unauthorized",
@@ -59,7 +60,7 @@ impl AuthError {
         }
     }
 
-    /// Returns the sentence for the response body. It also goes to the log.
+    /// Returns the sentence about the error for the response body and the service log.
     fn description(&self) -> String {
         match self {
             Self::NoCredentials => {
@@ -85,7 +86,7 @@ impl AuthError {
         }
     }
 
-    /// Returns the reason as the log states it.
+    /// Returns the reason of the rejection, as the service log states it.
     pub(super) fn log_message(&self) -> String {
         match self {
             Self::NoCredentials => "it has no token".into(),
@@ -94,15 +95,15 @@ impl AuthError {
     }
 }
 
-/// Tells a client how to authenticate: the parts of `WWW-Authenticate` and of the response body.
+/// Tells a client how to authenticate: content for the header `WWW-Authenticate` and for the response body.
 #[derive(Debug, Default)]
 pub(super) struct Challenge {
     pub(super) bearer: bool,
-    /// URL of the protected resource metadata (RFC 9728), which names the authorization server.
+    /// URL of the protected resource metadata (RFC 9728), which names the authorization server. `None` without OAuth.
     pub(super) metadata: Option<String>,
-    /// Scopes that grant access, separated by spaces.
+    /// OAuth scopes that grant access, separated by spaces. `None` without OAuth.
     pub(super) scope: Option<String>,
-    /// Instructions for the user, such as the command that creates a token.
+    /// Instructions for the user on how to get access, such as the command that creates a token.
     pub(super) hint: String,
 }
 
@@ -114,7 +115,8 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// Returns how long a rate-limited client must wait, or `None` for any other reason.
+    /// Returns how long a client that exceeded its rate limit must wait. `None` if the request was rejected for another
+    /// reason.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.error {
             AuthError::RateLimited(wait) => Some(wait),

@@ -9,19 +9,19 @@ use thiserror::Error;
 pub enum AuthMethod {
     /// A bearer token that `lockhouse token create` issued.
     Token,
-    /// An access token of an OAuth authorization server.
+    /// An access token that an OAuth authorization server issued.
     Oauth,
-    /// The user id of the peer of a Unix domain socket.
+    /// The user id of the process at the other end of a Unix domain socket.
     Peer,
 }
 
-/// The credentials that HTTP requests must present.
+/// The credentials that HTTP requests must present: the setting `auth` of `[http]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawAuthMode")]
 pub enum AuthMode {
     /// No authentication: every request is accepted.
     None,
-    /// Any one of these methods.
+    /// Requests must be authenticated by one of these methods.
     Methods(Vec<AuthMethod>),
 }
 
@@ -32,7 +32,7 @@ enum RawAuthMode {
     Several(Vec<String>),
 }
 
-/// Why a value of `auth` is invalid.
+/// Why a value of the setting `auth` is invalid.
 #[derive(Debug, Error)]
 enum InvalidAuthMode {
     #[error(r#"auth = "none" cannot be combined with another method: it would accept every request"#)]

@@ -21,7 +21,7 @@ use super::peer_credentials::{AllowedUsers, Peer};
 use super::token_format;
 use super::token_store::{TokenFile, TokenStore};
 
-/// How HTTP requests are authenticated, and how many a client may send.
+/// Settings for the authentication of HTTP requests, and the rate limit of each client.
 #[derive(Clone, Debug)]
 pub struct AuthSettings {
     pub mode: AuthMode,
@@ -51,11 +51,11 @@ pub enum AuthSetupError {
 /// Authenticates HTTP requests and applies the rate limit of each client.
 #[derive(Debug)]
 pub struct Authenticator {
-    /// `None` if `auth = "none"`.
+    /// The verifiers of the configured authentication methods. `None` if `auth = "none"`.
     verifiers: Option<Verifiers>,
     request_allowance: ClientRateLimiter,
     failures: FailureLog,
-    /// Stops the task that watches the token file when the authenticator is dropped.
+    /// When the authenticator is dropped, stops the task that watches the token file.
     _stop_token_watch: DropGuard,
 }
 
@@ -79,10 +79,11 @@ impl Authenticator {
         Ok(Arc::new(Self { verifiers, request_allowance, failures, _stop_token_watch: stop.drop_guard() }))
     }
 
-    /// Authenticates a request by its head and the peer of its connection, and counts it against the rate limit.
+    /// Authenticates a request by its head and the peer of its connection, and counts the request against the client's
+    /// rate limit.
     ///
     /// # Errors
-    /// The response to send instead.
+    /// The response to send, if the request is not authenticated or exceeds the rate limit.
     pub async fn authenticate(&self, head: &Parts, peer: Option<&Peer>) -> Result<Principal, Rejection> {
         let principal = match &self.verifiers {
             None => Principal::anonymous(),
@@ -99,14 +100,15 @@ impl Authenticator {
     /// Checks that the requests of a client have not cost more than its rate limit allows.
     ///
     /// # Errors
-    /// The response to send instead.
+    /// The response to send, if they have cost more.
     pub fn check_debt(&self, owner: Owner) -> Result<(), Rejection> {
         self.request_allowance
             .debt_wait(owner, Instant::now())
             .map_or(Ok(()), |wait| Err(self.rate_limited(wait)))
     }
 
-    /// Charges a client for the size of a request, in units of `requests`.
+    /// Charges a client for the size of a request, in units of the client's rate limit. One unit is the cost of a small
+    /// request.
     pub fn charge(&self, owner: Owner, units: u32) {
         self.request_allowance.charge(owner, units, Instant::now());
     }
@@ -117,7 +119,8 @@ impl Authenticator {
         Rejection { error: AuthError::RateLimited(wait), challenge }
     }
 
-    /// Returns the public route of the protected resource metadata (RFC 9728); empty without OAuth.
+    /// Returns a router that serves the protected resource metadata (RFC 9728) without authentication. It has no route
+    /// if OAuth is not configured.
     pub fn metadata(&self) -> Router {
         let oauth = self.verifiers.as_ref().and_then(|verifiers| verifiers.oauth.as_ref());
         oauth.map(ResourceServer::metadata).unwrap_or_default()
@@ -152,7 +155,8 @@ impl Verifiers {
         Ok(Self { tokens, oauth, users, challenge })
     }
 
-    /// Verifies the bearer token of a request, if it has one. Otherwise the user of the Unix domain socket counts.
+    /// Verifies the bearer token of a request. A request without a token is authenticated by the user of its Unix
+    /// domain socket connection.
     async fn verify(&self, head: &Parts, peer: Option<&Peer>) -> Result<Principal, AuthError> {
         let mut sent = head.headers.get_all(AUTHORIZATION).iter();
         let Some(authorization) = sent.next() else { return self.principal_for_peer(peer) };
@@ -196,7 +200,7 @@ fn start_token_store(file: TokenFile, stop: &CancellationToken) -> Arc<TokenStor
     tokens
 }
 
-/// Tells a user how to get access with the configured methods.
+/// Returns instructions for a user on how to get access with the configured authentication methods.
 fn access_hint(tokens: bool, oauth: Option<&ResourceServer>, users: bool) -> String {
     let methods = [
         tokens.then(|| "`lockhouse token create NAME` on the server's host creates a token".to_owned()),

@@ -7,7 +7,7 @@ use lockhouse_base::log_throttle::LogThrottle;
 use super::auth_error::AuthError;
 use super::peer_credentials::Peer;
 
-/// Log lines per minute.
+/// Maximum number of log lines per minute about failed authentications.
 const LINES: u32 = 20;
 
 #[derive(Debug)]

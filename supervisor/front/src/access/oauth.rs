@@ -25,19 +25,21 @@ use jwks_cache::JwksCache;
 /// Path of the protected resource metadata (RFC 9728).
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
-/// Longest subject of a token, in characters. Longer ones would be cut in the log, where two users could look alike.
+/// Maximum number of characters of a token's subject. The log would truncate a longer subject, so that two users could
+/// look alike.
 const SUBJECT_CHARS_MAX: usize = 56;
-/// In `scopes`: grants everything that the policy permits.
+/// The entry in the setting `scopes` that grants everything that the policy permits.
 const ALL_SERVERS: &str = "*";
 
-/// The settings of `[http.oauth]`.
+/// The settings of OAuth authentication: the table `[http.oauth]` of the configuration.
 #[derive(Clone, Debug)]
 pub struct OauthSettings {
-    /// The issuer. `issuer_text` is its spelling, which the `iss` claim of tokens must equal byte for byte.
+    /// The URL of the authorization server (the issuer). `issuer_text` is the same URL as configured; the `iss` claim
+    /// of tokens must equal that text byte for byte.
     pub issuer: Url,
     pub issuer_text: String,
     pub audience: String,
-    /// The URL under which clients know this server.
+    /// The URL under which clients know this server (the OAuth resource).
     pub resource: Url,
     pub keys: KeySource,
     /// For each scope, the upstream servers and tools that it grants, as far as the policy permits them.
@@ -45,7 +47,7 @@ pub struct OauthSettings {
     pub algorithms: Vec<Algorithm>,
     /// Accepted clock difference between this host and the authorization server.
     pub leeway: Duration,
-    /// Minimum time between two attempts to fetch the keys.
+    /// Minimum time between two attempts to fetch the public keys of the authorization server.
     pub refetch: Duration,
 }
 
@@ -54,26 +56,26 @@ pub struct OauthSettings {
 pub enum KeySource {
     File(PathBuf),
     Url(Url),
-    /// The `jwks_uri` in the metadata that the issuer publishes.
+    /// The URL in the member `jwks_uri` of the metadata that this issuer publishes.
     Issuer(Url),
 }
 
-/// Parses the name of an asymmetric signature algorithm. Rejects shared-secret algorithms (HMAC), because any server
-/// that can verify such a token can also forge one.
+/// Parses the name of an asymmetric signature algorithm. Returns `None` for other names. Shared-secret algorithms
+/// (HMAC) are not accepted, because any server that can verify such a token can also forge one.
 pub fn algorithm(name: &str) -> Option<Algorithm> {
     let algorithm: Algorithm = name.parse().ok()?;
     let secret = [Algorithm::HS256, Algorithm::HS384, Algorithm::HS512].contains(&algorithm);
     (!secret).then_some(algorithm)
 }
 
-/// Returns whether the `typ` header is that of an access token (RFC 9068) or of a plain JWT. Authorization servers sign
-/// other kinds of token (DPoP proofs, logout tokens) with the same keys.
+/// Returns whether the `typ` header of a JWT is that of an access token (RFC 9068) or of a plain JWT. Other tokens that
+/// authorization servers sign with the same keys (DPoP proofs, logout tokens) must not be accepted.
 fn is_access_token(typ: &str) -> bool {
     let kind = typ.to_ascii_lowercase();
     ["jwt", "at+jwt"].contains(&kind.strip_prefix("application/").unwrap_or(&kind))
 }
 
-/// Why a URL is not accepted as a source of keys or metadata.
+/// Why a URL is not accepted as a source of public keys or metadata.
 #[derive(Debug, Error)]
 pub enum UntrustedUrl {
     #[error("{text:?} is not a URL: {source}")]
@@ -82,7 +84,8 @@ pub enum UntrustedUrl {
     Plain(String),
 }
 
-/// Parses a URL that must use `https`, or `http` to a loopback address, so that no third party can change its answers.
+/// Parses a URL that must use `https`, or `http` to a loopback address, so that no third party can change the
+/// responses.
 pub fn trusted_url(text: &str) -> Result<Url, UntrustedUrl> {
     let url = Url::parse(text).map_err(|source| UntrustedUrl::Form { text: text.to_owned(), source })?;
     let loopback = match url.host() {
@@ -120,7 +123,8 @@ impl ResourceServer {
         self.settings.scopes.keys().cloned().collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the URL of the protected resource metadata: the well-known path goes between host and path (RFC 9728).
+    /// Returns the URL of the protected resource metadata (RFC 9728): this server's URL with the well-known path
+    /// inserted between host and path.
     pub(super) fn metadata_url(&self) -> String {
         let mut url = self.settings.resource.clone();
         let path = url.path().trim_end_matches('/').to_owned();
@@ -148,7 +152,8 @@ impl ResourceServer {
             .route(&format!("{METADATA_PATH}/mcp"), get(answer))
     }
 
-    /// Verifies an access token and returns its principal: the subject, limited to what its scopes grant.
+    /// Verifies an access token. Returns the principal (client identity) for the token's subject, limited to the
+    /// servers and tools that its scopes grant.
     pub(super) async fn principal(&self, token: &str) -> Result<Principal, AuthError> {
         let claims = self.claims(token).await?;
         let subject = claims.sub.as_str();

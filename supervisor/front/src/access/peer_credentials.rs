@@ -1,4 +1,5 @@
-//! The peer of a connection: its address, or its user id as the kernel reports it (SO_PEERCRED).
+//! The peer of a connection: its address over TCP, or its user id over a Unix domain socket, as the kernel reports it
+//! (SO_PEERCRED).
 
 use std::fmt::{self, Display, Formatter};
 use std::net::{IpAddr, SocketAddr};
@@ -13,13 +14,14 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     Tcp(SocketAddr),
-    /// The client address that a trusted proxy passed on.
+    /// The client's IP address, as a trusted proxy stated it in a header of the request.
     Forwarded(IpAddr),
-    /// A process on this host, as the kernel recorded it when the connection was made (SO_PEERCRED).
+    /// A process on this host that connected through a Unix domain socket. The kernel recorded its ids at that time
+    /// (SO_PEERCRED).
     Unix {
         uid: u32,
         gid: u32,
-        /// `None` if the kernel does not report it.
+        /// The process id. `None` if the kernel does not report one.
         pid: Option<i32>,
     },
 }
@@ -35,7 +37,7 @@ impl Display for Peer {
     }
 }
 
-/// A user in the configuration, by id or by name.
+/// A user of this host that the configuration names, by id or by name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum ConfiguredUser {
@@ -43,11 +45,11 @@ pub enum ConfiguredUser {
     Name(String),
 }
 
-/// Users of this host who are authenticated by their user id.
+/// Users of this host who are authenticated by their user id, with their names if known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedUsers(Vec<(u32, Option<String>)>);
 
-/// Why a user in the configuration cannot be resolved.
+/// Why a user that the configuration names cannot be looked up.
 #[derive(Debug, Error)]
 pub enum UserLookupError {
     #[error("users of [http]: there is no user {0:?} on this machine")]
@@ -57,8 +59,8 @@ pub enum UserLookupError {
 }
 
 impl AllowedUsers {
-    /// Looks up the configured users. Without any, allows the user who runs this process and root, who has every right
-    /// on the host anyway.
+    /// Looks up the users that the configuration names. If it names none, allows the user who runs this process, and
+    /// root, who has every right on the host anyway.
     pub fn resolve(configured: Option<&[ConfiguredUser]>) -> Result<Self, UserLookupError> {
         let Some(configured) = configured else {
             let mut own = vec![geteuid().as_raw()];
@@ -78,7 +80,7 @@ impl AllowedUsers {
         looked_up.collect::<Result<Vec<_>, _>>().map(Self)
     }
 
-    /// Returns the principal of a user id, or `None` if the user is not allowed.
+    /// Returns the principal (client identity) of a user id, or `None` if the user is not allowed.
     pub(super) fn principal(&self, uid: u32) -> Option<Principal> {
         let (_, name) = self.0.iter().find(|(id, _)| *id == uid)?;
         // A name with invisible characters, or of digits alone, could be taken for another user. Then the id is the

@@ -7,9 +7,10 @@ use std::fmt::{self, Debug, Formatter};
 
 use sha2::{Digest as _, Sha256};
 
-/// The prefix of every token.
+/// The prefix of every Lockhouse bearer token.
 pub(super) const PREFIX: &str = "lh_";
-/// Characters of the secret part: 62^43 is more than 2^256.
+/// Number of characters of the secret part of a token. 62^43 is more than 2^256, so 43 letters and digits suffice for
+/// 256 random bits.
 const SECRET_CHARS: usize = 43;
 const CHECKSUM_CHARS: usize = 6;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -17,12 +18,12 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 /// A bearer token in plain text.
 pub struct Token(String);
 
-/// The SHA-256 of a token, which the token file stores. One round is enough because a token has 256 random bits, and
-/// costs a request one microsecond.
+/// The SHA-256 of a token, which the token file stores. A slow password hash is not needed, because a token has 256
+/// random bits.
 pub(super) type Digest = [u8; 32];
 
 impl Token {
-    /// Generates a token from the kernel's random numbers.
+    /// Generates a token with random numbers from the kernel.
     pub fn new() -> Result<Self, getrandom::Error> {
         let mut secret = String::with_capacity(SECRET_CHARS);
         while secret.len() < SECRET_CHARS {

@@ -1,5 +1,5 @@
-//! The issued tokens: names, hashes and expiry. The command line writes the token file; a running Lockhouse checks the
-//! file for changes on every request, so that a revoked token is rejected at once.
+//! The bearer tokens that Lockhouse issued: names, hashes and expiry. The command line writes the token file. A running
+//! Lockhouse checks the file for changes on every request, so that a revoked token is rejected at once.
 
 mod token_file;
 
@@ -17,7 +17,8 @@ pub use token_file::{TokenFile, TokenFileError};
 use super::auth_error::AuthError;
 use super::token_format::{Digest, Token};
 
-/// How often the token file is checked for revocations while no requests arrive, and how long a read error is cached.
+/// Interval at which the token file is checked for revocations while no requests arrive. An error in reading the file
+/// is cached for the same time.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The name of a token, by which the policy and the audit log know its client.
@@ -33,7 +34,7 @@ impl TokenName {
     }
 }
 
-/// A name that is not valid for a token.
+/// The error for a text that is not a valid name of a token.
 #[derive(Debug, Error)]
 #[error(
     "the name of a token has 1 to {} letters, digits, '-', '_' and '.', and begins with a letter or digit",
@@ -75,19 +76,19 @@ pub struct TokenRecord {
     pub name: TokenName,
     #[serde(with = "token_file::hex")]
     pub(super) sha256: Digest,
-    /// Times are in seconds since 1970-01-01 UTC.
+    /// When the token was created, in seconds since 1970-01-01 UTC, like the other times.
     pub created: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<u64>,
-    /// The servers and tools that the token grants; `None` for everything that the policy permits.
+    /// The upstream servers and tools that the token grants. `None` for everything that the policy permits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<String>>,
 }
 
 impl TokenRecord {
-    /// Returns `valid`, `expired` or `revoked`.
+    /// Returns the state of the token at the time `now`: `valid`, `expired` or `revoked`.
     pub fn state(&self, now: SystemTime) -> &'static str {
         match (self.revoked, self.expires) {
             (Some(_), _) => "revoked",
@@ -101,7 +102,7 @@ pub(super) fn seconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Verifies tokens against the token file, which it reloads when it changes.
+/// Verifies bearer tokens against the token file, and reloads the file when it changes.
 #[derive(Debug)]
 pub(super) struct TokenStore {
     file: TokenFile,
@@ -110,12 +111,13 @@ pub(super) struct TokenStore {
 
 #[derive(Debug, Default)]
 struct TokenCache {
-    /// The version of the file that was read last.
+    /// The version of the token file that was read last. `None` if there was no file.
     version: Option<FileVersion>,
     issued: Vec<TokenRecord>,
-    /// Why the file could not be read, and when that was found.
+    /// Why the token file could not be read, and when that was found. `None` if it could be read.
     fault: Option<(TokenFileError, Instant)>,
-    /// For each token in use, the grant that ends the client's connections when the token is revoked or expires.
+    /// For each token in use, the grant under which its client's connections run. When the token is revoked or expires,
+    /// the grant is revoked, which ends the connections.
     grants: HashMap<Digest, Grant>,
 }
 
@@ -137,7 +139,7 @@ impl TokenStore {
         }
     }
 
-    /// Returns the principal of a token.
+    /// Verifies a bearer token, and returns the principal (client identity) that it authenticates.
     pub(super) fn principal(&self, token: &str) -> Result<Principal, AuthError> {
         self.refresh();
         let Some(token) = Token::parse(token) else { return Err(AuthError::MalformedToken) };
@@ -182,15 +184,17 @@ impl TokenStore {
 }
 
 impl TokenCache {
-    /// Returns whether the cache reflects this version of the file. A read error expires after a second, since it may
-    /// pass without a change of the file; unauthenticated requests must not cause a read each.
+    /// Returns whether the cache reflects this version of the token file. An error in reading the file is cached for
+    /// one second: not longer, because its cause may disappear without a change of the file, and not shorter, because
+    /// unauthenticated requests must not each cause a read.
     fn is_current(&self, version: Option<FileVersion>, now: Instant) -> bool {
         let is_recent =
             |(_, found): &(TokenFileError, Instant)| now.saturating_duration_since(*found) < RECHECK_INTERVAL;
         version == self.version && self.fault.as_ref().is_none_or(is_recent)
     }
 
-    /// Records that the file cannot be read. No request is authenticated until it can; running work continues.
+    /// Records that the token file cannot be read. Until it can be read again, no request is authenticated by a token.
+    /// Running work continues.
     fn set_fault(&mut self, version: Option<FileVersion>, fault: TokenFileError) {
         if self.fault.as_ref().is_none_or(|(known, _)| known.to_string() != fault.to_string()) {
             tracing::error!("no token is accepted: {fault}");

@@ -18,32 +18,33 @@ use crate::elicitation_queue::ElicitationQueue;
 use crate::runs::new_handle;
 use crate::{elicitation, supports_input_required};
 
-/// Largest number of suspended calls, in total and per client.
+/// Maximum number of suspended calls (calls that wait for the user's answer to a question), in total (`SUSPENDED_MAX`)
+/// and per client (`SUSPENDED_PER_CLIENT_MAX`).
 const SUSPENDED_MAX: usize = 256;
 const SUSPENDED_PER_CLIENT_MAX: usize = 32;
 /// Prefix of the `requestState` of a call that Lockhouse suspended. Any other state belongs to the upstream server.
 const STATE_PREFIX: &str = "lockhouse:";
 const QUESTION_ID: &str = "question";
 
-/// The outcome of a call for the AI client.
+/// The outcome of a direct call, for the AI client.
 pub(super) enum CallAnswer {
     Response(Response),
-    /// A question; the AI client repeats the request with the answer.
+    /// A question to the user. The AI client repeats the request with the answer.
     InputRequired(InputRequiredResult),
     Error(ErrorData),
 }
 
-/// Calls that wait for the AI client to repeat its request with an answer.
+/// Suspended calls, which wait for the AI client to repeat its request with an answer, by their `requestState`.
 #[derive(Clone, Default)]
 pub(crate) struct SuspendedCalls(Arc<Mutex<HashMap<String, SuspendedCall>>>);
 
 struct SuspendedCall {
     owner: Owner,
-    /// Target and arguments of the call. The repeated request must have the same.
+    /// Target and arguments of the call. When the AI client repeats its request with an answer, they must be the same.
     request: Value,
     call: Exchange,
     is_sampling: bool,
-    /// Key of the question that the engine asked.
+    /// The key by which the engine identifies the question that the user must answer.
     key: String,
 }
 
@@ -52,7 +53,7 @@ pub(super) fn is_suspended_call(state: &str) -> bool {
     state.starts_with(STATE_PREFIX)
 }
 
-/// Follows a call until it ends, or until a question suspends it.
+/// Follows a direct call until it ends, or until a question to the user suspends it.
 pub(super) async fn follow_call(
     mut call: Exchange,
     principal: &Principal,
@@ -88,12 +89,13 @@ pub(super) async fn follow_call(
     }
 }
 
-/// Returns the answer to a cancelled request. rmcp does not send it.
+/// Returns the error for a cancelled request. It is a placeholder: rmcp sends no answer to a cancelled request.
 fn cancelled_answer() -> CallAnswer {
     CallAnswer::Error(ErrorData::internal_error("cancelled", None))
 }
 
-/// Forwards progress and log messages of an upstream server. Progress gets the AI client's own progress token.
+/// Forwards progress and log messages of an upstream server to the AI client. Progress notifications get the progress
+/// token of the AI client's request.
 async fn forward(event: Event, context: &RequestContext<RoleServer>, log_threshold: Option<u8>) {
     match event {
         Event::Notification(ForwardedNotification::Progress(mut progress)) => {
@@ -124,8 +126,8 @@ fn severity(line: &Value) -> u8 {
 }
 
 impl SuspendedCalls {
-    /// Suspends a call until the AI client repeats its request or the question times out. Returns the call if it cannot
-    /// be suspended.
+    /// Suspends a call until the AI client repeats its request or the question times out. Returns the result that asks
+    /// the question, or (as `Err`) the call if it cannot be suspended.
     fn suspend(
         &self,
         principal: &Principal,
@@ -161,7 +163,7 @@ impl SuspendedCalls {
         Err(call)
     }
 
-    /// Resumes a suspended call and hands the AI client's answer to the engine.
+    /// Resumes a suspended call: sends the AI client's answer to the engine. `Err` says why the call cannot be resumed.
     pub(super) fn resume(
         &self,
         principal: &Principal,

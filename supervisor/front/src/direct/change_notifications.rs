@@ -1,5 +1,5 @@
-//! Notifies AI clients of changes in directly exposed servers: from protocol 2026-07-28 on those that subscribe, before
-//! it all.
+//! Notifies AI clients of changes in directly exposed servers. From protocol 2026-07-28 on, an AI client gets the
+//! changes that it subscribes to. Older AI clients get all list changes, and the updates of subscribed resources.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Call;
 use crate::{McpHandler, client_name};
 
-/// Largest number of resource subscriptions per client.
+/// Maximum number of resource subscriptions of one connection, or of one `subscriptions/listen` request.
 const SUBSCRIPTIONS_MAX: usize = 100;
 
-/// The resource subscriptions of one connection. Forwarding of changes stops when the last clone is dropped.
+/// The resource subscriptions of one connection. When the last clone is dropped, changes are no longer forwarded.
 #[derive(Clone)]
 pub(crate) struct ConnectionSubscriptions(Arc<SubscriptionState>);
 
 struct SubscriptionState {
     closed: CancellationToken,
     _guard: DropGuard,
-    /// URIs of the subscribed resources, each with its server.
+    /// URIs of the subscribed resources, each with its upstream server.
     resources: Mutex<BTreeMap<String, ServerName>>,
 }
 
@@ -44,7 +44,7 @@ impl ConnectionSubscriptions {
     }
 }
 
-/// Returns the next changes, or `None` when the engine closes the exchange.
+/// Waits for the next changes of directly exposed servers. Returns `None` when the engine closes the exchange.
 async fn next_change(changes: &mut Exchange) -> Option<ListChanges> {
     loop {
         match changes.next().await {
@@ -56,7 +56,8 @@ async fn next_change(changes: &mut Exchange) -> Option<ListChanges> {
 }
 
 impl McpHandler {
-    /// Starts to notify an AI client of an older protocol version of all changes, until its connection closes.
+    /// Starts to notify an AI client of an older protocol version of all changes in directly exposed servers, until its
+    /// connection closes.
     pub(crate) fn follow_changes(&self, context: &NotificationContext<RoleServer>) {
         let Some(principal) = self.transport.principal(&context.extensions) else { return };
         let (peer, closed) = (context.peer.clone(), self.direct.subscriptions.0.closed.clone());
@@ -102,7 +103,8 @@ impl McpHandler {
         Some(accepted)
     }
 
-    /// Serves `subscriptions/listen` (protocol 2026-07-28): sends changes until either side ends the subscription.
+    /// Serves `subscriptions/listen` (protocol 2026-07-28): notifies the AI client of changes until either side ends
+    /// the subscription.
     pub(crate) async fn send_changes(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let request = context.request_context();
         let principal = self.principal(request)?;
@@ -141,7 +143,8 @@ impl McpHandler {
         }
     }
 
-    /// Subscribes to a resource, or unsubscribes, for an AI client of an older protocol version.
+    /// Subscribes to a resource, or unsubscribes if `is_subscribed` is false, for an AI client of an older protocol
+    /// version.
     pub(crate) async fn set_subscription(
         &self,
         uri: &str,
@@ -162,7 +165,8 @@ impl McpHandler {
         Ok(())
     }
 
-    /// Subscribes to a resource at the upstream server. The policy decides as for reading the resource.
+    /// Subscribes to a resource at its upstream server, which is returned. The policy must permit this AI client to
+    /// read the resource.
     async fn subscribe_upstream(
         &self,
         uri: &str,

@@ -1,4 +1,4 @@
-//! Lists of tools, resources and prompts of directly exposed servers, in pages.
+//! Serves the lists of tools, resources and prompts of directly exposed servers, in pages.
 
 use lockhouse_messages::{ListKind, Request, Response};
 use rmcp::model::{ErrorData, JsonObject, MetaObject, PaginatedRequestParams};
@@ -7,14 +7,17 @@ use rmcp::service::{RequestContext, RoleServer};
 use super::raw_results;
 use crate::{McpHandler, supports_input_required};
 
-/// How long an AI client may cache a list, in milliseconds. It can also subscribe to changes.
+/// How long an AI client may cache a list, in milliseconds. To learn of changes earlier, the client can subscribe to
+/// them.
 const TTL_MS: u64 = 60_000;
-/// Largest number of entries in a page, and their total size in bytes.
+/// Maximum number of entries in a page of a list (`PAGE_ENTRIES`), and maximum size of all entries in bytes
+/// (`PAGE_BYTES`).
 const PAGE_ENTRIES: usize = 1_000;
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 impl McpHandler {
-    /// Returns one page of a list, packed into the metadata of a result.
+    /// Returns one page of a list of tools, resources or prompts, packed into the metadata of an MCP result (see
+    /// [`raw_results`]).
     pub(crate) async fn list(
         &self,
         list: ListKind,
@@ -58,13 +61,13 @@ impl McpHandler {
         Ok(raw_results::pack(&format!(r#"{{{kind}"{field}":[{page}]{cursor}{hints}}}"#)))
     }
 
-    /// Returns Lockhouse's own tools as JSON; they come first in the list.
+    /// Returns the definitions of Lockhouse's own tools as JSON. They come first in the list of tools.
     fn builtin_tools_json(&self) -> impl Iterator<Item = String> {
         self.builtin_tools().into_iter().filter_map(|tool| serde_json::to_string(&tool).ok())
     }
 }
 
-/// Returns the name of the list's field in MCP results.
+/// Returns the name of the field that contains the list in an MCP result, such as `tools`.
 fn result_field(list: ListKind) -> &'static str {
     match list {
         ListKind::Tools => "tools",
@@ -74,7 +77,7 @@ fn result_field(list: ListKind) -> &'static str {
     }
 }
 
-/// Inserts members at the start of a JSON object in text form.
+/// Inserts members at the start of a JSON object in text form. Returns any other text unchanged.
 pub(super) fn prepend_members(object: &str, members: &JsonObject) -> String {
     let Some(rest) = object.trim_start().strip_prefix('{') else { return object.to_owned() };
     let members = serde_json::to_string(members).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! Passes results of upstream servers to AI clients byte for byte.
 //!
-//! rmcp's typed results drop unknown fields. A raw result therefore travels through rmcp as a string in the metadata of
-//! an otherwise empty result, under a random key; on the way out, it replaces that result. The key is generated at
-//! start and never leaves the process, so no upstream server can forge it.
+//! rmcp's typed results drop unknown fields. A raw result is therefore packed: rmcp gets an empty result whose metadata
+//! contains the raw result as a string, under a random key. When rmcp writes the message, the raw result replaces the
+//! empty one. The key is generated at start and never leaves the process, so no upstream server can forge it.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ use crate::runs::new_handle;
 
 static KEY: LazyLock<String> = LazyLock::new(|| format!("lockhouse/{}", new_handle()));
 
-/// Packs a raw JSON result into the metadata of a result.
+/// Packs a raw JSON result: returns the metadata, for an otherwise empty MCP result, that contains it as a string.
 pub(super) fn pack(json: &str) -> MetaObject {
     // Each message is one line. In valid JSON, line breaks occur only between tokens, where a space means the same.
     let json = json.replace(['\n', '\r'], " ");
@@ -41,7 +41,8 @@ struct Packed<'a> {
     meta: HashMap<String, &'a RawValue>,
 }
 
-/// Replaces the result of a message by the raw result packed in it. Returns `None` if there is none.
+/// Replaces the result of a JSON-RPC message by the raw result that is packed in its metadata. Returns `None` if no raw
+/// result is packed in it.
 fn unpack_message(message: &str) -> Option<String> {
     if !message.contains(KEY.as_str()) {
         return None;
@@ -53,7 +54,8 @@ fn unpack_message(message: &str) -> Option<String> {
     Some([&message[..start], &json, &message[start + result.len()..]].concat())
 }
 
-/// Unpacks the raw results in lines: JSON messages, or server-sent events with one message each.
+/// Unpacks the raw results in lines, which are JSON-RPC messages or server-sent events with one message each. Returns
+/// `None` if no raw result is packed in them.
 fn unpack_lines(lines: &[u8]) -> Option<Vec<u8>> {
     let lines = std::str::from_utf8(lines).ok().filter(|lines| lines.contains(KEY.as_str()))?;
     let mut unpacked_lines = String::with_capacity(lines.len());
@@ -67,7 +69,8 @@ fn unpack_lines(lines: &[u8]) -> Option<Vec<u8>> {
     Some(unpacked_lines.into_bytes())
 }
 
-/// Unpacks the raw results of an HTTP response. Each chunk of its body must be a whole message or event.
+/// Unpacks the raw results in the body of an HTTP response. In an event stream, each chunk of the body must be a whole
+/// event.
 pub(crate) async fn unpack_response(response: Response) -> Response {
     let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
     let (mut parts, body) = response.into_parts();
@@ -81,12 +84,12 @@ pub(crate) async fn unpack_response(response: Response) -> Response {
     Response::from_parts(parts, Body::from(unpacked(bytes)))
 }
 
-/// A writer that unpacks the raw results in the lines written to it.
+/// A writer that unpacks the raw results in the JSON-RPC messages written to it, one message per line.
 pub(crate) struct UnpackingWriter<W> {
     inner: W,
-    /// The incomplete last line.
+    /// The last line that was written to this writer, if it is still incomplete.
     line: Vec<u8>,
-    /// Unpacked bytes that are not written yet.
+    /// Bytes after unpacking. Those from `written` on must still be written to `inner`.
     out: Vec<u8>,
     written: usize,
 }

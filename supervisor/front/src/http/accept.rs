@@ -24,16 +24,16 @@ use super::rate_limiter::RateLimiter;
 use super::tls::Tls;
 use crate::access::Peer;
 
-/// Pause after an error that may pass, such as too many open files.
+/// Pause before connections are accepted again, after an error that may pass, such as too many open files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
-/// Largest number of connections that are being refused with a 503 response; further ones are closed without a
-/// response.
+/// Maximum number of connections that are being refused with a 503 response at the same time. Further connections are
+/// closed without a response.
 const REFUSALS_MAX: usize = 64;
 /// Timeout for sending a 503 response and reading what the peer has sent.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
-/// Largest number of bytes that are read from a refused connection.
+/// Maximum number of bytes that are read and discarded from a refused connection.
 const REFUSAL_DRAIN_BYTES: u64 = 64 * 1024;
-/// Time after which a peer that acknowledges no data is disconnected.
+/// Time in milliseconds after which a TCP peer that acknowledges no data is disconnected.
 const TCP_TIMEOUT_MS: u32 = 60_000;
 const TCP_TIMEOUT_S: u32 = TCP_TIMEOUT_MS / 1_000;
 
@@ -51,7 +51,7 @@ enum AcceptedSocket {
     Unix(tokio::net::UnixStream),
 }
 
-/// Accepts connections from the listeners and serves each in a task.
+/// Accepts connections from the listening sockets and serves each connection in a task of its own.
 #[derive(Clone)]
 pub(super) struct Acceptor {
     server: ConnectionServer,
@@ -83,7 +83,7 @@ impl Acceptor {
         }
     }
 
-    /// Accepts connections until `closing` is cancelled, and returns when the last of them has ended.
+    /// Accepts connections until `closing` is cancelled, and returns when the last connection has ended.
     pub(super) async fn accept(self, listener: Listener, closing: CancellationToken) {
         let mut connections = JoinSet::new();
         loop {
@@ -185,7 +185,8 @@ impl Acceptor {
         }
     }
 
-    /// Waits until the peer's rate limit permits a TLS handshake. Returns `None` if the wait would be too long.
+    /// Waits until the peer's rate limit permits a TLS handshake. Returns `None` if the peer would have to wait too
+    /// long.
     async fn wait_for_handshake_permit(&self, peer: &Peer, tracker: &ConnectionTracker) -> Option<()> {
         let permit = self.handshakes.reserve(LimitKey::for_peer(peer));
         if !matches!(permit, Ok((_, wait)) if wait.is_zero()) {
@@ -230,7 +231,8 @@ async fn accept(socket: &Socket) -> io::Result<(AcceptedSocket, Peer)> {
     }
 }
 
-/// Returns whether an error concerns only the connection to accept, rather than the listener or this process.
+/// Returns whether an error concerns only the connection that was to be accepted, rather than the listening socket or
+/// this process.
 fn is_connection_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
@@ -245,7 +247,8 @@ fn set_tcp_options(stream: &TcpStream) {
     let _ = setsockopt(stream, sockopt::TcpUserTimeout, &TCP_TIMEOUT_MS);
 }
 
-/// Peeks at the first byte of a connection, without consuming it.
+/// Peeks at the first byte that was received on a connection, without consuming it. Returns `None` if the peer has
+/// closed the connection.
 async fn first_byte(stream: &TcpStream) -> Option<u8> {
     let mut first = [0];
     (stream.peek(&mut first).await.ok()? == 1).then_some(first[0])
@@ -262,7 +265,7 @@ async fn tls_handshake(tls: &Tls, stream: TcpStream) -> Option<Box<dyn Stream>> 
     }
 }
 
-/// Sends a fixed HTTP response and closes the connection.
+/// Sends the HTTP response `answer` on a refused connection, and closes the connection.
 async fn send_refusal(mut stream: impl Stream, answer: &str) {
     let telling = async {
         stream.write_all(answer.as_bytes()).await?;

@@ -1,8 +1,8 @@
-//! Receives request bodies within the limits on time, size and memory, and charges their clients.
+//! Receives HTTP request bodies, within limits on time, size and memory.
 //!
-//! A client is charged for received bytes, whatever becomes of the request, and for JSON values. A client in debt is
-//! refused before its next body is parsed. Large bodies are parsed on another thread, one at a time, so that they do
-//! not delay other clients.
+//! The client's rate limit is charged for the received bytes of a body, whatever the outcome of the request, and for
+//! its JSON values. A client that has exceeded its rate limit is refused before its next body is parsed. Large bodies
+//! are parsed on another thread, one at a time, so that they do not delay other clients.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -27,38 +27,41 @@ use super::limits::HttpLimits;
 use super::reject;
 use crate::access::{Authenticator, Rejection};
 
-/// Largest body, in bytes, that needs no permit and is parsed on the event loop.
+/// Maximum size in bytes of a small body. A small body is received without a permit and parsed on the event loop.
 const SMALL_BODY_BYTES: usize = 64 * 1024;
 /// Largest number of large bodies that are parsed at the same time, each on a thread of its own.
 const PARALLEL_PARSES_MAX: usize = 1;
-/// How much of a refused request's body is read and discarded: at most this many times `body_bytes`, for at most 2 s.
+/// How much of the body of a refused request is read and discarded: at most this many times the limit `body_bytes`, for
+/// at most 2 s.
 const DISCARD_BODIES_MAX: usize = 4;
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many bytes of an unauthenticated request's body are discarded; no client is charged for them.
+/// Maximum number of bytes of an unauthenticated request's body that are read and discarded. No client is charged for
+/// these bytes.
 const UNAUTHENTICATED_DISCARD_BYTES_MAX: usize = 256 * 1024;
-/// Allows one body to be discarded at a time, so that many of them cannot delay other clients.
+/// Allows one request body at a time to be discarded, so that discarding many bodies cannot delay other clients.
 static DISCARD_LOCK: Semaphore = Semaphore::const_new(1);
-/// `Retry-After` of a 503 response, in seconds.
+/// Header `Retry-After` of a 503 response to a request with a large body, in seconds.
 const BUSY_RETRY_AFTER_S: &str = "2";
 
-/// Receives request bodies and charges clients for them.
+/// Receives request bodies, and charges the rate limits of their clients.
 #[derive(Debug)]
 pub(super) struct BodyReader {
     limits: HttpLimits,
     authenticator: Arc<Authenticator>,
-    /// Permits for large bodies.
+    /// Permits for receiving large bodies, which bound the memory for bodies.
     permits: BodyPermits,
     parsing: Arc<Semaphore>,
 }
 
-/// A body that was received completely.
+/// A request body that was received completely.
 struct ReceivedBody {
     body: Vec<u8>,
-    /// The permit of a large body.
+    /// The permit for a large body. `None` for a small body.
     permit: Option<BodyPermit>,
 }
 
-/// Counts received bytes and charges the client for them when dropped, also if the body never completes.
+/// Counts the received bytes of a body. When this is dropped, the client is charged for the bytes, even if the body was
+/// not received completely.
 struct ByteCharge<'a> {
     authenticator: &'a Authenticator,
     owner: Owner,
@@ -113,7 +116,7 @@ impl BodyReader {
         Ok(ReceivedBody { body, permit })
     }
 
-    /// Waits for a permit, at most as long as a body may take to arrive.
+    /// Waits for a permit for a large body. The wait is limited to the time that a body may take to arrive.
     async fn acquire_permit(
         &self,
         owner: Owner,
@@ -131,7 +134,7 @@ impl BodyReader {
         timeout(self.limits.body, acquiring).await.map_err(|_| Refusal::Busy)?.ok_or(Refusal::Broken)
     }
 
-    /// Refuses a request: discards the rest of its body at the client's cost, then returns the response.
+    /// Refuses a request: discards the rest of its body, for which the client is charged, and returns the response.
     async fn refuse(
         &self,
         owner: Owner,
@@ -176,7 +179,8 @@ impl BodyReader {
 enum Refusal {
     TooLarge(usize),
     Timeout,
-    /// No permit became free in time, or too many requests of the connection already wait for one.
+    /// No permit for a large body became free in time, or too many requests of the connection already wait for a
+    /// permit.
     Busy,
     Broken,
     Message(MessageFault),
@@ -191,7 +195,7 @@ impl From<Rejection> for Refusal {
 }
 
 impl Refusal {
-    /// Returns whether the client may still be sending the body.
+    /// Returns whether the client may still be sending the body of the refused request.
     fn has_unread_body(&self) -> bool {
         matches!(self, Self::TooLarge(_) | Self::Busy | Self::Client(_))
     }
@@ -244,16 +248,16 @@ pub(super) fn jsonrpc_error(status: StatusCode, code: i32, message: &str, id: Va
     (status, axum::Json(error)).into_response()
 }
 
-/// Returns whether rmcp would parse the body of this request.
+/// Returns whether rmcp would parse the body of this request as JSON-RPC.
 fn is_jsonrpc(method: &Method, headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default();
     method == Method::POST && essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
-/// Reads and discards the rest of a body, within a limit on bytes and time. Returns whether the end was reached.
-/// Without this, an HTTP/1.1 client that sends its whole body before it reads would see a reset instead of the
-/// response. Over HTTP/2, nothing needs to be read.
+/// Reads and discards the rest of a request body, within a limit on bytes and time. Returns whether the end of the body
+/// was reached. Without this, an HTTP/1.1 client that sends its whole body before it reads would get a connection reset
+/// instead of the response. Over HTTP/2, nothing needs to be read.
 async fn discard(
     parts: &mut BodyDataStream,
     version: Version,
@@ -283,8 +287,8 @@ async fn discard(
     timeout(DISCARD_TIMEOUT, reading).await.unwrap_or(false)
 }
 
-/// Discards the body of a request that was rejected by its head. Closes the connection if part of the body is left,
-/// which would be taken for the next request.
+/// Discards the body of a request that was rejected because of its head. If part of the body is left, the response
+/// closes the connection, because that part would be taken for the next request.
 pub(super) async fn discard_body(body: Body, version: Version, mut response: Response) -> Response {
     if !discard(&mut body.into_data_stream(), version, UNAUTHENTICATED_DISCARD_BYTES_MAX, |_| {}).await {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -292,7 +296,8 @@ pub(super) async fn discard_body(body: Body, version: Version, mut response: Res
     response
 }
 
-/// Middleware that receives a request's body, and replaces a JSON-RPC message by its outline.
+/// Middleware that receives a request's body. It replaces a JSON-RPC message by an outline without the arguments of
+/// `tools/call`, and attaches these to the request.
 pub(super) async fn read_body(
     State(body_reader): State<Arc<BodyReader>>,
     request: Request,

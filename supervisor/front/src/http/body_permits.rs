@@ -1,4 +1,4 @@
-//! Permits for large request bodies. A client may hold a quarter of them.
+//! Permits for receiving large request bodies. One client may hold at most a quarter of the permits.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -7,16 +7,16 @@ use std::sync::Arc;
 use lockhouse_base::principal::Owner;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The permits for all clients.
+/// The permits for receiving large request bodies, for all clients together.
 #[derive(Debug)]
 pub(super) struct BodyPermits {
     total: Arc<Semaphore>,
-    /// Largest number of permits for one client.
+    /// Maximum number of permits that one client may hold.
     share: usize,
     by_client: Mutex<HashMap<Owner, Arc<Semaphore>>>,
 }
 
-/// The permit for one large body; dropping it returns it.
+/// The permit for receiving one large request body. Dropping it makes the permit free again.
 #[derive(Debug)]
 pub(super) struct BodyPermit {
     _client_permit: OwnedSemaphorePermit,
@@ -30,7 +30,8 @@ impl BodyPermits {
         Self { total, share: permits.div_ceil(4), by_client: Mutex::default() }
     }
 
-    /// Acquires a permit in the order of requests. A client that holds its share waits without delaying other clients.
+    /// Waits for a permit. Waiting requests get permits in their order. A client that holds its maximum waits without
+    /// delaying other clients.
     pub(super) async fn acquire(&self, owner: Owner) -> Option<BodyPermit> {
         let client_permit = self.client_semaphore(owner).acquire_owned().await.ok()?;
         let total_permit = self.total.clone().acquire_owned().await.ok()?;

@@ -31,17 +31,18 @@ use super::request_head_validator::HeadValidator;
 use super::trusted_proxies::TrustedProxies;
 use crate::access::Peer;
 
-/// Time for a connection to finish after a graceful shutdown has begun.
+/// Maximum time for a connection to finish after a graceful shutdown has begun.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 /// Interval of HTTP/2 keep-alive pings, and the time within which the client must answer one.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// HTTP/2 flow-control windows, in bytes, of a stream and of a connection. Unread bytes occupy memory, also while a
-/// request waits for a body permit: at most 1,024 `connections` x 128 KiB = 128 MiB by default. Waiting requests leave
-/// part of the connection's window to the others; see [`WAITING_REQUESTS_MAX`].
+/// HTTP/2 flow-control windows, in bytes, of a stream (`STREAM_WINDOW`) and of a connection (`CONNECTION_WINDOW`). They
+/// bound the memory for unread bytes: 128 KiB per connection, which is 128 MiB for the default of 1,024 `connections`.
+/// [`WAITING_REQUESTS_MAX`] keeps part of the connection's window free while requests wait for a permit for their
+/// bodies.
 const STREAM_WINDOW: u32 = 32 * 1024;
 const CONNECTION_WINDOW: u32 = 128 * 1024;
-/// The window that a client assumes before it receives [`STREAM_WINDOW`] (RFC 9113).
+/// The stream window in bytes that a client assumes before it receives [`STREAM_WINDOW`] (RFC 9113).
 const INITIAL_STREAM_WINDOW: u32 = 65_535;
 const _: () =
     assert!(INITIAL_STREAM_WINDOW + (WAITING_REQUESTS_MAX as u32 - 1) * STREAM_WINDOW < CONNECTION_WINDOW);
@@ -53,16 +54,16 @@ pub(super) struct ConnectionServer {
     router: Router,
     pub(super) limits: HttpLimits,
     pub(super) proxies: TrustedProxies,
-    /// Rate limit for requests that fail authentication.
+    /// Rate limit of each peer for requests that fail authentication.
     unauthenticated: RateLimiter,
     pub(super) closing: CancellationToken,
 }
 
-/// Marks the response to an authenticated request, in its extensions.
+/// A marker in the extensions of a response: the request was authenticated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Authenticated;
 
-/// Returns the response to a request whose client cannot be read from the trusted proxy's headers.
+/// Returns the response (400) to a request whose client cannot be read from the headers of a trusted proxy.
 fn unreadable_proxy_header(why: &str) -> Response<Body> {
     telemetry::count_http_refusal("head");
     telemetry::count_http_response(StatusCode::BAD_REQUEST.as_u16());
@@ -93,7 +94,7 @@ impl ConnectionServer {
         Self { builder: Arc::new(builder), router, limits, proxies, unauthenticated, closing }
     }
 
-    /// Delays the response to an unauthenticated request whose sender exceeds the rate limit.
+    /// Delays the response to an unauthenticated request, if its sender exceeds the rate limit for such requests.
     async fn delay_response(&self, sender: &Peer, tracker: &ConnectionTracker) {
         let permit = self.unauthenticated.reserve(LimitKey::for_peer(sender));
         if matches!(permit, Ok((_, wait)) if wait.is_zero()) {
@@ -105,7 +106,7 @@ impl ConnectionServer {
         }
     }
 
-    /// Serves a connection until it ends.
+    /// Serves the HTTP requests of a connection until the connection ends or exceeds a timeout.
     #[expect(
         clippy::too_many_lines,
         reason = "serves one request from start to end, next to the timeouts of its connection"

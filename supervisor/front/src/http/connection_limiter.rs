@@ -16,7 +16,7 @@ use super::connection_timeouts::{ConnectionTracker, ConnectionUse};
 use super::limit_key::LimitKey;
 use super::limits::HttpLimits;
 
-/// Limits the number of open connections. Clones share the count.
+/// Limits the number of open connections. Clones share the count of connections.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionLimiter {
     max: usize,
@@ -33,13 +33,13 @@ struct ConnectionTable {
 
 #[derive(Debug)]
 struct Connection {
-    /// The peer by which connections are counted; `None` for a trusted proxy, which serves many clients.
+    /// The peer for which the connection is counted. `None` for a trusted proxy, which serves many clients.
     key: Option<LimitKey>,
     tracker: ConnectionTracker,
     evicted: CancellationToken,
 }
 
-/// The right to keep one connection open, until this is dropped.
+/// The permission to keep one connection open. Dropping this gives the permission back.
 #[derive(Debug)]
 pub(super) struct ConnectionPermit {
     id: u64,
@@ -57,8 +57,8 @@ impl ConnectionLimiter {
         }
     }
 
-    /// Admits a connection of this peer (`None`: a trusted proxy), closing another one if necessary. Returns `None` if
-    /// all connections are in use.
+    /// Admits a connection of the peer `key` (`None`: a trusted proxy). At a limit, closes another connection first, or
+    /// returns `None` if none can be closed.
     pub(super) fn open(
         &self,
         key: Option<LimitKey>,
@@ -92,7 +92,8 @@ impl ConnectionTable {
             .count()
     }
 
-    /// Closes one connection for which `may` returns true. Returns `None` if all of these are in use.
+    /// Closes one of the connections for which `may` returns true. Returns `None` if each of these has an authenticated
+    /// request in flight.
     fn evict(&mut self, may: impl Fn(&Connection) -> bool) -> Option<()> {
         let candidates = self.connections.iter().filter(|(_, connection)| may(connection));
         let candidates: Vec<(u64, Option<LimitKey>, ConnectionUse)> = candidates
@@ -115,7 +116,7 @@ impl ConnectionTable {
 }
 
 impl ConnectionPermit {
-    /// Waits until this connection is evicted to make room for another.
+    /// Waits until the limiter closes this connection to make room for another.
     pub(super) async fn evicted(&self) {
         self.evicted.cancelled().await;
     }

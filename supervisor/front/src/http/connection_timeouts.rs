@@ -1,4 +1,4 @@
-//! Timeouts of a connection: tracks its reads, writes and requests, and computes when it must be closed.
+//! Timeouts of an HTTP connection: tracks its reads, writes and requests, and computes when it must be closed.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::io;
@@ -17,47 +17,49 @@ use super::limits::HttpLimits;
 use super::rate_limiter::{RatePermit, WAIT_MAX};
 use super::request_head_validator::HeadValidator;
 
-/// Largest number of requests on one connection that may wait for a body permit. Their unread bytes fill the HTTP/2
-/// connection's flow-control window; without a limit, requests that hold a permit could receive nothing more.
+/// Maximum number of requests on one connection that may wait for a permit for a large body. The unread bytes of
+/// waiting requests fill the flow-control window of an HTTP/2 connection. Without a limit, requests that hold a permit
+/// could receive nothing more.
 pub(super) const WAITING_REQUESTS_MAX: usize = 2;
-/// Longest delay of responses on one connection.
+/// Maximum delay of a response that is delayed because requests fail authentication too often.
 const RESPONSE_DELAY_MAX: Duration = Duration::from_secs(30);
 
 /// A bidirectional byte stream: TCP, TLS or a Unix domain socket.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// The state of a connection by which the connection limiter chooses which one to evict.
+/// The state of a connection by which the connection limiter chooses a connection to close.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConnectionUse {
     pub(super) is_authenticated: bool,
     /// Whether a request is in flight, or part of a response is not written yet.
     pub(super) is_active: bool,
-    /// Since when the connection is idle; for an unauthenticated connection, when it was accepted.
+    /// Since when the connection is idle. For an unauthenticated connection, when it was accepted.
     pub(super) since: Instant,
 }
 
-/// Tracks one connection. Clones track the same connection.
+/// Tracks the requests, reads and writes of one connection. Clones track the same connection.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionTracker(Arc<Mutex<ConnectionState>>);
 
 #[derive(Debug)]
 struct ConnectionState {
     accepted: Instant,
-    /// Number of requests in flight.
+    /// Number of requests in flight on the connection.
     active: usize,
-    /// When the head of the next request began. For the first request, when the connection was accepted.
+    /// When the head of the next request began; for the first request, when the connection was accepted. `None` while
+    /// no head is being received.
     head_since: Option<Instant>,
     idle_since: Instant,
-    /// Since when the peer has not accepted any bytes of a response.
+    /// Since when the peer has not accepted any bytes of a response. `None` if it accepts bytes.
     blocked_since: Option<Instant>,
     is_http2: bool,
     is_authenticated: bool,
-    /// The rate-limit permit of the TLS handshake, refunded when a request is authenticated.
+    /// The rate-limit permit for the TLS handshake, which is refunded when a request is authenticated.
     handshake: Option<RatePermit>,
-    /// When the last delayed response is due.
+    /// When the last delayed response may be sent. `None` if no response was delayed.
     delayed_until: Option<Instant>,
-    /// Number of requests that wait for a body permit.
+    /// Number of requests on the connection that wait for a permit for a large body.
     waiting: usize,
 }
 
@@ -94,7 +96,8 @@ impl ConnectionTracker {
         self.0.lock()
     }
 
-    /// Records a request in flight, from the end of its head until its response is sent.
+    /// Counts a request as in flight, from the end of its head until its response is sent and the returned guard is
+    /// dropped.
     pub(super) fn begin_request(&self, version: Version) -> RequestGuard {
         let mut state = self.state();
         state.active += 1;
@@ -103,8 +106,8 @@ impl ConnectionTracker {
         RequestGuard(self.clone())
     }
 
-    /// Returns the current deadline and its timeout. While a request is in flight, there is none unless the client
-    /// stops reading the response.
+    /// Returns when the connection must be closed, and because of which timeout. `None` while a request is in flight,
+    /// unless the client stops reading the response.
     pub(super) fn deadline(&self, limits: &HttpLimits) -> Option<(Instant, TimeoutKind)> {
         let state = self.state();
         if let Some(since) = state.blocked_since {
@@ -119,17 +122,17 @@ impl ConnectionTracker {
         }
     }
 
-    /// Returns whether a request is in flight.
+    /// Returns whether a request is in flight on the connection.
     pub(super) fn is_active(&self) -> bool {
         self.state().active > 0
     }
 
-    /// Stores the rate-limit permit of the TLS handshake.
+    /// Stores the rate-limit permit for the TLS handshake of the connection.
     pub(super) fn set_handshake_permit(&self, permit: RatePermit) {
         self.state().handshake = Some(permit);
     }
 
-    /// Records that a request was authenticated, and refunds the TLS handshake.
+    /// Records that a request was authenticated, and refunds the rate-limit permit for the TLS handshake.
     pub(super) fn set_authenticated(&self) {
         let mut state = self.state();
         state.is_authenticated = true;
@@ -138,7 +141,7 @@ impl ConnectionTracker {
         }
     }
 
-    /// Returns the state that the connection limiter needs.
+    /// Returns the state of the connection that the connection limiter needs.
     pub(super) fn connection_use(&self) -> ConnectionUse {
         let state = self.state();
         // Rejected requests must not make a connection look younger than that of a client about to authenticate.
@@ -147,7 +150,7 @@ impl ConnectionTracker {
         ConnectionUse { is_authenticated: state.is_authenticated, is_active, since }
     }
 
-    /// Returns when the next delayed response is due. Delays of parallel requests add up.
+    /// Returns when the next delayed response of the connection may be sent. The delays of parallel requests add up.
     pub(super) fn next_delayed_response(&self) -> Instant {
         let mut state = self.state();
         let now = Instant::now();
@@ -157,8 +160,8 @@ impl ConnectionTracker {
         next
     }
 
-    /// Records a request that waits for a body permit. Returns `None` if [`WAITING_REQUESTS_MAX`] requests wait
-    /// already.
+    /// Counts a request as waiting for a permit for a large body. Returns `None` if [`WAITING_REQUESTS_MAX`] requests
+    /// of the connection wait already.
     pub(super) fn begin_permit_wait(&self) -> Option<PermitWait> {
         let mut state = self.state();
         if state.waiting >= WAITING_REQUESTS_MAX {
@@ -185,7 +188,7 @@ impl ConnectionTracker {
     }
 }
 
-/// A request in flight; dropping it ends the request.
+/// A guard that counts a request as in flight until the guard is dropped.
 #[derive(Debug)]
 pub(super) struct RequestGuard(ConnectionTracker);
 
@@ -197,7 +200,7 @@ impl Drop for RequestGuard {
     }
 }
 
-/// A request that waits for a body permit; dropping it ends the wait.
+/// A guard that counts a request as waiting for a permit for a large body, until the guard is dropped.
 #[derive(Debug)]
 pub(super) struct PermitWait(ConnectionTracker);
 
@@ -207,7 +210,7 @@ impl Drop for PermitWait {
     }
 }
 
-/// A response body that keeps its request in flight until it is sent or dropped.
+/// A response body. Its request counts as in flight until the body is sent or dropped.
 pub(super) struct TrackedBody {
     pub(super) body: axum::body::Body,
     pub(super) _active: RequestGuard,
@@ -233,7 +236,8 @@ impl Body for TrackedBody {
     }
 }
 
-/// A stream that records reads and writes for the timeouts, and validates HTTP/1 request heads.
+/// A byte stream that records reads and writes for the connection's timeouts, and validates the heads of HTTP/1
+/// requests.
 pub(super) struct TimedStream {
     pub(super) stream: Box<dyn Stream>,
     pub(super) tracker: ConnectionTracker,

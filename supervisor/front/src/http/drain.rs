@@ -1,4 +1,5 @@
-//! Refuses new requests while the service drains for a restart, and lets requests through that belong to work in progress.
+//! Refuses requests that start new work while the service drains before a restart. Requests that belong to work in
+//! progress are passed on.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -11,17 +12,18 @@ use lockhouse_base::lifecycle::{InFlightGuard, Lifecycle};
 use lockhouse_base::{json, telemetry};
 use serde_json::json;
 
-/// Largest request, in bytes, that is read while the service drains.
+/// Maximum size in bytes of a request body that is read while the service drains (finishes its work before a restart).
 const REQUEST_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Largest number of JSON values in a message that is examined.
+/// Maximum number of JSON values in a message that is parsed while the service drains. A message with more counts as
+/// new work.
 const VALUES_MAX: usize = 10_000;
 /// JSON-RPC error code "restarting", in the range that servers define themselves.
 const RESTARTING_CODE: i32 = -32_050;
 const RESTART_MESSAGE: &str =
     "Lockhouse is restarting and takes no new requests; nothing was run. Send the request again";
 
-/// Middleware that counts requests in flight. While the service drains, it refuses requests that start work with 503,
-/// and passes on those that belong to work in progress.
+/// Middleware that counts requests in flight. While the service drains (finishes its work before a restart), it answers
+/// requests that start new work with 503, and passes on requests that belong to work in progress.
 pub(super) async fn refuse_while_draining(
     State(lifecycle): State<Lifecycle>,
     request: Request,
@@ -53,13 +55,13 @@ pub(super) async fn refuse_while_draining(
     (StatusCode::SERVICE_UNAVAILABLE, head, axum::Json(answer)).into_response()
 }
 
-/// Returns whether a request opens a stream that only its client ends. Draining does not wait for such streams.
+/// Returns whether a request opens an event stream that only its client ends. Draining does not wait for such requests.
 fn is_open_ended(request: &Request) -> bool {
     request.headers().get("mcp-method").is_some_and(|method| method == "subscriptions/listen")
 }
 
-/// Returns whether a message belongs to work in progress: a response, a notification, `get_result`, or a request about
-/// a task.
+/// Returns whether a JSON-RPC message belongs to work in progress: a response, a notification, `ping`, `get_result`, a
+/// repeated `tools/call`, or a request about an MCP task.
 fn belongs_to_started_work(message: &Bytes) -> bool {
     let Ok(message) = json::parse_bounded(message, VALUES_MAX) else { return false };
     let Some(method) = message["method"].as_str() else { return message.is_object() };
@@ -71,7 +73,7 @@ fn belongs_to_started_work(message: &Bytes) -> bool {
     }
 }
 
-/// Counts a streamed response as in flight until its last byte is sent.
+/// Counts the request of a streamed response as in flight until the last byte of the response is sent.
 fn hold_until_sent(in_flight: Option<InFlightGuard>, response: Response) -> Response {
     let Some(in_flight) = in_flight else { return response };
     let (head, body) = response.into_parts();

@@ -1,4 +1,4 @@
-//! Refuses listen addresses that would expose the server without authentication or TLS.
+//! Refuses listen addresses that would expose the server to other hosts without authentication or TLS.
 
 use thiserror::Error;
 

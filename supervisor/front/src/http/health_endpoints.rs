@@ -1,4 +1,4 @@
-//! The endpoints `/live`, `/ready`, `/health` and `/metrics`.
+//! The HTTP endpoints for monitoring: `/live`, `/ready`, `/health` and `/metrics`.
 
 use std::convert::Infallible;
 use std::io;
@@ -21,7 +21,7 @@ use super::listener::{self, BindError, Listener, Socket};
 
 /// Content type of Prometheus' text format.
 const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// The engine that the HTTP server serves, and its lifecycle.
+/// The connection to the engine, to which the HTTP server passes requests, and the lifecycle of the service.
 #[derive(Clone)]
 pub struct HttpService {
     pub engine: EngineClient,
@@ -29,19 +29,19 @@ pub struct HttpService {
 }
 
 impl HttpService {
-    /// Asks the engine on behalf of the operator.
+    /// Sends a request to the engine on behalf of the operator, and returns the response.
     async fn ask(&self, request: Ask) -> Answer {
         self.engine.ask(&Principal::local(), None, request).await
     }
 }
 
-/// Returns the public routes `/live` and `/ready`.
+/// Returns the routes `/live` and `/ready`, which require no authentication.
 pub(super) fn public_routes(service: &HttpService) -> Router {
     let router = Router::new().route("/live", get(async || "alive\n")).route("/ready", get(ready));
     router.with_state(service.clone())
 }
 
-/// Returns the routes `/health` and `/metrics`, for authenticated clients without restrictions.
+/// Returns the routes `/health` and `/metrics`, for authenticated clients that may use all upstream servers.
 pub(super) fn authenticated_routes(service: &HttpService) -> Router {
     status_routes(service).layer(middleware::from_fn(require_unrestricted))
 }
@@ -55,7 +55,8 @@ pub enum MetricsServerError {
     Serve(#[from] io::Error),
 }
 
-/// Serves all four endpoints without authentication at the addresses of `[metrics]`. Returns on an error only.
+/// Serves `/live`, `/ready`, `/health` and `/metrics` without authentication, at the addresses of `[metrics]`. Returns
+/// only on an error.
 pub async fn serve_metrics(
     service: &HttpService,
     addresses: &[ListenAddress],
@@ -106,12 +107,13 @@ async fn metrics(State(service): State<HttpService>) -> Response {
     }
 }
 
-/// Returns 500: the engine gave no valid answer.
+/// Returns the response 500, for the case that the engine gave no valid answer.
 fn engine_failed() -> Response {
     StatusCode::INTERNAL_SERVER_ERROR.into_response()
 }
 
-/// Middleware that refuses clients whose token grants only part of the servers. Health and metrics cover all of them.
+/// Middleware that refuses clients that may use only some of the upstream servers, because `/health` and `/metrics`
+/// cover all of them.
 async fn require_unrestricted(request: Request, next: Next) -> Response {
     match request.extensions().get::<Principal>() {
         Some(principal) if principal.only().is_none() => next.run(request).await,
@@ -123,7 +125,7 @@ async fn require_unrestricted(request: Request, next: Next) -> Response {
     }
 }
 
-/// Middleware that counts responses by status code.
+/// Middleware that counts HTTP responses by status code.
 pub(super) async fn count_response(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     telemetry::count_http_response(response.status().as_u16());

@@ -19,7 +19,7 @@ use thiserror::Error;
 
 use super::ConnectionInfo;
 
-/// A host name of this server in `[http] hosts`, for one port or for every port.
+/// A configured host name of this server (`hosts` of `[http]`), for one port, or for every port if `port` is `None`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct HostName {
@@ -27,13 +27,13 @@ pub struct HostName {
     port: Option<u16>,
 }
 
-/// A web origin that may send requests, in `[http] origins`: `https://NAME` or `https://NAME:PORT`, as browsers send
-/// it.
+/// A web origin whose pages may send requests (`origins` of `[http]`): `https://NAME` or `https://NAME:PORT`, as
+/// browsers send it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct PageOrigin(String);
 
-/// Why an entry of `hosts` or `origins` is invalid.
+/// Why an entry of the settings `hosts` or `origins` is invalid.
 #[derive(Debug, Error)]
 pub enum InvalidWebName {
     #[error("{0:?} is not a host: write NAME or NAME:PORT, such as mcp.example.com")]
@@ -66,14 +66,15 @@ impl TryFrom<String> for PageOrigin {
     }
 }
 
-/// The host names and origins that requests may have.
+/// The configured host names and origins that requests may have.
 #[derive(Debug)]
 pub(super) struct HostCheck {
     pub(super) hosts: Vec<HostName>,
     pub(super) origins: Vec<PageOrigin>,
 }
 
-/// Middleware that refuses requests for other hosts (421) and from other web origins (403).
+/// Middleware that refuses requests for hosts other than this server (421) and from web origins that are not allowed
+/// (403).
 pub(super) async fn check_host(
     State(host_check): State<Arc<HostCheck>>,
     request: Request,
@@ -128,7 +129,8 @@ fn requested_host(request: &Request) -> Result<Authority, Refusal> {
 }
 
 impl HostCheck {
-    /// Accepts the connection's local address, `localhost` if that is a loopback address, and the configured hosts.
+    /// Checks the host of a request. Accepts the connection's local address, `localhost` if that address is a loopback
+    /// address, and the configured hosts.
     fn check_host_name(&self, asked: &Authority, connection_info: ConnectionInfo) -> Result<(), Refusal> {
         let error = || {
             (
@@ -146,7 +148,8 @@ impl HostCheck {
         if is_configured || is_own_address(connection_info, &name, port) { Ok(()) } else { Err(error()) }
     }
 
-    /// Accepts requests without `Origin`, with this server's own origin, and with the configured origins.
+    /// Checks the `Origin` header. Accepts requests without it, with this server's own origin, and with the configured
+    /// origins.
     fn check_origin(
         &self,
         headers: &HeaderMap,
@@ -173,7 +176,8 @@ impl HostCheck {
     }
 }
 
-/// Returns whether a name and port are the connection's local address, or `localhost` if that is a loopback address.
+/// Returns whether a name and port are the connection's local address, or `localhost` if that address is a loopback
+/// address.
 fn is_own_address(connection_info: ConnectionInfo, name: &str, port: Option<u16>) -> bool {
     connection_info.local.is_some_and(|local| {
         let address = local.ip().to_canonical();
@@ -187,13 +191,14 @@ fn default_port(connection_info: ConnectionInfo) -> u16 {
     if connection_info.is_tls { 443 } else { 80 }
 }
 
-/// Returns the host in lower case, without brackets of IPv6 and without a trailing dot.
+/// Returns the host name of an authority in lower case, without brackets of IPv6 and without a trailing dot.
 fn normalized_name(authority: &Authority) -> String {
     let name = authority.host().trim_start_matches('[').trim_end_matches(']');
     name.trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// Returns the port, if there is one. `Authority` also accepts ports that are not numbers; these are an error.
+/// Returns the port of an authority, or `None` if it has no port. `Err` if the port is not a number, which `Authority`
+/// accepts.
 fn explicit_port(authority: &Authority) -> Result<Option<u16>, ()> {
     let rest = &authority.as_str()[authority.as_str().rfind(']').map_or(0, |end| end + 1)..];
     match rest.rsplit_once(':') {

@@ -1,7 +1,8 @@
-//! Counts a JSON-RPC message in a request body, and splits off the arguments of `tools/call`, before it is parsed.
+//! Prepares the JSON-RPC message in a request body for rmcp: counts its JSON values, and splits off the arguments of
+//! `tools/call`.
 //!
-//! rmcp parses a message once for each type that it could be, up to 4 µs per JSON value, on the event loop. It
-//! therefore gets an outline: the message without the arguments of `tools/call`, which are parsed here once.
+//! rmcp parses a message once for each type that it could be, which takes up to 4 µs per JSON value on the event loop.
+//! rmcp therefore gets an outline: the message without the arguments of `tools/call`. These are parsed here, once.
 
 use parking_lot::Mutex;
 use std::borrow::Cow;
@@ -13,45 +14,46 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Largest number of JSON values in an outline. rmcp needs up to 2 ms for them.
+/// Maximum number of JSON values in an outline (a message without the arguments of `tools/call`). rmcp needs up to 2 ms
+/// for them.
 const OUTLINE_VALUES_MAX: usize = 500;
-/// Largest outline, in bytes.
+/// Maximum size in bytes of an outline (a message without the arguments of `tools/call`).
 const OUTLINE_BYTES_MAX: usize = 256 * 1024;
 
-/// How many bytes and JSON values one unit of a client's rate limit `requests` pays for, besides the one unit per
-/// request. A unit takes 20 to 30 µs of the event loop, so large requests cost as much as the small ones that a client
-/// could send instead.
+/// How many bytes of a request body one unit of the client's rate limit `requests` pays for. The next two constants say
+/// the same for JSON values. Each request also costs one unit. A unit stands for 20 to 30 µs of the event loop, so a
+/// large request costs as much as the small ones that the client could send instead.
 const BYTES_PER_UNIT: usize = 16 * 1024;
 const ARGUMENT_VALUES_PER_UNIT: usize = 64;
 const OUTLINE_VALUES_PER_UNIT: usize = 8;
-/// Values of an outline that are free of charge: as many as every message needs.
+/// Number of JSON values of an outline that are free of charge: as many as every message needs.
 const OUTLINE_VALUES_FREE: usize = 64;
 
 /// JSON-RPC error code for invalid JSON.
 const PARSE_ERROR: i32 = -32_700;
 pub(super) const INVALID_REQUEST: i32 = -32_600;
 
-/// A message for rmcp, and the arguments that were split off.
+/// A JSON-RPC message for rmcp, and the arguments that were split off.
 #[derive(Debug)]
 pub(super) struct JsonRpcMessage {
     /// The message, with `{}` in place of [`arguments`](Self::arguments).
     pub(super) outline: Vec<u8>,
-    /// The arguments, if the message is a `tools/call`.
+    /// The arguments that were split off, if the message is a `tools/call`.
     pub(super) arguments: Option<CallArguments>,
 }
 
-/// The arguments of a `tools/call`, kept in the extensions of the HTTP request. Clones share the value.
+/// The arguments of a `tools/call`, in the extensions of the HTTP request. Clones share the arguments.
 #[derive(Clone, Debug)]
 pub(super) struct CallArguments(Arc<Mutex<Option<JsonObject>>>);
 
 impl CallArguments {
-    /// Takes the arguments. Returns `None` after the first call.
+    /// Removes and returns the arguments. Returns `None` after the first call.
     pub(super) fn take(&self) -> Option<JsonObject> {
         self.0.lock().take()
     }
 }
 
-/// Why a body is refused as a message.
+/// Why a request body is refused as a JSON-RPC message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum MessageFault {
     #[error("the body is not valid JSON")]
@@ -74,18 +76,18 @@ pub(super) enum MessageFault {
 }
 
 impl MessageFault {
-    /// Returns the JSON-RPC error code.
+    /// Returns the JSON-RPC error code of the refusal.
     pub(super) fn code(self) -> i32 {
         if self == Self::NotJson { PARSE_ERROR } else { INVALID_REQUEST }
     }
 
-    /// Returns whether the message is refused for its size.
+    /// Returns whether the message is refused because of its size.
     pub(super) fn is_size(self) -> bool {
         matches!(self, Self::TooManyValues { .. } | Self::LargeOutline)
     }
 }
 
-/// Returns the cost of a body's bytes, in units.
+/// Returns the cost of a request body of this size, in units of the client's rate limit.
 pub(super) fn cost_of_bytes(bytes: usize) -> u32 {
     to_units(bytes, BYTES_PER_UNIT)
 }
@@ -94,7 +96,7 @@ fn to_units(amount: usize, per_unit: usize) -> u32 {
     u32::try_from(amount / per_unit).unwrap_or(u32::MAX)
 }
 
-/// Parses a body. Returns the cost of its values, in units, and the message.
+/// Parses a request body. Returns the cost of its JSON values, in units of the client's rate limit, and the message.
 pub(super) fn parse(body: Vec<u8>, values_max: usize) -> (u32, Result<JsonRpcMessage, MessageFault>) {
     let counted = json::count(&body, values_max);
     let free = counted.values.min(OUTLINE_VALUES_FREE);
@@ -120,7 +122,8 @@ pub(super) fn parse(body: Vec<u8>, values_max: usize) -> (u32, Result<JsonRpcMes
     }
 }
 
-/// Splits the arguments off valid JSON. Returns the message and the number of values in its outline.
+/// Splits the arguments of a `tools/call` off a body of valid JSON. Returns the message and the number of JSON values
+/// in its outline.
 fn split_arguments(mut body: Vec<u8>, values: usize) -> Result<(JsonRpcMessage, usize), MessageFault> {
     if body.trim_ascii_start().starts_with(b"[") {
         // Batches exist in protocol version 2025-03-26 only.
@@ -154,8 +157,8 @@ struct Params<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// Returns the byte range of the arguments of a `tools/call`. Returns `None` if a key occurs twice, since parsers
-/// differ about which one counts.
+/// Returns the byte range of the arguments in a `tools/call` message. Returns `None` for other messages, and if a key
+/// occurs twice, because parsers differ about which one counts.
 fn arguments_range(message: &[u8]) -> Option<Range<usize>> {
     let request: Request<'_> = serde_json::from_slice(message).ok()?;
     let arguments = request.params.arguments.filter(|_| request.method == "tools/call")?.get();

@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use crate::access::Peer;
 
-/// One IPv4 address, one IPv6 /64 network (whose owner has all of its addresses), or one user of this host.
+/// The key by which a peer is counted: one IPv4 address, one IPv6 /64 network (whose owner has all of its addresses),
+/// or one user of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum LimitKey {
     Address(IpAddr),

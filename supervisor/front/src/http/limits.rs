@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The settings of `[http.limits]`, and the timeouts of connections and requests.
+/// The limits of the HTTP server: the table `[http.limits]`, and the timeouts of connections and requests.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
     /// Maximum number of open connections of all clients together.
@@ -11,20 +11,21 @@ pub struct HttpLimits {
     pub connections_per_peer: usize,
     /// Maximum number of open connections, of all clients together, on which no request has been authenticated yet.
     pub unauthenticated_connections: usize,
-    /// Requests per second of one address or user that may fail authentication before responses are delayed.
+    /// Maximum number of requests per second of one address or user that may fail authentication. Responses to further
+    /// ones are delayed.
     pub unauthenticated_requests_per_peer_per_second: u32,
-    /// TLS handshakes per second of one address that are not followed by an authenticated request. Further ones wait or
-    /// are refused.
+    /// Maximum number of TLS handshakes per second of one address that are not followed by an authenticated request.
+    /// Further handshakes wait or are refused.
     pub tls_handshakes_per_peer_per_second: u32,
     /// Timeout from the first byte of a connection until the TLS handshake is complete.
     pub tls: Duration,
     /// Timeout for a request head, from the connection's start or from the head's first byte.
     pub head: Duration,
-    /// Timeout for a request body.
+    /// Timeout for receiving a request body.
     pub body: Duration,
-    /// Timeout of an idle connection.
+    /// Time after which an idle connection is closed.
     pub keep_alive: Duration,
-    /// Timeout for a client that stops reading a response.
+    /// Time after which a connection is closed if the client stops reading a response.
     pub stall: Duration,
     /// Maximum number of header lines in a request.
     pub headers: usize,
@@ -36,7 +37,7 @@ pub struct HttpLimits {
     pub body_bytes: usize,
     /// Maximum number of JSON values in a request body.
     pub body_values: usize,
-    /// Memory in bytes for large request bodies that are being received at the same time.
+    /// Maximum memory in bytes for large request bodies that are being received at the same time.
     pub bodies_bytes: usize,
     /// Maximum number of open MCP sessions of all clients together.
     pub sessions: usize,

@@ -1,4 +1,4 @@
-//! Listening sockets: opened by this process, or passed by systemd.
+//! Listening sockets of the HTTP server: opened by this process, or passed by systemd.
 
 mod socket_activation;
 mod unix_socket;
@@ -15,13 +15,13 @@ use unix_socket::{SocketFile, UnixSocketError};
 
 pub(super) use socket_activation::{SocketActivationError, inherited_listeners};
 
-/// A listening socket and its address.
+/// A listening socket and its listen address.
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) socket: Socket,
-    /// The address, with the port that the kernel chose if the configuration says port 0.
+    /// The listen address, with the port that the kernel chose if the configuration says port 0.
     pub(super) address: ListenAddress,
-    /// The socket's file, if this process created it; removed when dropped.
+    /// The file of the Unix domain socket, if this process created it. The file is removed when this is dropped.
     _file: Option<SocketFile>,
 }
 
@@ -31,7 +31,7 @@ pub(super) enum Socket {
     Unix(UnixListener),
 }
 
-/// An address cannot be listened at.
+/// The error if the server cannot listen at an address.
 #[derive(Debug, Error)]
 #[error("cannot listen at {address}: {source}")]
 pub struct BindError {
@@ -47,7 +47,7 @@ enum SocketError {
     Unix(#[from] UnixSocketError),
 }
 
-/// Opens a listener for each address.
+/// Opens a listening socket at each address.
 pub(super) async fn bind(addresses: &[ListenAddress]) -> Result<Vec<Listener>, BindError> {
     let mut listeners = Vec::new();
     for address in addresses {

@@ -1,6 +1,6 @@
-//! MCP sessions of the protocol versions that have them. Only the client that created a session can use it.
+//! MCP sessions, for the protocol versions that have them. Only the client that created a session can use it.
 //!
-//! A session id of another client gets the same answer as an id that does not exist.
+//! A request with the session id of another client gets the same answer as with an id that does not exist.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ const SESSION_ID: &str = "mcp-session-id";
 const RETRY_AFTER_S: &str = "30";
 
 tokio::task_local! {
-    /// The client on whose behalf rmcp calls the session manager.
+    /// The client on whose behalf rmcp calls the session manager during the current request.
     static SESSION_CALLER: SessionCaller;
 }
 
@@ -41,12 +41,12 @@ struct SessionCaller {
     refusal: Arc<Mutex<Option<Refusal>>>,
 }
 
-/// Why a session request is refused.
+/// Why a request to an MCP session is refused.
 #[derive(Clone, Debug)]
 enum Refusal {
-    /// No further session is available.
+    /// The maximum number of MCP sessions is reached, and none can be ended to make room.
     Full,
-    /// The session has a request with this id in flight.
+    /// A request with this id is already in flight in the session.
     IdInUse(RequestId),
 }
 
@@ -82,14 +82,14 @@ type SessionTable = Arc<Mutex<HashMap<SessionId, Session>>>;
 #[derive(Debug)]
 struct Session {
     owner: Owner,
-    /// Number of open event streams.
+    /// Number of open event streams of the session.
     streams: usize,
     last_used: Instant,
-    /// Ids of the requests in flight.
+    /// Ids of the session's requests that are in flight.
     ids: RequestIds,
 }
 
-/// Why an operation on a session failed.
+/// Why an operation on an MCP session failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SessionError {
     #[error("no such session")]
@@ -112,7 +112,7 @@ impl McpSessions {
         Self { inner, limits, table: SessionTable::default() }
     }
 
-    /// Returns whether the caller owns the session, and records its use.
+    /// Returns whether the caller owns the session. If so, records that the session was used now.
     fn is_owned_by_caller(&self, id: &SessionId) -> bool {
         let owner = SESSION_CALLER.try_with(|caller| caller.owner).ok();
         let mut table = locked(&self.table);
@@ -120,7 +120,7 @@ impl McpSessions {
         session.map(|session| session.last_used = Instant::now()).is_some()
     }
 
-    /// Returns the ids of requests in flight in a session of the caller.
+    /// Returns the ids of the requests in flight in a session. Fails if the caller does not own the session.
     fn request_ids(&self, id: &SessionId) -> Result<RequestIds, SessionError> {
         self.check_owner(id)?;
         locked(&self.table).get(id).map(|session| session.ids.clone()).ok_or(SessionError::Unknown)
@@ -130,9 +130,9 @@ impl McpSessions {
         if self.is_owned_by_caller(id) { Ok(()) } else { Err(SessionError::Unknown) }
     }
 
-    /// Chooses the session to end for a new one of this owner: `None` if there is room, else the least recently used
-    /// one. When the total limit is reached, the client with most sessions gives up one to a client with fewer, so that
-    /// all get equal shares.
+    /// Chooses the session to end so that this owner can open a new one. Returns `None` if there is room. Otherwise
+    /// this is the owner's least recently used session. At the total limit, a client with more sessions than the owner
+    /// gives up one instead, so that all clients get equal shares.
     fn session_to_evict(&self, owner: Owner) -> Result<Option<SessionId>, SessionError> {
         let table = locked(&self.table);
         let is_own = |session: &&Session| session.owner == owner;
@@ -155,7 +155,7 @@ impl McpSessions {
         oldest.map(|(id, _)| Some(id.clone())).ok_or(SessionError::Full)
     }
 
-    /// Ends sessions that exceeded their idle time.
+    /// Ends MCP sessions that exceeded their idle time.
     pub(super) async fn end_idle(&self) {
         let is_idle = |session: &Session| {
             session.streams == 0 && session.last_used.elapsed() >= self.limits.session_idle
@@ -177,7 +177,7 @@ impl McpSessions {
         }
     }
 
-    /// Wraps an event stream so that its session does not count as idle while the stream is open.
+    /// Wraps an event stream so that its MCP session does not count as idle while the stream is open.
     fn track_stream(
         &self,
         id: &SessionId,
@@ -214,7 +214,7 @@ impl Drop for OpenStream {
     }
 }
 
-/// Sets the response for the current caller.
+/// Sets the response that the current caller gets in place of rmcp's own response.
 fn set_refusal(refusal: Refusal) {
     let _ = SESSION_CALLER.try_with(|caller| {
         *caller.refusal.lock() = Some(refusal);
@@ -260,7 +260,7 @@ impl SessionManager for McpSessions {
         Ok(self.is_owned_by_caller(id) && self.inner.has_session(id).await?)
     }
 
-    /// rmcp also calls this without a caller, when a session has ended by itself.
+    /// Ends a session of the caller. If a session has ended by itself, rmcp calls this without a caller.
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
         if SESSION_CALLER.try_with(|_| ()).is_ok() {
             self.check_owner(id)?;
@@ -324,7 +324,7 @@ impl SessionManager for McpSessions {
     }
 }
 
-/// Middleware that makes the authenticated client the caller of the session manager.
+/// Middleware that makes the authenticated client of a request the caller of the session manager.
 pub(super) async fn bind_session(
     State(sessions): State<Arc<McpSessions>>,
     request: Request,

@@ -1,6 +1,6 @@
 //! Limits how often unauthenticated peers can cause costly work, such as TLS handshakes.
 //!
-//! The crate `governor` does not fit: here a permit is reserved ahead for a connection that waits for it, and is
+//! The crate `governor` does not fit. Here, a connection reserves a permit and then waits for it, and the permit is
 //! refunded when the client authenticates.
 
 use parking_lot::{Mutex, MutexGuard};
@@ -12,26 +12,26 @@ use tokio::time::Instant;
 
 use super::limit_key::LimitKey;
 
-/// Time after which an idle peer may use its permits in one burst: the permits of this duration.
+/// Size of a burst: a peer that was idle for this time may use the permits of this time at once.
 const BURST: Duration = Duration::from_secs(4);
-/// Longest wait for a permit.
+/// Maximum time that a peer waits for a permit.
 pub(super) const WAIT_MAX: Duration = Duration::from_millis(500);
-/// Number of peers in memory above which idle ones are removed.
+/// When this many peers are in memory, idle peers are removed.
 const KEYS_MAX: usize = 10_000;
 
 /// Grants each peer a number of permits per second (generic cell rate algorithm). Clones share the state.
 #[derive(Clone, Debug)]
 pub(super) struct RateLimiter {
     interval: Duration,
-    /// For each peer, when all permits granted so far would have been used up at the limited rate.
+    /// For each peer, when the permits granted so far will have been used up at the permitted rate.
     due: Arc<Mutex<HashMap<LimitKey, Instant>>>,
 }
 
-/// The next permit would become available later than [`WAIT_MAX`]; none was taken.
+/// The error if a permit would become available later than [`WAIT_MAX`]. No permit was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RateExceeded;
 
-/// A permit that can be refunded.
+/// A permit for one costly operation of a peer, such as a TLS handshake. It can be refunded.
 #[derive(Debug)]
 pub(super) struct RatePermit {
     limiter: RateLimiter,
@@ -43,7 +43,7 @@ impl RateLimiter {
         Self { interval: Duration::from_secs(1) / permits.max(1), due: Arc::default() }
     }
 
-    /// Reserves a permit, and returns how long to wait before using it.
+    /// Reserves a permit for a peer. Returns the permit, and how long to wait before using it.
     ///
     /// # Errors
     /// [`RateExceeded`] if the wait would exceed [`WAIT_MAX`].
@@ -67,7 +67,7 @@ impl RateLimiter {
 }
 
 impl RatePermit {
-    /// Returns the permit: the client has authenticated.
+    /// Gives the permit back to the peer, because the client has authenticated.
     pub(super) fn refund(self) {
         if let Some(due) = locked(&self.limiter.due).get_mut(&self.key) {
             *due = due.checked_sub(self.limiter.interval).unwrap_or(*due);

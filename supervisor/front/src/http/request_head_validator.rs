@@ -5,50 +5,51 @@
 //! therefore refused: from the fault on, bytes are replaced by NUL, which every parser rejects, followed by
 //! [`INVALID_HEAD`]. hyper then answers 400 after the requests in flight and closes the connection.
 
-/// Longest line, as a multiple of hyper's limit for the whole head. hyper's own error (431) thus comes first.
+/// Maximum length of a line, as a multiple of hyper's limit for a whole head. It is above hyper's limit, so that hyper
+/// refuses a long line first (431).
 const LINE_FACTOR: usize = 4;
 
-/// Ends an invalid head. hyper reports a fault only once it has the whole head.
+/// Bytes that complete an invalid head. They are needed because hyper reports a fault only once it has the whole head.
 const INVALID_HEAD: &[u8] = b"\0\r\n\r\n";
 
-/// Validates the bytes that a connection has received.
+/// Validates the HTTP/1 request heads in the bytes that a connection receives.
 #[derive(Debug)]
 pub(super) struct HeadValidator {
     state: State,
-    /// The part of [`INVALID_HEAD`] that hyper has not read yet.
+    /// The part of [`INVALID_HEAD`] that hyper has not read yet, after a fault.
     refusal: &'static [u8],
-    /// The current incomplete line.
+    /// The received part of the current line.
     line: Vec<u8>,
     line_max: usize,
     framing: Framing,
 }
 
-/// The part of the HTTP/1 stream that comes next.
+/// What comes next in the received bytes of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     RequestLine {
         is_first: bool,
     },
     Header,
-    /// The body; the number of bytes left.
+    /// The body of a request, of which this number of bytes is left.
     Body(u64),
     ChunkSize,
-    /// A chunk with its final CRLF; the number of bytes left.
+    /// A chunk of a body with its final CRLF, of which this number of bytes is left.
     Chunk(u64),
     Trailer,
-    /// HTTP/2, which is not validated here.
+    /// The connection uses HTTP/2, which is not validated here.
     Http2,
     Rejection,
 }
 
-/// The body length that a head declares.
+/// The length of the body, as a request head declares it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Framing {
     length: Option<u64>,
     is_chunked: bool,
 }
 
-/// Why a head is refused.
+/// Why a request head is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum HeadFault {
     #[error("a line ends with LF alone")]
@@ -82,8 +83,8 @@ impl HeadValidator {
         }
     }
 
-    /// After a fault, returns the bytes that hyper reads instead of received ones; finally an empty slice, the end of
-    /// the stream.
+    /// Returns the bytes that hyper reads instead of received ones after a fault, at most `room`; finally an empty
+    /// slice, the end of the stream. `None` if there was no fault.
     pub(super) fn replacement(&mut self, room: usize) -> Option<&'static [u8]> {
         if self.state != State::Rejection {
             return None;
@@ -93,10 +94,10 @@ impl HeadValidator {
         Some(part)
     }
 
-    /// Validates received bytes. From a fault on, overwrites them.
+    /// Validates received bytes. If there is a fault, overwrites all bytes from there on.
     ///
     /// # Errors
-    /// The fault, once per connection.
+    /// The fault. It is returned once per connection.
     pub(super) fn validate(&mut self, mut bytes: &mut [u8]) -> Result<(), HeadFault> {
         while !bytes.is_empty() {
             let taken = match self.state {
@@ -137,7 +138,8 @@ impl HeadValidator {
         Ok(())
     }
 
-    /// Reads the rest of the current line, or what is there of it. A fault is reported at the line's last byte.
+    /// Reads the rest of the current line, or the part that was received. Returns the number of bytes read. A fault is
+    /// returned with its position in `bytes`.
     fn take_line(&mut self, bytes: &[u8]) -> Result<usize, (usize, HeadFault)> {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let part = &bytes[..end.unwrap_or(bytes.len())];
@@ -159,7 +161,7 @@ impl HeadValidator {
         Ok(end + 1)
     }
 
-    /// Returns the state that follows this line.
+    /// Validates a complete line, and returns the state that follows it.
     fn next_state(&mut self, line: &[u8]) -> Result<State, HeadFault> {
         match self.state {
             State::RequestLine { is_first: true } if line == b"PRI * HTTP/2.0" => Ok(State::Http2),
@@ -226,7 +228,7 @@ fn parse_header(line: &[u8]) -> Result<(&[u8], &[u8]), HeadFault> {
     }
 }
 
-/// Parses a chunk size and ignores chunk extensions.
+/// Parses the size of a chunk (hexadecimal) and ignores chunk extensions.
 fn parse_chunk_size(line: &[u8]) -> Result<u64, HeadFault> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let (digits, rest) = line.split_at(digits);
@@ -241,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// Validates a text in pieces of this size. Returns the fault and the bytes that hyper would read.
+    /// Validates a text in pieces of `piece` bytes. Returns the fault and the bytes that hyper would read.
     fn validate(sent: &str, piece: usize) -> (Option<HeadFault>, Vec<u8>) {
         let mut heads = HeadValidator::new(64);
         let (mut fault, mut bytes) = (None, sent.as_bytes().to_vec());

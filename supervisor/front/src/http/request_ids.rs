@@ -15,11 +15,11 @@ use rmcp::model::{
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 
-/// The ids in flight in one session. Clones share the set.
+/// The ids of the requests in flight in one MCP session. Clones share the set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestIds(Arc<Mutex<HashSet<RequestId>>>);
 
-/// An id that is reserved for a request. Dropping it releases the id, unless [`confirm`](Self::confirm) was called.
+/// An id that is reserved for a request. Dropping this releases the id, unless [`confirm`](Self::confirm) was called.
 #[derive(Debug)]
 pub(super) struct ReservedId {
     ids: RequestIds,
@@ -27,13 +27,13 @@ pub(super) struct ReservedId {
 }
 
 impl RequestIds {
-    /// Reserves an id. Returns `None` if a request with this id is in flight.
+    /// Reserves the id of a request. Returns `None` if another request with this id is in flight.
     pub(super) fn reserve(&self, id: &RequestId) -> Option<ReservedId> {
         let is_free = self.locked().insert(id.clone());
         is_free.then(|| ReservedId { ids: self.clone(), id: Some(id.clone()) })
     }
 
-    /// Releases an id.
+    /// Releases the id of a request, so that a new request may use it.
     pub(super) fn release(&self, id: &RequestId) {
         self.locked().remove(id);
     }
@@ -58,7 +58,7 @@ impl Drop for ReservedId {
     }
 }
 
-/// Returns the id of the request that a message cancels.
+/// Returns the id of the request that a message cancels. `None` for any other message.
 pub(super) fn cancelled_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     let JsonRpcMessage::Notification(notification) = message else { return None };
     match &notification.notification {
@@ -67,7 +67,7 @@ pub(super) fn cancelled_id(message: &ClientJsonRpcMessage) -> Option<RequestId> 
     }
 }
 
-/// Returns the id of the request that a message answers.
+/// Returns the id of the request that a message answers. `None` for any other message.
 fn answered_id(message: &ServerJsonRpcMessage) -> Option<RequestId> {
     match message {
         JsonRpcMessage::Response(response) => Some(response.id.clone()),
@@ -76,7 +76,7 @@ fn answered_id(message: &ServerJsonRpcMessage) -> Option<RequestId> {
     }
 }
 
-/// A session's transport that releases request ids when their answers are sent.
+/// The transport of an MCP session, which releases request ids when their answers are sent.
 #[derive(Debug)]
 pub(super) struct IdTrackingTransport<T> {
     inner: T,

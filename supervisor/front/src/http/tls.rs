@@ -1,4 +1,4 @@
-//! TLS certificates, which can be reloaded while Lockhouse runs.
+//! TLS certificates of the HTTP server, which can be reloaded while Lockhouse runs.
 
 use parking_lot::RwLock;
 use std::fs::Metadata;
@@ -17,15 +17,15 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{self, Error, RootCertStore, ServerConfig};
 
-/// Largest certificate or key file, in bytes.
+/// Maximum size of a certificate or key file, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// Remaining validity below which the log warns whenever the certificate is read.
+/// Remaining validity of the certificate below which a warning is logged whenever the certificate is read.
 const EXPIRY_WARNING: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
-/// The files of `[http.tls]`, in PEM format.
+/// The files that `[http.tls]` names, in PEM format.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
-    /// The server's certificate, followed by intermediate certificates.
+    /// The file with the server's certificate, followed by intermediate certificates.
     pub certificate: PathBuf,
     pub key: PathBuf,
 }
@@ -59,7 +59,7 @@ pub enum TlsError {
     Protocol(#[source] Error),
 }
 
-/// Why clients would reject the certificate.
+/// Why clients would reject the server's certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateFault {
     #[error("the certificate has expired: renew it")]
@@ -72,7 +72,7 @@ pub enum CertificateFault {
     Verifier(#[from] VerifierBuilderError),
 }
 
-/// The current TLS configuration.
+/// The current TLS configuration, and the files from which it is reloaded.
 #[derive(Debug)]
 pub(super) struct Tls {
     files: TlsFiles,
@@ -80,13 +80,14 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Reads the certificate and key files.
+    /// Reads the certificate and key files, and checks that they can be used.
     pub(super) fn load(files: TlsFiles) -> Result<Self, TlsError> {
         let config = RwLock::new(Arc::new(load_config(&files)?));
         Ok(Self { files, config })
     }
 
-    /// Reads the files again for new connections. On an error, the current configuration stays.
+    /// Reads the certificate and key files again, for new connections. On an error, the current configuration stays in
+    /// use.
     pub(super) fn reload(&self) -> Result<(), TlsError> {
         let config = Arc::new(load_config(&self.files)?);
         *self.config.write() = config;

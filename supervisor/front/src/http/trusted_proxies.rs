@@ -1,6 +1,6 @@
-//! Trusted proxies: `[http] trusted_proxies`.
+//! Trusted proxies: the setting `trusted_proxies` of `[http]`.
 //!
-//! A trusted proxy appends the address of its client to `X-Forwarded-For` or `Forwarded` (RFC 7239). Entries to the
+//! A trusted proxy appends the address of its client to `X-Forwarded-For` or `Forwarded` (RFC 7239). Addresses to the
 //! left of that come from the client and can be forged. The client is therefore the rightmost address that is not a
 //! trusted proxy.
 
@@ -17,9 +17,9 @@ use crate::access::Peer;
 
 const FORWARDED: &str = "forwarded";
 const X_FORWARDED_FOR: &str = "x-forwarded-for";
-/// Longest value of all lines of one header, in bytes.
+/// Maximum size in bytes of all lines of one forwarding header.
 const BYTES_MAX: usize = 4 * 1024;
-/// Largest number of proxies between a client and this process.
+/// Maximum number of proxies between a client and this process. A request with more is refused.
 const HOPS_MAX: usize = 32;
 
 /// A trusted proxy: an address, a network, or any peer of a Unix domain socket.
@@ -30,7 +30,7 @@ pub enum TrustedProxy {
     Unix,
 }
 
-/// Why an entry of `trusted_proxies` is invalid.
+/// Why an entry of the setting `trusted_proxies` is invalid.
 #[derive(Debug, Error)]
 pub enum InvalidProxy {
     #[error(r#"{0:?} is not a proxy: write an address, a network such as 10.0.0.0/8, or "unix""#)]
@@ -55,7 +55,7 @@ impl TryFrom<String> for TrustedProxy {
     }
 }
 
-/// The trusted proxies. Clones share them.
+/// The configured trusted proxies. Clones share them.
 #[derive(Clone, Debug)]
 pub(super) struct TrustedProxies {
     proxies: Arc<[TrustedProxy]>,
@@ -83,11 +83,12 @@ impl TrustedProxies {
         self.proxies.iter().any(has)
     }
 
-    /// Returns the client that sent a request. A proxy's request without forwarding headers is the proxy's own.
+    /// Returns the client that sent a request: the client that a trusted proxy names in its headers, or else the peer
+    /// itself.
     ///
     /// # Errors
-    /// Why the headers of a trusted proxy cannot be read. Such a request is refused rather than counted as the proxy's
-    /// own, since a client could have forged part of the headers.
+    /// Why the headers of a trusted proxy cannot be read. Such a request must be refused, because a client could have
+    /// forged part of the headers.
     pub(super) fn sender(&self, peer: Peer, headers: &HeaderMap) -> Result<Peer, &'static str> {
         if !self.is_trusted(&peer) {
             return Ok(peer);
@@ -102,7 +103,8 @@ impl TrustedProxies {
         Ok(client.map_or(peer, Peer::Forwarded))
     }
 
-    /// Returns `None` if the request has neither header.
+    /// Returns the client address in the headers of a trusted proxy. `None` if the request has neither of the two
+    /// headers.
     fn client_address(&self, headers: &HeaderMap) -> Result<Option<IpAddr>, &'static str> {
         let from_x_forwarded_for = join_header_lines(headers, X_FORWARDED_FOR)?.map(|text| {
             self.rightmost_untrusted(
@@ -123,7 +125,8 @@ impl TrustedProxies {
         }
     }
 
-    /// Returns the first address, from right to left, that is not a trusted proxy.
+    /// Returns the rightmost address that is not a trusted proxy, or the leftmost one if all are. `hops` are the
+    /// addresses from right to left.
     fn rightmost_untrusted<'a>(
         &self,
         hops: impl Iterator<Item = Result<&'a str, &'static str>>,
@@ -143,7 +146,7 @@ impl TrustedProxies {
     }
 }
 
-/// Joins all lines of a header with commas, in their order.
+/// Joins all lines of a header with commas, in their order. `None` if the request does not have the header.
 fn join_header_lines(headers: &HeaderMap, name: &str) -> Result<Option<String>, &'static str> {
     let mut text: Option<String> = None;
     for value in headers.get_all(name) {
@@ -160,7 +163,7 @@ fn join_header_lines(headers: &HeaderMap, name: &str) -> Result<Option<String>, 
     Ok(text)
 }
 
-/// Splits a text at separators outside of quoted strings.
+/// Splits the value of a header at separators outside of quoted strings.
 fn split_unquoted(text: &str, separator: u8) -> Result<Vec<&str>, &'static str> {
     let (mut parts, mut begin, mut is_quoted, mut is_escaped) = (Vec::new(), 0, false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -179,7 +182,7 @@ fn split_unquoted(text: &str, separator: u8) -> Result<Vec<&str>, &'static str> 
     if is_quoted { Err("a quoted string has no end") } else { Ok(parts) }
 }
 
-/// Returns the node identifier of the single `for` parameter in an element of `Forwarded`.
+/// Returns the value of the single `for` parameter in an element of the header `Forwarded`.
 fn for_node(element: &str) -> Result<&str, &'static str> {
     let mut found = None;
     for pair in split_unquoted(element, b';')? {
@@ -196,7 +199,7 @@ fn for_node(element: &str) -> Result<&str, &'static str> {
     found.ok_or("an element has no `for`")
 }
 
-/// Parses an IP address with or without brackets and port.
+/// Parses an IP address with or without brackets and port. Returns `None` if it is invalid.
 fn parse_address(text: &str) -> Option<IpAddr> {
     let bare = match text.strip_prefix('[') {
         Some(rest) => rest.split_once(']')?.0,
@@ -217,7 +220,7 @@ mod tests {
         TrustedProxies::new(&["10.0.0.0/8", "2001:db8::1"].map(proxy))
     }
 
-    /// Returns the client that a proxy's headers name, `proxy` for the proxy's own request, or `refused`.
+    /// Returns the client that a proxy's headers name, `proxy` if they name none, or `refused`.
     fn client_address(lines: &[(&'static str, &str)]) -> String {
         let header = |(name, value): &(&'static str, &str)| {
             (HeaderName::from_static(name), HeaderValue::from_str(value).expect("a value"))

@@ -1,5 +1,5 @@
-//! Follows a run on behalf of an MCP request: to its answer, to a question, or until the request has waited long
-//! enough.
+//! Follows a run on behalf of an MCP request: until the run ends, until it asks a question, or until the request has
+//! waited long enough.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -20,33 +20,34 @@ use super::running_status::running_status;
 use crate::elicitation_queue::ElicitationQueue;
 use crate::tool_arguments::{self, run_code_request};
 
-/// Delay before the engine is asked again to keep a run that it could not keep.
+/// Delay before the engine is asked again to detach a run (to let it continue without its request) that could not be
+/// detached.
 const DETACH_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// The tool that a request calls.
+/// The tool that an MCP request calls to start or follow a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunTool {
     RunCode,
     GetResult,
 }
 
-/// A request that follows a run.
+/// An MCP request that follows a run.
 struct RunRequest<'a> {
     exchange: Exchange,
     principal: &'a Principal,
-    /// Handle of the run, if it continues without the request.
+    /// Handle of the run, if the run continues without this request. Else `None`.
     handle: Option<ResultHandle>,
     tool: RunTool,
     arguments: &'a JsonObject,
     wait: Duration,
-    /// Whether the run may have questions from before this request.
+    /// Whether the run may have unanswered questions from before this request.
     is_resumed: bool,
-    /// Keys of questions that this request answers. The engine may still list them as open.
+    /// Keys of the questions that this request answers. The engine may still list these questions as pending.
     answered: Vec<String>,
 }
 
 impl McpHandler {
-    /// Serves `run_code`: starts a run and follows it.
+    /// Serves the tool `run_code`: starts a run and follows it.
     pub(crate) async fn run_code(
         &self,
         principal: &Principal,
@@ -72,7 +73,7 @@ impl McpHandler {
         self.follow(request, context).await
     }
 
-    /// Serves a repeated `run_code` or `get_result` that brings the user's answers.
+    /// Serves a repeated `run_code` or `get_result` request that contains the user's answers to questions.
     pub(crate) async fn resume_request(
         &self,
         principal: &Principal,
@@ -99,7 +100,7 @@ impl McpHandler {
         self.follow(request, context).await
     }
 
-    /// Serves `get_result` for a run. Returns `None` if the handle does not name a run.
+    /// Serves `get_result` for a run. Returns `None` if the handle in the arguments does not name a run.
     pub(crate) async fn get_run_result(
         &self,
         principal: &Principal,
@@ -132,7 +133,8 @@ impl McpHandler {
         Some(self.follow(request, context).await)
     }
 
-    /// Opens an exchange with the engine on behalf of the client of an MCP request.
+    /// Opens an exchange with the engine (a request with its later events and response) on behalf of the client of an
+    /// MCP request.
     pub(crate) fn open(
         &self,
         principal: &Principal,
@@ -200,22 +202,22 @@ impl McpHandler {
     }
 }
 
-/// The steps by which a request ends before its run does.
+/// The steps in which an MCP request is detached from its run, so that the run continues without it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Detach {
     Attached,
-    /// The engine was asked to keep the run without this request.
+    /// The engine was asked to let the run continue without this request.
     Requested,
-    /// The engine was asked for the run's state, with which the request is answered.
+    /// The engine was asked for the run's state, which becomes the answer to the request.
     Reporting,
 }
 
-/// The state of a request that follows a run.
+/// The state of an MCP request that follows a run.
 struct RunFollower<'a> {
     handler: &'a McpHandler,
     context: &'a RequestContext<RoleServer>,
     request: RunRequest<'a>,
-    /// Deadline of the request; it moves by the time that questions take.
+    /// When the request stops waiting for its run. Time that users take to answer questions is added.
     until: Instant,
     progress: ProgressReporter,
     questions: ElicitationQueue,
@@ -223,7 +225,8 @@ struct RunFollower<'a> {
 }
 
 impl<'a> RunFollower<'a> {
-    /// Starts to detach the request from its run, since the deadline has passed.
+    /// Starts to detach the request from its run, because the request has waited long enough. The run continues without
+    /// it.
     fn detach(&mut self) {
         let (detach, input) = match self.request.handle {
             Some(_) => (Detach::Reporting, Input::View),
@@ -233,7 +236,7 @@ impl<'a> RunFollower<'a> {
         self.request.exchange.send(input);
     }
 
-    /// Handles an event of the run. Breaks with the response if the event ends the request.
+    /// Handles an event of the run. Returns `Break` with the response if the event ends the request.
     async fn handle(mut self, event: Event) -> ControlFlow<CallToolResponse, Self> {
         match event {
             Event::ProgressMessage(words) => self.progress.report(&words).await,
@@ -258,8 +261,8 @@ impl<'a> RunFollower<'a> {
         ControlFlow::Continue(self)
     }
 
-    /// Handles the engine's reply to [`Input::Keep`]. Without a handle, the run cannot be kept, and the engine is asked
-    /// again later.
+    /// Handles the engine's reply to [`Input::Detach`]. Without a handle, the run could not be detached, and the engine
+    /// is asked again later.
     fn set_kept(&mut self, handle: Option<ResultHandle>) {
         self.request.handle = handle;
         match self.request.handle {
@@ -277,8 +280,8 @@ impl<'a> RunFollower<'a> {
         }
     }
 
-    /// Suspends the request and answers it with the questions. Continues to follow if none can be asked or no capacity
-    /// is left.
+    /// Suspends the request, and answers it with the questions to the user. Returns `Continue` if no question can be
+    /// asked, or if too many requests are suspended.
     fn suspend(mut self, mut questions: Vec<OpenQuestion>) -> ControlFlow<CallToolResponse, Self> {
         let owner = self.request.principal.owner();
         if !self.handler.suspended.has_capacity(owner) {

@@ -1,5 +1,5 @@
-//! Requests that were answered with `input_required`: their exchanges wait until the client repeats the request with
-//! answers.
+//! Requests that were answered with `input_required` (a question to the user). Their exchanges with the engine stay
+//! open until the client repeats the request with answers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,23 +12,24 @@ use rmcp::model::{InputRequest, InputRequiredResult, InputResponses, JsonObject}
 
 use super::super::elicitation;
 
-/// Largest number of suspended requests, in total and per client.
+/// Maximum number of suspended requests (requests that wait for the user's answers to questions), in total
+/// (`SUSPENDED_MAX`) and per client (`SUSPENDED_PER_CLIENT_MAX`).
 const SUSPENDED_MAX: usize = 256;
 const SUSPENDED_PER_CLIENT_MAX: usize = 16;
 
-/// Suspended requests, by the `requestState` that their clients send back. Clones share them.
+/// Suspended requests, by the `requestState` with which their clients repeat them. Clones share the requests.
 #[derive(Clone, Default)]
 pub(crate) struct SuspendedRequests {
     requests: Arc<Mutex<HashMap<String, SuspendedRequest>>>,
 }
 
 struct SuspendedRequest {
-    /// Only the same owner can resume the request.
+    /// The client that sent the request. No other client can resume it.
     owner: Owner,
     exchange: Exchange,
-    /// Keys of the questions that the client was asked.
+    /// Keys by which the engine identifies the questions that the client was asked.
     keys: Vec<String>,
-    /// Arguments of the request. The repeated request must have the same.
+    /// Arguments of the request. When the client repeats the request with answers, they must be the same.
     arguments: JsonObject,
 }
 
@@ -40,8 +41,9 @@ impl SuspendedRequests {
         requests.len() < SUSPENDED_MAX && own < SUSPENDED_PER_CLIENT_MAX
     }
 
-    /// Suspends a request until its client repeats it or the last question times out. After that, the engine cancels a
-    /// run that no other request follows. Returns the exchange if no question can be asked.
+    /// Suspends a request until its client repeats it or the last question times out. After a timeout, the engine
+    /// cancels the run, unless another request follows it. Returns the result that asks the questions, or (as `Err`)
+    /// the exchange if no question can be asked.
     pub(super) fn suspend(
         &self,
         owner: Owner,
@@ -62,8 +64,8 @@ impl SuspendedRequests {
         Ok(InputRequiredResult::new(Some(input_requests), Some(name)))
     }
 
-    /// Resumes a request: hands the answers to the engine and returns the exchange and the keys of the answered
-    /// questions.
+    /// Resumes a suspended request: sends the user's answers to the engine. Returns the exchange and the keys of the
+    /// answered questions. `Err` says why the request cannot be resumed.
     pub(super) fn resume(
         &self,
         principal: &Principal,
@@ -96,8 +98,8 @@ impl SuspendedRequests {
     }
 }
 
-/// Converts questions to MCP input requests and returns them with the longest timeout. Refuses questions that MCP
-/// cannot express.
+/// Converts questions to MCP input requests. Returns these with the longest timeout of a question (`None` if no
+/// question can be asked). Questions that MCP cannot express are refused.
 pub(super) fn input_requests(
     exchange: &Exchange,
     questions: Vec<OpenQuestion>,
@@ -115,7 +117,7 @@ pub(super) fn input_requests(
     (input_requests, most)
 }
 
-/// Returns a random handle of 64 digits with 148 random bits, which nobody can guess.
+/// Returns a random handle of 64 hexadecimal digits with 148 random bits, which nobody can guess.
 pub(crate) fn new_handle() -> String {
     format!("{}{}", uuid::Uuid::now_v7().simple(), uuid::Uuid::now_v7().simple())
 }

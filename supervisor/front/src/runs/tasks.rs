@@ -16,22 +16,22 @@ use super::super::{McpHandler, elicitation};
 use super::ended_run_result;
 use super::suspended_requests::input_requests;
 
-/// Recommended poll interval for clients.
+/// Poll interval in milliseconds that is recommended to clients.
 const POLL_INTERVAL_MS: u64 = 1_000;
 
-/// The run that a task id names: running or ended.
+/// The run that an MCP task id names: still running, or ended.
 enum TaskTarget {
     Run(Exchange),
     Ended(Box<FinishedRun>),
 }
 
 impl McpHandler {
-    /// Returns the result of `run_code` for a run that continues as a task.
+    /// Returns the result of `run_code` for a run that continues as an MCP task.
     pub(super) fn new_task(&self, view: &RunView, handle: &ResultHandle) -> CreateTaskResult {
         CreateTaskResult::new(self.running_task(view, handle))
     }
 
-    /// Serves `tasks/get`.
+    /// Serves `tasks/get`: returns the state of the run, its pending questions, or its result.
     pub(crate) async fn get_task_state(
         &self,
         principal: &Principal,
@@ -60,7 +60,7 @@ impl McpHandler {
         Ok(GetTaskResult::new(DetailedTask::new(task, payload(*ended))))
     }
 
-    /// Serves `tasks/update`: hands the user's answers to the engine.
+    /// Serves `tasks/update`: sends the user's answers to questions of the run to the engine.
     pub(crate) async fn send_task_input(
         &self,
         principal: &Principal,
@@ -75,7 +75,7 @@ impl McpHandler {
         Ok(())
     }
 
-    /// Serves `tasks/cancel`. Has no effect on a task that has ended.
+    /// Serves `tasks/cancel`: cancels the run. Has no effect on a task that has ended.
     pub(crate) async fn cancel_run(&self, principal: &Principal, id: &str) -> Result<(), ErrorData> {
         if let (_, TaskTarget::Run(exchange)) = self.find_task(principal, id).await? {
             exchange.send(Input::Cancel);
@@ -116,7 +116,8 @@ impl McpHandler {
     }
 }
 
-/// Returns a run's open questions and its state, or its response if it has ended meanwhile.
+/// Asks the engine for a run's pending questions and state. Returns `Err` with the run's final response if the run has
+/// ended meanwhile.
 async fn questions_and_view(
     exchange: &mut Exchange,
 ) -> Result<(Vec<lockhouse_messages::OpenQuestion>, RunView), Response> {

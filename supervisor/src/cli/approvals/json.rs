@@ -10,7 +10,7 @@ use super::stdin_lines::StdinLines;
 use super::terminal_prompt::{ApproverReply, SupervisorEvent};
 use crate::cli::output;
 
-/// One line of standard input: an answer and the process id of the supervisor that it is for.
+/// One line of standard input: an approver's answer, and the process id of the supervisor that asked the question.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AnswerLine {
@@ -18,7 +18,8 @@ struct AnswerLine {
     answer: ApproverAnswer,
 }
 
-/// Relays events and answers until standard output is closed. When standard input ends, events are still printed.
+/// Prints the supervisors' messages and relays the approver's answers until standard output is closed. The end of
+/// standard input ends only the answers.
 pub(super) async fn converse(
     mut lines: StdinLines,
     mut events: mpsc::Receiver<SupervisorEvent>,

@@ -1,6 +1,6 @@
-//! Reads lines that are typed on the terminal of this process.
+//! Reads the lines that the approver types on the terminal of this process.
 //!
-//! Nothing is read ahead: input typed before a question was shown stays in the terminal's buffer and is flushed
+//! Nothing is read ahead: input typed before a question was shown stays in the terminal's buffer and is discarded
 //! there. Reads never block, because another program on the same terminal may have taken the input first.
 
 use std::fs::{File, OpenOptions};
@@ -12,18 +12,20 @@ use nix::sys::termios::{FlushArg, tcflush};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Bytes of one line. A longer line is split, and none of its pieces is a valid answer.
+/// The maximum length of a typed line in bytes. A longer line is split, and none of its pieces is a valid answer.
 const LINE_BYTES_MAX: usize = 4 * 1024;
 const STDIN: &str = "/proc/self/fd/0";
-/// The controlling terminal of this process. It can be opened even when standard input belongs to another user.
+/// The path of the controlling terminal of this process. It can be opened even when standard input belongs to another
+/// user.
 const CONTROLLING_TERMINAL: &str = "/dev/tty";
 
 /// The terminal of this process, as a source of lines.
 #[derive(Debug)]
 pub(in crate::cli) struct Keyboard {
-    /// A separate open file description, so that O_NONBLOCK does not affect other readers. None if it cannot be read.
+    /// The terminal, opened as a separate open file description, so that O_NONBLOCK does not affect other programs that
+    /// read from the terminal. `None` if the terminal cannot be read.
     terminal: Option<AsyncFd<File>>,
-    /// The bytes of an incomplete line.
+    /// The bytes that were read of an incomplete line.
     line: Vec<u8>,
 }
 
@@ -35,13 +37,13 @@ impl Keyboard {
         Self { terminal: terminal.ok(), line: Vec::new() }
     }
 
-    /// Whether the terminal can be read.
+    /// Whether lines can be read from the terminal.
     pub(super) fn is_readable(&self) -> bool {
         self.terminal.is_some()
     }
 
-    /// Returns the next line, or None at the end of the input. Cancel-safe: no input is lost when the future is
-    /// dropped.
+    /// Returns the next line that is typed, or `None` at the end of the input. Cancel-safe: no input is lost when the
+    /// future is dropped.
     pub(super) async fn next_line(&mut self) -> Option<String> {
         let terminal = self.terminal.as_ref()?;
         loop {
@@ -61,7 +63,7 @@ impl Keyboard {
         }
     }
 
-    /// Discards all input typed so far, including incomplete lines.
+    /// Discards all input that was typed so far on the terminal, including incomplete lines.
     pub(super) fn discard_input(&mut self) {
         self.line.clear();
         if let Some(terminal) = &self.terminal

@@ -4,11 +4,12 @@ use std::io::{BufRead, Read};
 
 use tokio::sync::mpsc;
 
-/// Bytes of one line. A longer line is split, and none of its pieces is a valid answer.
+/// The maximum length of a line in bytes. A longer line is split, and none of its pieces is a valid answer.
 const LINE_BYTES_MAX: u64 = 4 * 1024;
 
-/// Lines of standard input, read ahead by a thread that lives as long as the process, since a blocking read cannot be
-/// cancelled. Each answer names its question, so reading ahead cannot confuse them.
+/// The lines of standard input. A thread reads them ahead until the process exits, since a blocking read cannot be
+/// cancelled. Each answer contains the id of its question, so a line that is read ahead cannot answer a later question
+/// by mistake.
 #[derive(Debug)]
 pub(super) struct StdinLines(mpsc::Receiver<String>);
 
@@ -32,7 +33,7 @@ impl StdinLines {
         Self(lines)
     }
 
-    /// Returns the next line, or None at the end of the input.
+    /// Returns the next line of standard input, or `None` at the end of the input.
     pub(super) async fn next(&mut self) -> Option<String> {
         self.0.recv().await
     }

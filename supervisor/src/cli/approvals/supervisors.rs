@@ -1,4 +1,5 @@
-//! Finds the running supervisors of this user by their control sockets, and relays messages and answers.
+//! Finds the running supervisors of this user by their control sockets, and relays their messages and the approver's
+//! answers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,8 +19,8 @@ use super::terminal_prompt::{ApproverReply, SupervisorEvent};
 /// How often to look for supervisors that have started.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Connects to every supervisor, forwards its messages to `events` and routes each reply to its supervisor. Returns
-/// when `replies` is closed.
+/// Connects to every running supervisor, forwards its messages to `events`, and sends each reply to the supervisor that
+/// asked. Returns when the channel `replies` is closed.
 pub(super) async fn watch(events: mpsc::Sender<SupervisorEvent>, mut replies: mpsc::Receiver<ApproverReply>) {
     let mut connected: BTreeMap<PathBuf, (u32, mpsc::Sender<FromApprover>)> = BTreeMap::new();
     let mut poll = tokio::time::interval(POLL_INTERVAL);
@@ -51,7 +52,7 @@ pub(super) async fn watch(events: mpsc::Sender<SupervisorEvent>, mut replies: mp
     }
 }
 
-/// Relays messages with one supervisor until the connection ends.
+/// Relays messages between this command and one supervisor until the connection ends.
 async fn converse(
     path: &Path,
     pid: u32,

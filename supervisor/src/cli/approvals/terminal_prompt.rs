@@ -1,4 +1,4 @@
-//! Shows pending questions on a terminal, one at a time, and reads the answers.
+//! Shows pending questions on a terminal, one at a time, and reads the approver's answers.
 
 use std::collections::VecDeque;
 
@@ -8,21 +8,22 @@ use tokio::sync::mpsc;
 use super::keyboard::Keyboard;
 use crate::cli::terminal::sanitize;
 
-/// A message of a supervisor, which is identified by its process id. `message` is None when it has disconnected.
+/// A message from the supervisor with the process id `supervisor`. `message` is `None` when the supervisor has
+/// disconnected.
 #[derive(Debug)]
 pub(in crate::cli) struct SupervisorEvent {
     pub(in crate::cli) supervisor: u32,
     pub(in crate::cli) message: Option<FromSupervisor>,
 }
 
-/// An approver's answer, with the process id of the supervisor that it is for.
+/// An approver's answer, with the process id of the supervisor that asked the question.
 #[derive(Debug)]
 pub(in crate::cli) struct ApproverReply {
     pub(in crate::cli) supervisor: u32,
     pub(in crate::cli) answer: ApproverAnswer,
 }
 
-/// The queue of pending questions. The first one is shown.
+/// The prompt on a terminal and its queue of pending questions. Only the first question of the queue is shown.
 #[derive(Debug)]
 pub(in crate::cli) struct TerminalPrompt {
     keyboard: Keyboard,
@@ -34,8 +35,8 @@ impl TerminalPrompt {
         Self { keyboard, pending: VecDeque::new() }
     }
 
-    /// Shows questions and sends answers until the event channel or the terminal's input is closed. The terminal is
-    /// only read while a question is shown, because other programs may read from it too.
+    /// Shows pending questions and sends the answers until `events` or the terminal's input is closed. The terminal is
+    /// only read while a question is shown, because other programs may read from the terminal too.
     pub(in crate::cli) async fn converse(
         mut self,
         mut events: mpsc::Receiver<SupervisorEvent>,
@@ -108,7 +109,7 @@ impl TerminalPrompt {
     }
 }
 
-/// Renders the accepted answers. The capital letter is the default.
+/// Renders the answers that the question accepts, such as `y=once/N=no`. The capital letter marks the default.
 fn choices(ask: &ApprovalQuestion) -> String {
     let key = |scope: &Approval| match scope {
         Approval::Once => "y=once/N=no",
@@ -118,7 +119,8 @@ fn choices(ask: &ApprovalQuestion) -> String {
     ask.scopes.iter().map(key).collect::<Vec<_>>().join("/")
 }
 
-/// Parses a typed answer. Anything but an offered scope declines.
+/// Parses the approver's typed answer. Any text that is not one of the approvals that the question offers counts as a
+/// decline.
 fn parse_answer(ask: &ApprovalQuestion, line: &str) -> ApproverAnswer {
     let scope = match line.to_lowercase().as_str() {
         "y" | "yes" | "once" => Some(Approval::Once),

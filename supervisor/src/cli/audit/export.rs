@@ -1,4 +1,4 @@
-//! `lockhouse audit export`
+//! `lockhouse audit export`: exports records of the audit log for other systems, one JSON object per line.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -12,7 +12,7 @@ use super::matching_records::matching_records;
 use crate::cli::USAGE;
 use lockhouse_policies::most_similar_name;
 
-/// The values of `--event`. The log's own bookkeeping events are not among them.
+/// The names of audit events that `--event` accepts: all except `chain`, a bookkeeping event of the log itself.
 const EVENTS: [&str; 14] = [
     "execution",
     "skill",
@@ -29,7 +29,8 @@ const EVENTS: [&str; 14] = [
     "definition",
     "gap",
 ];
-/// The outcomes that this version writes. A log may contain others that another version wrote.
+/// The outcomes that this version of Lockhouse writes to audit records. A log that another version wrote may contain
+/// others.
 const OUTCOMES: [&str; 50] = [
     // Calls.
     "ok",
@@ -88,7 +89,7 @@ const OUTCOMES: [&str; 50] = [
     "granted",
     "logged out",
 ];
-/// An option value that no record can match.
+/// Why the value of a filter option is invalid: no audit record can match it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InvalidOption {
     #[error("there is no such event; {}Valid events: {}", did_you_mean(*.nearest), EVENTS.join(", "))]
@@ -105,33 +106,34 @@ fn did_you_mean(name: Option<&str>) -> String {
     name.map(|name| format!("did you mean {name:?}? ")).unwrap_or_default()
 }
 
-/// Maximum names of one kind that are collected for suggestions.
+/// The maximum number of names of one kind, such as tool names, that are collected from the audit log to suggest
+/// corrections.
 const NAMES_MAX: usize = 1_000;
-/// `01234567-0123-7012-8012-0123456789ab`
+/// The byte positions of the hyphens in the id of a run, a UUID such as `01234567-0123-7012-8012-0123456789ab`.
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 const EXECUTION_CHARS: usize = 36;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct FilterOptions {
-    /// Only this event: execution, call, outcome, denial, approval, refusal, reload, token, login and others
+    /// Only records of this event: execution, call, outcome, denial, approval, refusal, reload, token, login and others
     #[arg(long, value_parser = parse_event)]
     event: Option<String>,
-    /// Only this upstream server
+    /// Only records about this upstream server
     #[arg(long)]
     server: Option<String>,
-    /// Only this tool
+    /// Only records about this tool
     #[arg(long)]
     tool: Option<String>,
-    /// Only this AI client
+    /// Only records about this AI client
     #[arg(long)]
     client: Option<String>,
-    /// Only this outcome of a call, question or approval, or this status of a run
+    /// Only records with this outcome of a call, question or approval, or with this status of a run
     #[arg(long)]
     outcome: Option<String>,
-    /// Only this policy decision: allow, ask or deny
+    /// Only records with this policy decision: allow, ask or deny
     #[arg(long, value_parser = ["allow", "ask", "deny"])]
     decision: Option<String>,
-    /// Only the run with this id, or prefix of an id
+    /// Only records of the run with this id, or prefix of an id
     #[arg(long, value_parser = parse_execution)]
     execution: Option<String>,
     /// Only records from this time on: 2026-01-31, 2026-01-31T12:00:00Z, or an age such as 2h or 7d
@@ -143,10 +145,10 @@ pub(super) struct FilterOptions {
 }
 
 impl FilterOptions {
-    /// Converts the options into a filter.
+    /// Converts the options into a filter for audit records.
     ///
     /// # Errors
-    /// [`InvalidOption::EmptyPeriod`]
+    /// [`InvalidOption::EmptyPeriod`] if `--since` is later than `--until`.
     pub(super) fn to_filter(&self) -> Result<Filter, InvalidOption> {
         let Self { event, server, tool, client, outcome, decision, execution, since, until } = self;
         if let (Some(since), Some(until)) = (since, until)
@@ -167,8 +169,9 @@ impl FilterOptions {
         })
     }
 
-    /// Prints that no record matches, and names the option values that the log does not contain. Returns a usage
-    /// error for an outcome that neither the log nor this version knows.
+    /// Prints that no record matches, and which option values do not occur in the audit log. Returns the exit status: a
+    /// usage error if the value of `--outcome` is known neither to this version of Lockhouse nor from the log,
+    /// otherwise success.
     pub(super) fn report_no_match(&self, directory: &Path) -> Result<ExitCode, ReadError> {
         let names = LoggedNames::collect(directory)?;
         let mut hints = Vec::new();
@@ -209,7 +212,7 @@ pub(super) fn report_no_records() {
     eprintln!("lockhouse: no records");
 }
 
-/// The names that occur in the audit log.
+/// The names and outcomes that occur in the audit log, at most [`NAMES_MAX`] of each kind.
 #[derive(Default)]
 struct LoggedNames {
     servers: BTreeSet<String>,

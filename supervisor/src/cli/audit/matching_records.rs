@@ -5,7 +5,7 @@ use std::path::Path;
 
 use lockhouse_audit::reader::{Filter, LocatedRecord, ReadError, records};
 
-/// Returns the records that match `filter`; none if no log exists yet.
+/// Returns the audit records that match `filter`. There are none if no audit log exists yet.
 pub(super) fn matching_records(
     directory: &Path,
     filter: &Filter,

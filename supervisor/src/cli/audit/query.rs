@@ -1,4 +1,4 @@
-//! `lockhouse audit query`
+//! `lockhouse audit query`: shows the audit records that match the given options, oldest first.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -38,7 +38,8 @@ pub(super) fn query(directory: &Path, arguments: &Arguments) -> CommandResult {
     }
 }
 
-/// Prints one record, as a readable line or as stored JSON. Returns whether the record is of a displayed kind.
+/// Prints an audit record, as a readable line or as the stored JSON. Returns false if nothing was printed: a `chain`
+/// record, which is bookkeeping of the log itself, has no readable line.
 pub(super) fn print_record(found: &LocatedRecord, json: bool) -> bool {
     if json {
         println!("{}", found.text);

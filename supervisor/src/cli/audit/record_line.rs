@@ -1,16 +1,16 @@
-//! Renders an audit record as one readable line.
+//! Renders an audit record as one line for people.
 
 use lockhouse_audit::{AdministrativeEvent, Arguments, CallIdentity, Event, Record};
 use lockhouse_policies::printable;
 use serde_json::{Map, Value};
 
-/// Characters of a run's id that are shown, enough for `audit show`.
+/// How many characters of a run's id are shown: enough for `lockhouse audit show` to find the run.
 const EXECUTION_CHARS: usize = 18;
 const WHAT_CHARS: usize = 28;
-/// Characters of a call's arguments that are shown.
+/// The maximum number of characters that are shown of a call's arguments.
 const ARGUMENTS_CHARS_MAX: usize = 200;
 
-/// Renders a record as one line. None for the log's own bookkeeping records.
+/// Renders an audit record as one line. Returns `None` for a `chain` record, which is bookkeeping of the log itself.
 pub(super) fn format_record(record: &Record) -> Option<String> {
     let (execution, what, details) = columns(&record.event)?;
     let time = format_time(&record.time);
@@ -20,7 +20,8 @@ pub(super) fn format_record(record: &Record) -> Option<String> {
     Some(printable(row.trim_end()))
 }
 
-/// Renders a record of one run, with the time since the run began in milliseconds.
+/// Renders an audit record of a run as one line that begins with `since_ms`, the time since the run began in
+/// milliseconds. Returns `None` for a `chain` record, which is bookkeeping of the log itself.
 pub(super) fn format_execution_record(record: &Record, since_ms: f64) -> Option<String> {
     let (_, what, details) = columns(&record.event)?;
     let event = event_name(&record.event);
@@ -105,7 +106,7 @@ fn columns(event: &Event) -> Option<(&str, String, String)> {
     })
 }
 
-/// Describes an administrative action: its outcome, the user, the digest and the reason.
+/// Describes an administrative action, such as the creation of a token: its outcome, user, digest and reason.
 fn describe_administration(administration: &AdministrativeEvent) -> String {
     let AdministrativeEvent { outcome, reason, digest, uid, login_uid, .. } = administration;
     let by = uid.map(|uid| format!(" by user {uid}")).unwrap_or_default();

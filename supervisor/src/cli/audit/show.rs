@@ -1,4 +1,4 @@
-//! `lockhouse audit show`
+//! `lockhouse audit show`: shows all audit records of one run, with its code.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use super::CommandResult;
 use super::record_line::{format_execution_record, format_time};
 use super::verify::TAMPERED;
 
-/// Minimum length of an id prefix: a shorter one matches too many runs.
+/// The minimum length of a run's id prefix in characters: a shorter prefix matches too many runs.
 const EXECUTION_CHARS_MIN: usize = 4;
 const EXECUTION_CHARS: usize = 36;
-/// Maximum runs that are listed for an ambiguous prefix.
+/// The maximum number of matching runs that are listed if a prefix is ambiguous.
 const LISTED_MAX: usize = 5;
 
 #[derive(Debug, clap::Args)]
@@ -65,7 +65,8 @@ pub(super) fn show(settings: &AuditSettings, arguments: &Arguments) -> CommandRe
     Ok(if is_genuine { ExitCode::SUCCESS } else { ExitCode::from(TAMPERED) })
 }
 
-/// Prints a warning: to standard output beside the records, or to standard error if standard output is JSON.
+/// Prints a warning. With `for_programs`, standard output is JSON, so the warning goes to standard error instead of
+/// standard output.
 fn warn(warning: &str, for_programs: bool) {
     match for_programs {
         true => eprintln!("lockhouse: {warning}"),
@@ -73,7 +74,7 @@ fn warn(warning: &str, for_programs: bool) {
     }
 }
 
-/// Prints one record of the run. Returns false if the stored program is not the one that ran.
+/// Prints one audit record of the run. Returns false if the stored program of the record is not the program that ran.
 fn print_record(directory: &Path, found: &LocatedRecord, since_ms: f64) -> bool {
     let Event::Execution { execution, client, language, servers, code, code_bytes, policy, .. } =
         &found.record.event
@@ -98,7 +99,8 @@ fn print_record(directory: &Path, found: &LocatedRecord, since_ms: f64) -> bool 
     print_code(&kept)
 }
 
-/// Compares the stored program that a record names with its recorded hash. None if the record names no program.
+/// Compares the stored program of an audit record with the hash in the record. Returns `None` if records of this kind
+/// have no program.
 fn recorded_program(directory: &Path, found: &LocatedRecord) -> Option<std::io::Result<ProgramComparison>> {
     let (language, code, kept) = match &found.record.event {
         Event::Execution { language, code, code_kept, .. }
@@ -108,7 +110,8 @@ fn recorded_program(directory: &Path, found: &LocatedRecord) -> Option<std::io::
     Some(compare(directory, ProgramRecord { language, code, kept }))
 }
 
-/// Returns the warning about a stored program that was replaced, removed or cannot be read.
+/// Returns the warning about a stored program that was replaced or removed, or that cannot be read. `None` if there is
+/// nothing to warn about.
 fn warning(kept: &std::io::Result<ProgramComparison>) -> Option<String> {
     let message = match kept {
         Ok(
@@ -128,7 +131,7 @@ fn warning(kept: &std::io::Result<ProgramComparison>) -> Option<String> {
     Some(printable(&format!("WARNING: {message}")))
 }
 
-/// Prints a stored program. Returns false if it is not the program that ran.
+/// Prints the stored program of a run. Returns false if it is not the program that ran.
 fn print_code(kept: &std::io::Result<ProgramComparison>) -> bool {
     match kept {
         Ok(ProgramComparison::Genuine(text)) => print_numbered(text),
@@ -159,7 +162,8 @@ fn print_numbered(text: &str) {
     println!();
 }
 
-/// Whether a segment of the log verifies. Without a key it cannot be verified, and counts as intact.
+/// Whether the hash chain and signatures of an audit log segment are valid. Without the public key they cannot be
+/// verified, and the segment counts as intact.
 fn is_intact(settings: &AuditSettings, segment: &SegmentName) -> bool {
     let Ok(Some(key)) = PublicKey::load(&settings.keys) else { return true };
     let path = settings.directory.join(segment.as_str());
@@ -172,7 +176,8 @@ fn is_intact(settings: &AuditSettings, segment: &SegmentName) -> bool {
     }
 }
 
-/// Returns the time in a run's id (a UUIDv7), minus one second of tolerance.
+/// Returns the start time that a run's id (a UUIDv7) contains, minus one second of tolerance. `None` if the id is not
+/// such a UUID.
 fn start_time(execution: &str) -> Option<SystemTime> {
     let id = uuid::Uuid::parse_str(execution).ok()?;
     let (seconds, nanos) = id.get_timestamp()?.to_unix();
@@ -180,7 +185,7 @@ fn start_time(execution: &str) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(since)
 }
 
-/// Why a prefix does not identify one run.
+/// Why a prefix of a run's id does not identify exactly one run.
 #[derive(Debug, thiserror::Error)]
 enum ResolveError {
     #[error("give at least {EXECUTION_CHARS_MIN} characters of the run's id")]

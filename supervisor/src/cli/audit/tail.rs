@@ -1,4 +1,4 @@
-//! `lockhouse audit tail`
+//! `lockhouse audit tail`: shows the latest records of the audit log.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -54,7 +54,7 @@ pub(super) async fn tail(directory: &Path, arguments: &Arguments) -> CommandResu
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lists the segments of the log; none if no log exists yet.
+/// Lists the segments (files) of the audit log. There are none if no audit log exists yet.
 fn list_segments(directory: &Path) -> Result<Vec<SegmentName>, ReadError> {
     match segments(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -62,7 +62,8 @@ fn list_segments(directory: &Path) -> Result<Vec<SegmentName>, ReadError> {
     }
 }
 
-/// Returns the latest `count` records, and stores a follower at the end of each segment in `followers`.
+/// Returns the latest `count` audit records. Fills `followers` with one reader for each segment of the log, which
+/// continues after the records read so far.
 fn latest(
     directory: &Path,
     count: usize,

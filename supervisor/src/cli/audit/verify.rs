@@ -1,4 +1,4 @@
-//! `lockhouse audit verify`
+//! `lockhouse audit verify`: verifies that no record of the audit log was changed, dropped, inserted, moved or removed.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::CommandResult;
 use crate::cli::USAGE;
 
-/// Exit status when the log or a stored program was modified.
+/// The exit status when the audit log or a stored program was modified.
 pub(super) const TAMPERED: u8 = 1;
-/// Maximum findings of each kind that are printed.
+/// The maximum number of findings of each kind (faults, notes) that are printed.
 const PRINTED_MAX: u64 = 200;
 
 #[derive(Debug, clap::Args)]
@@ -70,14 +70,14 @@ pub(super) fn verify(settings: &AuditSettings, arguments: &Arguments) -> Command
     Ok(if verified.faults == 0 { ExitCode::SUCCESS } else { ExitCode::from(TAMPERED) })
 }
 
-/// The findings of one kind: their number, and the first ones as JSON.
+/// The findings of one kind (faults or notes): their number, and the first findings as JSON.
 #[derive(Default)]
 struct Findings {
     count: u64,
     json: Vec<Value>,
 }
 
-/// Returns the result of the verification as the `state` of the JSON output.
+/// Returns the result of the verification, as `state` in the JSON output: "empty", "verified" or "faults".
 fn state(verified: &VerificationSummary) -> &'static str {
     match (verified.faults, verified.segments) {
         (0, 0) => "empty",
@@ -122,7 +122,7 @@ fn finding_to_json(finding: &Finding) -> Value {
     json!({"file": file, "line": line, "record": seq, "what": what})
 }
 
-/// `FAULT  FILE:LINE  record SEQ  WHAT`
+/// Formats a finding as one line: `FAULT  FILE:LINE  record SEQ  WHAT`.
 fn finding_line(finding: &Finding) -> String {
     let Finding { kind, file, line, seq, what } = finding;
     let kind = match kind {

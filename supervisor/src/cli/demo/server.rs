@@ -1,8 +1,8 @@
-//! The example upstream server of `lockhouse demo`: a shop's back office, an MCP server over standard input and
+//! The example upstream server of `lockhouse demo`: the back office of a shop, as an MCP server over standard input and
 //! output.
 //!
-//! It shows Lockhouse's features without a server of one's own: lists that are too large for a model's context,
-//! searches, a harmless change, and a change that a policy should ask about.
+//! Its tools let a user try Lockhouse's features without a server of their own: lists that are too large for a model's
+//! context, searches, a harmless change, and a change for which a policy should require approval.
 
 mod arguments;
 mod tools;
@@ -20,7 +20,7 @@ use super::shop::Shop;
 
 struct BackOffice {
     tools: Vec<Tool>,
-    /// Changes are kept in memory only: every start begins with the original data.
+    /// The data of the shop. Changes are kept in memory only: every start of the server begins with the original data.
     shop: Mutex<Shop>,
 }
 
@@ -62,12 +62,12 @@ impl ServerHandler for BackOffice {
     }
 }
 
-/// Returns a tool failure whose message tells the model what to do.
+/// Returns a failed tool result whose message tells the model what to do.
 fn failure(error: &dyn std::error::Error) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(error.to_string())])
 }
 
-/// Serves the example server until the peer closes the connection.
+/// Serves the example server over standard input and output until the MCP client closes the connection.
 pub(crate) async fn serve() -> Result<(), Box<dyn std::error::Error>> {
     let tools = serde_json::from_str(include_str!("server/tools.json"))?;
     let back_office = BackOffice { tools, shop: Mutex::new(Shop::load()?) };

@@ -1,7 +1,9 @@
-//! The data of the example server: a shop's customers, orders and support tickets, from `shop.json`.
+//! The data of the example server of `lockhouse demo`: a shop's customers, orders and support tickets, from
+//! `shop.json`.
 //!
-//! The data contains a finding: in the autumn a carrier fails Spain and Italy, and the tickets about it are spread
-//! over two lists. Each row of `shop.json` is an array with the values of a struct here, in the order of its fields.
+//! The data contains a problem to find: in the autumn a carrier delivers late to Spain and Italy, and the tickets about
+//! it are spread over two lists. Each row of `shop.json` is an array with the field values of one of the structs in
+//! this file, in the order of its fields.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +45,7 @@ pub(super) struct Ticket {
     pub(super) subject: String,
     pub(super) body: String,
     pub(super) status: String,
-    /// Notes that were added while this process runs. They are not in `shop.json`.
+    /// Notes that were added to the ticket while this process runs. `shop.json` contains none.
     #[serde(default)]
     pub(super) notes: Vec<String>,
 }
@@ -57,7 +59,7 @@ pub(super) struct Shop {
 }
 
 impl Shop {
-    /// Loads about 400 customers, 3,000 orders and 900 tickets, each list sorted by id.
+    /// Loads about 400 customers, 3,000 orders and 900 tickets from the embedded data. Each list is sorted by id.
     pub(super) fn load() -> serde_json::Result<Self> {
         serde_json::from_str(include_str!("shop.json"))
     }

@@ -1,4 +1,4 @@
-//! Decides which of the servers that were found are imported.
+//! Decides for `lockhouse import` which of the MCP servers found in AI clients' files are imported.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::config::{
     ConfigEdit, Environment, ListedServer, PlaceholderError, ServerEntry, SkipReason, normalize_server_name,
 };
 
-/// One server of one file, and whether it is imported.
+/// An MCP server found in an AI client's file, and the decision whether it is imported.
 pub(super) struct Candidate {
     pub(super) client: String,
     pub(super) path: PathBuf,
@@ -26,7 +26,8 @@ pub(super) enum Verdict {
     Import {
         name: ServerName,
         entry: Box<ServerEntry>,
-        /// Why the server cannot start yet, such as an environment variable that is not set.
+        /// Why the imported server cannot start yet, such as an environment variable that is not set. `None` if it can
+        /// start.
         unresolved: Option<String>,
     },
     Skip(String),
@@ -40,7 +41,7 @@ impl Candidate {
         }
     }
 
-    /// Describes the outcome for the user.
+    /// Describes for the user whether the server is imported, and if not, why.
     pub(super) fn outcome(&self) -> String {
         let (name, entry, unresolved) = match &self.verdict {
             Verdict::Skip(reason) => return format!("skipped: {reason}"),
@@ -61,17 +62,19 @@ impl Candidate {
     }
 }
 
-/// The server that already has a name.
+/// The server that already uses a name: a configured server with its origin, or a server imported before from an AI
+/// client's file.
 enum NameOwner {
     Configured(String),
     Imported { client: String, entry: Box<ServerEntry> },
 }
 
-/// Decides for one server after the other. The first server of a name is imported.
+/// Decides for each found server in turn whether it is imported. Of several servers with the same name, the first one
+/// is imported.
 pub(super) struct Importer<'s> {
     edit: &'s ConfigEdit,
     environment: &'s Environment,
-    /// The servers by the name that code imports them by.
+    /// The configured and imported servers, by the identifier under which code imports each one.
     owners: BTreeMap<String, (ServerName, NameOwner)>,
 }
 

@@ -34,20 +34,21 @@ pub(in crate::cli) enum Format {
     Short,
 }
 
-/// The result of a check.
+/// The result of `lockhouse policy check`.
 struct CheckReport {
     files: Vec<PathBuf>,
     faults: Vec<ConfigError>,
     servers: Vec<ServerName>,
     not_in_policy: Vec<ServerName>,
     not_configured: Vec<ServerName>,
-    /// Warnings about names in the policy that match no tool or parameter of a server.
+    /// Warnings about names in the policy that match no tool or parameter of a configured server.
     warnings: Diagnostics,
-    /// Servers of the policy whose tools are unknown, because they were never connected.
+    /// Servers in the policy whose tools are unknown, because Lockhouse has not connected to them yet.
     tools_not_known: Vec<ServerName>,
 }
 
-/// Checks a policy. The exit status is 0 if it is valid, and 2 if it is invalid or missing; warnings do not count.
+/// Runs `lockhouse policy check`. The exit status is 0 if the policy is valid, and 2 if it is invalid or missing.
+/// Warnings do not change the exit status.
 pub(super) fn check(files: &Files, arguments: Arguments) -> ExitCode {
     let mut files = files.clone();
     files.policy = arguments.file.or(files.policy);
@@ -143,8 +144,8 @@ impl CheckReport {
     }
 }
 
-/// Compares the policy with the last known tools of the configured servers. Returns warnings about names that match
-/// nothing, and the servers whose tools are unknown. Starts no server.
+/// Compares the policy with the last known tools of the configured servers, without starting any server. Returns
+/// warnings about names in the policy that match no tool or parameter, and the servers whose tools are unknown.
 fn compare(settings: &Settings, policy: &Policy) -> (Diagnostics, Vec<ServerName>) {
     let (mut warnings, mut not_known) = (Vec::new(), Vec::new());
     for server in policy.servers() {
@@ -164,7 +165,7 @@ pub(in crate::cli) fn print_fault(fault: &ConfigError, format: Format) {
     }
 }
 
-/// Prints diagnostics to standard error, as compilers do.
+/// Prints diagnostics about a file to standard error, in the style of compilers.
 fn print_diagnostics(faults: &Diagnostics, format: Format) {
     match format {
         Format::Short => faults.0.iter().for_each(|fault| eprintln!("{}", fault.to_single_line())),

@@ -11,7 +11,7 @@ use crate::cli::terminal::for_stdout;
 use crate::cli::{USAGE, print_config_error, table};
 use crate::config::{self, ConfigError, Files};
 
-/// The policies to compare.
+/// Options of `lockhouse policy diff`: the policies to compare.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
     /// The old policy file
@@ -44,7 +44,8 @@ pub(super) fn diff(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// Parses one policy file alone. The administrator's required policies apply equally to both files.
+/// Parses one policy file, without the policies that the administrator requires: those would apply equally to both
+/// compared files.
 fn parse_policy(path: &Path) -> Result<Policy, ExitCode> {
     let policy = read_source(path).map_err(ConfigError::from).and_then(|source| Ok(Policy::parse(source)?));
     policy.map_err(|error| print_config_error(&error))

@@ -1,4 +1,4 @@
-//! `lockhouse policy dry-run`: applies another policy to the recorded calls.
+//! `lockhouse policy dry-run`: shows how another policy would decide about the calls in the audit log.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -14,7 +14,8 @@ use crate::cli::terminal::for_stdout;
 use crate::cli::{UNAVAILABLE, print_config_error, print_error, table};
 use crate::config::{self, Files};
 
-/// Maximum rows of the table. More only occur where very many resources or AI clients were used.
+/// The maximum number of table rows that are printed. Only audit logs with very many resources or AI clients have more
+/// rows.
 const ROWS_MAX: usize = 1_000;
 
 /// Options of `lockhouse policy dry-run`.
@@ -33,18 +34,19 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 }
 
-/// The new policy's decision about a call.
+/// The decision of the new policy about a recorded call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum NewDecision {
     Decided {
         effect: Effect,
         rule: String,
     },
-    /// The decision depends on the arguments, which the log does not contain.
+    /// The decision depends on the arguments of the call, which the audit log does not contain.
     DependsOnArguments,
 }
 
-/// The calls of one row: they have the same tool, AI client and decisions.
+/// A group of recorded calls that is one row of the output: the calls have the same tool, AI client, recorded decision
+/// and new decision.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
     server: String,
@@ -61,7 +63,8 @@ impl Group {
     }
 }
 
-/// Applies the new policy to the recorded calls, and prints the decisions that would change.
+/// Runs `lockhouse policy dry-run`: applies the new policy to the recorded calls, and prints the decisions that would
+/// change.
 pub(super) fn dry_run(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     // The administrator's required policies apply as they do to the active policy.
     let files = Files { policy: Some(arguments.new.clone()), ..files.clone() };
@@ -105,7 +108,7 @@ pub(super) fn dry_run(files: &Files, arguments: &Arguments) -> Result<ExitCode, 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Applies the new policy to recorded calls. Decisions that do not depend on arguments are cached.
+/// Applies the new policy to recorded calls. Caches decisions that do not depend on the arguments of a call.
 struct Reevaluation {
     policy: Policy,
     environment: Environment,
@@ -138,7 +141,8 @@ fn new_decision(policy: &Policy, call: &Call) -> NewDecision {
     NewDecision::Decided { effect: explanation.effect, rule }
 }
 
-/// Counts of the calls by how the new policy changes their decision.
+/// The numbers of recorded calls: of all calls, of those whose decision the new policy keeps or changes, and of those
+/// for which the new decision depends on arguments that are not recorded.
 struct Summary {
     calls: u64,
     unchanged: u64,

@@ -1,5 +1,5 @@
-//! The environment of a policy decision: the last known definitions of the servers' tools, and the targets of
-//! symbolic links on this host. No server is started.
+//! What the decisions of a policy depend on besides the policy and the call: the last known definitions of the servers'
+//! tools, and the targets of symbolic links on this host. No server is started to find them.
 
 use std::collections::HashMap;
 
@@ -11,9 +11,10 @@ use lockhouse_upstream::cached_tools;
 
 use crate::config::{Files, Settings};
 
-/// The current environment that decisions depend on.
+/// What policy decisions depend on besides the policy and the call: the configured servers and the last known
+/// definitions of their tools.
 pub(super) struct Environment {
-    /// None if the configuration cannot be loaded: policies can be examined without it.
+    /// The loaded configuration. `None` if it cannot be loaded: a policy can be examined without it.
     settings: Option<Settings>,
     catalogues: HashMap<ServerName, Option<Catalogue>>,
 }
@@ -23,8 +24,8 @@ impl Environment {
         Self { settings: Settings::load(files).ok(), catalogues: HashMap::new() }
     }
 
-    /// Adds to a call what the policy evaluates: the tool's fingerprint, and the targets of symbolic links in its
-    /// arguments.
+    /// Adds to a call what the policy also evaluates: the fingerprint of the tool's definition, and the targets of
+    /// symbolic links on the paths in the arguments.
     pub(super) fn complete(&mut self, policy: &Policy, call: Call) -> Call {
         let call = match self.definition(&call) {
             Some(definition) => call.with_definition_digest(definition),
@@ -34,7 +35,7 @@ impl Environment {
         call.with_resolved_paths(links)
     }
 
-    /// Returns the configured servers; none if the configuration cannot be loaded.
+    /// Returns the names of the configured servers. There are none if the configuration cannot be loaded.
     pub(super) fn servers(&self) -> impl Iterator<Item = &ServerName> {
         self.settings.iter().flat_map(|settings| settings.engine.servers.keys())
     }
@@ -44,7 +45,7 @@ impl Environment {
         Some(self.catalogue(&call.server)?.tool(tool)?.fingerprint.clone())
     }
 
-    /// Returns the last known tools of a server.
+    /// Returns the last known tools of a server from the cache of tool definitions. `None` if the cache has none.
     pub(super) fn catalogue(&mut self, server: &ServerName) -> Option<&Catalogue> {
         let Self { settings, catalogues } = self;
         let read = || {

@@ -16,7 +16,7 @@ use crate::cli::tools::parse_name;
 use crate::cli::{USAGE, print_config_error, print_error};
 use crate::config::{self, Files};
 
-/// Maximum notes about parameters that do not exist.
+/// The maximum number of notes about arguments of the call that are not parameters of the tool.
 const NOTES_MAX: usize = 20;
 
 /// Options of `lockhouse policy explain`. No tool is called and no server is started.
@@ -42,7 +42,8 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 }
 
-/// Prints the explanation. The exit status is 0 whether the call is allowed or denied.
+/// Runs `lockhouse policy explain`: prints the decision about a call. The exit status is 0 whether the call is allowed
+/// or denied.
 pub(super) fn explain(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let call = parse_call(arguments)?;
     let policy = config::load_policy(files).map_err(|error| print_config_error(&error))?;
@@ -95,7 +96,8 @@ fn parse_object(text: &str) -> Result<Map<String, Value>, ExitCode> {
     }
 }
 
-/// Returns notes about a tool or parameters that the server is not known to have. The decision ignores this.
+/// Returns notes about a server, tool or parameter in the call that is not known to exist. The decision does not depend
+/// on them.
 fn notes(environment: &mut Environment, call: &Call) -> Vec<String> {
     let (CallTarget::Tool(tool), server) = (&call.item, &call.server) else { return Vec::new() };
     if server.as_str() == SKILLS {

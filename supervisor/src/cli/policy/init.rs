@@ -1,4 +1,4 @@
-//! `lockhouse policy init`
+//! `lockhouse policy init`: generates a policy from the tools of the configured servers.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,8 @@ use crate::cli::unavailable_servers::describe_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, start_with};
 use crate::config::{self, Files, Settings};
 
-/// Generates a policy from the tools of the connected servers.
+/// Connects to the configured servers and writes a policy generated from their tools. Replaces an existing policy only
+/// with `force`.
 pub(super) async fn init(files: &Files, force: bool) -> ExitCode {
     let path = match config::policy_path(files) {
         Ok(path) => path,

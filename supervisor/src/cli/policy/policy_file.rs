@@ -1,4 +1,4 @@
-//! Writes generated policy files.
+//! Writes the policy files that `lockhouse policy init` and `lockhouse policy suggest` generate.
 
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;

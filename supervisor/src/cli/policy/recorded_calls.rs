@@ -9,24 +9,24 @@ use lockhouse_policies::{Call, CallTarget, ClientName, Effect, Listing};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 use serde_json::{Map, Value};
 
-/// How often the progress line is updated.
+/// How often the progress line on the terminal is updated while the audit log is read.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A recorded call, executed or denied.
+/// A call in the audit log, which was either sent to an upstream server or denied.
 pub(super) struct RecordedCall {
     pub(super) server: ServerName,
     pub(super) item: CallTarget,
     pub(super) client: Option<ClientName>,
-    /// The decision at that time.
+    /// The decision of the policy at the time of the call.
     pub(super) decided: Effect,
-    /// Whether the call was sent to the server.
+    /// Whether the call was sent to the upstream server.
     pub(super) made: bool,
-    /// The exact arguments, if the log contains them.
+    /// The arguments of the call. `None` if the audit log does not contain their exact values.
     pub(super) arguments: Option<Map<String, Value>>,
 }
 
 impl RecordedCall {
-    /// Returns the call in the form that a policy decides about. Arguments that are not known are empty.
+    /// Returns the call in the form that a policy evaluates. Without recorded arguments, the call has no arguments.
     pub(super) fn call(&self) -> Call {
         let arguments = self.arguments.clone().unwrap_or_default();
         Call::new(&self.server, self.item.clone()).with_arguments(arguments).with_client(self.client.clone())
@@ -69,10 +69,11 @@ fn parse_item(kind: &str, name: String) -> Option<CallTarget> {
     }
 }
 
-/// Passes each call since `since` to `visit`, oldest first, and returns their number. Shows progress on a terminal.
+/// Passes each call since `since` in the audit log to `visit`, oldest first, and returns the number of calls. Shows
+/// progress on a terminal.
 ///
 /// # Errors
-/// [`ReadError`] if the log, or a part of it, cannot be read.
+/// [`ReadError`] if the audit log, or a part of it, cannot be read.
 pub(super) fn for_each(
     audit: &AuditSettings,
     since: SystemTime,
@@ -105,7 +106,7 @@ pub(super) fn for_each(
     Ok(calls)
 }
 
-/// The text is neither an age, a date nor a time.
+/// The value of `--since` is neither an age, a date nor a time.
 #[derive(Debug, thiserror::Error)]
 #[error("use an age such as 7d or 12h, or a date such as 2026-01-31")]
 pub(super) struct InvalidTime;

@@ -1,4 +1,4 @@
-//! `lockhouse server add`
+//! `lockhouse server add`: adds an upstream server to the configuration.
 
 mod new_server;
 
@@ -79,7 +79,7 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// Why the name of the new server is taken.
+/// Why the name of the new server cannot be used: another server already has it.
 #[derive(Debug, thiserror::Error)]
 enum NameConflict {
     #[error("a server {other} already exists, from {origin}; choose another name")]
@@ -113,7 +113,8 @@ fn name_conflict(
     })
 }
 
-/// Prints which values were stored as secrets, and warns about those on the command line.
+/// Prints which values were moved to files as secrets. Warns if one of them is an argument of the server's command
+/// line, which other users of this machine can see.
 fn print_stored(stored: &[StoredSecret]) {
     for StoredSecret { name, file, .. } in stored {
         println!(
@@ -148,15 +149,16 @@ fn print_next_steps(files: &Files, name: &str) {
     }
 }
 
-/// A secret value that was moved to a file.
+/// A secret value of a new server that was moved to a file.
 struct StoredSecret {
     name: String,
     file: PathBuf,
-    /// Whether the value is part of the server's command line.
+    /// Whether the secret value is part of the server's command line.
     in_command_line: bool,
 }
 
-/// Moves values that look like secrets to files, and replaces them by references to the files.
+/// Moves the values of a new server that look like secrets to files, and replaces them by placeholders that name the
+/// files.
 fn store_secrets(server: &mut NewServer, config: &Path) -> Result<Vec<StoredSecret>, ConfigError> {
     let directory = config::secrets_directory().unwrap_or_else(|| config.with_file_name("secrets"));
     let server_name = server.name.to_string();
@@ -187,12 +189,12 @@ fn store_secrets(server: &mut NewServer, config: &Path) -> Result<Vec<StoredSecr
     }
 }
 
-/// Deletes the stored secrets of a server that could not be added.
+/// Deletes the secret files that were written for a server that could not be added.
 fn delete_stored(stored: &[StoredSecret]) {
     stored.iter().for_each(|stored| drop(std::fs::remove_file(&stored.file)));
 }
 
-/// Warns about headers that are sent without TLS to another host.
+/// Warns about headers that are sent without TLS to a server on another host.
 fn warn(server: &NewServer) {
     let Target::Http { url, headers, .. } = &server.target else { return };
     let loopback = match url.host() {
@@ -207,7 +209,8 @@ fn warn(server: &NewServer) {
     }
 }
 
-/// Returns a hint that clap cannot give, for `server add NAME npx -y PACKAGE` without `--`.
+/// Returns a hint for a usage error that clap cannot explain: in `server add NAME npx -y PACKAGE`, `--` is missing
+/// before the server's own command. `None` for any other usage error.
 pub(in crate::cli) fn hint(error: &clap::Error, words: &[String]) -> Option<&'static str> {
     let position = words.windows(2).position(|words| words == ["server", "add"])?;
     let dashes = words[position..].iter().any(|word| word == "--");

@@ -7,10 +7,10 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use lockhouse_upstream::Upstreams;
 
-/// Characters of the progress line, which must not wrap.
+/// The maximum length of the progress line in characters, so that the line does not wrap.
 const LINE_CHARS_MAX: usize = 79;
 
-/// Waits until each server is connected or has failed; its start timeout bounds the wait.
+/// Waits until each upstream server is connected or has failed. The start timeout of each server bounds the wait.
 pub(super) async fn connect_all(upstreams: &Upstreams) {
     let shows_progress =
         std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");

@@ -1,4 +1,4 @@
-//! `lockhouse server get`
+//! `lockhouse server get`: shows one upstream server in detail.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use crate::config::{self, Files, UnresolvedServer};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// The server
+    /// The name of the server
     name: String,
     /// Print as JSON
     #[arg(long)]
@@ -76,12 +76,12 @@ pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// The names of a server's tools, by the policy's decision.
+/// The names of a server's tools, grouped by the policy's decision about calls of them.
 struct ToolsByDecision {
     permitted: Vec<String>,
-    /// Each call requires approval.
+    /// Tools of which each call requires approval.
     asked: Vec<String>,
-    /// The decision depends on the arguments.
+    /// Tools for which the decision depends on the arguments of the call.
     depends: Vec<String>,
     denied: Vec<String>,
     /// Tools whose definitions differ from the accepted ones, whatever the policy decides.
@@ -104,7 +104,7 @@ fn tools_by_decision(policy: &Policy, name: &ServerName, connection: &Connection
     Some(ToolsByDecision { permitted, asked, depends, denied, not_accepted })
 }
 
-/// Maximum tool names on a line. `tools list` shows all.
+/// The maximum number of tool names that are printed on one line. `lockhouse tools list` shows all tools.
 const NAMED_MAX: usize = 12;
 
 fn format_names(tools: &[String]) -> String {

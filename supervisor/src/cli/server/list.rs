@@ -1,4 +1,4 @@
-//! `lockhouse server list`
+//! `lockhouse server list`: connects to every upstream server and shows its state.
 
 use std::process::ExitCode;
 

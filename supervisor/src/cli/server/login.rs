@@ -1,4 +1,4 @@
-//! `lockhouse server login` and `logout`
+//! `lockhouse server login` and `lockhouse server logout`: obtain and delete the OAuth token of an upstream server.
 
 mod callback;
 
@@ -17,11 +17,12 @@ use crate::cli::terminal::sanitize;
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
 use crate::config::{Files, Settings};
 
-/// How long the user may take to log in.
+/// How long the user may take to log in to the upstream server in the browser.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
-/// How long each exchange with the servers may take, before and after the user's login.
+/// How long the requests to the upstream server and its authorization server may take: once before the user's login in
+/// the browser, and once after it.
 const SERVERS_TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum characters of a pasted address.
+/// The maximum length of a redirect address that the user pastes, in bytes.
 const PASTED_CHARS_MAX: usize = 16 * 1024;
 
 /// Options of `lockhouse server login`.
@@ -37,7 +38,7 @@ pub(in crate::cli) struct Arguments {
     scopes: Vec<String>,
 }
 
-/// Logs in through a browser (OAuth authorization code flow) and stores the token.
+/// Logs in to an upstream server through a browser (OAuth authorization code flow) and stores the OAuth token.
 pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
     let (name, endpoint) = match find(files, &arguments.name) {
         Ok(found) => found,
@@ -96,13 +97,13 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
     }
 }
 
-/// Reports that the login cannot be recorded in the audit log. There is no login without a record.
+/// Reports that a login cannot be recorded in the audit log. Without this record, the login does not take place.
 fn report_unrecorded(name: &ServerName, error: &RecordError) -> ExitCode {
     eprintln!("lockhouse: not logged in to {name}: {error}");
     ExitCode::from(UNAVAILABLE)
 }
 
-/// Deletes the stored token. A missing audit record does not prevent this.
+/// Deletes the stored OAuth token of an upstream server, even if this cannot be recorded in the audit log.
 pub(super) fn logout(files: &Files, name: &str) -> ExitCode {
     let (name, endpoint) = match find(files, name) {
         Ok(found) => found,
@@ -153,8 +154,8 @@ async fn with_timeout<T>(step: impl Future<Output = Result<T, LoginError>>) -> R
     }
 }
 
-/// Waits for the address that the browser is redirected to, received by the listener or pasted by the user. None
-/// after the time limit.
+/// Waits for the address that the browser is redirected to after the login. The listener receives it, or the user
+/// pastes it. Returns `None` after [`LOGIN_TIMEOUT`].
 async fn wait_for_redirect(callback: &Callback, state: &str) -> Option<String> {
     let mut pasted = pasted_lines();
     let first = async {
@@ -166,8 +167,8 @@ async fn wait_for_redirect(callback: &Callback, state: &str) -> Option<String> {
     tokio::time::timeout(LOGIN_TIMEOUT, first).await.ok()
 }
 
-/// Reads lines of standard input on a thread that lives as long as the process, since a blocking read cannot be
-/// cancelled.
+/// Returns the lines of standard input, in which the user may paste the redirect address. A thread reads them until the
+/// process exits, since a blocking read cannot be cancelled.
 fn pasted_lines() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(1);
     std::thread::spawn(move || {
@@ -184,7 +185,7 @@ fn pasted_lines() -> mpsc::Receiver<String> {
     receiver
 }
 
-/// Opens the address in a browser if there is a graphical session and a terminal.
+/// Opens the address in a browser if there is a graphical session and standard output is a terminal.
 fn open_browser(address: &str) {
     let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
     if has_screen && std::io::stdout().is_terminal() {

@@ -1,6 +1,7 @@
-//! `lockhouse server logs`: shows the standard error of an upstream server, as `lockhouse serve` logged it.
+//! `lockhouse server logs`: shows what an upstream server wrote to its standard error under `lockhouse serve`.
 //!
-//! A line has the format `TIME PID TEXT`. A full file is renamed to `NAME.log.1`, and a new one is started.
+//! A line of the log file has the format `TIME PID TEXT`. A full file is renamed to `NAME.log.1`, and a new one is
+//! started.
 
 mod log_file;
 
@@ -17,12 +18,12 @@ use crate::cli::{UNAVAILABLE, output, print_config_error, print_error};
 use crate::config::{ConfigError, Files};
 use log_file::LogFile;
 
-/// How often to check for new lines.
+/// How often to check the server's log file for new lines.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// The server
+    /// The name of the server
     name: String,
     /// Number of lines to show
     #[arg(short = 'n', long, value_name = "LINES", default_value_t = 50)]
@@ -65,7 +66,7 @@ pub(super) async fn logs(files: &Files, arguments: &Arguments) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the log file of a server that is configured or has a log.
+/// Returns the path of a server's log file. Fails if the server is not configured and has no log file.
 fn log_path(files: &Files, name: &str) -> Result<PathBuf, ExitCode> {
     let settings = load(files)?;
     let known = ServerName::new(name)

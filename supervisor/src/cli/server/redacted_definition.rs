@@ -1,4 +1,4 @@
-//! Describes a configured server with possible secrets redacted.
+//! Describes the settings of a configured upstream server, with possible secrets redacted.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,11 @@ use serde_json::{Map, Value, json};
 
 use crate::config::{UnresolvedServer, looks_secret, replace_secrets};
 
-/// Replaces a redacted value.
+/// The text that replaces a redacted value.
 const REDACTED: &str = "***";
 
-/// Returns the server's settings with the key names of `--json`, which are stable.
+/// Returns the settings of a server with possible secrets redacted. The keys are those of the `--json` output, which
+/// are stable.
 pub(super) fn describe(server: &ServerDefinition, written: &UnresolvedServer) -> Map<String, Value> {
     let mut described = match &server.endpoint {
         Endpoint::Stdio(command) => stdio(command, written),
@@ -75,7 +76,8 @@ fn http(endpoint: &HttpEndpoint, written: &UnresolvedServer) -> Map<String, Valu
     described
 }
 
-/// Redacts all values. A value that comes from a reference, such as `${file:...}`, is shown with the reference.
+/// Redacts all values of a map, such as environment variables. For a value that is configured by a placeholder such as
+/// `${file:...}`, the placeholder is shown.
 fn redact_values(values: &BTreeMap<String, String>, written: impl Fn(&str) -> Option<String>) -> Value {
     let reference = |name: &str| written(name).filter(|text| text.contains("${"));
     let to_value =
@@ -113,7 +115,7 @@ fn redact_url(url: &url::Url) -> String {
     redacted.into()
 }
 
-/// Returns the settings of [`describe`] as lines of text, under the key names of the configuration.
+/// Returns the settings that [`describe`] returned as pairs of configuration key and text.
 pub(super) fn to_config_lines(
     server: &ServerDefinition,
     described: &Map<String, Value>,
@@ -135,7 +137,7 @@ pub(super) fn to_config_lines(
     described.iter().map(line).filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// Describes how Lockhouse authenticates to the server, by the configuration keys that say so.
+/// Describes how Lockhouse authenticates to the server, by the name of the configuration key that determines it.
 fn authorization_text(server: &ServerDefinition) -> &'static str {
     let Endpoint::Http(endpoint) = &server.endpoint else { return "" };
     match &endpoint.authorization {
@@ -146,7 +148,7 @@ fn authorization_text(server: &ServerDefinition) -> &'static str {
     }
 }
 
-/// Renders a value of [`describe`] as one line.
+/// Renders a value that [`describe`] returned as one line of text.
 fn to_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! `lockhouse server remove`
+//! `lockhouse server remove`: removes an upstream server from the configuration.
 
 use std::process::ExitCode;
 
@@ -12,14 +12,14 @@ use crate::config::{ConfigEdit, Files};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// The server
+    /// The name of the server
     name: String,
     /// Accepted for compatibility with `claude mcp remove`
     #[arg(short, long, hide = true)]
     scope: Option<String>,
 }
 
-/// Removes the server's login token and its cached files, which can be recreated.
+/// Removes the OAuth token of a server and the cache files about it, which can be created again.
 fn remove_login_and_caches(name: &ServerName, definition: &ServerDefinition, places: &StoragePaths) {
     if let Endpoint::Http(endpoint) = &definition.endpoint {
         match log_out(name, endpoint) {

@@ -1,4 +1,4 @@
-//! Finds and removes the files that hold the secrets of a server.
+//! Finds and removes the files that hold the secrets of an upstream server.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +6,8 @@ use toml_edit::{Item, TableLike, Value};
 
 use crate::config;
 
-/// Returns the secret files that Lockhouse wrote for a server, by the references in its table. Other files that the
-/// table refers to are not included.
+/// Returns the secret files that Lockhouse wrote for a server: those that placeholders in the server's configuration
+/// table name and that are in the directory for secrets. Other files that the table names are not included.
 pub(super) fn secret_files(server: &dyn TableLike) -> Vec<PathBuf> {
     let Some(directory) = config::secrets_directory() else { return Vec::new() };
     let mut texts = Vec::new();
@@ -17,7 +17,7 @@ pub(super) fn secret_files(server: &dyn TableLike) -> Vec<PathBuf> {
     files.filter(|file| file.parent() == Some(&*directory)).map(Path::to_owned).collect()
 }
 
-/// Collects all strings in an item, also in nested arrays and tables.
+/// Appends all strings in a TOML item to `texts`, also those in its nested arrays and tables.
 fn collect_strings<'i>(item: &'i Item, texts: &mut Vec<&'i str>) {
     texts.extend(item.as_str());
     if let Some(array) = item.as_array() {
@@ -28,7 +28,7 @@ fn collect_strings<'i>(item: &'i Item, texts: &mut Vec<&'i str>) {
     }
 }
 
-/// Removes the secret files that the configuration text no longer refers to.
+/// Removes the secret files among `secrets` that the text of the configuration no longer refers to.
 pub(super) fn remove_unused(secrets: &[PathBuf], configuration: &str) {
     for secret in secrets.iter().filter(|secret| !configuration.contains(&*secret.to_string_lossy())) {
         match std::fs::remove_file(secret) {

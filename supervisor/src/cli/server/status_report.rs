@@ -1,4 +1,4 @@
-//! The state of one server, as `server list` and `server get` show it.
+//! The state of one upstream server, as `lockhouse server list` and `lockhouse server get` show it.
 
 use std::time::Duration;
 
@@ -8,30 +8,32 @@ use serde_json::{Value, json};
 use crate::cli::unavailable_servers::unavailable_reason;
 use crate::config::SkippedServer;
 
-/// The state of one server. The field names are keys of `--json` and stable.
+/// The state of one upstream server. The fields are the keys of the `--json` output, with `start` as `start_ms`. The
+/// names of these keys are stable.
 pub(super) struct StatusReport {
     name: String,
     transport: Option<&'static str>,
     origin: String,
     state: &'static str,
     tools: Option<usize>,
-    /// Bytes of all tool definitions, which an AI client would load from the server directly.
+    /// The size in bytes of all tool definitions, which an AI client would load if it connected to the server without
+    /// Lockhouse. `None` if the tools are unknown.
     definitions_bytes: Option<usize>,
     era: Option<String>,
     fell_back: bool,
-    /// From the start of the server to its list of tools.
+    /// The time from the start of the server to the receipt of its tool list. `None` if no tool list was received.
     start: Option<Duration>,
     error: Option<String>,
 }
 
-/// The columns of [`Report::cells`].
+/// The names of the columns that [`StatusReport::cells`] returns.
 pub(super) const COLUMNS: [&str; 7] = ["name", "transport", "state", "tools", "era", "start", "error"];
 
-/// Characters of an error in the table. `get` and `--json` show all of it.
+/// The maximum number of characters of an error that the table shows. `server get` and `--json` show the whole error.
 const ERROR_CHARS_MAX: usize = 100;
 
 impl StatusReport {
-    /// Reports a configured server without connecting to it.
+    /// Returns the state of a configured server, without connecting to the server.
     pub(super) fn configured(name: &str, definition: &ServerDefinition) -> Self {
         Self {
             name: name.to_owned(),
@@ -47,7 +49,7 @@ impl StatusReport {
         }
     }
 
-    /// Reports a server after an attempt to connect to it.
+    /// Returns the state of a server after an attempt to connect to it.
     pub(super) fn connected(name: &str, definition: &ServerDefinition, connection: &Connection) -> Self {
         let status = connection.status();
         let known = connection.known_catalogue();
@@ -68,7 +70,7 @@ impl StatusReport {
         }
     }
 
-    /// Reports a server that is configured but disabled or not usable.
+    /// Returns the state of a server that is configured but disabled or not usable.
     pub(super) fn unused(unused: &SkippedServer) -> Self {
         Self {
             name: unused.name.clone(),
@@ -107,7 +109,7 @@ impl StatusReport {
         ]
     }
 
-    /// Returns the known state as labelled lines.
+    /// Returns the known parts of the state as pairs of label and text.
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let [_, _, state, tools, era, start, _] = <[String; 7]>::try_from(self.cells()).unwrap_or_default();
         let bytes = self.definitions_bytes.map(|bytes| format!("{tools} ({bytes} bytes of definitions)"));
@@ -135,7 +137,7 @@ pub(super) fn to_ms(took: Duration) -> f64 {
     took.as_micros() as f64 / 1000.0
 }
 
-/// Formats a duration with a readable unit.
+/// Formats a duration in seconds or milliseconds, with the unit.
 pub(super) fn format_duration(took: Duration) -> String {
     match took.as_secs_f64() {
         seconds if seconds >= 1.0 => format!("{seconds:.1} s"),

@@ -20,12 +20,12 @@ use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error, start_with
 use crate::config::{self, Files, Settings};
 use steps::{StepError, Steps};
 
-/// Maximum characters of a tool result that are shown.
+/// The maximum number of characters that are shown of a tool result.
 const SHOWN_CHARS_MAX: usize = 2_000;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// The server
+    /// The name of the server
     name: String,
     /// Also call this tool, if the policy permits it
     #[arg(long, value_name = "TOOL")]
@@ -66,7 +66,7 @@ pub(super) async fn test(files: &Files, arguments: Arguments) -> Result<ExitCode
     Ok(if steps.all_passed() { ExitCode::SUCCESS } else { ExitCode::from(UNAVAILABLE) })
 }
 
-/// Parses `--call` and `--arguments` into a request.
+/// Parses `--call` and `--arguments` into a request to call a tool. `None` without `--call`.
 fn parse_call(name: &ServerName, arguments: &Arguments) -> Result<Option<Request>, ExitCode> {
     let Some(tool) = &arguments.call else { return Ok(None) };
     let tool = ToolName::new(tool.as_str()).map_err(|invalid| print_error(&invalid, USAGE))?;
@@ -86,7 +86,8 @@ fn parse_call(name: &ServerName, arguments: &Arguments) -> Result<Option<Request
     }))
 }
 
-/// Checks that the program exists, or that the host name resolves. Returns whether the check passed.
+/// Checks that the server's program exists, or that the host name in its URL resolves. Returns whether the check
+/// passed.
 async fn check_reachable(settings: &Settings, steps: &mut Steps) -> bool {
     for server in settings.engine.servers.values() {
         let begun = Instant::now();
@@ -99,7 +100,7 @@ async fn check_reachable(settings: &Settings, steps: &mut Steps) -> bool {
     steps.all_passed()
 }
 
-/// Connects and adds the steps from the start of the server to its first answer.
+/// Connects to the server and adds a test step for each phase, from the start of the server to its answer to a ping.
 async fn check_connection(connection: &Connection, begun: Instant, advice: &str, steps: &mut Steps) {
     let offer = connection.connected_server().await;
     let took = begun.elapsed();
@@ -140,7 +141,7 @@ async fn check_connection(connection: &Connection, begun: Instant, advice: &str,
     steps.add("ping", begun.elapsed(), answered);
 }
 
-/// Calls a tool as a program would: the policy decides, and the call is recorded in the audit log.
+/// Calls a tool as submitted code would: the policy decides about the call, and the audit log records it.
 async fn check_call(supervisor: &Supervisor, name: &ServerName, call: Request, steps: &mut Steps) {
     let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
     let caller = Caller {
@@ -166,7 +167,7 @@ async fn check_call(supervisor: &Supervisor, name: &ServerName, call: Request, s
     steps.add("call", begun.elapsed(), reply.map(shown).map_err(StepError::Call));
 }
 
-/// Adds how the server stopped. A server that must be killed still passes.
+/// Adds a test step that says how the server stopped. The step passes even if the server had to be killed.
 fn report_stop(connection: &Connection, took: Duration, steps: &mut Steps) {
     let how = match connection.status().shutdown {
         Some(ShutdownMethod::Exited) => "it exited at the end of its input",
@@ -177,7 +178,7 @@ fn report_stop(connection: &Connection, took: Duration, steps: &mut Steps) {
     steps.add("stop", took, Ok(how.into()));
 }
 
-/// Converts untrusted text to one printable line.
+/// Converts untrusted text to one line without control characters.
 fn one_line(text: &str) -> String {
     sanitize(text).replace('\n', " ")
 }

@@ -1,8 +1,9 @@
-//! `lockhouse server diff` and `lockhouse server accept`: review tools whose definitions differ from the accepted
-//! ones.
+//! `lockhouse server diff` and `lockhouse server accept`: review the tools of an upstream server whose definitions
+//! differ from the accepted ones.
 //!
-//! `accept` connects again, and the server may then return different definitions. So `accept` either takes the digest
-//! that `diff` printed, or shows what it received and asks.
+//! `accept` connects to the server again, and the server may then return other definitions than those that `diff`
+//! showed. So `accept` either requires the digest that `diff` printed, or shows the definitions that it received and
+//! asks for confirmation.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -21,16 +22,16 @@ use crate::cli::terminal::{for_stdout, sanitize};
 use crate::cli::{UNAVAILABLE, USAGE, print_error};
 use crate::config::Files;
 
-/// Unchanged lines that are shown around a change.
+/// The number of unchanged lines that are shown before and after a change of a tool definition.
 const CONTEXT_LINES: usize = 2;
-/// Maximum names of removed tools that are printed.
+/// The maximum number of names of removed tools that are printed.
 const REMOVED_NAMED_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct DiffArguments {
-    /// The server
+    /// The name of the server
     name: String,
-    /// Only these tools
+    /// Show only these tools
     tools: Vec<String>,
     /// Print as JSON
     #[arg(long)]
@@ -39,9 +40,9 @@ pub(in crate::cli) struct DiffArguments {
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct AcceptArguments {
-    /// The server
+    /// The name of the server
     name: String,
-    /// Only these tools
+    /// Accept only these tools
     tools: Vec<String>,
     /// The digest that `lockhouse server diff` printed for the same server and tools: other definitions are not
     /// accepted
@@ -49,10 +50,10 @@ pub(in crate::cli) struct AcceptArguments {
     digest: Option<String>,
 }
 
-/// The current tools of a server, and how they differ from the accepted ones.
+/// The current tools of an upstream server, and how their definitions differ from the accepted ones.
 struct OfferedTools {
     name: ServerName,
-    /// The selected tools; if empty, all tools.
+    /// The tools that the user selected. An empty list selects all tools.
     only: Vec<ToolName>,
     catalogue: Arc<Catalogue>,
     pins: Pins,
@@ -114,7 +115,7 @@ pub(super) async fn accept(files: &Files, arguments: &AcceptArguments) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
-/// Records the acceptance in the audit log. Nothing is accepted without a record.
+/// Records in the audit log that the user accepts the definitions. If this fails, nothing is accepted.
 fn record(files: &Files, offered: &OfferedTools) -> Result<(), ExitCode> {
     let OfferedTools { name, only, catalogue, review, .. } = offered;
     let accepted = catalogue.tools.iter().filter(|tool| only.is_empty() || only.contains(&tool.name));
@@ -174,7 +175,7 @@ fn print_changes(review: &ToolReview) {
     }
 }
 
-/// Returns the command line that accepts exactly the definitions that were shown.
+/// Returns the `lockhouse server accept` command line that accepts exactly the definitions that were shown.
 fn accept_command(files: &Files, offered: &OfferedTools) -> String {
     let OfferedTools { name, only, review, .. } = offered;
     let mut words = vec!["lockhouse".into(), "server".into(), "accept".into(), name.to_string()];
@@ -193,7 +194,7 @@ fn shell_quote(word: &str) -> String {
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// Why the tools of a server could not be loaded.
+/// Why the current tools of an upstream server could not be loaded.
 #[derive(Debug, thiserror::Error)]
 enum OfferError {
     #[error("{}", .0.message)]
@@ -202,7 +203,8 @@ enum OfferError {
     UnknownServer(ServerName),
 }
 
-/// Connects to a server and compares its tools with the accepted ones.
+/// Connects to an upstream server and compares its tools with the accepted ones. `tools` selects tools by name; an
+/// empty list selects all.
 async fn fetch_offered(files: &Files, name: &str, tools: &[String]) -> Result<OfferedTools, ExitCode> {
     let settings = load(files)?;
     let (name, server) = find(&settings, name)?;

@@ -1,4 +1,4 @@
-//! `lockhouse skills approve`: shows a draft that code saved, and approves it after confirmation.
+//! `lockhouse skills approve`: shows a draft of a skill that code saved, and approves it after confirmation.
 
 use std::process::ExitCode;
 
@@ -10,11 +10,11 @@ use crate::cli::confirmation::Confirmation;
 use crate::cli::terminal::sanitize;
 use crate::cli::{UNAVAILABLE, USAGE, print_error};
 
-/// Unchanged lines that are shown around each change.
+/// The number of unchanged lines that are shown before and after each change.
 const CONTEXT: usize = 3;
 
-/// Shows the draft, or its differences from the saved version, and asks for approval. Exactly the draft that was
-/// shown is saved, even if code replaces it meanwhile.
+/// Shows the draft of a skill, or its differences from the saved version, and asks for approval. Saves exactly the
+/// draft that was shown, even if code replaces the draft meanwhile.
 pub(super) fn approve(skills: &Skills, name: &str, confirmation: Confirmation) -> Result<ExitCode, ExitCode> {
     let name = parse_name(name)?;
     let draft = skills.draft(&name).map_err(|why| {
@@ -38,7 +38,7 @@ pub(super) fn approve(skills: &Skills, name: &str, confirmation: Confirmation) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// Renders a new skill in full, or the differences from the saved version.
+/// Renders a draft of a skill: as its differences from the saved version, or in full if there is no saved version.
 fn describe_draft(skills: &Skills, draft: &Skill) -> String {
     let before = skills.load(&draft.name).map(|(skill, _)| skill);
     let text = |skill: &Skill| {

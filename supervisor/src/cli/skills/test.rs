@@ -24,7 +24,7 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 }
 
-/// The result of one skill's tests.
+/// The result of running the tests of one skill.
 enum Outcome {
     Passed,
     Failed(String),
@@ -42,7 +42,7 @@ impl Outcome {
     }
 }
 
-/// Runs the tests one after the other. The policy applies to them as to any program.
+/// Runs the tests of the skills one after the other. The policy applies to the tests as to any other code.
 pub(super) async fn test(
     files: &Files,
     skills: &Skills,
@@ -99,7 +99,8 @@ async fn run(supervisor: &Supervisor, skill: &Skill) -> Outcome {
     }
 }
 
-/// Returns the first line of the error.
+/// Returns the type, line and first message line of the error in the answer, or the answer's status if there is no
+/// error.
 fn failure_line(answer: &Answer) -> String {
     let status = answer.status.as_str();
     let json = answer.to_json();

@@ -1,4 +1,5 @@
-//! `lockhouse tools shapes`
+//! `lockhouse tools shapes`: shows the field names and types that Lockhouse observed in the results of tools without an
+//! output schema.
 
 use std::process::ExitCode;
 
@@ -12,7 +13,8 @@ use super::super::terminal::for_stdout;
 use super::super::{UNAVAILABLE, USAGE, print_error};
 use super::{parse_name, print_rows};
 
-/// Shows the observed result shapes of tools, or deletes them.
+/// Runs `lockhouse tools shapes`: shows the observed shapes (field names and types) of tool results, or deletes them
+/// with `forget`.
 pub(super) fn shapes(supervisor: &Supervisor, name: Option<&str>, as_json: bool, forget: bool) -> ExitCode {
     let (only, tool) = match name.map(parse_selection).transpose() {
         Ok(chosen) => chosen.map_or((None, None), |(server, tool)| (Some(server), tool)),
@@ -73,7 +75,7 @@ fn forget_all(supervisor: &Supervisor, only: Option<&ServerName>, tool: Option<&
     ExitCode::SUCCESS
 }
 
-/// Parses `SERVER` or `SERVER.TOOL`.
+/// Parses the argument `SERVER` or `SERVER.TOOL` of the command. The tool is `None` if only a server is named.
 fn parse_selection(name: &str) -> Result<(ServerName, Option<ToolName>), ExitCode> {
     if name.contains(['.', '/']) {
         return parse_name(name).map(|(server, tool)| (server, Some(tool)));

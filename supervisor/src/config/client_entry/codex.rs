@@ -1,4 +1,4 @@
-//! Inserts the Lockhouse entry into Codex's configuration file, which is TOML.
+//! Inserts the server entry that starts Lockhouse into the configuration file of Codex, which is TOML.
 
 use lockhouse_policies::{Diagnostic, Diagnostics, Source};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};

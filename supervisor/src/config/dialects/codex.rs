@@ -1,5 +1,5 @@
-//! Reads Codex's `[mcp_servers.NAME]` tables. Secrets are given as names of environment variables, and no placeholder
-//! is expanded.
+//! Reads the `[mcp_servers.NAME]` tables of Codex. Codex configures secrets by the names of environment variables, and
+//! expands no placeholders.
 
 use super::fields::Fields;
 use super::mcp_servers::{command, endpoint, refuse_disabled, refuse_old_transport};
@@ -30,7 +30,8 @@ fn from_environment(name: String) -> Template {
     Template::placeholder(Placeholder::Environment { name, default: None })
 }
 
-/// Reads `env_vars`: variables of Codex's own environment that the server receives. Unset variables are left out.
+/// Reads the key `env_vars`: the names of variables that the server receives from Codex's own environment. Variables
+/// that are not set are left out.
 fn passed_on(fields: Fields<'_>) -> Result<Vec<String>, SkipReason> {
     let Some(node) = fields.get("env_vars") else { return Ok(Vec::new()) };
     let expected = || SkipReason::Unexpected { key: "env_vars".into(), expected: "a list of names" };

@@ -1,4 +1,4 @@
-//! Detects the dialect of a servers file from its content.
+//! Detects the dialect (AI client's format) of a servers file from its content.
 
 use super::Dialect;
 use super::document_tree::{Node, Table, Value, get};
@@ -6,11 +6,12 @@ use crate::config::placeholders::Environment;
 
 pub(super) struct Detection<'t> {
     pub(super) dialect: Dialect,
-    /// Tables of servers. If two tables contain the same name, the first one takes precedence.
+    /// The tables of the file that list servers. If two tables contain the same server name, the first one takes
+    /// precedence.
     pub(super) sections: Vec<&'t Table>,
 }
 
-/// Keys that occur beside `mcpServers` only in the settings of Gemini CLI and Qwen Code.
+/// Settings keys that occur beside `mcpServers` only in the files of Gemini CLI and Qwen Code.
 const GEMINI_SETTINGS: [&str; 9] = [
     "selectedAuthType",
     "security",
@@ -89,7 +90,7 @@ fn detect_mcp_servers(root: &Table, servers: &Table) -> Dialect {
     }
 }
 
-/// Servers that Claude Code's settings file lists for the current project.
+/// Returns the servers that Claude Code's settings file lists for the current project. `None` if it lists none.
 fn project_servers<'t>(root: &'t Table, environment: &Environment) -> Option<&'t Table> {
     let projects = get(root, "projects").and_then(Node::table)?;
     let project = get(projects, environment.directory.to_str()?).and_then(Node::table)?;
@@ -114,7 +115,8 @@ fn any_text_contains(servers: &Table, words: &[&str]) -> bool {
     texts.into_iter().any(|text| words.iter().any(|word| text.contains(word)))
 }
 
-/// Whether any environment value is exactly `$NAME`. Only Gemini CLI and Qwen Code expand such values.
+/// Whether the value of any environment variable of a server is exactly `$NAME`. Only Gemini CLI and Qwen Code expand
+/// such values.
 fn has_bare_variable(servers: &Table) -> bool {
     let is_variable = |text: &str| {
         let name = text.strip_prefix('$').unwrap_or_default();
@@ -125,7 +127,7 @@ fn has_bare_variable(servers: &Table) -> bool {
     values.flat_map(Node::texts).any(is_variable)
 }
 
-/// Identifiers and descriptions of the `inputs` that VS Code asks its user for.
+/// Returns the identifier and description of each of the `inputs`, for which VS Code asks its user.
 pub(super) fn inputs(root: &Table) -> Vec<(String, Option<String>)> {
     let nested = get(root, "mcp").and_then(Node::table).and_then(|mcp| get(mcp, "inputs"));
     let Some(Value::List(list)) = get(root, "inputs").or(nested).map(|node| &node.value) else {

@@ -1,4 +1,4 @@
-//! A common tree for JSON with comments and TOML, in which every key and value has its byte range.
+//! A common syntax tree for JSON with comments and TOML, in which every key and value has its byte range.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::config::redacted_diagnostic;
 
-/// A value with its byte range in the file.
+/// A value of the document, with its byte range in the file.
 #[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) at: Range<usize>,
@@ -26,11 +26,11 @@ pub(crate) enum Value {
     Text(String),
     List(Vec<Node>),
     Table(Table),
-    /// A date. No supported format uses dates.
+    /// A date of TOML. No supported format uses dates, so the date itself is not stored.
     Date,
 }
 
-/// Keys and values in file order. Each name occurs once.
+/// The keys and values of a table in the order of the file. Each key occurs once.
 pub(crate) type Table = Vec<(Key, Node)>;
 
 #[derive(Clone)]
@@ -52,7 +52,7 @@ impl Node {
         if let Value::Text(text) = &self.value { Some(text) } else { None }
     }
 
-    /// Converts the value to JSON.
+    /// Converts the value to JSON. A date becomes null.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::Null | Value::Date => serde_json::Value::Null,
@@ -67,7 +67,7 @@ impl Node {
         }
     }
 
-    /// Returns all strings in the value, without keys.
+    /// Returns all strings in the value and in its nested lists and tables, without the keys of tables.
     pub(crate) fn texts(&self) -> Vec<&str> {
         match &self.value {
             Value::Text(text) => vec![text],
@@ -78,18 +78,19 @@ impl Node {
     }
 }
 
-/// Returns the value of a key in a table.
+/// Returns the value of a key in a table. `None` if the table does not have the key.
 pub(crate) fn get<'t>(table: &'t Table, name: &str) -> Option<&'t Node> {
     table.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
 }
 
-/// Whether a text is JSON rather than TOML, judged by its first characters.
+/// Whether a text is JSON rather than TOML, judged by its first character; a text that begins with `[` must also parse
+/// as JSON.
 pub(crate) fn looks_like_json(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     text.starts_with(['{', '/']) || (text.starts_with('[') && json(text).is_ok())
 }
 
-/// Returns the value at a path of nested keys.
+/// Returns the value at a path of nested keys. `None` if there is no such value.
 pub(crate) fn get_path<'t>(table: &'t Table, names: &[&str]) -> Option<&'t Node> {
     let (last, outer) = names.split_last()?;
     let table = outer.iter().try_fold(table, |table, name| get(table, name)?.table())?;
@@ -129,7 +130,8 @@ fn not_toml(source: &Source, error: &toml::de::Error) -> Diagnostics {
     fault.with_help("a servers file is JSON with {\"mcpServers\": …} or TOML with [servers.NAME]").into()
 }
 
-/// JSON with comments and trailing commas, as VS Code and Zed write it. No other extension of JSON is allowed.
+/// The parse options for JSON with comments and trailing commas, as VS Code and Zed write it. No other extension of
+/// JSON is allowed.
 const JSONC: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -181,7 +183,8 @@ fn json_node(value: ast::Value<'_>) -> Node {
     Node { at, value }
 }
 
-/// Keeps the last value of a repeated name, as every AI client does.
+/// Builds a table from properties. Of several properties with the same name, only the last one is kept, as every AI
+/// client does.
 fn last_of_each_name(properties: impl DoubleEndedIterator<Item = (Key, Node)>) -> Table {
     let mut seen = HashSet::new();
     let mut table: Table = properties.rev().filter(|(key, _)| seen.insert(key.name.clone())).collect();
@@ -218,7 +221,7 @@ pub(super) fn toml_node(at: Range<usize>, value: DeValue<'_>) -> Node {
     Node { at, value }
 }
 
-/// Describes a syntax error and its remedy, without quoting the file.
+/// Returns a description of a JSON syntax error and its remedy, without text of the file.
 fn explain(kind: &ParseErrorKind) -> (&'static str, &'static str) {
     use ParseErrorKind as Kind;
     const CLOSE: &str = "look for a brace, bracket or quotation mark that is not closed";
@@ -242,7 +245,7 @@ fn explain(kind: &ParseErrorKind) -> (&'static str, &'static str) {
     }
 }
 
-/// Diagnostic for a servers file without any servers.
+/// Returns the diagnostic for a servers file that lists no servers.
 pub(crate) fn without_servers(source: &Source) -> Diagnostics {
     let label = "expected {\"mcpServers\": {\"NAME\": {\"command\": \"...\", \"args\": [...]}}}, or the like of another AI client";
     let fault = Diagnostic::new(source, None, "the servers file lists no servers", label);

@@ -1,4 +1,5 @@
-//! Typed access to the fields of a server entry. Errors name the expected type and never contain the value.
+//! Reads the fields of a server entry as values of a given type. Errors name the expected type and never contain the
+//! actual value.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,12 +10,12 @@ use super::placeholder_syntax::PlaceholderSyntax;
 use crate::config::placeholders::Template;
 use crate::config::skip_reason::SkipReason;
 
-/// Smallest and largest timeout in seconds. Values from AI clients' files are clamped to this range.
+/// The smallest and the largest timeout in seconds. Timeouts in AI clients' files are clamped to this range.
 const TIMES: (f64, f64) = (1.0, 86_400.0);
-/// Maximum number of entries of one list or table in a server entry.
+/// The maximum number of items of one list or table in a server entry.
 const ENTRIES_MAX: usize = 10_000;
 
-/// The fields of one server entry, and how the dialect writes placeholders.
+/// The fields of one server entry, and the placeholder syntax of its file.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'f> {
     pub(super) table: &'f Table,
@@ -27,12 +28,12 @@ fn unexpected<T>(key: impl Into<String>, expected: &'static str) -> Result<T, Sk
 }
 
 impl<'f> Fields<'f> {
-    /// Whether the key exists and is not `null`.
+    /// Whether the entry has the key with a value other than `null`.
     pub(super) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
 
-    /// Returns the value of a key. `null` counts as absent.
+    /// Returns the value of a key. A key that is absent or has the value `null` yields `None`.
     pub(super) fn get(&self, key: &str) -> Option<&'f Node> {
         get(self.table, key).filter(|node| !matches!(node.value, Value::Null))
     }
@@ -57,7 +58,8 @@ impl<'f> Fields<'f> {
         }
     }
 
-    /// Reads a duration that is given as a number of units of `unit_seconds` each.
+    /// Reads a duration, which the file gives as a number of units of `unit_seconds` seconds each. `None` if it is
+    /// absent, zero or negative.
     pub(super) fn time(&self, key: &str, unit_seconds: f64) -> Result<Option<Duration>, SkipReason> {
         let time = |number: f64| Duration::from_secs_f64((number * unit_seconds).max(TIMES.0).min(TIMES.1));
         Ok(self.number(key)?.filter(|number| number.is_finite() && *number > 0.0).map(time))
@@ -87,7 +89,7 @@ impl<'f> Fields<'f> {
         self.syntax.parse(text, self.file).map_err(unknown)
     }
 
-    /// Reads a table whose values are strings.
+    /// Reads a table whose values are strings that may contain placeholders. An absent table is empty.
     pub(super) fn map(&self, key: &str) -> Result<BTreeMap<String, Template>, SkipReason> {
         let Some(node) = self.get(key) else { return Ok(BTreeMap::new()) };
         let Some(table) = node.table().filter(|table| table.len() <= ENTRIES_MAX) else {
@@ -108,7 +110,7 @@ impl<'f> Fields<'f> {
         Ok(map)
     }
 
-    /// Returns the fields of a nested table.
+    /// Returns the fields of a nested table. `None` if the table is absent.
     pub(super) fn subtable(&self, key: &str) -> Result<Option<Fields<'f>>, SkipReason> {
         let Some(node) = self.get(key) else { return Ok(None) };
         let table = node.table().map_or_else(|| unexpected(key, "a table"), Ok)?;

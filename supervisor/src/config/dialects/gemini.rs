@@ -1,5 +1,5 @@
-//! Reads servers of Gemini CLI and Qwen Code. `httpUrl` is streamable HTTP; `url` is HTTP+SSE unless `type` says
-//! otherwise.
+//! Reads the MCP servers of Gemini CLI and Qwen Code. The key `httpUrl` means streamable HTTP; `url` means HTTP+SSE
+//! unless `type` says otherwise.
 
 use super::document_tree::{Node, Table, get};
 use super::fields::Fields;
@@ -36,12 +36,13 @@ pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
     Ok(entry)
 }
 
-/// Removes the arguments from `tool(arguments)`: only the policy restricts arguments.
+/// Returns the tool name of a filter `tool(arguments)` without its arguments, since only the policy of Lockhouse
+/// restricts arguments.
 fn bare(name: &str) -> String {
     name.split('(').next().unwrap_or(name).to_owned()
 }
 
-/// Whether the settings `mcp.excluded` and `mcp.allowed` disable a server.
+/// Whether the settings `mcp.excluded` or `mcp.allowed` disable the server `name`.
 pub(super) fn excludes(root: &Table, name: &str) -> bool {
     let Some(mcp) = get(root, "mcp").and_then(Node::table) else { return false };
     let names = |key: &str| get(mcp, key).and_then(Node::list);

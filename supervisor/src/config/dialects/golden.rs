@@ -1,4 +1,4 @@
-//! Snapshot tests: files as each AI client writes them, and the server definitions read from them.
+//! Snapshot tests: parses files as each AI client writes them, and compares the server definitions that were read.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use super::document_tree::parse_toml;
 use super::{ListedServer, read, read_own};
 use crate::config::placeholders::Environment;
 
-/// Home directory of the user in the test files.
+/// The home directory that the test files contain. The tests replace it by a temporary directory.
 const HOME: &str = "/home/ada";
 
 pub(super) fn files() -> PathBuf {

@@ -1,5 +1,5 @@
-//! Reads servers of Claude Desktop, Claude Code, Cursor, VS Code, Windsurf and compatible programs: `command`,
-//! `args`, `env` or a URL.
+//! Reads MCP servers in the format of Claude Desktop, Claude Code, Cursor, VS Code, Windsurf and compatible programs:
+//! `command`, `args` and `env`, or a URL.
 
 use super::fields::Fields;
 use super::placeholder_syntax::PlaceholderSyntax;
@@ -7,7 +7,7 @@ use crate::config::placeholders::Template;
 use crate::config::server_entry::{EntryCommand, EntryEndpoint, EntryOAuth, EntryUrl, ServerEntry};
 use crate::config::skip_reason::SkipReason;
 
-/// Remedy for servers that use HTTP+SSE.
+/// The advice for servers that use the transport HTTP+SSE, which Lockhouse does not support.
 pub(super) const USE_STREAMABLE: &str =
     "give the URL of its streamable HTTP endpoint, often the same with /mcp at its end, and type \"http\"";
 const MILLISECONDS: f64 = 0.001;
@@ -38,7 +38,7 @@ pub(super) fn refuse_disabled(fields: Fields<'_>) -> Result<(), SkipReason> {
     if is_off { Err(SkipReason::Disabled) } else { Ok(()) }
 }
 
-/// Requires exactly one of command and URL.
+/// Returns the endpoint of a server. Fails unless the entry has exactly one of command and URL.
 pub(super) fn endpoint(
     command: Option<EntryCommand>,
     url: Option<EntryUrl>,
@@ -71,7 +71,7 @@ pub(super) fn url(fields: Fields<'_>, key: &str) -> Result<Option<EntryUrl>, Ski
     Ok(Some(EntryUrl { url, headers, bearer_token: None, oauth: oauth(fields)? }))
 }
 
-/// Rejects URLs whose path ends in `/sse`: they use HTTP+SSE, whatever transport the file names.
+/// Rejects URLs whose path ends in `/sse`: such servers use HTTP+SSE, whatever transport the file names.
 pub(super) fn refuse_old_transport(url: &Template) -> Result<(), SkipReason> {
     let url = url.to_own_syntax();
     let path = url.split(['?', '#']).next().unwrap_or_default();
@@ -81,7 +81,8 @@ pub(super) fn refuse_old_transport(url: &Template) -> Result<(), SkipReason> {
     Ok(())
 }
 
-/// Reads a manually registered OAuth client, for which each AI client uses different key names.
+/// Reads the settings of an OAuth client that was registered manually. Each AI client uses different key names for
+/// them.
 fn oauth(fields: Fields<'_>) -> Result<Option<EntryOAuth>, SkipReason> {
     let below = |key: &str| {
         if fields.get(key).is_some_and(|node| node.table().is_some()) {

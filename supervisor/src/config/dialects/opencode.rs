@@ -1,5 +1,5 @@
-//! Reads servers of OpenCode: `mcp.NAME` in version 1, `mcp.servers.NAME` in version 2. A command is a list with the
-//! program first.
+//! Reads the MCP servers of OpenCode: `mcp.NAME` in version 1, `mcp.servers.NAME` in version 2. A server's command is a
+//! list that begins with the program.
 
 use super::fields::Fields;
 use super::mcp_servers::{endpoint, refuse_disabled, url};

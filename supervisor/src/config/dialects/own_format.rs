@@ -1,4 +1,4 @@
-//! Reads `[servers.NAME]` of Lockhouse's own configuration, in which an unknown key is an error.
+//! Reads the `[servers.NAME]` tables of Lockhouse's own configuration, in which an unknown key is an error.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -20,14 +20,17 @@ use crate::config::skip_reason::SkipReason;
 
 const SECRET_PLACEHOLDER: &str = "a placeholder, since this file must not contain secrets: use ${file:/PATH}, ${env:NAME}, ${cred:NAME} or ${keyring:SERVICE/USER}";
 
-/// A fault of a server entry, with its byte range.
+/// A fault of a server entry, with the byte range of the faulty key or value.
 pub(super) struct EntryFault {
     pub(super) at: Range<usize>,
     pub(super) label: String,
     pub(super) help: Option<String>,
 }
 
-/// Parses a server of Lockhouse's own configuration. Reports all unknown keys and the first other fault.
+/// Parses a `[servers.NAME]` table of Lockhouse's own configuration.
+///
+/// # Errors
+/// All unknown keys, and the first fault of another kind.
 pub(super) fn parse(
     key: &Key,
     node: &Node,
@@ -61,7 +64,8 @@ pub(super) fn parse(
     Err(faults)
 }
 
-/// Finds unknown keys, each with the keys that are valid in its table.
+/// Finds the unknown keys of a server table and its subtables. Returns each with the names of the keys that are valid
+/// in its place.
 fn unknown_keys(table: &Table) -> impl Iterator<Item = (&Key, Vec<&'static str>)> {
     let names = |keys: &mut dyn Iterator<Item = &'static ServerKey>| keys.map(|key| key.name).collect();
     let below = |name: &str, known: Vec<&'static str>| {
@@ -84,7 +88,7 @@ fn nearest(unknown: &str, known: &[&str]) -> Option<String> {
     })
 }
 
-/// Byte range of the value that a reason is about.
+/// Returns the byte range of the value that a skip reason is about. `None` if the reason is not about a single value.
 fn locate(table: &Table, reason: &SkipReason) -> Option<Range<usize>> {
     let (SkipReason::Unexpected { key, .. } | SkipReason::OutOfRange { key, .. }) = reason else {
         return None;
@@ -132,7 +136,7 @@ fn whole_number(fields: Fields<'_>, key: &ServerKey) -> Result<Option<u32>, Skip
     }
 }
 
-/// Reads a string that must be one of the key's choices. Errors name the key by `path`.
+/// Reads a string that must be one of the values that the key permits. Errors name the key by `path`.
 fn choice<'f>(fields: Fields<'f>, key: &ServerKey, path: &str) -> Result<Option<&'f str>, SkipReason> {
     let Some(text) = fields.text(key.name)? else { return Ok(None) };
     match key.range.filter(|range| !range.has_text(text)) {
@@ -220,7 +224,7 @@ fn http(fields: Fields<'_>) -> Result<Option<EntryUrl>, SkipReason> {
     Ok(Some(EntryUrl { url, headers: fields.map("headers")?, bearer_token, oauth }))
 }
 
-/// Reads a value that is a secret and must therefore be a placeholder, not plain text.
+/// Reads the value of a key that holds a secret. Plain text is an error: the value must contain a placeholder.
 fn secret(
     fields: Fields<'_>,
     key: &str,

@@ -1,39 +1,40 @@
-//! Parses placeholders in the syntax of each dialect. Text that is no placeholder in a dialect stays literal.
+//! Parses placeholders in the syntax of each dialect (AI client's format). Text that is no placeholder in the dialect
+//! is kept as it is.
 
 use std::path::Path;
 
 use super::SourceFile;
 use crate::config::placeholders::{Placeholder, Template, TemplatePart};
 
-/// Placeholder syntax of a dialect.
+/// The placeholder syntax of a dialect (AI client's format).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlaceholderSyntax {
-    /// Claude Desktop and Codex: no placeholders.
+    /// The syntax of Claude Desktop and Codex, which have no placeholders.
     None,
-    /// Claude Code: `${VAR}` and `${VAR:-default}`.
+    /// The syntax of Claude Code: `${VAR}` and `${VAR:-default}`.
     Braces,
-    /// Gemini CLI and Qwen Code: `$VAR`, `${VAR}` and `${VAR:-default}`.
+    /// The syntax of Gemini CLI and Qwen Code: `$VAR`, `${VAR}` and `${VAR:-default}`.
     Shell,
-    /// Cursor and VS Code: `${env:VAR}`, `${userHome}`, `${workspaceFolder}` and others, in VS Code also
+    /// The syntax of Cursor and VS Code: `${env:VAR}`, `${userHome}`, `${workspaceFolder}` and others, in VS Code also
     /// `${input:ID}`.
     Editor,
-    /// Windsurf: `${env:VAR}` and `${file:PATH}`.
+    /// The syntax of Windsurf: `${env:VAR}` and `${file:PATH}`.
     Windsurf,
-    /// OpenCode: `{env:VAR}` and `{file:PATH}`.
+    /// The syntax of OpenCode: `{env:VAR}` and `{file:PATH}`.
     OpenCode,
-    /// Lockhouse's own files: `${env:VAR}`, `${file:PATH}`, `${cred:NAME}` and `${keyring:SERVICE/USER}`. An unknown
-    /// placeholder is an error.
+    /// The syntax of Lockhouse's own files: `${env:VAR}`, `${file:PATH}`, `${cred:NAME}` and `${keyring:SERVICE/USER}`.
+    /// An unknown placeholder is an error.
     Own,
 }
 
-/// In Lockhouse's own files, a `${` that begins no known placeholder.
+/// The error for a `${` in Lockhouse's own files that begins no known placeholder.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UnknownPlaceholder;
 
 pub(crate) const PLACEHOLDER_FORMS: &str = "${env:NAME}, ${env:NAME:-DEFAULT}, ${file:/PATH}, ${cred:NAME}, ${keyring:SERVICE/USER}; for a plain ${ write $${";
 
 impl PlaceholderSyntax {
-    /// Parses a text into literal parts and placeholders.
+    /// Parses a text into literal parts and placeholders. `file` is the servers file that contains the text.
     pub(crate) fn parse(self, text: &str, file: &SourceFile<'_>) -> Result<Template, UnknownPlaceholder> {
         let open = match self {
             Self::None => return Ok(Template::literal(text)),
@@ -97,13 +98,14 @@ fn variable_with_default(body: &str) -> Option<TemplatePart> {
     is_name(name).then(|| variable_placeholder(name, default))
 }
 
-/// Parses `$VAR`. `after` is the text that follows the `$`.
+/// Parses a placeholder `$VAR`. `after` is the text that follows the `$`. Returns the placeholder and the text after
+/// it; `None` if no variable name follows the `$`.
 fn bare_variable(after: &str) -> Option<(TemplatePart, &str)> {
     let end = after.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(after.len());
     is_name(&after[..end]).then(|| (variable_placeholder(&after[..end], None), &after[end..]))
 }
 
-/// A `${file:PATH}` placeholder. Relative paths are relative to the directory of the servers file.
+/// Returns a placeholder `${file:PATH}`. A relative path is relative to the directory of the servers file.
 fn file_placeholder(path: &str, file: &SourceFile<'_>) -> TemplatePart {
     let path = file.environment.expand_home(path);
     let directory = Path::new(file.path).parent().unwrap_or(Path::new(""));

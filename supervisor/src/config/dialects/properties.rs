@@ -1,4 +1,5 @@
-//! Property tests: parsing any file yields servers or diagnostics, and no diagnostic contains a secret.
+//! Property tests of the servers file parser: parsing any file yields servers or diagnostics, and no diagnostic
+//! contains a secret.
 
 use lockhouse_policies::Source;
 use lockhouse_upstream::{Endpoint, ServerLimits};
@@ -17,7 +18,8 @@ fn environment() -> Environment {
     Environment { variables, home: Some("/nonexistent".into()), directory: "/srv/app".into() }
 }
 
-/// Every text about a file that may be displayed.
+/// Parses a servers file and returns every text about the file that may be displayed, such as diagnostics and debug
+/// output.
 fn displayed_text(text: &str) -> String {
     let source = Source { path: "servers".into(), text: text.into() };
     let environment = environment();
@@ -54,7 +56,7 @@ fn golden() -> Vec<String> {
     entries.filter(|path| path.is_file()).map(|path| std::fs::read_to_string(path).expect("a file")).collect()
 }
 
-/// Generates fragments from which files are assembled.
+/// Generates the fragments from which the servers files of these tests are assembled.
 fn piece() -> impl Strategy<Value = String> {
     let known = [
         "{",

@@ -1,4 +1,4 @@
-//! Reads Zed's `context_servers`. Older versions of Zed write the command as a table.
+//! Reads the MCP servers of Zed, in `context_servers`. Older versions of Zed write the command of a server as a table.
 
 use super::fields::Fields;
 use super::mcp_servers::{command, endpoint, refuse_disabled, url};

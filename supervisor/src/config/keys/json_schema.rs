@@ -1,4 +1,4 @@
-//! Generates the JSON schema of declared tables and keys.
+//! Generates the JSON schema of the declared configuration tables and keys.
 
 use serde_json::{Map, Value, json};
 
@@ -40,7 +40,8 @@ impl TableSpec {
     }
 }
 
-/// Converts a default from TOML to JSON. The numbers, strings and lists used as defaults have the same form in both.
+/// Converts the default of a key from TOML to JSON. The numbers, strings and lists that are used as defaults look the
+/// same in both formats. `None` for any other TOML.
 fn toml_to_json(toml: &str) -> Option<Value> {
     serde_json::from_str(toml).ok()
 }

@@ -1,4 +1,4 @@
-//! Ranges of the values of keys.
+//! The ranges to which the values of configuration keys are restricted.
 
 use std::fmt;
 use std::ops::{RangeFrom, RangeInclusive};
@@ -6,7 +6,7 @@ use std::ops::{RangeFrom, RangeInclusive};
 use lockhouse_policies::Rate;
 use serde_json::{Map, Value};
 
-/// Restriction of a key's value, beyond its type.
+/// A restriction of the value of a configuration key, in addition to its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Range {
     Numbers {
@@ -17,9 +17,9 @@ pub(crate) enum Range {
     Ids {
         least: u32,
     },
-    /// A list with at most this many entries.
+    /// The value is a list with at most this many entries.
     Entries(usize),
-    /// A rate such as `30/min`. The string is an example for messages.
+    /// The value is a rate such as `30/min`. The string is an example rate for messages.
     Rate(&'static str),
     OneOf(&'static [&'static str]),
 }
@@ -63,7 +63,7 @@ impl Range {
         if let Self::Entries(most) = self { count <= *most } else { true }
     }
 
-    /// Adds the restriction to a JSON schema.
+    /// Adds the restriction to the JSON schema of the key's type.
     pub(super) fn add_to_schema(&self, schema: &mut Map<String, Value>) {
         match self {
             Self::Numbers { least, most } => {
@@ -80,7 +80,7 @@ impl Range {
     }
 }
 
-/// Formats a number without a decimal point if it is a whole number.
+/// Returns a number as JSON, without a decimal point if it is a whole number.
 fn number(number: f64) -> Value {
     if number.fract() == 0.0 { (number as i64).into() } else { number.into() }
 }

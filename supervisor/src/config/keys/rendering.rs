@@ -1,11 +1,11 @@
-//! Renders declared keys for people: as commented TOML, and as Markdown tables.
+//! Renders the declared configuration keys for people: as commented TOML, and as Markdown tables.
 
 use super::{KeySpec, TableSpec};
 
-/// Columns at which comments may begin; the first one behind the code is used.
+/// The columns at which a comment may begin in a line of TOML. The first one after the line's code is used.
 const COMMENT_COLUMNS: [usize; 4] = [27, 40, 53, 66];
 
-/// Renders a table as commented TOML, without nested tables.
+/// Renders a declared table as commented TOML, without its nested tables.
 pub(in crate::config) fn toml(table: &TableSpec) -> String {
     let mut text = String::new();
     if !table.path.is_empty() {
@@ -26,7 +26,8 @@ fn line(code: &str, comment: &str) -> String {
     format!("{code:column$} # {comment}\n")
 }
 
-/// The comment of a key: its description, its range, and its default if the example shows another value.
+/// Returns the comment of a key in the TOML: its description and range, whether it is required, and the description of
+/// its default.
 fn comment(key: &KeySpec) -> String {
     let description = Some(strip_links(&key.description)).filter(|description| !description.is_empty());
     let range = key.range.as_ref().map(ToString::to_string);
@@ -35,7 +36,7 @@ fn comment(key: &KeySpec) -> String {
     [description, range, required, default].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Renders the keys of a table as a Markdown table.
+/// Renders the keys of a declared table as a Markdown table.
 #[cfg(test)]
 pub(in crate::config) fn markdown(table: &TableSpec) -> String {
     let mut text = "| key | default | range | description |\n|---|---|---|---|\n".to_owned();
@@ -48,7 +49,7 @@ pub(in crate::config) fn markdown(table: &TableSpec) -> String {
     text
 }
 
-/// Renders the keys of a table as a list with one key per line.
+/// Renders the keys of a declared table as a list with one key per line.
 pub(in crate::config) fn list(table: &TableSpec) -> String {
     let row = |key: &KeySpec| {
         let default = Some(strip_links(&default(key))).filter(|default| !default.is_empty());
@@ -67,7 +68,7 @@ fn default(key: &KeySpec) -> String {
     key.default_text.clone().or(key.default.clone()).unwrap_or_default()
 }
 
-/// Replaces Markdown links by their text.
+/// Replaces the links in a Markdown text by their link texts.
 pub(super) fn strip_links(markdown: &str) -> String {
     let mut text = String::new();
     let mut rest = markdown;

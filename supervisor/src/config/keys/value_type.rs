@@ -1,4 +1,4 @@
-//! Types of configuration keys: their JSON schema, their TOML form, and their range checks.
+//! The types that configuration keys can have: their JSON schema, their TOML form, and their range checks.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use super::range::Range;
 
-/// A type that a key can have.
+/// A type that a configuration key can have.
 pub(in crate::config) trait ValueType {
     fn schema() -> Value;
 
-    /// Formats the value as TOML. `None` if there is no value, or if the type has no default value to show.
+    /// Formats the value as TOML. `None` if there is no value, or if defaults of this type are not shown.
     fn toml(&self) -> Option<String> {
         None
     }
@@ -113,7 +113,7 @@ impl<T: ValueType> ValueType for BTreeMap<String, T> {
     }
 }
 
-/// Implements [`ValueType`] for types that are written as strings.
+/// Implements [`ValueType`] for types whose values are strings in TOML.
 macro_rules! texts {
     ($($type:ty),+) => {
         $(impl ValueType for $type {

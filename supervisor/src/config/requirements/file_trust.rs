@@ -1,4 +1,4 @@
-//! Checks that only trusted users can have written or replaced a file.
+//! Checks that only trusted Unix users can have written or replaced a requirements file or policy.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -7,15 +7,15 @@ use nix::unistd::Uid;
 
 use crate::config::ConfigError;
 
-/// Mode bits that let the group or others write.
+/// The mode bits that let the group or other users write a file.
 const OTHERS_WRITE: u32 = 0o022;
-/// Sticky bit: in such a directory users cannot replace files of other users.
+/// The sticky bit of a directory's mode: users cannot replace files of other users in such a directory.
 const STICKY: u32 = 0o1000;
 
-/// Whether a file exists. Fails unless only `owners` can have written it and every directory on its path.
+/// Whether a file exists. Fails if users other than `owners` could have written the file or a directory on its path.
 ///
 /// # Errors
-/// A user who is not an administrator could have written the file, or its existence cannot be determined.
+/// [`ConfigError`] if another user could have written the file, or if its existence cannot be determined.
 pub(super) fn trusted_file_exists(path: &Path, owners: &[Uid]) -> Result<bool, ConfigError> {
     let mut above: Vec<&Path> = path.ancestors().collect();
     above.reverse();

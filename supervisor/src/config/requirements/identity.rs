@@ -1,4 +1,4 @@
-//! Identifies a server independently of its name: by the executed program, or by its URL.
+//! Identifies an upstream server independently of its name: by the program that it executes, or by its URL.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use url::Url;
 
 use data_encoding::HEXLOWER;
 
-/// Maximum size of a program that is hashed.
+/// The maximum size in bytes of a program whose SHA-256 is compared. A larger program does not match.
 const PROGRAM_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
-/// Identity of a server, as far as it is known before the server starts.
+/// The identity of an upstream server, as far as it is known before the server starts.
 #[derive(Debug)]
 pub(super) enum Identity {
-    /// Absolute path to which the command resolves.
+    /// The server is a process: the absolute path to which its command resolves.
     Program(PathBuf),
     Address(Url),
-    /// The command resolves to no program, or there are no requirements to check.
+    /// The server's command resolves to no program, or no requirements file applies.
     Unknown,
 }
 
-/// Pattern that a server must match. Paths are absolute.
+/// The pattern in a requirements file that a server must match. Its paths are absolute.
 #[derive(Debug)]
 pub(super) enum ServerMatcher {
     Program {
@@ -33,11 +33,13 @@ pub(super) enum ServerMatcher {
         directory: Option<PathBuf>,
         sha256: Option<String>,
     },
-    /// A URL; with `and_below`, every URL whose path begins with its path.
+    /// The server has this URL or, with `and_below`, a URL of the same origin whose path begins with the path of this
+    /// one.
     Address { url: Url, and_below: bool },
 }
 
-/// How a server differs from an approved entry. Contains no value that may be a secret.
+/// How a server differs from an approved entry of a requirements file. The messages contain no value that may be a
+/// secret.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum Mismatch {
     #[error("its command is {0}")]
@@ -70,7 +72,8 @@ impl Identity {
         }
     }
 
-    /// Replaces the command by the resolved path, so that later changes of PATH have no effect.
+    /// Replaces the command in the server's definition by the resolved path, so that later changes of PATH have no
+    /// effect.
     pub(super) fn pin(self, mut definition: ServerDefinition) -> ServerDefinition {
         if let (Self::Program(path), Endpoint::Stdio(command)) = (self, &mut definition.endpoint) {
             command.program = path.to_string_lossy().into_owned();
@@ -79,7 +82,8 @@ impl Identity {
     }
 }
 
-/// Resolves the program as exec does: with the server's PATH and working directory.
+/// Resolves a server's program to an absolute path as exec does: with the server's PATH and working directory. `None`
+/// if there is no such program.
 fn resolve_program(command: &ServerCommand) -> Option<PathBuf> {
     let directory = command.directory.clone().unwrap_or_default();
     if command.program.contains('/') {
@@ -93,7 +97,8 @@ fn resolve_program(command: &ServerCommand) -> Option<PathBuf> {
 }
 
 impl ServerMatcher {
-    /// Matches exactly, for approval. A link to the program does not match, since programs may act on their own name.
+    /// Checks whether a server is exactly the approved one. A symbolic link to the approved program does not match,
+    /// since programs may behave differently under another name.
     pub(super) fn matches(&self, definition: &ServerDefinition, identity: &Identity) -> Result<(), Mismatch> {
         match (self, identity, &definition.endpoint) {
             (Self::Program { path: required, .. }, Identity::Program(path), Endpoint::Stdio(command)) => {
@@ -117,8 +122,8 @@ impl ServerMatcher {
         }
     }
 
-    /// Matches loosely, for denial: also through symbolic links, so that a denied program cannot be used under
-    /// another name.
+    /// Whether a server is a denied one. The match is loose: symbolic links are followed, so that a denied program
+    /// cannot be used under another name.
     pub(super) fn matches_loosely(&self, definition: &ServerDefinition, identity: &Identity) -> bool {
         match (self, identity, &definition.endpoint) {
             (
@@ -139,8 +144,8 @@ impl ServerMatcher {
         }
     }
 
-    /// Compares environment variables and working directory, which determine the executed code as much as the
-    /// arguments do (`LD_PRELOAD`, `NODE_OPTIONS`). Whatever the entry does not name is not approved.
+    /// Compares environment variables and working directory, which determine the executed code as much as the arguments
+    /// do (`LD_PRELOAD`, `NODE_OPTIONS`). A variable or directory that the approved entry does not name is a mismatch.
     fn matches_environment(&self, command: &ServerCommand) -> Result<(), Mismatch> {
         let Self::Program { variables, directory, .. } = self else { return Ok(()) };
         let approved = variables.as_deref().unwrap_or_default();
@@ -167,7 +172,7 @@ impl ServerMatcher {
     }
 }
 
-/// Compares origin and path. The query and fragment of a URL are ignored.
+/// Compares the origin and path of a URL with those of `required`. The query and fragment of the URL are ignored.
 fn is_at(url: &Url, required: &Url, and_below: bool) -> bool {
     let is_path =
         if and_below { url.path().starts_with(required.path()) } else { url.path() == required.path() };

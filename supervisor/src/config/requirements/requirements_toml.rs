@@ -1,4 +1,4 @@
-//! Parses `requirements.toml`. An unknown key is an error, since a misspelt requirement would not be enforced.
+//! Parses a requirements file. An unknown key is an error, since a misspelt requirement would not be enforced.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use super::identity::{Identity, ServerMatcher};
 use crate::config::dialects::{self, ListedServer};
 use crate::config::placeholders::Environment;
 
-/// An entry of `[[approved]]`: a name, and the program or URL that the server must have.
+/// An entry of `[[approved]]` in a requirements file: a server name, and the program or URL that the server must have.
 #[derive(Debug)]
 pub(super) struct ApprovedServer {
     pub(super) place: SourceLocation,
@@ -25,11 +25,12 @@ pub(super) struct ApprovedServer {
     pub(super) matcher: ServerMatcher,
 }
 
-/// An entry of `[[denied]]`: denies servers that match all of its keys.
+/// An entry of `[[denied]]` in a requirements file. It denies servers that match all of its keys.
 #[derive(Debug)]
 pub(super) struct DeniedServer {
     pub(super) place: SourceLocation,
-    /// Server name; with a trailing `*`, every name that begins with it.
+    /// The name of the denied server; with a trailing `*`, every name that begins with the text before it. `None`
+    /// denies any name.
     name: Option<String>,
     matcher: Option<ServerMatcher>,
 }
@@ -53,9 +54,10 @@ impl DeniedServer {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    /// Read by [`required_policy_path`].
+    /// The path of the required policy, which [`required_policy_path`] reads.
     policy: Option<Spanned<PathBuf>>,
-    /// Read by [`dialects::read_own`], whose diagnostics show no secrets.
+    /// The only servers that may be used. [`dialects::read_own`] reads this table, since its diagnostics show no
+    /// secrets.
     servers: Option<IgnoredAny>,
     approved: Option<Vec<Spanned<ServerRule>>>,
     #[serde(default)]
@@ -75,7 +77,10 @@ struct ServerRule {
     url: Option<Spanned<String>>,
 }
 
-/// Parses and validates the file.
+/// Parses and validates a requirements file.
+///
+/// # Errors
+/// All faults of the file, or the first one that prevents reading it.
 pub(super) fn parse(
     source: &Source,
     limits: ServerLimits,
@@ -107,7 +112,8 @@ pub(super) fn parse(
     Ok(Requirement { path: source.path.clone(), fixed, approved, denied })
 }
 
-/// Resolves a server of the requirements file. A server that cannot be resolved is logged and not used.
+/// Resolves the placeholders of a server in the requirements file. A server that cannot be resolved is logged and not
+/// used.
 fn resolve(
     listed: ListedServer,
     source: &Source,
@@ -121,7 +127,8 @@ fn resolve(
     Some((ServerName::new(name.as_str()).ok()?, definition.map_err(warn).ok()?))
 }
 
-/// Path of the policy that takes precedence over every user's policy.
+/// Returns the path of the policy that a requirements file names, which is evaluated together with every user's policy.
+/// `None` if the file names no policy.
 pub(super) fn required_policy_path(source: &Source) -> Result<Option<Spanned<PathBuf>>, Diagnostics> {
     #[derive(Deserialize)]
     struct PolicyPath {
@@ -136,7 +143,7 @@ pub(super) fn required_policy_path(source: &Source) -> Result<Option<Spanned<Pat
     }
 }
 
-/// Creates one diagnostic.
+/// Creates one diagnostic about a requirements file.
 pub(super) fn fault_in(source: &Source, span: Option<Range<usize>>, label: &str) -> Diagnostics {
     Reader { source, faults: Vec::new() }.diagnostic(span, label).into()
 }
@@ -152,7 +159,8 @@ impl Reader<'_> {
         self.faults.push(fault);
     }
 
-    /// Creates a diagnostic. If its line may hold a secret, only the line number is shown.
+    /// Creates a diagnostic about a requirements file. If the line of the fault may hold a secret, only the line number
+    /// is shown.
     fn diagnostic(&self, span: Option<Range<usize>>, label: &str) -> Diagnostic {
         let title = "the requirements are not valid";
         match &span {
@@ -164,7 +172,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether the line may hold a secret: only server entries do, so lines before the first one do not.
+    /// Whether the line at `span` may hold a secret. Only server entries do, so lines before the first mention of
+    /// `servers` cannot.
     fn may_hold_secrets(&self, span: Option<Range<usize>>) -> bool {
         let text = &self.source.text;
         let end = span.map_or(text.len(), |span| {
@@ -210,8 +219,8 @@ impl Reader<'_> {
         Some(DeniedServer { place: self.place(entry.span().start), name, matcher })
     }
 
-    /// Parses the pattern of an entry. The inner `None` means that the entry has no pattern, the outer one that it is
-    /// invalid.
+    /// Parses the pattern in an entry of `[[approved]]` or `[[denied]]`. Returns `None` if the pattern is invalid, and
+    /// `Some(None)` if the entry has no pattern.
     fn matcher(&mut self, entry: &Spanned<ServerRule>) -> Option<Option<ServerMatcher>> {
         let ServerRule { command, args, env, cwd, sha256, url, .. } = entry.get_ref();
         let has_program_keys =

@@ -1,8 +1,8 @@
-//! The behaviours of hostile workers, each with the one answer that it must produce.
+//! The behaviours of hostile workers, each with the one answer that its execution must get.
 
 use serde_json::{Value, json};
 
-/// A behaviour and the properties of its answer.
+/// A behaviour of a hostile worker, and the expected properties of its execution's answer.
 pub(super) struct Row {
     pub(super) behaviour: &'static str,
     pub(super) status: &'static str,
@@ -13,19 +13,22 @@ pub(super) struct Row {
 enum ExpectedContent {
     /// The answer has this value.
     Value(Value),
-    /// The value is truncated, and its JSON starts with this text.
+    /// The answer's value is truncated, and its JSON text starts with this text.
     Beginning(&'static str),
-    /// The error message contains this text.
+    /// The answer's error message contains this text.
     Words(&'static str),
-    /// The worker wrote the error itself; only its length is checked.
+    /// The answer's error was written by the hostile worker, so only its length is checked.
     Bounded,
 }
 
-/// Maximum length of an error's message, traceback or hint: 4,000 characters, and one that marks the truncation.
+/// The maximum length, in characters, of an error's message, traceback or hint: 4,000 characters, and one that marks
+/// the truncation.
 const TEXT_CHARS_MAX: usize = 4_001;
 const NAME_CHARS_MAX: usize = 201;
 
 impl Row {
+    /// Checks that the answer of an execution has the expected properties.
+    ///
     /// # Errors
     /// Returns what is wrong with the answer.
     pub(super) fn check(&self, answer: &Value) -> Result<(), String> {
@@ -71,7 +74,7 @@ fn killed(behaviour: &'static str, words: &'static str) -> Row {
     Row { behaviour, status: "killed", told: ExpectedContent::Words(words), timeout_s: None }
 }
 
-/// Only the timeout ends this behaviour.
+/// Returns the row of a behaviour that never ends by itself, so that the timeout ends it.
 fn timeout(behaviour: &'static str) -> Row {
     Row {
         behaviour,
@@ -85,7 +88,7 @@ fn bounded(behaviour: &'static str) -> Row {
     Row { behaviour, status: "error", told: ExpectedContent::Bounded, timeout_s: None }
 }
 
-/// Returns all behaviours. The limits are those of the test's configuration.
+/// Returns the rows of all behaviours. They expect the limits of the configuration in `hostile_workers.rs`.
 pub(super) fn all() -> Vec<Row> {
     let mut rows = vec![ok("well", json!(42)), ok("well for a while", json!(20))];
     rows.extend(frames());

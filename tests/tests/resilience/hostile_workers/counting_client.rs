@@ -1,4 +1,5 @@
-//! An AI client that reads every line that Lockhouse writes, so it detects duplicate answers.
+//! An AI client that reads every line that Lockhouse writes and counts the answers to each request, so it detects
+//! missing and duplicate answers.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,7 +17,7 @@ pub(super) struct Client {
     stdin: Option<ChildStdin>,
     lines: Receiver<Value>,
     stderr: JoinHandle<String>,
-    /// Number of answers to each request. The index is the request id.
+    /// The number of answers to each request; the index is the request id.
     answers: Vec<usize>,
 }
 
@@ -54,7 +55,8 @@ impl Client {
         self.child.id()
     }
 
-    /// Sends a program. [`Self::wait_for`] returns its answer.
+    /// Sends a program in a `run_code` request and returns the id of the request. [`Self::wait_for`] waits for the
+    /// answer.
     pub(super) fn start(&mut self, language: &str, code: &str, timeout_s: Option<f64>) -> usize {
         let mut arguments = json!({"language": language, "code": code});
         if let Some(timeout_s) = timeout_s {
@@ -63,13 +65,14 @@ impl Client {
         self.send("tools/call", json!({"name": "run_code", "arguments": arguments}))
     }
 
-    /// Runs a program and returns its answer.
+    /// Runs a program to its end and returns its answer.
     pub(super) fn run(&mut self, language: &str, code: &str) -> Value {
         let id = self.start(language, code, None);
         self.wait_for(&[id]).remove(&id).expect("its answer")
     }
 
-    /// Waits for the answers to these requests, and returns their structured content if they have it.
+    /// Waits for the answers to the requests with these ids. Returns the structured content of each answer, or the
+    /// whole message if it has none.
     pub(super) fn wait_for(&mut self, ids: &[usize]) -> BTreeMap<usize, Value> {
         let mut answers = BTreeMap::new();
         while answers.len() < ids.len() {
@@ -85,8 +88,8 @@ impl Client {
         answers
     }
 
-    /// Closes the connection and waits for the exit. Returns stderr of Lockhouse, and each request with a number of
-    /// answers other than one.
+    /// Closes the connection and waits until Lockhouse has exited. Returns its standard error, and the id and number of
+    /// answers of each request that did not get exactly one answer.
     pub(super) fn close(mut self) -> (String, Vec<(usize, usize)>) {
         drop(self.stdin.take());
         // Reads the remaining output.
@@ -110,7 +113,7 @@ impl Client {
         stdin.write_all(format!("{message}\n").as_bytes()).expect("the server reads");
     }
 
-    /// Counts an answer and returns the id of its request, or `None` if the message is not an answer.
+    /// Counts a message as an answer and returns the id of its request. Returns `None` if the message is not an answer.
     fn record_answer(&mut self, message: &Value) -> Option<usize> {
         let id = message["id"].as_u64().filter(|_| message["method"].is_null())? as usize;
         self.answers[id] += 1;

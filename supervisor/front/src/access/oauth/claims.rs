@@ -1,9 +1,9 @@
-//! The claims of an access token, and error texts for tokens that fail validation.
+//! The claims of an OAuth access token, and error texts for tokens that fail validation.
 
 use jsonwebtoken::errors::ErrorKind;
 use serde::{Deserialize, Deserializer};
 
-/// The claims that Lockhouse reads; a token may have others.
+/// The claims of an OAuth access token that Lockhouse reads. Other claims are ignored.
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
     pub(super) iss: String,
@@ -14,12 +14,12 @@ pub(super) struct Claims {
     pub(super) iat: Option<u64>,
     #[serde(default)]
     scope: Scopes,
-    /// Scopes, under the name that some providers use.
+    /// The token's scopes, in a claim that some authorization servers use instead of `scope`.
     #[serde(default)]
     scp: Scopes,
 }
 
-/// A scope claim: a string with spaces, or a list.
+/// The value of a scope claim: a string with spaces, or a list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(untagged)]
 enum Scopes {
@@ -45,7 +45,7 @@ impl Claims {
     }
 }
 
-/// Deserializes a NumericDate: seconds since 1970, possibly with a fraction.
+/// Deserializes a NumericDate: seconds since 1970, possibly with a fraction, which is dropped.
 fn timestamp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let seconds = f64::deserialize(deserializer)?;
     Ok(seconds.max(0.0) as u64)
@@ -55,7 +55,7 @@ fn optional_timestamp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
     timestamp(deserializer).map(Some)
 }
 
-/// Describes why a token failed validation, for the client and the log.
+/// Describes why an OAuth access token failed validation, for the client and the log.
 pub(super) fn describe_error(kind: &ErrorKind) -> &'static str {
     match kind {
         ErrorKind::ExpiredSignature => "the token has expired",

@@ -1,5 +1,5 @@
-//! Caches the authorization server's public keys (JWKS). An unknown key id causes a new fetch, but at most one per
-//! `refetch`, so that clients cannot make Lockhouse flood the authorization server.
+//! Caches the authorization server's public keys (JWKS). A token with an unknown key id causes a new fetch, but at most
+//! one per interval `refetch`, so that clients cannot make Lockhouse flood the authorization server.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use super::KeySource;
 use super::jwks_fetch::{FetchError, JwksFetcher};
 use crate::access::auth_error::AuthError;
 
-/// Age after which keys are fetched again in the background (`REFRESH_AFTER`), and after which they are no longer used
-/// if fetching fails (`EXPIRE_AFTER`).
+/// Age of the cached public keys after which they are fetched again in the background (`REFRESH_AFTER`), and after
+/// which they are no longer used if fetching fails (`EXPIRE_AFTER`).
 const REFRESH_AFTER: Duration = Duration::from_mins(10);
 const EXPIRE_AFTER: Duration = Duration::from_hours(1);
 const KEYS_MAX: usize = 100;
@@ -45,7 +45,7 @@ struct CachedKeys {
     fetched_at: Instant,
 }
 
-/// Why the keys are not available.
+/// Why the public keys of the authorization server are not available.
 #[derive(Debug, Error)]
 enum KeysError {
     #[error(transparent)]
@@ -58,7 +58,7 @@ enum KeysError {
     NoPublicKey,
 }
 
-/// The cached keys of one authorization server. Clones share the cache.
+/// The cached public keys of one authorization server.
 #[derive(Debug)]
 pub(super) struct JwksCache(Arc<Shared>);
 
@@ -67,7 +67,8 @@ struct Shared {
     fetcher: JwksFetcher,
     refetch: Duration,
     cached: Mutex<Option<Arc<CachedKeys>>>,
-    /// Time of the last fetch. The task that holds the lock performs the fetch.
+    /// When the keys were last fetched, with or without success. `None` before the first time. The task that holds this
+    /// lock performs the fetch.
     last_attempt: tokio::sync::Mutex<Option<Instant>>,
 }
 
@@ -78,8 +79,8 @@ impl JwksCache {
         Ok(Self(Arc::new(Shared { fetcher, refetch, cached, last_attempt })))
     }
 
-    /// Returns the key that a token names as its signing key. Fetches the keys if they are missing, expired or lack
-    /// this key.
+    /// Returns the public key for a token with this key id and algorithm. Fetches the keys first if they are missing or
+    /// expired, or if none of them fits.
     pub(super) async fn key(
         &self,
         id: Option<&str>,
@@ -117,7 +118,7 @@ impl Shared {
         self.cached.lock().clone()
     }
 
-    /// Fetches the keys, unless another task just did or the last attempt was less than `refetch` ago.
+    /// Fetches the public keys, unless another task just did or the last attempt was less than `refetch` ago.
     async fn refresh(
         &self,
         mut last_attempt: MutexGuard<'_, Option<Instant>>,
@@ -145,7 +146,8 @@ impl Shared {
     }
 }
 
-/// Finds the key with this id. A token without a key id is accepted only if exactly one key fits its algorithm.
+/// Finds the public key with this key id and algorithm. A token without a key id is accepted only if exactly one key
+/// fits its algorithm.
 fn find_key(keys: &[VerificationKey], id: Option<&str>, algorithm: Algorithm) -> Option<Arc<DecodingKey>> {
     let named = |key: &&VerificationKey| id.is_none() || key.id.as_deref() == id;
     let mut fitting = keys.iter().filter(named).filter(|key| key.fits(algorithm));
@@ -156,7 +158,7 @@ fn find_key(keys: &[VerificationKey], id: Option<&str>, algorithm: Algorithm) ->
     }
 }
 
-/// Parses a JWKS and keeps the public keys that can verify signatures; other entries are ignored.
+/// Parses a JWKS. Returns the public keys that can verify signatures, and ignores other entries.
 fn parse_jwks(text: &str) -> Result<Vec<VerificationKey>, KeysError> {
     #[derive(Deserialize)]
     struct Set<'a> {

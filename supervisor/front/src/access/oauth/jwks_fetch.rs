@@ -16,16 +16,16 @@ use super::{KeySource, UntrustedUrl, trusted_url};
 const TIMEOUT: Duration = Duration::from_secs(10);
 const BYTES_MAX: usize = 256 * 1024;
 
-/// Fetches the JWKS from the configured source.
+/// Fetches the authorization server's public keys (JWKS) from the configured source.
 #[derive(Debug)]
 pub(super) struct JwksFetcher {
     source: KeySource,
-    /// The issuer that the server's metadata must name.
+    /// The issuer that the authorization server's metadata must name.
     issuer: String,
     client: Client,
 }
 
-/// The part of the authorization server metadata that is read (RFC 8414, OpenID Connect Discovery).
+/// The fields of the authorization server's metadata that Lockhouse reads (RFC 8414, OpenID Connect Discovery).
 #[derive(Deserialize)]
 struct ServerMetadata {
     issuer: String,
@@ -53,7 +53,7 @@ pub(super) enum FetchError {
     OtherIssuer { url: Url },
     #[error(transparent)]
     KeysUrl(#[from] UntrustedUrl),
-    /// Every well-known metadata URL of the issuer failed.
+    /// The metadata could not be fetched from any well-known URL of the issuer. Has the error for each URL.
     #[error("{}", .0.iter().map(Self::to_string).collect::<Vec<_>>().join("; "))]
     Discovery(Vec<Self>),
 }
@@ -79,7 +79,7 @@ impl JwksFetcher {
         }
     }
 
-    /// Reads the `jwks_uri` from the issuer's metadata.
+    /// Fetches the issuer's metadata, and returns its `jwks_uri`.
     async fn discover_jwks_url(&self, issuer: &Url) -> Result<Url, FetchError> {
         let mut failures = Vec::new();
         for url in metadata_urls(issuer) {
@@ -119,7 +119,7 @@ impl JwksFetcher {
     }
 }
 
-/// Returns the well-known metadata URLs of an issuer: first of OAuth (RFC 8414), then of OpenID Connect.
+/// Returns the well-known metadata URLs of an issuer: first that of OAuth (RFC 8414), then that of OpenID Connect.
 fn metadata_urls(issuer: &Url) -> [Url; 2] {
     let path = issuer.path().trim_end_matches('/');
     let at = |path: &str| {
@@ -135,7 +135,7 @@ fn metadata_urls(issuer: &Url) -> [Url; 2] {
     ]
 }
 
-/// Formats an error together with its sources.
+/// Formats an error together with the errors that caused it.
 fn error_chain(error: &reqwest::Error) -> String {
     let mut words = error.to_string();
     let mut source = std::error::Error::source(error);

@@ -1,4 +1,4 @@
-//! Reads and writes the token file: replaced atomically, readable by its owner only.
+//! Reads and writes the file of bearer tokens. The file is replaced atomically, and is readable by its owner only.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
@@ -18,7 +18,7 @@ use crate::access::token_format::Token;
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const TOKENS_MAX: usize = 1_000;
 const VERSION: u32 = 1;
-/// How long revoked and expired tokens stay in the file, so that `token list` can show them.
+/// How long revoked and expired tokens stay in the token file, so that `lockhouse token list` can show them.
 const RETENTION: Duration = Duration::from_secs(90 * 86_400);
 
 /// Why the token file cannot be read or written.
@@ -42,11 +42,11 @@ pub enum TokenFileError {
     Randomness(#[from] getrandom::Error),
 }
 
-/// The path of the token file.
+/// The file of bearer tokens, by its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenFile(PathBuf);
 
-/// Identifies one version of the file: device, inode, size, and the times of modification and status change.
+/// Identifies one version of the token file: device, inode, size, and the times of modification and status change.
 pub(super) type FileVersion = (u64, u64, u64, i64, i64, i64, i64);
 
 #[derive(Serialize, Deserialize)]
@@ -65,7 +65,7 @@ impl TokenFile {
         &self.0
     }
 
-    /// Returns the version of the file, or `None` if there is no file.
+    /// Returns the current version of the token file, or `None` if there is no file.
     pub(super) fn file_version(&self) -> Result<Option<FileVersion>, TokenFileError> {
         match std::fs::symlink_metadata(&self.0) {
             Ok(of) => {
@@ -77,7 +77,7 @@ impl TokenFile {
         }
     }
 
-    /// Reads all tokens in the file, including revoked and expired ones.
+    /// Reads all tokens in the token file, including revoked and expired ones. Without a file, returns none.
     pub fn read(&self) -> Result<Vec<TokenRecord>, TokenFileError> {
         let file = match files::open_to_read(&self.0) {
             Ok(file) => file,
@@ -96,10 +96,11 @@ impl TokenFile {
         }
     }
 
-    /// Creates a token. Calls `record` after all checks and before the write; if `record` fails, no token is created.
+    /// Creates a token and adds it to the token file. Calls `record` after all checks and before the write; if `record`
+    /// fails, no token is created.
     ///
     /// # Errors
-    /// A valid token of this name exists, the file is full, or recording or writing fails.
+    /// A valid token of this name exists, the file has the maximum number of tokens, or recording or writing fails.
     pub fn create<E: From<TokenFileError>>(
         &self,
         name: &TokenName,
@@ -124,7 +125,7 @@ impl TokenFile {
         Ok(token)
     }
 
-    /// Revokes the token of this name. Returns whether there was one to revoke.
+    /// Revokes the token of this name. Returns false if there is no such token, or if it was revoked before.
     pub fn revoke(&self, name: &TokenName) -> Result<bool, TokenFileError> {
         let _lock = self.lock()?;
         let (mut tokens, now) = (self.read()?, SystemTime::now());
@@ -146,7 +147,7 @@ impl TokenFile {
         files::replace_for_service(&self.0, &text).map_err(|error| self.error(error))
     }
 
-    /// Takes the lock that serialises writers of the file.
+    /// Locks the token file against other processes that write it.
     fn lock(&self) -> Result<Flock<File>, TokenFileError> {
         let path = self.0.with_extension("lock");
         let directory = path.parent().unwrap_or(Path::new("/"));
@@ -155,7 +156,7 @@ impl TokenFile {
         Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| self.error(error.into()))
     }
 
-    /// Checks that no other user can have written the file.
+    /// Checks that only the user who runs this process, or root, can have written the token file.
     fn check_ownership(&self, metadata: &Metadata) -> Result<(), TokenFileError> {
         let owner = metadata.uid();
         if owner != geteuid().as_raw() && owner != 0 {
@@ -179,7 +180,7 @@ fn remove_old(tokens: &mut Vec<TokenRecord>, now: SystemTime) {
     tokens.retain(|issued| ended(issued).is_none_or(|ended| ended >= oldest));
 }
 
-/// Serialises a hash as hexadecimal text.
+/// Serialises the hash of a token as hexadecimal text.
 pub(super) mod hex {
     use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
     use serde::{Deserialize, Deserializer, Serializer, de};

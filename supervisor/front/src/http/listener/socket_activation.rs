@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, UnixListener};
 use super::{Listener, Socket};
 use crate::http::listen_address::ListenAddress;
 
-/// Why the sockets from systemd cannot be used.
+/// Why the sockets that systemd passed cannot be used.
 #[derive(Debug, Error)]
 pub enum SocketActivationError {
     #[error("the sockets that systemd passes: {0}")]
@@ -20,7 +20,7 @@ pub enum SocketActivationError {
     Descriptor { number: i32, source: DescriptorFault },
 }
 
-/// Why a file descriptor is not a usable listening socket.
+/// Why a file descriptor that systemd passed is not a usable listening socket.
 #[derive(Debug, Error)]
 pub enum DescriptorFault {
     #[error("it is not a socket")]
@@ -33,7 +33,7 @@ pub enum DescriptorFault {
     System(#[from] io::Error),
 }
 
-/// Returns the listening sockets that systemd passed; empty if there are none.
+/// Returns the listening sockets that systemd passed to this process. Empty if there are none.
 pub(in crate::http) fn inherited_listeners() -> Result<Vec<Listener>, SocketActivationError> {
     let adopt = |number| {
         adopt(take_descriptor(number)).map_err(|source| SocketActivationError::Descriptor { number, source })

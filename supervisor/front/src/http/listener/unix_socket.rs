@@ -13,7 +13,7 @@ use tokio::net::UnixListener;
 /// Socket file mode: owner and group may connect, if the directory's permissions allow it.
 const SOCKET_MODE: u32 = 0o660;
 
-/// Why a socket cannot be created at a path.
+/// Why a Unix domain socket cannot be created at a path.
 #[derive(Debug, Error)]
 pub(super) enum UnixSocketError {
     #[error("{directory}: {source}")]
@@ -60,7 +60,8 @@ fn check_directory(directory: &Path) -> Result<(), UnixSocketError> {
     }
 }
 
-/// Removes the socket file of a process that has ended.
+/// Removes a socket file whose process has ended. Fails if a process still listens there, or if the file is not a
+/// socket.
 fn clear_stale(path: &Path) -> Result<(), UnixSocketError> {
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {

@@ -1,5 +1,5 @@
-//! Property tests of the pool's state machine with random event sequences: no worker is lost or used twice, the limit
-//! of running executions holds, and retired generations end.
+//! Property tests of the worker pool's state machine with random sequences of events: no worker is lost or leased
+//! twice, the limit on running executions is never exceeded, and replaced generations of workers end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A random action. Numbers select among what exists.
+/// A random action of the environment. The numbers in an action select one of the workers, requests or runs that exist
+/// at that time.
 #[derive(Clone, Debug)]
 enum Action {
     Lease(usize),
@@ -38,7 +39,8 @@ fn any_action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// A model of the environment: performs the effects and tracks all workers and requests.
+/// A model of the pool's environment: it performs the effects that the state machine requests, and tracks all workers
+/// and requests.
 struct Model {
     state: State<Item, Item, Item>,
     bounds: PoolLimits,
@@ -49,9 +51,9 @@ struct Model {
     started: BTreeSet<u32>,
     retired: BTreeSet<u32>,
     owed: Vec<(u32, ForkPurpose)>,
-    /// All workers, with their generation.
+    /// All workers by id, with the number of the generation that they belong to.
     workers: BTreeMap<usize, (u32, Item)>,
-    /// Workers that left the state.
+    /// The ids of the workers that the state machine has leased or ended.
     given: BTreeSet<usize>,
     requests: BTreeMap<usize, Item>,
     answered: BTreeSet<usize>,
@@ -125,7 +127,7 @@ impl Model {
         }
     }
 
-    /// The zygote that is current in the state and has not retired.
+    /// Returns the number of the generation whose zygote currently forks workers, or `None` if there is no such zygote.
     fn forking_generation(&self) -> Option<u32> {
         self.state.zygote.as_ref().map(|zygote| zygote.number).filter(|number| !self.retired.contains(number))
     }
@@ -220,7 +222,7 @@ impl Model {
         self.handle_event(Event::Forked { generation, purpose, worker });
     }
 
-    /// Lets all actions succeed and all executions end, until nothing remains to be done.
+    /// Lets all outstanding starts and forks succeed and all executions end, until the pool has nothing left to do.
     fn settle(&mut self) {
         self.act(Action::Lease(0));
         for _ in 0..1_000 {

@@ -1,10 +1,12 @@
-//! Validates arguments against the input schema that each tool lists, so that the two cannot disagree.
+//! Validates the arguments of calls against the input schema that each tool of the example server advertises, so that
+//! validation and schema cannot disagree.
 
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 use thiserror::Error;
 
-/// Why an argument is invalid. The model reads the message and tries again, so it says what to do.
+/// Why an argument of a tool call is invalid. The model reads the message and tries again, so the message says what to
+/// do.
 #[derive(Debug, Error)]
 pub(super) enum ArgumentError {
     #[error("{tool} has no argument `{name}`; it takes {known}")]
@@ -23,7 +25,8 @@ pub(super) enum ArgumentError {
     Length { name: String, minimum: u64, maximum: u64, given: u64 },
 }
 
-/// Validates the arguments and fills in defaults. A null argument counts as omitted.
+/// Validates the arguments of a tool call and adds the defaults of omitted arguments. A null argument counts as
+/// omitted.
 pub(super) fn validate(tool: &Tool, mut given: JsonObject) -> Result<JsonObject, ArgumentError> {
     given.retain(|_, value| !value.is_null());
     let empty = JsonObject::new();
@@ -53,7 +56,8 @@ pub(super) fn validate(tool: &Tool, mut given: JsonObject) -> Result<JsonObject,
     Ok(given)
 }
 
-/// Validates one value. Supports only the JSON Schema keywords that the tools use.
+/// Validates one argument against its JSON schema. Supports only the JSON Schema keywords that the tools of the example
+/// server use.
 fn validate_value(name: &str, schema: &Value, given: &Value) -> Result<(), ArgumentError> {
     let name = || name.to_owned();
     let bound = |key: &str, otherwise| schema[key].as_u64().unwrap_or(otherwise);

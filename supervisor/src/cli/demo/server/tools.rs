@@ -1,4 +1,4 @@
-//! The tools of the example server. Their arguments have been validated.
+//! The tools of the example server of `lockhouse demo`. They expect arguments that were validated before.
 
 use rmcp::model::JsonObject;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::cli::demo::shop::{Order, Shop, Ticket};
 
-/// Maximum notes per ticket, so that a long-running demo does not grow without bound.
+/// The maximum number of notes per ticket, so that the data of a long-running demo does not grow without bound.
 const NOTES_MAX: usize = 50;
 
 #[derive(Debug, Error)]
@@ -26,7 +26,7 @@ pub(super) enum ToolError {
     NotImplemented(String),
 }
 
-/// Runs a tool with validated arguments and returns its result.
+/// Runs a tool of the example server with validated arguments and returns its result.
 pub(super) fn call(shop: &mut Shop, tool: &str, arguments: &JsonObject) -> Result<Value, ToolError> {
     let id = text(arguments, "id").unwrap_or_default();
     match tool {
@@ -69,7 +69,8 @@ pub(super) fn call(shop: &mut Shop, tool: &str, arguments: &JsonObject) -> Resul
     }
 }
 
-/// Returns one page of a list. `next_offset` is null on the last page.
+/// Returns one page of the items in `found`, by the arguments `offset` and `limit`. `next_offset` in the result is null
+/// on the last page.
 fn page<'a, T: Serialize + 'a>(
     name: &str,
     arguments: &JsonObject,
@@ -107,7 +108,7 @@ fn add_note(shop: &mut Shop, arguments: &JsonObject) -> Result<Value, ToolError>
     Ok(json!({ "ticket": ticket }))
 }
 
-/// Marks an order as refunded. The reason is only echoed; a real shop would send it to the customer.
+/// Marks an order as refunded. The result repeats the reason for the refund; a real shop would send it to the customer.
 fn refund(shop: &mut Shop, arguments: &JsonObject) -> Result<Value, ToolError> {
     let order = order(shop, text(arguments, "order_id").unwrap_or_default())?;
     match order.status.as_str() {
@@ -135,7 +136,7 @@ fn not_found(what: &'static str, id: &str, list: &'static str) -> ToolError {
     ToolError::NotFound { what, id: id.into(), list }
 }
 
-/// Whether `value` equals the filter argument `name`. An omitted filter matches every value.
+/// Whether `value` equals the call's argument `name`, which filters a list. An omitted argument matches every value.
 fn matches(arguments: &JsonObject, name: &str, value: &str) -> bool {
     text(arguments, name).is_none_or(|wanted| wanted == value)
 }

@@ -1,4 +1,4 @@
-//! Validates the arguments of `server add`. They are compatible with those of `claude mcp add`.
+//! Validates the arguments of `lockhouse server add`, which are compatible with those of `claude mcp add`.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use url::Url;
 use super::Arguments;
 use crate::config::replace_secrets;
 
-/// The server to add.
+/// The upstream server that `lockhouse server add` adds.
 pub(super) struct NewServer {
     pub(super) name: ServerName,
     pub(super) target: Target,
@@ -25,13 +25,14 @@ pub(super) enum Target {
     },
     Http {
         url: Url,
-        /// The URL, with secrets replaced by references.
+        /// The text of the URL, in which placeholders have replaced the secrets.
         url_text: String,
         headers: Vec<(String, String)>,
     },
 }
 
-/// Why the arguments are invalid. Values of variables and headers never appear in the messages.
+/// Why the arguments of `lockhouse server add` are invalid. The messages never contain values of variables or headers,
+/// which may be secrets.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InvalidArguments {
     #[error(transparent)]
@@ -87,7 +88,7 @@ impl NewServer {
         Ok(Self { name, target })
     }
 
-    /// Returns the server as its `config.toml` table.
+    /// Returns the server as its table in `config.toml`.
     pub(super) fn to_table(&self) -> Table {
         let mut table = Table::new();
         let texts = |texts: &[(String, String)]| {
@@ -116,8 +117,8 @@ impl NewServer {
         table
     }
 
-    /// Replaces secret values by references. `reference` receives each value with its name and whether it is part of
-    /// a command line, and returns the reference for a secret.
+    /// Replaces secret values by placeholders. `reference` receives the name and text of each value, and whether the
+    /// value is part of a command line. It returns the placeholder for a secret, and `None` for any other value.
     pub(super) fn replace_secrets(&mut self, mut reference: impl FnMut(&str, &str, bool) -> Option<String>) {
         match &mut self.target {
             Target::Stdio { arguments, environment, .. } => {
@@ -159,7 +160,7 @@ fn replace_in_arguments(arguments: &mut [String], reference: &mut impl FnMut(&st
 
 enum Transport<'a> {
     Http(Url),
-    /// A program and its arguments.
+    /// A server over standard input and output: its program and the program's arguments.
     Stdio(&'a [String]),
 }
 
@@ -243,7 +244,8 @@ fn stdio(command: &[String], arguments: &Arguments) -> Result<Target, InvalidArg
     Ok(Target::Stdio { program: program.clone(), arguments: rest.to_vec(), environment, directory })
 }
 
-/// Keeps only the name for the message, since the rest may be a secret.
+/// Returns the error for an argument that should be `NAME=VALUE` but has no value. The error contains only the name,
+/// since the other text may be a secret.
 fn missing_value(text: &str) -> InvalidArguments {
     let name = text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_');
     InvalidArguments::NoValue { name: name.collect() }

@@ -1,5 +1,5 @@
-//! The OAuth redirect endpoint of a login: an HTTP listener on the loopback address that waits for the request with
-//! the login's state.
+//! The OAuth redirect endpoint of `lockhouse server login`: an HTTP listener on the loopback address that waits for the
+//! request with the login's `state` parameter.
 
 use std::time::Duration;
 
@@ -9,9 +9,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 const PATH: &str = "/callback";
-/// Maximum bytes of a request.
+/// The maximum size in bytes of a request to the redirect endpoint.
 const REQUEST_BYTES_MAX: usize = 16 * 1024;
-/// How long a request may take. Browsers open connections in advance and send nothing on them.
+/// How long a request to the redirect endpoint may take. The limit is needed because browsers open connections in
+/// advance and send nothing on them.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECTIONS_MAX: usize = 16;
 
@@ -22,7 +23,7 @@ pub(super) struct Callback {
 }
 
 impl Callback {
-    /// Listens on `port`, or on any free port for 0.
+    /// Listens on `port` of the loopback address, or on any free port if `port` is 0.
     pub(super) async fn listen(port: u16) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
         let address = format!("http://127.0.0.1:{}{PATH}", listener.local_addr()?.port());
@@ -33,7 +34,7 @@ impl Callback {
         &self.address
     }
 
-    /// Waits for the redirect that carries `state`, and returns its full address.
+    /// Waits for the redirect whose `state` parameter is `state`, and returns its full address.
     pub(super) async fn wait_for_redirect(&self, state: &str) -> String {
         let mut requests = FuturesUnordered::new();
         loop {
@@ -78,7 +79,8 @@ impl Callback {
     }
 }
 
-/// Returns the query of a GET request for the callback path that carries `state`.
+/// Returns the query string of a GET request for the callback path if its `state` parameter is `state`. `None` for any
+/// other request.
 fn matching_query(request: &[u8], state: &str) -> Option<String> {
     let request = std::str::from_utf8(request).ok()?;
     let target = request.lines().next()?.strip_prefix("GET ")?.split(' ').next()?;

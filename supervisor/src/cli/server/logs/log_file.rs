@@ -1,18 +1,18 @@
-//! Reads a log file that another process writes and rotates.
+//! Reads the log file of an upstream server while another process writes and rotates it.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes that are read of one file: more than a writer lets a file grow to.
+/// The maximum number of bytes that are read from one log file: more than the size at which a log file is rotated.
 const READ_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 pub(super) struct LogFile {
     path: PathBuf,
-    /// The open file at its read position. None until the file exists.
+    /// The open log file, at the position to read next. `None` until the file exists.
     open: Option<File>,
-    /// The bytes of an incomplete last line.
+    /// The bytes of an incomplete last line, which is continued by the next read.
     partial_line: Vec<u8>,
 }
 
@@ -25,7 +25,7 @@ impl LogFile {
         self.open.is_none()
     }
 
-    /// Returns the last `count` lines, including those of the rotated file.
+    /// Returns the last `count` lines of the log, including lines of the rotated file.
     pub(super) fn read_last(&mut self, count: usize) -> std::io::Result<Vec<String>> {
         let mut before = self.path.clone().into_os_string();
         before.push(".1");
@@ -37,7 +37,7 @@ impl LogFile {
         Ok(lines.split_off(lines.len().saturating_sub(count)))
     }
 
-    /// Returns the lines written since the last read, also across a rotation.
+    /// Returns the log lines written since the last read, also if the file was rotated meanwhile.
     pub(super) fn read_new(&mut self) -> std::io::Result<Vec<String>> {
         let Some(mut file) = self.open.take().map_or_else(|| open(&self.path), |file| Ok(Some(file)))? else {
             return Ok(Vec::new());
@@ -56,7 +56,8 @@ impl LogFile {
         Ok(lines)
     }
 
-    /// Returns the complete lines between the file's read position and its end.
+    /// Returns the complete lines from the file's read position to its end. Reads at most the last [`READ_BYTES_MAX`]
+    /// bytes.
     fn read_lines(&mut self, file: &mut File) -> std::io::Result<Vec<String>> {
         let (at, end) = (file.stream_position()?, file.metadata()?.len());
         if end < at {

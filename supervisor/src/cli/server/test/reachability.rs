@@ -1,4 +1,5 @@
-//! Checks whether the server's program exists or its host name resolves, the most common reasons for failure.
+//! Checks whether the program of an upstream server exists, or its host name resolves. These are the most common
+//! reasons why a server does not work.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -9,7 +10,7 @@ use lockhouse_upstream::{Endpoint, ServerCommand};
 
 use crate::cli::server::redacted_definition::redact_arguments;
 
-/// Why the server cannot be started or connected to, and how to fix that.
+/// Why an upstream server cannot be started or connected to, and how to fix that.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unreachable {
     #[error("the working directory {directory} does not exist; correct cwd in {origin}")]
@@ -28,7 +29,7 @@ pub(super) enum Unreachable {
     UnknownHost { host: String, source: std::io::Error },
 }
 
-/// Returns the path of the executable that the command starts.
+/// Returns the path of the executable file that a server's command starts.
 pub(super) fn find_program(command: &ServerCommand, origin: &str) -> Result<String, Unreachable> {
     let origin = origin.to_owned();
     if let Some(directory) = command.directory.as_deref().filter(|directory| !directory.is_dir()) {
@@ -58,7 +59,8 @@ fn is_executable(path: &PathBuf) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Resolves the host name of a URL. With a proxy, a failure is accepted, since the proxy resolves the name.
+/// Resolves the host name of a server's URL and returns a description of the addresses. If a proxy is configured, a
+/// failure is accepted, since the proxy resolves the name.
 pub(super) async fn resolve_address(url: &url::Url) -> Result<String, Unreachable> {
     let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
         return Err(Unreachable::NoHost);
@@ -76,7 +78,7 @@ pub(super) async fn resolve_address(url: &url::Url) -> Result<String, Unreachabl
     }
 }
 
-/// Returns advice for a server that can be started or reached but does not answer as expected.
+/// Returns advice about an upstream server that can be started or reached but does not answer as expected.
 pub(super) fn advice(name: &str, reach: &Endpoint) -> String {
     match reach {
         Endpoint::Stdio(command) => {

@@ -1,4 +1,4 @@
-//! The steps of a server test, in order, with their results.
+//! The steps of `lockhouse server test`, in order, with their results.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use super::one_line;
 use super::reachability::Unreachable;
 use crate::cli::server::status_report::{format_duration, to_ms};
 
-/// Why a step failed.
+/// Why a step of the server test failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StepError {
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
-    /// The message comes from the server or from the connection to it.
+    /// The connection to the server failed. The message comes from the server or from the connection to it.
     #[error("{0}")]
     Unavailable(String),
     #[error("it does not answer")]
@@ -31,16 +31,16 @@ struct Step {
 }
 
 impl Step {
-    /// Returns the result or the error as text.
+    /// Returns the result or the error of the step as text.
     fn result_text(&self) -> String {
         self.outcome.as_ref().map_or_else(StepError::to_string, Clone::clone)
     }
 }
 
-/// The steps that have run.
+/// The steps of the server test that were completed so far.
 pub(super) struct Steps {
     steps: Vec<Step>,
-    /// Whether each step is printed as it completes.
+    /// Whether each step is printed as soon as it completes.
     prints: bool,
     colour: bool,
     hint: Option<String>,
@@ -60,7 +60,7 @@ impl Steps {
         self.steps.push(step);
     }
 
-    /// Adds advice about a failure.
+    /// Adds advice for the user about why a step failed.
     pub(super) fn hint(&mut self, hint: &str) {
         if self.prints {
             println!("  hint: {}", one_line(hint));

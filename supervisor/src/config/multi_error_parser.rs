@@ -1,5 +1,5 @@
-//! Deserializes a TOML file and reports all of its errors at once: each invalid key is reported and removed, until
-//! the rest can be read.
+//! Deserializes `config.toml` and reports all of its errors at once: each invalid key is reported and removed, until
+//! the remaining keys can be deserialized.
 
 use std::ops::Range;
 
@@ -10,26 +10,26 @@ use toml::de::{DeTable, DeValue, Deserializer, Error};
 
 use super::keys::TableSpec;
 
-/// A key or value that cannot be read. Its texts contain no value of the file.
+/// The error for a key or value that cannot be read. Its texts contain no value of the file, which could be a secret.
 #[derive(Debug)]
 pub(super) struct FieldError {
     pub(super) span: Option<Range<usize>>,
     pub(super) title: String,
     pub(super) label: String,
     pub(super) help: Option<String>,
-    /// Whether the key is declared.
+    /// Whether the key is declared in the tables of the configuration.
     pub(super) is_declared: bool,
 }
 
-/// The deserialized document without its invalid keys, and the errors.
+/// The document deserialized without its invalid keys, and the errors of those keys.
 pub(super) struct ReadOutcome<'t, T> {
     pub(super) document: T,
     pub(super) errors: Vec<FieldError>,
-    /// The parsed file, for looking up the byte ranges of keys.
+    /// The parsed TOML file, in which the byte ranges of keys can be looked up.
     pub(super) root: DeTable<'t>,
 }
 
-/// Deserializes a file against its declared tables.
+/// Deserializes a TOML file whose tables are declared in `declared`. Invalid keys are reported in the outcome.
 ///
 /// # Errors
 /// The text is not valid TOML.
@@ -65,7 +65,7 @@ pub(super) fn read<'t, T: DeserializeOwned + Default>(
     Ok(ReadOutcome { document, errors, root })
 }
 
-/// Reports required keys that are missing in an existing table.
+/// Reports the required keys that are missing in tables that exist in the file.
 fn missing(root: &DeTable<'_>, declared: &TableSpec) -> Vec<FieldError> {
     let Some(found) = value_of(root, declared.path) else { return Vec::new() };
     let Some(table) = found.get_ref().as_table() else { return Vec::new() };
@@ -80,7 +80,7 @@ fn missing(root: &DeTable<'_>, declared: &TableSpec) -> Vec<FieldError> {
     absent.map(|key| error(key.name)).collect()
 }
 
-/// Byte range of the value at a dotted key path.
+/// Returns the byte range of the value at a dotted key path. `None` if there is no such value.
 pub(super) fn span_of(root: &DeTable<'_>, key: &str) -> Option<Range<usize>> {
     value_of(root, key).map(Spanned::span)
 }
@@ -94,7 +94,8 @@ fn value_of<'r, 't>(root: &'r DeTable<'t>, key: &str) -> Option<&'r Spanned<DeVa
     }
 }
 
-/// Removes the innermost key whose name or value contains a byte range. Returns the dotted path of the key.
+/// Removes the innermost key whose name or value contains the byte range `span`. Returns the dotted path of the removed
+/// key, or `None` if no key contains the range.
 fn remove_key_at(table: &mut DeTable<'_>, span: &Range<usize>) -> Option<String> {
     for (key, value) in table.iter_mut() {
         if let DeValue::Table(below) = value.get_mut()
@@ -139,7 +140,7 @@ impl FieldError {
     }
 }
 
-/// Reduces an error message to the expected type, since the actual value may be a secret.
+/// Reduces a serde error message to the expected type, since the actual value in the message may be a secret.
 fn redact_values(message: &str) -> String {
     let expected = message.strip_prefix("invalid ").and_then(|rest| rest.rsplit_once(", expected "));
     match expected {
@@ -168,9 +169,9 @@ mod tests {
     use crate::config::keys::{DeclaredTable, table};
 
     table! {
-        /// tables
+        /// the top level of the test's configuration file
         pub(super) struct Outer = "" {
-            /// texts
+            /// a key for the test, whose value is a list
             list: Vec<String> = Vec::new();
             table first: Inner;
             table second: Inner;
@@ -179,21 +180,21 @@ mod tests {
     }
 
     table! {
-        /// keys
+        /// a table with a number and a switch
         pub(super) struct Inner = "first" {
-            /// a number
+            /// a key for the test, whose value is a number
             number: u32 = 0;
-            /// a switch
+            /// a key for the test, whose value is true or false
             switch: bool = false;
         }
     }
 
     table! {
-        /// keys that it needs
+        /// a table with required keys
         pub(super) struct Third = "third" {
-            /// a text
+            /// a required key for the test
             text: String = String::new(), required = true;
-            /// another one
+            /// another required key for the test
             other: String = String::new(), required = true;
         }
     }

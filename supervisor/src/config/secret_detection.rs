@@ -1,11 +1,12 @@
-//! Detects secrets that would be written in plain text, and stores them in files that only their owner can read.
+//! Detects secrets that would be written to the configuration in plain text, and stores them in files that only their
+//! owner can read.
 
 use std::io::{ErrorKind, Write};
 use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Words that mark a name as that of a secret, at any position in the name.
+/// Words that mark the name of a variable, header or option as that of a secret, at any position in the name.
 const SECRET_WORDS: [&str; 14] = [
     "token",
     "secret",
@@ -22,10 +23,10 @@ const SECRET_WORDS: [&str; 14] = [
     "pwd",
     "dsn",
 ];
-/// Last words of names whose value is no secret but tells where one is or how it is used.
+/// Last words of names whose value is no secret, but says where a secret is or how it is used, as in `TOKEN_FILE`.
 const NON_SECRET_WORDS: [&str; 12] =
     ["file", "path", "dir", "directory", "url", "uri", "endpoint", "id", "name", "type", "env", "public"];
-/// Prefixes of tokens of well-known services.
+/// Prefixes of the secret tokens of well-known services.
 const SECRET_PREFIXES: [&str; 21] = [
     "sk-",
     "sk_",
@@ -49,7 +50,7 @@ const SECRET_PREFIXES: [&str; 21] = [
     "Basic ",
     "-----BEGIN",
 ];
-/// Minimum length of a secret: shorter values are ordinary words and numbers.
+/// The minimum length of a secret in characters: shorter values are ordinary words and numbers.
 const SECRET_CHARS_MIN: usize = 6;
 
 /// Whether the value of a variable, header or option with this name is probably a secret. Prefers false positives to
@@ -91,10 +92,13 @@ fn name_words(name: &str) -> Vec<String> {
     words
 }
 
-/// Replaces the secrets in an argument or URL by placeholders. Returns `None` if there are none. Candidates are
-/// values in the query of a URL, values after `--option=`, `NAME=` and `Name: `, and the whole text, which is named
-/// by the preceding `option`. `reference` receives the name and value of each candidate and returns its placeholder,
-/// if it is a secret; `plain` formats the remaining text.
+/// Replaces the secrets in a command-line argument or URL by placeholders. Returns `None` if the text contains no
+/// secret.
+///
+/// Possible secrets are values in the query of a URL, values after `--option=`, `NAME=` and `Name: `, and otherwise the
+/// whole text, named by `option`, the command-line option before it. `reference` receives the name and text of each
+/// such value and returns its placeholder, or `None` if it is no secret. `plain` formats the text between the
+/// placeholders.
 pub(crate) fn replace_secrets(
     option: &str,
     text: &str,
@@ -115,7 +119,8 @@ pub(crate) fn replace_secrets(
     Some(written + &plain(&text[done..]))
 }
 
-/// Finds values in a text that have a name, each with its byte range.
+/// Finds the values in a text that have a name, such as query parameters. Returns each name with the byte range of its
+/// value.
 fn named_parts(text: &str) -> Vec<(&str, Range<usize>)> {
     if let (Some(query), true) = (text.find('?'), text.contains("://")) {
         return query_values(text, query + 1);
@@ -146,13 +151,13 @@ fn query_values(url: &str, start: usize) -> Vec<(&str, Range<usize>)> {
     values
 }
 
-/// Maximum number of stored secrets of one server with the same name.
+/// The maximum number of secrets with the same name that are stored for one server.
 const FILES_PER_NAME_MAX: usize = 100;
 
-/// Writes a secret of a server to a new file with mode 0600 and returns its path.
+/// Writes a secret of an upstream server to a new file with mode 0600 in `directory` and returns the file's path.
 ///
 /// # Errors
-/// Any I/O error, or a directory whose path a placeholder cannot contain.
+/// Any I/O error, or a directory whose path has characters that a placeholder cannot contain.
 pub(crate) fn store_secret(
     directory: &Path,
     server: &str,
