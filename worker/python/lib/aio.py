@@ -89,11 +89,11 @@ async def call(server, tool, arguments, timeout=None, *, line):
         loop.add_reader(_lockhouse.wake_fileno(), _deliver)
         _listening.add(loop)
     with _lock:  # Otherwise another thread could receive the reply before the future is registered.
-        number = _lockhouse.start_call(server, tool, data, texts, timeout_ms, line)
+        number = _lockhouse.start_call(server, tool, data, timeout_ms, line, texts)
         if number > 0:
             future = _waiting[number] = loop.create_future()
     if number <= 0:  # The name is invalid: the call fails at once.
-        return _unwrap_reply(_from_envelope, _lockhouse.call(server, tool, data, texts), server, tool)
+        return _unwrap_reply(_from_envelope, _lockhouse.call(server, tool, data), server, tool)
     if loop not in _flushing:
         _flushing.add(loop)
         loop.call_soon(_flush_calls, loop)

@@ -61,7 +61,7 @@ def call(server, tool, arguments, timeout=None):
     data, texts = arguments
     flush()
     require_room(len(data))
-    return unwrap_reply(from_envelope, _lockhouse.call(server, tool, data, texts, timeout_ms, line), server, tool)
+    return unwrap_reply(from_envelope, _lockhouse.call(server, tool, data, timeout_ms, line, texts), server, tool)
 
 
 def calling_line():

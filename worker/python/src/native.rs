@@ -69,9 +69,9 @@ fn call_request(
     server: &str,
     tool: &str,
     arguments: &[u8],
-    decoded: DecodedTexts,
     timeout_ms: Option<u32>,
     line: Option<u32>,
+    decoded: DecodedTexts,
 ) -> Result<Request, InvalidName> {
     let (server, tool) = (ServerName::new(server)?, ToolName::new(tool)?);
     let decoded = decoded.into_iter().map(|(pointer, text)| DecodedArgument { pointer, text }).collect();
@@ -83,17 +83,17 @@ type DecodedTexts = Vec<(String, Option<String>)>;
 
 /// Calls a tool and waits for its result.
 #[pyfunction]
-#[pyo3(signature = (server, tool, arguments, decoded, timeout_ms=None, line=None))]
+#[pyo3(signature = (server, tool, arguments, timeout_ms=None, line=None, decoded=Vec::new()))]
 pub(crate) fn call<'py>(
     py: Python<'py>,
     server: &str,
     tool: &str,
     arguments: &[u8],
-    decoded: DecodedTexts,
     timeout_ms: Option<u32>,
     line: Option<u32>,
+    decoded: DecodedTexts,
 ) -> PyResult<Pair<'py>> {
-    ask(py, call_request(server, tool, arguments, decoded, timeout_ms, line))
+    ask(py, call_request(server, tool, arguments, timeout_ms, line, decoded))
 }
 
 /// Lists the permitted resources and resource templates of a server.
@@ -188,17 +188,17 @@ pub(crate) fn search_skills(py: Python<'_>, query: String, limit: u32) -> PyResu
 
 /// Queues a tool call and returns its number; [`drain`] returns its reply. Returns -1 for an invalid name.
 #[pyfunction]
-#[pyo3(signature = (server, tool, arguments, decoded, timeout_ms=None, line=None))]
+#[pyo3(signature = (server, tool, arguments, timeout_ms=None, line=None, decoded=Vec::new()))]
 pub(crate) fn start_call(
     server: &str,
     tool: &str,
     arguments: &[u8],
-    decoded: DecodedTexts,
     timeout_ms: Option<u32>,
     line: Option<u32>,
+    decoded: DecodedTexts,
 ) -> PyResult<i64> {
     let host = host()?;
-    let request = call_request(server, tool, arguments, decoded, timeout_ms, line);
+    let request = call_request(server, tool, arguments, timeout_ms, line, decoded);
     Ok(request.map_or(-1, |request| host.start(request).0.into()))
 }
 
