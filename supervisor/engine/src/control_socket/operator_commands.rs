@@ -45,7 +45,7 @@ pub enum OperatorResponse {
     },
 }
 
-/// Carries out a request and returns its response.
+/// Carries out an operator's request, such as ending a session, and returns the response.
 pub(super) fn carry_out(request: &OperatorRequest, supervisor: &Supervisor) -> OperatorResponse {
     let (sessions, runs) = (supervisor.sessions(), supervisor.active_runs());
     match request {
