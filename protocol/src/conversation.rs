@@ -28,7 +28,7 @@ pub enum Action {
     Verify,
     /// Discard the worker: it could not seal itself, for this reason.
     SealFailed(String),
-    /// Append a piece of output.
+    /// Append a piece of the program's output to the captured output.
     Append(Stream, String),
     /// Answer a request, later, through [`Conversation::reply`].
     Answer(CallId, Request),
@@ -41,21 +41,21 @@ pub enum Action {
 /// The limit of a conversation that an execution reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExceededLimit {
-    /// [`ConversationLimits::calls`].
+    /// The maximum number of tool calls, [`ConversationLimits::calls`].
     Calls,
-    /// [`LOOKUPS_MAX`].
+    /// The maximum number of requests that the supervisor answers itself, [`LOOKUPS_MAX`].
     Lookups,
-    /// [`ConversationLimits::output_bytes`].
+    /// The maximum size of printed output, [`ConversationLimits::output_bytes`].
     Output,
 }
 
 /// A breach of the protocol, which only a broken or hostile worker commits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// The phase does not permit the message.
+    /// The worker sent a message that the current phase does not permit.
     #[error("it sent {message} while {phase}")]
     OutOfPhase {
-        /// The kind of message.
+        /// The kind of the message, for error texts.
         message: &'static str,
         /// The phase of the conversation.
         phase: &'static str,

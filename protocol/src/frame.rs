@@ -46,15 +46,15 @@ fn describe(error: DecodeError) -> String {
 /// Why bytes are not a valid frame, or a message cannot be encoded.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// The frame exceeds the limit.
+    /// The frame is larger than the limit.
     #[error("a message of {bytes} bytes exceeds the limit of {limit} bytes")]
     TooLarge {
         /// The frame's length, without its four length bytes.
         bytes: u64,
-        /// The limit.
+        /// The maximum length of a frame in bytes, without its four length bytes.
         limit: u32,
     },
-    /// The bytes are not a message of this type.
+    /// The bytes of the frame are not a message of the expected type, for this reason.
     #[error("the bytes are not a valid message: {0}")]
     Malformed(String),
 }

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 /// characters.
 pub const NAME_BYTES_MAX: usize = 128;
 
-/// The longest resource URI, in bytes.
+/// Maximum number of bytes of a resource URI.
 pub const URI_BYTES_MAX: usize = 8 * 1024;
 
-/// The longest prompt name, in bytes. MCP does not restrict the characters of prompt names.
+/// Maximum number of bytes of a prompt name. MCP does not restrict the characters of prompt names.
 pub const PROMPT_BYTES_MAX: usize = 256;
 
 /// The id of an execution: 128 bits, which the supervisor generates as a UUID of version 7.

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 /// The limits on what one execution may send and request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationLimits {
-    /// The number of tool calls in one execution.
+    /// The maximum number of tool calls in one execution.
     pub calls: u32,
     /// The number of requests that may await a reply at the same time. The engine queues further requests; sending
     /// them is a violation.
     pub parallel_calls: u32,
-    /// The total size of stdout and stderr, in bytes.
+    /// The maximum total size of an execution's stdout and stderr, in bytes.
     pub output_bytes: u64,
-    /// The size of one encoded message in either direction, in bytes.
+    /// The maximum size of one encoded message in either direction, in bytes.
     pub frame_bytes: u32,
 }
 

@@ -5,20 +5,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The number of results of a search that sets no limit.
+/// The maximum number of results of a search that sets no limit.
 pub const SEARCH_LIMIT_DEFAULT: u32 = 10;
-/// The largest number of results of one search.
+/// The largest limit that a search can set.
 pub const SEARCH_LIMIT_MAX: u32 = 50;
 
 /// The amount of detail that a search returns about each tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SearchDetail {
-    /// Server, name and summary.
+    /// Each tool's server, name and summary.
     Names,
-    /// Also the signature by which code calls the tool.
+    /// The names, and the signature by which code calls each tool.
     #[default]
     Signatures,
-    /// Also the full definition from the server.
+    /// The signatures, and each tool's full definition from its server.
     Full,
 }
 

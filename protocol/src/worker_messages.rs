@@ -42,19 +42,19 @@ pub enum FromWorker {
     Ready,
     /// The worker could not seal itself, and exits.
     Refused {
-        /// The step that failed, and the system's error.
+        /// The step of the sandbox setup that failed, and the system's error.
         reason: String,
     },
     /// A piece of the program's output.
     Output {
-        /// The stream that was written to.
+        /// The output stream that the program wrote to.
         stream: Stream,
-        /// The text, of at most a few KiB.
+        /// The printed text, of at most a few KiB.
         text: String,
     },
     /// A request to the supervisor, which answers it with a [`ToWorker::Reply`].
     Request {
-        /// The id of the request, larger than all ids before it.
+        /// The id of the request, larger than the ids of all earlier requests of this worker.
         call: CallId,
         /// The request.
         request: Request,
@@ -66,9 +66,9 @@ pub enum FromWorker {
 /// An output stream of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stream {
-    /// Standard output.
+    /// The program's standard output.
     Stdout,
-    /// Standard error.
+    /// The program's standard error.
     Stderr,
 }
 
@@ -77,11 +77,11 @@ pub enum Stream {
 pub enum Request {
     /// `tools/call` on an upstream server.
     Call {
-        /// The upstream server.
+        /// The name of the upstream server.
         server: ServerName,
-        /// Its tool.
+        /// The name of the server's tool.
         tool: ToolName,
-        /// A JSON object, or a JSON array of values in the order of the tool's parameters.
+        /// The arguments of the call: a JSON object, or a JSON array of values in the order of the tool's parameters.
         arguments: Vec<u8>,
         /// The parts of the arguments that are results of earlier calls, decoded from JSON text.
         decoded: Vec<DecodedArgument>,
@@ -91,70 +91,70 @@ pub enum Request {
         /// is only displayed and never trusted.
         line: Option<u32>,
     },
-    /// The servers with their states: a JSON array.
+    /// Requests the servers with their states, a JSON array.
     ListServers,
-    /// One server's permitted tools, as code imports them: a JSON array.
+    /// Requests one server's permitted tools, as code imports them: a JSON array.
     ListTools {
-        /// The upstream server.
+        /// The name of the upstream server.
         server: ServerName,
     },
-    /// The full definition of one tool: a JSON object.
+    /// Requests the full definition of one tool, a JSON object.
     Describe {
-        /// The upstream server.
+        /// The name of the upstream server.
         server: ServerName,
-        /// Its tool.
+        /// The name of the server's tool.
         tool: ToolName,
     },
-    /// Permitted tools that match a query, best first: a JSON array.
+    /// Searches the permitted tools; the reply is a JSON array, best match first.
     Search {
         /// The words to search for.
         query: String,
-        /// The largest number of results.
+        /// The maximum number of results.
         limit: u32,
         /// The amount of detail about each tool.
         detail: SearchDetail,
     },
-    /// One server's permitted resources and resource templates: a JSON object.
+    /// Requests one server's permitted resources and resource templates, a JSON object.
     ListResources {
-        /// The upstream server.
+        /// The name of the upstream server.
         server: ServerName,
     },
     /// `resources/read` on an upstream server.
     ReadResource {
-        /// The upstream server.
+        /// The name of the upstream server.
         server: ServerName,
-        /// Its resource.
+        /// The URI of the server's resource.
         uri: ResourceUri,
     },
-    /// One server's permitted prompts: a JSON object.
+    /// Requests one server's permitted prompts, a JSON object.
     ListPrompts {
-        /// The upstream server.
+        /// The name of the upstream server.
         server: ServerName,
     },
     /// `prompts/get` on an upstream server.
     GetPrompt {
-        /// The upstream server.
+        /// The name of the upstream server.
         server: ServerName,
-        /// Its prompt.
+        /// The name of the server's prompt.
         name: PromptName,
-        /// A JSON object of strings.
+        /// The arguments of the prompt: a JSON object of strings.
         arguments: Vec<u8>,
     },
-    /// A value that the supervisor stored: JSON.
+    /// Requests a result that the supervisor stored, as JSON.
     LoadResult {
-        /// The handle from the truncated result.
+        /// The handle that the truncated result names.
         handle: ResultHandle,
     },
-    /// The code of a saved skill: a JSON object.
+    /// Requests the code of a saved skill, a JSON object.
     LoadSkill {
         /// The name of the skill.
         name: SkillName,
     },
-    /// Saved skills that match a query, best first: a JSON array.
+    /// Searches the saved skills; the reply is a JSON array, best match first.
     SearchSkills {
         /// The words to search for.
         query: String,
-        /// The largest number of results.
+        /// The maximum number of results.
         limit: u32,
     },
 }
@@ -199,11 +199,11 @@ pub type Reply = Result<Vec<u8>, Failure>;
 pub struct Failure {
     /// The kind of failure, for programs.
     pub code: FailureCode,
-    /// What happened and what to do, for users and models.
+    /// What happened and what to do, in words for users and models.
     pub message: String,
-    /// The server that the request named.
+    /// The server that the request named; `None` if it named none.
     pub server: Option<String>,
-    /// The tool, resource or prompt that the request named.
+    /// The tool, resource or prompt that the request named; `None` if it named none.
     pub tool: Option<String>,
     /// Whether the same call may succeed later.
     pub retryable: bool,
@@ -224,7 +224,7 @@ pub enum FailureCode {
     UpstreamUnavailable,
     /// The tool ran and reported an error.
     ToolFailed,
-    /// The result does not fit in a message.
+    /// The result is larger than a message to the worker may be.
     ResultTooLarge,
     /// The call requires approval, and a user declined it or could not be asked.
     ApprovalDeclined,
@@ -273,16 +273,16 @@ pub enum Outcome {
 pub struct CodeError {
     /// The error's name in the language, such as `ValueError`.
     pub kind: String,
-    /// [`FailureCode::as_str`] if the error is a `ToolError`.
+    /// The code of the failure ([`FailureCode::as_str`]) if the error is a `ToolError`; otherwise `None`.
     pub code: Option<String>,
     /// The error's message.
     pub message: String,
-    /// The line of the submitted code, counted from 1.
+    /// The line of the submitted code in which the error occurred, counted from 1; `None` if unknown.
     pub line: Option<u32>,
-    /// The column of that line, counted from 1.
+    /// The column of that line, counted from 1; `None` if unknown.
     pub column: Option<u32>,
     /// The frames of the traceback that are in the submitted code.
     pub traceback: Option<String>,
-    /// A hint about what to do instead.
+    /// A hint about what the program should do instead; `None` if there is none.
     pub hint: Option<String>,
 }

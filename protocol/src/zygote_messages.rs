@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::protection::Finding;
 use crate::sandbox_profile::SandboxProfile;
 
-/// The largest encoded message between supervisor and zygote, in bytes.
+/// Maximum number of bytes of an encoded message between supervisor and zygote.
 pub const ZYGOTE_FRAME_BYTES_MAX: u32 = 64 * 1024;
 
 /// The number of seccomp filters that each worker installs; the supervisor verifies it.
@@ -45,7 +45,7 @@ pub enum FromZygote {
     },
     /// The zygote cannot work on this host, and exits.
     Refused {
-        /// What failed and what to do.
+        /// What failed on this host, and what the user can do about it.
         reason: String,
     },
     /// A worker was forked. Its channel and its pidfd are attached as two descriptors.
@@ -64,9 +64,9 @@ pub enum FromZygote {
         /// The largest resident memory of the worker, in bytes.
         peak_memory_bytes: u64,
     },
-    /// The kernel refused a fork.
+    /// The kernel refused to fork a worker.
     ForkFailed {
-        /// The system's error.
+        /// The system's error of the refused fork.
         reason: String,
     },
 }

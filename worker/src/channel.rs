@@ -21,7 +21,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::tool_host::{ToolHost, WaitOutcome};
 
-/// Buffered output is sent at this size, or earlier together with another message.
+/// Number of bytes of printed output at which the buffer is sent to the supervisor; another message sends it earlier.
 const FLUSH_BYTES: usize = 8 * 1024;
 /// Output is also sent at once, so that a line printed before a long computation is visible. Burst size and interval
 /// of this allowance bound the system calls of programs that print thousands of lines.
@@ -34,7 +34,7 @@ const BACKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Interval at which a thread that waits for the reading thread checks for interrupts.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Connection to the supervisor.
+/// The worker's connection to the supervisor.
 #[derive(Debug)]
 pub struct Channel {
     socket: UnixStream,
@@ -57,7 +57,7 @@ struct State {
     out: Vec<u8>,
     /// Requests that [`Channel::ask`] waits for, with their reply once it has arrived.
     awaited_replies: HashMap<CallId, Option<Reply>>,
-    /// Replies to requests that were started without waiting.
+    /// Replies to requests that the engine started without waiting for them.
     replies: VecDeque<(CallId, Reply)>,
     reader_active: bool,
     /// Remaining immediate flushes, and the time at which that number was computed.

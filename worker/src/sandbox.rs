@@ -25,10 +25,10 @@ pub use process::die_with_parent;
 /// Why this host or this worker cannot be sandboxed.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// A system call failed.
+    /// A system call of the sandbox setup failed.
     #[error("{step}: {source}")]
     Step {
-        /// What was attempted.
+        /// The step of the sandbox setup that was attempted.
         step: &'static str,
         /// The operating system's error.
         source: std::io::Error,
@@ -47,7 +47,7 @@ pub enum SandboxError {
         /// The operating system's error.
         source: std::io::Error,
     },
-    /// The zygote ended between fork and sandbox.
+    /// The zygote ended after it had forked this worker and before the worker was sandboxed.
     #[error("the zygote is gone")]
     Orphaned,
 }

@@ -8,9 +8,9 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 /// Why the code must stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupt {
-    /// The supervisor has sent SIGINT.
+    /// The supervisor has sent SIGINT, because the deadline is reached or the run was cancelled.
     Deadline,
-    /// The CPU limit is reached.
+    /// The run has reached its CPU limit (SIGXCPU).
     Cpu,
 }
 

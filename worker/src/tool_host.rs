@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use lockhouse_protocol::{CallId, Reply, Request, Stream};
 
-/// Result of waiting for a reply.
+/// The result of waiting for a reply of the supervisor.
 #[derive(Debug)]
 pub enum WaitOutcome {
     /// A reply to a started request.
     Reply(CallId, Reply),
-    /// The timeout expired.
+    /// The timeout expired before a reply arrived.
     TimedOut,
     /// A signal arrived. The engine must check for an interrupt.
     Interrupted,
@@ -34,10 +34,10 @@ pub trait ToolHost: Sync {
     /// `None` if a signal arrived and `stop` then returns true.
     fn ask(&self, request: Request, stop: &mut dyn FnMut() -> bool) -> Option<Reply>;
 
-    /// Sends output of the code.
+    /// Sends printed output of the program to the supervisor.
     fn print(&self, stream: Stream, text: &str);
 
-    /// Sends all queued requests.
+    /// Sends all queued requests to the supervisor.
     fn flush(&self);
 
     /// Returns the replies to started requests that have arrived, without waiting. For event loops, which wait on the

@@ -24,7 +24,7 @@ use crate::{signals, stack_overflow};
 /// Why a zygote ended before its supervisor closed the socket.
 #[derive(Debug, thiserror::Error)]
 pub enum ZygoteError {
-    /// A system call failed.
+    /// A system call of the zygote failed.
     #[error("the zygote cannot go on: {0}")]
     System(#[from] nix::Error),
     /// A message of the supervisor could not be decoded.

@@ -13,7 +13,7 @@ use lockhouse_policies::Rate;
 
 use crate::principal::Owner;
 
-/// Accounts that are kept. Above this number, full accounts are dropped.
+/// Maximum number of client accounts in memory. Above this number, full accounts are dropped.
 const ACCOUNTS_MAX: usize = 10_000;
 
 /// Limits how many units (runs, requests) each client may use in a time.

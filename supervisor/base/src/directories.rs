@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-/// Configuration: `$XDG_CONFIG_HOME/lockhouse`, or `~/.config/lockhouse`.
+/// Returns the directory of the configuration: `$XDG_CONFIG_HOME/lockhouse`, or `~/.config/lockhouse`.
 pub fn configuration() -> Option<PathBuf> {
     xdg("XDG_CONFIG_HOME", ".config")
 }
@@ -13,12 +13,14 @@ pub fn state() -> Option<PathBuf> {
     absolute("STATE_DIRECTORY").or_else(|| xdg("XDG_STATE_HOME", ".local/state"))
 }
 
-/// Logs: `$LOGS_DIRECTORY` (systemd). Without this variable, logs are kept in the state directory.
+/// Returns the directory of logs: `$LOGS_DIRECTORY` (systemd). Without this variable, logs are stored in the state
+/// directory.
 pub fn logs() -> Option<PathBuf> {
     absolute("LOGS_DIRECTORY")
 }
 
-/// Cache: `$CACHE_DIRECTORY` (systemd), else `$XDG_CACHE_HOME/lockhouse`, else `~/.cache/lockhouse`.
+/// Returns the directory of caches: `$CACHE_DIRECTORY` (systemd), else `$XDG_CACHE_HOME/lockhouse`, else
+/// `~/.cache/lockhouse`.
 pub fn cache() -> Option<PathBuf> {
     absolute("CACHE_DIRECTORY").or_else(|| xdg("XDG_CACHE_HOME", ".cache"))
 }

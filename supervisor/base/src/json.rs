@@ -24,7 +24,7 @@ const RESERVED_KEY: &str = "$serde_json::private::RawValue";
 /// The number of values in a JSON text. Lists, objects and their members all count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// Values up to the fault, if there is one.
+    /// The number of values up to the fault, if there is one.
     pub values: usize,
     pub fault: Option<JsonFault>,
 }
@@ -88,7 +88,7 @@ struct Counter<'a> {
     total: &'a mut Count,
     values_max: usize,
     depth_max: usize,
-    /// Nesting depth of the next value.
+    /// The nesting depth of the next value to count.
     depth: usize,
 }
 

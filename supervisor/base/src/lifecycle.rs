@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Minimum `Retry-After` for clients that are refused while the process drains.
 const RETRY_MIN: Duration = Duration::from_secs(1);
-/// How long the results of cancelled runs may take to be sent.
+/// How long a stopping process waits until the results of cancelled runs are sent.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The lifecycle of this process. Clones share it.
@@ -28,7 +28,7 @@ struct Shared {
     draining: CancellationToken,
     /// Cancelled when the drain timeout has passed: runs in flight are cancelled.
     stopping: CancellationToken,
-    /// Cancelled when nothing is served any more.
+    /// Cancelled when the process stops serving requests.
     closing: CancellationToken,
     /// How long runs in flight may take once the process drains.
     drain_timeout: Duration,
@@ -169,7 +169,7 @@ impl Lifecycle {
         self.close();
     }
 
-    /// Closes at once: cancels runs in flight and stops serving.
+    /// Stops the process at once: cancels the runs in flight and stops serving.
     pub fn close(&self) {
         self.0.draining.cancel();
         self.0.stopping.cancel();

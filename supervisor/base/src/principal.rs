@@ -56,7 +56,7 @@ struct Inner {
     validity: Validity,
 }
 
-/// The part of a principal that can be serialized.
+/// The identity of an AI client without its validity, in a form that can be serialized.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Identity {
     /// `None` if the client did not authenticate; then the name that it reports itself is used.
@@ -79,9 +79,9 @@ struct ProvenName {
 /// How long an authentication is valid.
 #[derive(Clone, Debug)]
 pub enum Validity {
-    /// As long as the connection lasts.
+    /// The authentication is valid as long as the client's connection lasts.
     Connection,
-    /// Until the grant is revoked.
+    /// The authentication is valid until this grant is revoked.
     Revocable(Grant),
     Until(Instant),
 }

@@ -25,14 +25,14 @@ static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
 /// A stage of a run whose duration is recorded.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage {
-    /// Waiting for a sealed worker.
+    /// The run waits for a sealed worker.
     Lease,
-    /// Running in the worker, including its calls.
+    /// The run executes in its worker, including its calls.
     Run,
     /// Checking a call in the gate, without the time that others take: approvers, servers that are busy or start, the
     /// audit log.
     Gate,
-    /// Writing a record of the audit log.
+    /// A record of the audit log is written.
     Audit,
 }
 

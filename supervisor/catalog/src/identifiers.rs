@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// Reserved words of Python.
+/// The reserved words of Python, separated by spaces.
 const PYTHON_KEYWORDS: &str = "False None True and as assert async await break class continue def del elif else except finally \
     for from global if import in is lambda nonlocal not or pass raise return try while with yield";
 /// Words that cannot be the name of a function in a JavaScript module.

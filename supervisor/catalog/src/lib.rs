@@ -52,14 +52,15 @@ const OBSERVED_TEXT_NOTE: &str = "text, observed";
 /// A tool of an upstream server.
 #[derive(Clone, Debug)]
 pub struct Tool {
-    /// The name at the server.
+    /// The tool's name at its server.
     pub name: ToolName,
-    /// The function name in code.
+    /// The name of the tool's function in programs.
     pub identifier: String,
     pub description: String,
-    /// The first sentence or line of the description.
+    /// The first sentence or line of the tool's description.
     pub summary: String,
-    /// The definition as JSON text. A parsed tree would occupy many times its size.
+    /// The server's definition of the tool as JSON text, since a parsed tree would take many times its size in
+    /// memory.
     definition: Box<str>,
     /// Names of the parameters in the schema's order, required ones first.
     pub parameters: Vec<String>,
@@ -89,11 +90,11 @@ pub struct Tool {
 /// How a tool differs from the definition that a user accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolChange {
-    /// The definition has changed.
+    /// The tool's definition differs from the accepted one.
     Definition,
     /// The tool was not among the accepted ones.
     New,
-    /// The record of accepted definitions cannot be read or written.
+    /// The tool cannot be compared, because the record of accepted definitions cannot be read or written.
     NotComparable,
 }
 
@@ -120,11 +121,11 @@ pub struct ToolHints {
 /// Whether a call changes something, according to the server's annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SideEffects {
-    /// The tool only reads.
+    /// The server declares that the tool only reads.
     None,
-    /// The tool changes something.
+    /// The server declares that the tool changes something.
     Declared,
-    /// The server does not declare it.
+    /// The server does not declare whether the tool changes something.
     Undeclared,
 }
 
@@ -168,7 +169,7 @@ impl DescribeOptions {
 }
 
 impl Tool {
-    /// Reads the annotations from the definition.
+    /// Returns the server's own annotations about the tool, from its definition.
     pub fn hints(&self) -> ToolHints {
         #[derive(Default, serde::Deserialize)]
         struct Outline {
@@ -244,7 +245,7 @@ impl Tool {
         })
     }
 
-    /// Changes the identifier, because another tool already has it.
+    /// Changes the tool's name in programs, because another tool already has that name.
     fn set_identifier(&mut self, identifier: String) {
         for signature in [&mut self.python_signature, &mut self.typescript_signature] {
             signature.replace_range(..self.identifier.len(), &identifier);
@@ -283,7 +284,7 @@ impl Tool {
         self.with_signatures(self.name_entry(server, options.requires_approval), options)
     }
 
-    /// Adds the signatures, and a note if calls require approval.
+    /// Adds the tool's signatures to an entry, and a note if calls require approval.
     fn with_signatures(&self, mut shown: Value, options: &DescribeOptions) -> Value {
         let (mut python, mut typescript) = (self.python_signature.clone(), self.typescript_signature.clone());
         let mut notes: Vec<&str> = Vec::new();
@@ -377,7 +378,7 @@ impl Tool {
         self.without_hidden_text(full)
     }
 
-    /// Replaces invisible characters, if the definition has any.
+    /// Replaces the invisible characters of an entry, if the tool's definition has any.
     fn without_hidden_text(&self, shown: Value) -> Value {
         if self.has_hidden_text { hidden_text::make_visible(shown) } else { shown }
     }

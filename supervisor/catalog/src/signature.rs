@@ -11,12 +11,12 @@ const DEFAULT_CHARS_MAX: usize = 60;
 /// Length in characters above which optional parameters are omitted.
 const SIGNATURE_CHARS_MAX: usize = 1_600;
 
-/// The parts of a tool's signature.
+/// What a tool's one-line signature is formatted from.
 pub(super) struct Signature<'a> {
     pub(super) identifier: &'a str,
     pub(super) input: &'a ParsedSchema,
     pub(super) arguments: &'a Object,
-    /// The parameter names in Python.
+    /// The names of the parameters as Python keyword arguments.
     pub(super) keywords: &'a [String],
     pub(super) output: Option<&'a ParsedSchema>,
 }
@@ -55,7 +55,7 @@ impl Signature<'_> {
         format!("{}({parameters}){returns}", self.identifier)
     }
 
-    /// Formats the result type, if the server declares an output schema.
+    /// Formats the tool's result type; `None` if the server declares no output schema.
     fn returns(&self, language: Language) -> Option<String> {
         let parsed = self.output?;
         Some(OneLineFormat { language, parsed }.format(&parsed.kind, RETURNS_CHARS_MAX))

@@ -27,10 +27,10 @@ pub struct Catalogue {
 /// Tools of a listing that are not in the catalogue.
 #[derive(Debug, Default)]
 pub struct SkippedTools {
-    /// Number of tools that cannot be used.
+    /// Number of tools whose definitions cannot be used.
     count: usize,
     first_names: Vec<String>,
-    /// Whether the limit on tools or bytes was reached.
+    /// Whether the catalogue has reached its maximum number of tools or bytes.
     pub is_full: bool,
 }
 
@@ -79,7 +79,7 @@ impl Catalogue {
         (catalogue, skipped)
     }
 
-    /// Adds tools until a limit is reached.
+    /// Adds tools from their JSON definitions until the maximum number of tools or bytes is reached.
     pub fn add<'a>(&mut self, definitions: impl Iterator<Item = &'a str>, skipped: &mut SkippedTools) {
         self.index = OnceLock::new();
         for definition in definitions {

@@ -33,7 +33,8 @@ pub(crate) enum Type {
     /// One of these strings, numbers, booleans or null.
     Literal(Vec<Value>),
     List(Box<Type>),
-    /// Items by position. The first `required` are always present; further items have type `rest`.
+    /// A list with a type for each position. The first `required` items are always present; further items have the
+    /// type `rest`.
     Tuple {
         items: Vec<Type>,
         required: usize,
@@ -41,7 +42,7 @@ pub(crate) enum Type {
     },
     Object(Object),
     Union(Vec<Type>),
-    /// A named definition, by its index in [`ParsedSchema::definitions`].
+    /// A named type of the schema, by its index in [`ParsedSchema::definitions`].
     Named(usize),
 }
 

@@ -36,7 +36,7 @@ struct Shared {
     kept: Mutex<HashMap<ResultHandle, RunHandle>>,
 }
 
-/// Result of looking up a run.
+/// The result of looking up a background run by its handle or ID.
 pub(crate) enum RunLookup {
     Live(RunHandle),
     Ended(Box<FinishedRun>),
@@ -47,7 +47,7 @@ impl BackgroundRuns {
         Self(Arc::new(Shared { settings, results, live: Mutex::default(), kept: Mutex::default() }))
     }
 
-    /// Starts a run, which polls `completion`. Cancelling `token` ends the run early.
+    /// Starts a run in a task of its own, which completes when the future `completion` does. Cancelling `token` ends the run early.
     pub(crate) fn start(
         &self,
         owner: Owner,

@@ -16,13 +16,13 @@ use cpu_credit::CpuCredit;
 /// Settings of the table `[clients]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientLimits {
-    /// Rate limit of requests. A request also costs according to the size of its body.
+    /// Rate limit of one client's requests. A request also costs according to the size of its body.
     pub requests: Rate,
-    /// Rate limit of runs.
+    /// Rate limit of one client's runs.
     pub runs: Rate,
     /// Maximum number of concurrent runs, including those that wait for a worker.
     pub running: usize,
-    /// Maximum number of open sessions.
+    /// Maximum number of open sessions of one client.
     pub sessions: usize,
 }
 

@@ -75,7 +75,7 @@ pub struct SessionListing {
     #[serde(default)]
     pub owner: String,
     pub language: String,
-    /// `idle` or `running`.
+    /// The state of the session: `idle` or `running`.
     pub state: String,
     pub runs: u32,
     /// Seconds since the last run ended, or since the active run started.
@@ -99,7 +99,7 @@ pub struct Sessions(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// Locked for single operations only, never across an await.
+    /// The open sessions. Locked for single operations only, never across an await.
     state: Mutex<Registry<SessionWorker>>,
     /// Wakes the expiry task.
     changed: Notify,

@@ -59,18 +59,18 @@ use schema::SchemaCache;
 use skills::Skills;
 use tool_list_cache::ToolListCache;
 
-/// Combines the policy, the audit log and the upstream servers.
+/// The gate: decides about, records and makes each call, with the policy, the audit log and the upstream servers.
 #[derive(Debug)]
 pub struct Gate {
     policy: EffectivePolicy,
     audit: Arc<Audit>,
     upstreams: Upstreams,
-    /// `None` if skills are turned off.
+    /// The skills of all AI clients; `None` if skills are turned off.
     skills: Option<Arc<Skills>>,
     limiter: Limiter,
     schemas: Arc<SchemaCache>,
     results: Arc<Results>,
-    /// Upper bound of a reply, in bytes.
+    /// Maximum number of bytes of a reply to a worker; a longer result is an error.
     reply_bytes_max: usize,
     tool_lists: ToolListCache,
 }
@@ -123,7 +123,7 @@ impl Gate {
         self.policy.digest()
     }
 
-    /// Returns the effective policy.
+    /// Returns the policy that applies to executions of this gate.
     pub fn policy(&self) -> Arc<Policy> {
         self.policy.current()
     }

@@ -23,14 +23,14 @@ use super::schema::BlockingSlot;
 /// those of replaced policies.
 const RATES_MAX: usize = 20_000;
 
-/// What one execution has used of its quotas.
+/// How much of the policy's quotas one execution has used.
 #[derive(Debug, Default)]
 pub struct Usage {
-    /// Usage by the scope of the limit.
+    /// How much of each quota is used, by the scope that the quota applies to.
     used: Mutex<BTreeMap<String, ScopeUsage>>,
-    /// Permit for slow checks in the background.
+    /// The permit for slow checks of the execution's calls, of which one at a time runs in the background.
     pub(super) slow_check_slot: BlockingSlot,
-    /// Denied tools whose description was requested; each is recorded once.
+    /// Denied tools whose description the execution requested; the denial of each is recorded once.
     denied_lookups: Mutex<BTreeSet<(ServerName, ToolName)>>,
 }
 
@@ -66,10 +66,10 @@ enum ExceededLimit {
     ResultBytes { most: u64 },
 }
 
-/// The restrictions for an admitted call.
+/// The restrictions for a call that the limits admit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Admission {
-    /// The shortest of the timeouts that apply.
+    /// The shortest timeout that the policy sets for the call; `None` if it sets none.
     pub(super) timeout: Option<Duration>,
 }
 
@@ -112,7 +112,7 @@ impl Limiter {
         Ok(Admission { timeout: limits.iter().filter_map(|scoped| scoped.limits.timeout).min() })
     }
 
-    /// Takes one call from each rate.
+    /// Counts one call against each rate limit, or returns the first limit that it exceeds.
     fn check_rates(&self, limits: &[ScopedLimits]) -> Result<(), Box<LimitRefusal>> {
         let mut seen = BTreeSet::new();
         for scoped in limits {

@@ -12,7 +12,7 @@ use super::failures::failure;
 use super::tool_request::ToolRequest;
 use super::{Gate, Requester};
 
-/// Names that an error message lists.
+/// Maximum number of names that an error message lists.
 const NAMES_SHOWN_MAX: usize = 10;
 
 /// A list of resources or prompts, as received from upstream and as passed to code.
@@ -23,7 +23,7 @@ pub(super) struct ItemList<'a> {
     /// Resource templates; empty for prompts.
     #[serde(borrow, default)]
     templates: Vec<&'a RawValue>,
-    /// Whether the list was truncated.
+    /// Whether the server listed more items than these.
     incomplete: bool,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn filter_listing(
     serde_json::to_vec(&listed).map_err(unreadable)
 }
 
-/// Returns the item that an entry describes; `None` if its name is unusable.
+/// Returns the resource or prompt that an entry of a list describes; `None` if its name is invalid.
 fn requestable_item(listing: Listing, entry: &RawValue) -> Option<CallTarget> {
     let entry: Entry = serde_json::from_str(entry.get()).ok()?;
     match listing {

@@ -20,7 +20,7 @@ pub struct Requester {
     pub language: Option<Language>,
     /// The AI client, whose stored results and skills are accessible.
     pub principal: Principal,
-    /// Servers and tools that this execution may know of.
+    /// The servers and tools that this execution may know of.
     pub scope: Arc<Scope>,
     pub usage: Arc<Usage>,
     pub approvals: Arc<ExecutionApprovals>,
@@ -48,7 +48,7 @@ impl Requester {
         }
     }
 
-    /// Name of the AI client: authenticated, or as the client gave it.
+    /// Returns the name of the AI client: as authenticated, or as the client gave it; `None` if there is none.
     pub(super) fn client(&self) -> Option<&ClientName> {
         self.caller.client.as_ref()
     }

@@ -18,7 +18,7 @@ use directory::DirectoryStore;
 use memory::{MemoryStore, ResultKind};
 pub use paging::page;
 
-/// Upper bound of stored results.
+/// Maximum number of stored results.
 const COUNT_MAX: usize = 1_000;
 /// Divisor of the byte limit that one result may use (a quarter).
 const RESULT_SHARE: u64 = 4;
@@ -26,7 +26,7 @@ const RESULT_SHARE: u64 = 4;
 /// Limits for stored results.
 #[derive(Clone, Copy, Debug)]
 pub struct ResultLimits {
-    /// Bytes of all results together; 0 disables storing.
+    /// Maximum number of bytes of all stored results together; 0 disables storing.
     pub bytes: u64,
     pub lifetime: Duration,
 }
@@ -46,7 +46,7 @@ pub struct ResultNotFound {
     is_young: bool,
 }
 
-/// The store of results.
+/// Stores results of runs that were too long to be shown, until their clients read them.
 #[derive(Debug)]
 pub struct Results {
     bounds: ResultLimits,
@@ -56,9 +56,9 @@ pub struct Results {
 
 #[derive(Debug)]
 enum Storage {
-    /// In memory, until this process ends.
+    /// Results are stored in memory, until this process ends.
     Memory(Mutex<MemoryStore>),
-    /// In files, also for later processes of the same user.
+    /// Results are stored in files, also for later processes of the same user.
     Directory(DirectoryStore),
 }
 
@@ -127,7 +127,7 @@ impl Results {
         }
     }
 
-    /// Generates a new handle.
+    /// Generates a new handle, by which a stored result can be read; `None` if the kernel has no random numbers.
     pub fn generate_handle() -> Option<ResultHandle> {
         new_handle()
     }
@@ -156,7 +156,7 @@ impl Results {
         memory.get(owner, handle, ResultKind::Answer, &self.bounds, Instant::now())
     }
 
-    /// Returns how long each result is kept.
+    /// Returns how long each result is stored.
     pub fn lifetime(&self) -> Duration {
         self.bounds.lifetime
     }
@@ -169,7 +169,7 @@ impl Results {
     }
 }
 
-/// Generates a handle from 128 random bits.
+/// Generates a result handle from 128 random bits; `None` if the kernel has no random numbers.
 fn new_handle() -> Option<ResultHandle> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).ok()?;

@@ -31,10 +31,10 @@ use validation_budget::{Budget, BudgetExceeded, ValidationMeter};
 
 /// Timeout for compiling a schema.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Compiled schemas in the cache.
+/// Maximum number of compiled schemas in the cache.
 const SCHEMAS_MAX: usize = 256;
 
-/// Arguments up to this size are first validated on the current thread.
+/// Number of bytes of arguments up to which they are first validated on the current thread.
 const SMALL_BYTES: usize = 16 * 1024;
 const INLINE_BUDGET: Budget = Budget { reads: 10_000, time: Duration::from_millis(5) };
 const BACKGROUND_BUDGET: Budget = Budget { reads: 5_000_000, time: Duration::from_secs(1) };
@@ -132,7 +132,7 @@ fn is_valid(
     ValidationMeter::run(budget, |meter| validator.is_valid(BudgetedValue::new(arguments, meter)))
 }
 
-/// Describes the first error, or only the mismatch if that would exceed the budget.
+/// Describes the first error of the arguments, or only that they do not fit if a description would exceed the budget.
 fn failure_message(
     validator: &Validator<BudgetedJson>,
     tool: &Tool,

@@ -9,11 +9,11 @@ use lockhouse_protocol::{Failure, FailureCode, InvalidName, ServerName};
 use super::failures::failure;
 use super::skills::is_skills_server;
 
-/// Names that a request may list in `servers`.
+/// Maximum number of names that a request may list in `servers`.
 const NAMES_MAX: usize = 1_000;
-/// Names that an error message repeats.
+/// Maximum number of names that an error message repeats.
 const NAMED_MAX: usize = 50;
-/// Characters of each name that an error message repeats.
+/// Maximum number of characters of each name that an error message repeats.
 const NAME_CHARS_MAX: usize = 80;
 
 /// Why a list of server and tool names is invalid.
@@ -35,9 +35,9 @@ pub struct Scope {
     servers: Vec<ServerName>,
     /// For servers with only part of their tools: lists of patterns, all of which a tool must match.
     tools: BTreeMap<ServerName, Vec<Vec<Pattern>>>,
-    /// Whether skills may be saved.
+    /// Whether the execution may save skills.
     skills: bool,
-    /// Servers whose existence may be revealed; includes servers that the request excluded.
+    /// Servers whose existence may be revealed to the execution, including servers that its request excluded.
     known: Vec<ServerName>,
     /// Whether the AI client's token grants only part of the servers.
     is_granted: bool,
@@ -46,7 +46,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// The scope of all of these servers.
+    /// Creates the scope that contains all tools of these servers.
     pub fn all(servers: Vec<ServerName>) -> Self {
         let known = servers.clone();
         Self { servers, tools: BTreeMap::new(), skills: true, known, is_granted: false, written: None }
@@ -133,7 +133,7 @@ impl Scope {
     }
 }
 
-/// A parsed name of a scope.
+/// A parsed entry of a scope, such as `github` or `github.list_*`.
 enum ScopeEntry {
     Skills,
     Whole(ServerName),
@@ -170,7 +170,7 @@ pub fn grant_error(name: &str) -> Option<ScopeError> {
     }
 }
 
-/// All parsed names of a scope.
+/// All parsed entries of a scope.
 #[derive(Default)]
 struct ScopeEntries {
     whole: Vec<ServerName>,

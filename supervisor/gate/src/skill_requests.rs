@@ -86,7 +86,7 @@ pub(super) async fn save_draft(skills: &Arc<Skills>, arguments: &Map<String, Val
     .await
 }
 
-/// Writes on a blocking thread, since disk access takes time.
+/// Writes a skill on a blocking thread, since disk access takes time.
 async fn write_skill(
     skills: &Arc<Skills>,
     arguments: &Map<String, Value>,

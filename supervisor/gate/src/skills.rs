@@ -24,10 +24,10 @@ use lockhouse_policies::{SKILLS, most_similar_name};
 use lockhouse_protocol::ServerName;
 use store::{Store, folder_names};
 
-/// Upper bound of shared directories.
+/// Maximum number of directories with shared skills.
 pub const DIRECTORIES_MAX: usize = 20;
 
-/// Whether this is the built-in server `skills`.
+/// Whether a name is that of the built-in server `skills`.
 pub(super) fn is_skills_server(server: &ServerName) -> bool {
     server.as_str() == SKILLS
 }
@@ -51,13 +51,13 @@ pub enum Origin {
     Shared(PathBuf),
 }
 
-/// A folder in a directory of skills, readable or not.
+/// A folder in a directory of skills, with the skill in it or the reason why it cannot be read.
 #[derive(Debug)]
 pub struct SkillEntry {
     pub folder: String,
     pub origin: Origin,
     pub skill: Result<Skill, LoadError>,
-    /// Whether a skill of the same name takes precedence.
+    /// Whether a skill of the same name in another directory takes precedence over this one.
     pub hidden: bool,
 }
 
@@ -66,7 +66,7 @@ pub struct SkillEntry {
 pub enum SkillNotFound {
     #[error("the skill {name} cannot be used: {why}")]
     Unusable { name: Name, why: LoadError },
-    /// The error message, with a suggestion.
+    /// No skill has this name; contains the error message, with a suggestion.
     #[error("{0}")]
     Unknown(String),
 }
@@ -174,12 +174,12 @@ impl Skills {
         self.own.as_ref().map_or(Err(LoadError::Absent), |own| own.draft(name))
     }
 
-    /// Reads one version of an own skill.
+    /// Reads one version of a skill of the AI client's own.
     pub fn version(&self, name: &Name, version: u32) -> Result<Skill, LoadError> {
         self.own.as_ref().map_or(Err(LoadError::Absent), |own| own.version(name, version))
     }
 
-    /// Lists the older versions of an own skill.
+    /// Lists the numbers of the older versions of a skill of the AI client's own.
     pub fn older_versions(&self, name: &Name) -> Vec<u32> {
         self.own.as_ref().map(|own| own.older_versions(name)).unwrap_or_default()
     }

@@ -12,7 +12,7 @@ use lockhouse_policies::ResolvedPaths;
 
 use super::schema::{BlockingSlot, run_blocking};
 
-/// Timeout for resolving links, since a file system may be remote or hang.
+/// Timeout for resolving symbolic links in paths, since a file system may be remote or hang.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Resolves paths on a blocking thread. Paths that cannot be resolved in time are missing from the result.

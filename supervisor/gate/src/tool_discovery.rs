@@ -21,13 +21,13 @@ pub fn unconditional_effect(policy: &Policy, server: &ServerName, tool: &ToolNam
     policy.certain_effect(server, &tool.into(), None)
 }
 
-/// Returns the label of an effect: `depends` for `None`.
+/// Returns the label of a policy effect for tables; `depends` for `None`, when it depends on the arguments.
 pub fn effect_label(effect: Option<Effect>) -> &'static str {
     effect.map_or("depends", Effect::as_str)
 }
 
 impl Gate {
-    /// Returns all known tools with the policy's effect on them. For commands, never for code.
+    /// Returns all known tools with the policy's effect on each. For commands of the user, never for code.
     pub fn all_tools(&self) -> Vec<(&ServerName, Tool, Option<Effect>)> {
         let policy = self.policy.current();
         let mut tools = Vec::new();

@@ -10,17 +10,17 @@ use lockhouse_policies::{ClientName, Policy};
 use lockhouse_protocol::ServerName;
 use parking_lot::Mutex;
 
-/// Upper bound of cached answers.
+/// Maximum number of cached tool lists.
 const ENTRIES_MAX: usize = 256;
 
 /// Cache key: server, AI client, and language of the signatures.
 pub(super) type CacheKey = (ServerName, Option<ClientName>, Option<Language>);
 
-/// The cached answers.
+/// Caches the lists of permitted tools that workers request.
 #[derive(Debug, Default)]
 pub(super) struct ToolListCache(Mutex<HashMap<CacheKey, CachedList>>);
 
-/// A cached answer, with the catalogue and policy it was made from.
+/// A cached tool list, with the catalogue and the policy that it was made from.
 #[derive(Debug)]
 struct CachedList {
     catalogue: Arc<Catalogue>,
@@ -29,7 +29,7 @@ struct CachedList {
 }
 
 impl ToolListCache {
-    /// Returns the cached answer, if it was made from the same catalogue and policy.
+    /// Returns the cached tool list if it was made from the same catalogue and policy.
     pub(super) fn get(
         &self,
         key: &CacheKey,

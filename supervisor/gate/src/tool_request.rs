@@ -14,7 +14,7 @@ use super::Requester;
 /// A request of a worker or AI client for one item of an upstream server: a tool, resource, prompt or list.
 #[derive(Clone, Debug)]
 pub struct ToolRequest {
-    /// Id in the audit log.
+    /// The id of the request in the audit log.
     pub id: uuid::Uuid,
     pub server: ServerName,
     pub item: CallTarget,
@@ -28,9 +28,9 @@ pub struct ToolRequest {
 /// How a call was dispatched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dispatch {
-    /// Sent to its server, which declares these side effects.
+    /// The call was sent to its server, which declares these side effects of the tool.
     Sent(SideEffects),
-    /// Stored as a draft, because no approver was available.
+    /// A skill was stored as a draft, because no approver was available.
     Draft,
 }
 
@@ -71,7 +71,7 @@ impl ToolRequest {
         Self { id: uuid::Uuid::now_v7(), server, item, line: None, dispatch: Arc::default() }
     }
 
-    /// Returns the same request for another item.
+    /// Returns the same request for another item of the server.
     pub(super) fn with_item(self, item: CallTarget) -> Self {
         Self { item, ..self }
     }
@@ -104,7 +104,7 @@ impl ToolRequest {
 #[derive(Clone, Debug)]
 pub struct CallRecord {
     pub server: String,
-    /// `tool`, `resource`, `prompt` or a list of them.
+    /// The kind of the item: `tool`, `resource`, `prompt` or a list of them.
     pub kind: &'static str,
     /// Name of the item.
     pub name: String,

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// not enabled.
 pub const BUILT_IN_TOOL_NAMES: [&str; 4] = ["run_code", "search_tools", "get_result", "health"];
 
-/// The lists that a client can request.
+/// The kinds of MCP lists that an AI client can request of directly exposed servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ListKind {
     Tools,
@@ -36,7 +36,7 @@ pub struct DirectCall {
     pub request_state: Option<String>,
 }
 
-/// The target of a direct call, by its exposed name.
+/// The target of a direct call, by the name under which AI clients see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DirectTarget {
     Tool(String),
@@ -45,7 +45,7 @@ pub enum DirectTarget {
     Resource(String),
 }
 
-/// The action on the target.
+/// What a direct call does with its target.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub enum DirectAction {
     /// Calls a tool, reads a resource or gets a prompt.

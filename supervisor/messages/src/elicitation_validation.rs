@@ -7,12 +7,12 @@ use lockhouse_protocol::ServerName;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// The largest elicitation request, in bytes.
+/// Maximum number of bytes of an upstream server's elicitation request.
 pub const QUESTION_BYTES_MAX: usize = 32 * 1024;
-/// The largest sampling request, in bytes.
+/// Maximum number of bytes of an upstream server's sampling request.
 const SAMPLING_BYTES_MAX: usize = 256 * 1024;
 const MESSAGE_CHARS_MAX: usize = 2_000;
-/// The largest number of JSON values in a request of either kind.
+/// Maximum number of JSON values in an elicitation or sampling request.
 const VALUES_MAX: usize = 10_000;
 const FIELDS_MAX: usize = 40;
 const URL_BYTES_MAX: usize = 2_048;
@@ -26,7 +26,7 @@ pub enum QuestionKind {
     Sampling,
 }
 
-/// A question that may be shown.
+/// A validated question of an upstream server that may be shown to the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Question {
     /// A form with flat fields.
@@ -38,7 +38,7 @@ pub enum Question {
     Sampling(Value),
 }
 
-/// Why a question is not shown.
+/// Why a question of an upstream server is not shown to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidQuestion {
     #[error("it is larger than {QUESTION_BYTES_MAX} bytes, or has more than {VALUES_MAX} values")]

@@ -6,12 +6,12 @@ use serde::de::DeserializeOwned;
 
 use crate::{ToEngine, ToFront};
 
-/// The engine's endpoint, which receives messages from a front.
+/// The engine's end of the connection with a front: receives the front's messages.
 pub trait EngineEndpoint: Send + Sync {
     fn receive(&self, message: ToEngine);
 }
 
-/// A front's endpoint, which receives messages from the engine.
+/// A front's end of the connection with the engine: receives the engine's messages.
 pub trait FrontEndpoint: Send + Sync {
     fn receive(&self, message: ToFront);
 }

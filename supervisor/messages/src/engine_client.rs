@@ -36,7 +36,7 @@ struct Shared {
     grants: Mutex<HashSet<u64>>,
 }
 
-/// The channels of an open exchange.
+/// The channels of a request that the engine has not answered yet.
 struct OpenExchange {
     events: mpsc::Sender<Event>,
     response: oneshot::Sender<Response>,

@@ -13,7 +13,7 @@ use crate::{
     ListKind, OpenQuestion, RunCode, RunView,
 };
 
-/// The version of the messages. The engine rejects a front with another version.
+/// The version of the messages between fronts and engine. The engine rejects a front with another version.
 pub const VERSION: u32 = 1;
 
 /// The id of an exchange of a front. A front numbers its exchanges upwards from 1 and never reuses an id.
@@ -34,7 +34,7 @@ pub enum ToEngine {
     Close(ExchangeId),
     /// A client's grant was revoked. Everything that the client began under it ends.
     Revoke { grant: u64 },
-    /// The front closes. Everything that it began ends.
+    /// The front closes its connection. Everything that it began ends.
     Goodbye,
 }
 
@@ -63,7 +63,7 @@ pub struct FrontSettings {
     pub has_direct: bool,
     /// Whether the tool `health` is exposed to models.
     pub health_tool: bool,
-    /// How long a request waits for its run to finish before it returns a handle.
+    /// How long an MCP request waits for its run to finish before it returns a handle of the run.
     pub wait: Duration,
     /// The longest time that a detached run and its result are kept.
     pub task_lifetime: Duration,
@@ -111,7 +111,7 @@ pub enum RunReference {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SearchRequest {
     pub query: String,
-    /// The largest number of results.
+    /// Maximum number of tools that the search returns.
     pub limit: u32,
     pub detail: SearchDetail,
     pub language: Language,
@@ -161,7 +161,7 @@ pub enum Response {
     Call(ServerName, CallOutcome),
     Reasons(Vec<String>),
     Text(Option<String>),
-    /// The run, tool or result does not exist.
+    /// The run, tool or stored result that the request names does not exist.
     NotFound,
     /// The request is not valid, for this reason.
     Invalid(String),

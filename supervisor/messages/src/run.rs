@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::UserWait;
 
-/// A program to run.
+/// A request to run a program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunCode {
     pub language: Language,
@@ -20,7 +20,7 @@ pub struct RunCode {
     /// The servers and tools that the program may use: `NAME`, `NAME.TOOL` or `NAME.PREFIX*`. `None` allows all
     /// permitted ones.
     pub servers: Option<Vec<String>>,
-    /// The session that the run continues or starts.
+    /// The name of the session that the run continues or starts; `None` for a run outside of sessions.
     pub session: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct Progress {
     pub finished_calls: usize,
     /// The number of calls without an answer, by target.
     pub in_flight: BTreeMap<String, usize>,
-    /// The user decision that the run waits for, if any.
+    /// The decision of a person that the run waits for; `None` if it waits for none.
     pub waiting_for: Option<UserWait>,
     /// The last part of the program's standard output.
     pub stdout: String,

@@ -21,7 +21,7 @@ const ROOT: &str = "/sys/fs/cgroup";
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 const ENABLE: &str = "+memory +pids";
 const OWN: &str = "supervisor";
-/// Upper bound of threads in one worker.
+/// Maximum number of threads in one worker.
 const TASKS_MAX: u32 = 256;
 /// Bytes added to a worker's memory limit for kernel memory, which its resource limits do not count.
 const KERNEL_MEMORY_BYTES: u64 = 32 * 1024 * 1024;
@@ -39,7 +39,7 @@ pub enum ControlGroupError {
     OfSystemd,
     #[error("{} is not delegated: {source}", directory.display())]
     NotDelegated { directory: PathBuf, source: Error },
-    /// Carries the kernel's error on enabling the controllers.
+    /// The kernel refused to enable the cgroup controllers, with this error.
     #[error("other processes share this process's group ({0})")]
     Shared(Box<Self>),
     #[error("{name}: {source}")]
@@ -142,7 +142,7 @@ impl WorkerGroup {
 }
 
 impl Drop for WorkerGroup {
-    /// The group can be removed once the killed worker has left it.
+    /// Removes the control group once the killed worker has left it.
     fn drop(&mut self) {
         let leaving = ClosingGroup(std::mem::take(&mut self.directory));
         if leaving.is_removed() {
@@ -192,7 +192,7 @@ impl Drop for ClosingGroup {
 
 const REMOVAL_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
 const REMOVALS_MAX: u32 = 250;
-/// Milliseconds to wait for each group at shutdown.
+/// How many milliseconds to wait at shutdown for the removal of each control group.
 const LAST_WAIT: u16 = 500;
 
 /// Whether the group was delegated: systemd marks delegated groups with an extended attribute. Needed for root, who

@@ -38,7 +38,7 @@ pub(super) enum Request {
 }
 
 impl HasEnded for Worker {
-    /// An idle worker can be killed from outside.
+    /// Whether an idle worker has ended: something outside of Lockhouse may have killed it.
     fn has_ended(&self) -> bool {
         !self.process.is_alive()
     }
@@ -57,7 +57,7 @@ struct PoolTask {
     launch: Arc<LaunchConfig>,
     /// Zygotes that are running and not retired, by generation.
     zygotes: HashMap<u32, ZygoteHandle>,
-    /// Upper bound of pending forks of each zygote.
+    /// Maximum number of pending forks of each zygote.
     forks_max: usize,
     slots: LeaseSlots,
     reports: mpsc::Sender<(u32, ZygoteReport)>,
@@ -65,7 +65,7 @@ struct PoolTask {
     figures: SharedStats,
 }
 
-/// Starts the task. It ends when all senders of requests are dropped.
+/// Starts the pool's task. The task ends when all senders of requests are dropped.
 pub(super) fn start(
     settings: PoolSettings,
     control_groups: ControlGroupResult,
@@ -127,7 +127,7 @@ impl PoolTask {
         }
     }
 
-    /// Converts a report into an event for the state.
+    /// Converts a zygote's report into an event for the pool's state machine.
     fn event_from_report(&mut self, generation: u32, report: ZygoteReport) -> PoolEvent {
         match report {
             ZygoteReport::Started(zygote, prepared) => {

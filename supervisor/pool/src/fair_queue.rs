@@ -8,20 +8,21 @@ use std::collections::{BTreeMap, VecDeque};
 
 use lockhouse_base::principal::Owner;
 
-/// Upper bounds of waiting executions, in total and for each owner.
+/// Maximum numbers of executions that wait for a worker, in total and for each client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
     pub all: usize,
     pub of_one: usize,
 }
 
-/// Waiting items, and the number of running executions of each owner.
+/// A queue of requests for workers that serves all owners (clients) in turn, the one with the fewest running
+/// executions first.
 #[derive(Debug)]
 pub(super) struct FairQueue<T> {
     bounds: QueueLimits,
-    /// Queues of the owners in round-robin order. None is empty.
+    /// The queue of each owner that has waiting items, in round-robin order.
     lines: VecDeque<(Owner, VecDeque<T>)>,
-    /// Running executions of each owner; never 0.
+    /// The number of running executions of each owner that has any.
     running: BTreeMap<Owner, usize>,
 }
 
@@ -61,7 +62,7 @@ impl<T> FairQueue<T> {
         left
     }
 
-    /// Removes the next item and counts it as running until [`Self::release`].
+    /// Removes the next item from the queue and counts it as running until [`Self::release`].
     pub(super) fn next(&mut self) -> Option<(Owner, T)> {
         let running = |owner: &Owner| self.running.get(owner).copied().unwrap_or(0);
         let (at, _) = self.lines.iter().enumerate().min_by_key(|(_, (owner, _))| running(owner))?;
@@ -96,7 +97,7 @@ impl<T> FairQueue<T> {
         });
     }
 
-    /// Removes all items.
+    /// Removes all waiting items from the queue.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         self.lines.drain(..).flat_map(|(_, line)| line)
     }

@@ -12,7 +12,8 @@ use super::worker::Worker;
 #[derive(Debug)]
 pub struct Lease {
     pub worker: Worker,
-    /// Dropped after the worker: the slot becomes free only when the worker is killed.
+    /// The slot that the lease occupies. It is dropped after the worker, so it becomes free only when the worker is
+    /// killed.
     _slot: LeaseSlot,
 }
 
@@ -22,7 +23,7 @@ impl Lease {
     }
 }
 
-/// Notice that a lease was dropped.
+/// The notice to the pool that a lease of a worker was dropped.
 #[derive(Debug)]
 pub(super) struct ReleasedLease {
     pub(super) owner: Owner,
@@ -30,7 +31,7 @@ pub(super) struct ReleasedLease {
     pub(super) held: Duration,
 }
 
-/// A slot of a lease. Notifies the pool when dropped.
+/// The slot that a lease occupies. Notifies the pool when dropped.
 #[derive(Debug)]
 pub(super) struct LeaseSlot {
     owner: Owner,

@@ -46,22 +46,22 @@ pub enum PoolError {
     /// The interpreter or the worker binary cannot be started.
     #[error("cannot start {program}: {source}")]
     Start { program: PathBuf, source: std::io::Error },
-    /// The zygote cannot work on this host.
+    /// The zygote reported that it cannot work on this host, for this reason.
     #[error("{0}")]
     Refused(String),
     /// A required protection is missing or broken.
     #[error("{reason}")]
     Unprotected { reason: ProtectionError, findings: Vec<Finding> },
-    /// The zygote failed.
+    /// The zygote failed, for this reason.
     #[error("the zygote failed: {0}")]
     Zygote(String),
-    /// A worker failed before it was sealed.
+    /// A worker failed before it was sealed, for this reason.
     #[error("a worker could not be made: {0}")]
     Worker(String),
     /// The kernel does not confirm that the worker is sealed.
     #[error(transparent)]
     Unsealed(#[from] SealError),
-    /// The queue is full.
+    /// As many executions already wait for a worker as the queue admits.
     #[error("{waiting} executions wait for a worker already")]
     QueueFull { waiting: usize, retry_after: Duration },
     /// The pool's task has ended.
@@ -79,7 +79,7 @@ impl PoolError {
     }
 }
 
-/// Characters of a message from a worker or zygote.
+/// Maximum number of characters of a worker's or zygote's message that an error quotes.
 const REASON_CHARS_MAX: usize = 500;
 
 /// Truncates a message from a worker or zygote and escapes hidden characters, since a compromised one could send
@@ -94,13 +94,13 @@ pub struct PoolSettings {
     /// Language label for metrics.
     pub language: &'static str,
     pub zygote: ZygoteCommand,
-    /// Sealed workers kept ahead of need.
+    /// Number of sealed idle workers that the pool keeps ready.
     pub idle: usize,
-    /// Upper bound of running executions.
+    /// Maximum number of concurrently running executions.
     pub running_max: usize,
-    /// Upper bounds of waiting executions.
+    /// Maximum numbers of executions that wait for a worker.
     pub queue: QueueLimits,
-    /// Forks after which the zygote is replaced, for new randomness and a new address-space layout.
+    /// Number of forks after which the zygote is replaced, for new randomness and a new address-space layout.
     pub recycle_after: u32,
     /// Age at which the zygote is replaced, if it has served any execution.
     pub recycle_age: Duration,

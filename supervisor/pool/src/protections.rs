@@ -5,7 +5,7 @@
 
 use lockhouse_protocol::{Finding, Protection, Verdict};
 
-/// A row of the table of protections.
+/// The description of one protection of workers, for users.
 #[derive(Debug)]
 pub struct ProtectionInfo {
     pub title: &'static str,
@@ -36,7 +36,7 @@ pub enum ProtectionError {
     Absent {
         title: &'static str,
         found: String,
-        /// Whether it is required only by the configuration (`require_full`).
+        /// Whether the protection is required only because the configuration says so (`require_full`).
         required_here: bool,
         fix: &'static str,
     },
@@ -44,7 +44,7 @@ pub enum ProtectionError {
     Broken { title: &'static str, found: String },
 }
 
-/// Returns the row of a protection.
+/// Returns the description of a protection.
 #[expect(clippy::too_many_lines, reason = "a table of all protections")]
 pub fn describe(protection: Protection) -> ProtectionInfo {
     let row = |title, required, second_layer, gain, fix| ProtectionInfo {

@@ -22,7 +22,7 @@ use events::SESSION_FORKS_MAX;
 pub(super) use events::{Effect, Event, HasEnded, PoolLimits};
 use generation::Generation;
 
-/// Idle workers are refilled this long after the last request, unless requests wait.
+/// How long after the last request the pool forks new idle workers, unless requests wait for one.
 const QUIET: Duration = Duration::from_millis(5);
 
 /// After this many consecutive failures waiting requests are refused; the next request tries again.
@@ -41,7 +41,7 @@ struct Idle<W> {
 /// The state of a pool. Owns all idle workers and waiting requests.
 pub(super) struct State<W, L, S> {
     bounds: PoolLimits,
-    /// The current zygote; earlier ones retire.
+    /// The zygote that serves forks; `None` if none runs. Earlier ones retire.
     zygote: Option<Generation>,
     /// Number of the zygote that was started last; 0 before the first.
     last_generation: u32,
@@ -49,11 +49,11 @@ pub(super) struct State<W, L, S> {
     /// Idle workers in the order of their arrival.
     idle: Vec<Idle<W>>,
     waiting: FairQueue<L>,
-    /// Moving average of how long a lease is held.
+    /// The moving average of how long a lease of a worker is held.
     average_hold_time: Duration,
     /// Sessions that wait for a worker, which is forked for them. The engine limits their number.
     sessions: VecDeque<S>,
-    /// Consecutive failures.
+    /// Number of consecutive failures to provide a worker.
     failures: u32,
     last_request: Instant,
 }
@@ -164,7 +164,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         self.allow_retry(now);
     }
 
-    /// A new request permits another attempt after failures.
+    /// Permits another attempt after failures, since a new request has arrived.
     fn allow_retry(&mut self, now: Instant) {
         self.last_request = now;
         self.failures = self.failures.min(FAILURES_MAX - 1);
@@ -219,7 +219,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
-    /// Counts a temporary failure.
+    /// Counts a temporary failure to provide a worker, and refuses the waiting requests if there were too many.
     fn record_failure(&mut self, error: PoolError, effects: &mut Effects<W, L, S>) {
         self.failures += 1;
         let reason = error.to_string();
@@ -315,7 +315,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         self.idle.iter().filter(|idle| idle.generation == generation).count()
     }
 
-    /// Workers of the current zygote that are idle or being forked for executions.
+    /// Returns how many workers of the current zygote are idle or being forked for executions.
     fn ready_count(&self) -> usize {
         self.zygote.as_ref().map_or(0, |zygote| zygote.pending_for_runs + self.idle_count(zygote.number))
     }

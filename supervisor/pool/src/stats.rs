@@ -10,14 +10,14 @@ use tokio::time::Instant;
 /// Counters of a pool as of its last event.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct PoolStats {
-    /// Upper bound of running executions.
+    /// Maximum number of concurrently running executions.
     pub places: usize,
     pub idle: usize,
     pub forking: usize,
     pub running: usize,
-    /// Runs that wait for a worker.
+    /// Number of executions that wait for a worker.
     pub waiting: usize,
-    /// Zygotes started so far.
+    /// Number of zygotes that the pool has started so far.
     pub zygotes: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zygote_age_s: Option<f64>,

@@ -35,14 +35,14 @@ pub(super) struct UnverifiedWorker {
 #[derive(Debug)]
 pub struct Worker {
     pub process: WorkerProcess,
-    /// The channel to the worker. Reads and writes are independent.
+    /// The socket over which the supervisor and the worker exchange messages. Reads and writes are independent.
     pub stream: Stream,
     pub decoder: FrameDecoder,
     pub conversation: Conversation,
     pub exit: oneshot::Receiver<WorkerExitReport>,
     /// Resident memory when the worker was sealed, in bytes.
     pub resident_bytes: u64,
-    /// The control group, removed after the process is killed.
+    /// The worker's control group, removed after the process is killed; `None` without control groups.
     group: Option<WorkerGroup>,
 }
 
@@ -67,7 +67,7 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Returns the descriptor of the channel.
+    /// Returns the file descriptor of the socket to the worker.
     pub fn descriptor(&self) -> RawFd {
         let Stream::UdSocket(stream) = &self.stream;
         stream.as_fd().as_raw_fd()

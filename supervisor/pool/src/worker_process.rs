@@ -29,7 +29,7 @@ impl WorkerProcess {
         self.pid.as_raw()
     }
 
-    /// Sends a signal. No effect if the process has ended.
+    /// Sends a signal to the worker process; without effect if the process has ended.
     pub fn signal(&self, signal: Signal) {
         let no_details = std::ptr::null::<libc::siginfo_t>();
         // SAFETY: the descriptor is owned and open, and a null siginfo selects the default.

@@ -28,21 +28,21 @@ const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a zygote may take to exit after it closed its socket.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
-/// Error for a zygote that is most likely of another version.
+/// The error message for a zygote that sends invalid messages, most likely because its version differs.
 const FOREIGN_PROTOCOL: &str = "it does not speak this version's protocol";
 
 /// Pause between attempts to reap orphaned workers, which have already been killed.
 const REAPING_PAUSE: Duration = Duration::from_millis(5);
-/// Attempts to reap the orphaned workers of a zygote.
+/// Maximum number of attempts to reap the orphaned workers of a zygote.
 const REAPINGS_MAX: u32 = 1_000;
 
 /// What a prepared zygote reports about itself and the host.
 #[derive(Clone, Debug)]
 pub struct ZygoteInfo {
     pub runtime: String,
-    /// The finding for each protection.
+    /// What the zygote found about each protection of workers on this host.
     pub findings: Vec<Finding>,
-    /// Optional protections that this host lacks, as texts.
+    /// The optional protections that this host lacks, as texts for users.
     pub reduced: Vec<String>,
 }
 

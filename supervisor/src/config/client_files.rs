@@ -34,7 +34,7 @@ const PROJECT_FILES: [&str; 9] = [
 ];
 
 impl AiClient {
-    /// Display name of the AI client.
+    /// Returns the display name of the AI client.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",

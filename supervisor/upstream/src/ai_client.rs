@@ -20,14 +20,15 @@ pub use lockhouse_messages::{
 pub use pausable_timer::{OpenQuestions, PausableTimer};
 pub use progress_requests::{ProgressHandle, ProgressRequests, RunStarted, TAIL_BYTES_MAX, progress_channel};
 
-/// Messages that may wait for the AI client. Progress beyond this number is dropped.
+/// Maximum number of messages of one run that wait for the AI client. Progress messages beyond it are dropped.
 const WAITING_MAX: usize = 16;
-/// Of these messages, as many are reserved for questions, so that progress never blocks a question.
+/// Number of places in the queue of messages that are reserved for questions, so that progress messages never block a
+/// question.
 const FOR_QUESTIONS: usize = 8;
-/// The front answers an expired question itself; the engine waits this much longer for that answer.
+/// How much longer than a question's deadline the engine waits, because the front answers an expired question itself.
 const MARGIN: Duration = Duration::from_secs(1);
 
-/// A message to the AI client.
+/// A message of a run to the AI client that started it.
 #[derive(Debug)]
 pub enum ClientMessage {
     Question(PendingQuestion),
@@ -41,18 +42,18 @@ pub enum ClientMessage {
 #[derive(Debug)]
 pub struct PendingQuestion {
     pub question: Question,
-    /// When the asking side stops waiting.
+    /// When the call that asked the question stops waiting for its answer.
     pub deadline: Instant,
     pub answer: oneshot::Sender<Result<Answer, AskError>>,
 }
 
 impl PendingQuestion {
-    /// How long the user may still take to answer.
+    /// Returns how much time the user has left to answer the question.
     pub fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// Whether the asking side has stopped waiting.
+    /// Whether the call that asked the question has stopped waiting for the answer.
     pub fn is_abandoned(&self) -> bool {
         self.answer.is_closed()
     }
@@ -77,12 +78,12 @@ struct Shared {
 /// side together with a [`RunFollower`].
 #[derive(Debug)]
 pub struct ClientChannel {
-    /// The name that the client reports itself.
+    /// The name by which the AI client calls itself; `None` if it gave none.
     pub client: Option<ClientName>,
-    /// The identity with which the client authenticated.
+    /// The authenticated identity of the AI client.
     pub principal: Principal,
     pub execution: ExecutionId,
-    /// Receives requests for the progress of the run.
+    /// Receives the requests of clients and commands for the progress of the run.
     pub progress_requests: ProgressRequests,
     abilities: InputSupport,
     messages: mpsc::Sender<ClientMessage>,
@@ -111,7 +112,8 @@ impl ClientChannel {
 }
 
 impl AiClient {
-    /// `time_left` is how long the user may take to answer a server's question.
+    /// Creates the channel of one run. `time_left` is how long the user may take to answer a question of an upstream
+    /// server.
     pub fn new(channel: ClientChannel, audit: Arc<Audit>, time_left: Duration, open: OpenQuestions) -> Self {
         let ClientChannel { execution, abilities, messages, .. } = channel;
         let asked = AtomicU32::new(0);

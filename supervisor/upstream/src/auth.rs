@@ -26,10 +26,10 @@ use token_file::{AccessToken, StoredLogin, TokenFile, TokenFileError};
 /// Minimum time between two requests to an authorization server: a new token that is refused at once is not renewed
 /// again.
 const RENEWAL_EVERY: Duration = Duration::from_secs(5);
-/// How long an authorization server may take to issue a token.
+/// Timeout for an authorization server to issue an access token.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Provides the access tokens for one server.
+/// Provides the access tokens for the requests to one upstream server over HTTP.
 pub(super) struct TokenProvider {
     name: ServerName,
     url: Url,
@@ -42,11 +42,11 @@ pub(super) struct TokenProvider {
 }
 
 enum CredentialSource {
-    /// A token or header from the configuration.
+    /// A fixed `Authorization` header from the configuration; `None` if no header is configured.
     Fixed(Option<HeaderValue>),
-    /// Tokens that a user obtained with `lockhouse server login`.
+    /// OAuth tokens that a user obtained with `lockhouse server login`, in their file.
     Login(TokenFile),
-    /// Tokens that Lockhouse obtains itself with client credentials.
+    /// Access tokens that Lockhouse obtains itself by the OAuth client credentials grant.
     Service(OAuthClient),
 }
 
@@ -79,7 +79,7 @@ impl TokenProvider {
         })
     }
 
-    /// Returns the header value to send now; `None` if none is needed.
+    /// Returns the value of the `Authorization` header to send now; `None` to send no such header.
     pub(super) async fn token(&self) -> Result<Option<HeaderValue>, HttpError> {
         if let CredentialSource::Fixed(token) = &self.source {
             return Ok(token.clone());
@@ -106,7 +106,7 @@ impl TokenProvider {
         self.keep(token)
     }
 
-    /// Returns a header value to send instead of the refused one.
+    /// Returns the value of the `Authorization` header to send in place of one that the server refused.
     pub(super) async fn renewed(
         &self,
         refused: Option<HeaderValue>,
@@ -161,7 +161,7 @@ impl TokenProvider {
         HttpError::new(HttpErrorKind::Unauthorized, reason, &self.redact(&challenge.www_authenticate))
     }
 
-    /// Returns the text with secrets and the current token redacted.
+    /// Returns a text, such as an error of the server, with the secrets and the current access token redacted.
     pub(super) fn redact(&self, text: &str) -> String {
         let text = self.secrets.redact(text);
         match self.current() {
@@ -189,7 +189,7 @@ impl TokenProvider {
         Err(HttpError::new(HttpErrorKind::Unauthorized, reason, &self.redact(&server_text)))
     }
 
-    /// Renews a token, unless another process has done so meanwhile.
+    /// Renews a stored access token, unless another process has renewed it meanwhile.
     async fn refreshed(
         &self,
         file: &TokenFile,

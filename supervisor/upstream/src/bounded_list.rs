@@ -13,7 +13,7 @@ const ENTRIES_MAX: usize = 10_000;
 #[derive(Default)]
 pub(super) struct BoundedList<'a> {
     pub(super) items: Vec<&'a RawValue>,
-    /// Whether items were dropped.
+    /// Whether the list had more items than the limit; the others were dropped.
     pub(super) has_more: bool,
 }
 

@@ -10,30 +10,30 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::definition::ServerLimits;
 
-/// The call slots and the queue of one server.
+/// The slots for concurrent calls of one upstream server, and the queue of calls that wait for a slot.
 #[derive(Debug)]
 pub(super) struct CallSlots {
     free: Arc<Semaphore>,
     limits: ServerLimits,
     waiting: AtomicUsize,
     last_used: Mutex<Instant>,
-    /// Notified whenever a slot becomes free.
+    /// Notified whenever a call ends and its slot becomes free.
     slot_freed: Notify,
 }
 
-/// The right to send one call; frees its slot when dropped.
+/// A reserved slot, which permits one call to be sent to the server. Dropping it frees the slot.
 #[derive(Debug)]
 pub struct CallSlot {
     slots: Arc<CallSlots>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Why no slot was available.
+/// Why a call got no slot of the server's concurrency limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SlotError {
-    /// The queue already has this maximum number of calls.
+    /// As many calls already wait as the configured maximum, which is this number.
     QueueFull(usize),
-    /// No slot became free within this time.
+    /// No slot became free within the queue timeout, which is this duration.
     QueueTimeout(Duration),
 }
 
@@ -67,7 +67,7 @@ impl CallSlots {
         self.limits.calls_max - self.free.available_permits()
     }
 
-    /// Waits until the server has not been used for `limit`.
+    /// Waits until no call has used the server for the duration `limit`.
     pub(super) async fn wait_idle(&self, limit: Duration) {
         loop {
             let since = *self.last_used.lock();
@@ -107,7 +107,7 @@ impl Drop for CallSlot {
     }
 }
 
-/// Counts a call in the queue until it is dropped.
+/// Counts a call as waiting for a slot. Dropping the guard ends the count.
 struct QueuedCall<'a>(&'a CallSlots);
 
 impl<'a> QueuedCall<'a> {

@@ -9,9 +9,9 @@ use super::call_types::CallError;
 use super::definition::TextDecoding;
 use super::input_required;
 
-/// Characters of a tool's error text that are passed on.
+/// Maximum number of characters of a tool's error text that programs receive.
 const ERROR_CHARS_MAX: usize = 4_000;
-/// Content blocks of a failed result that are searched for text.
+/// Maximum number of content blocks of a failed call's result that are searched for an error text.
 const ERROR_BLOCKS_MAX: usize = 20;
 
 #[derive(Deserialize)]
@@ -23,10 +23,10 @@ struct Outline<'a> {
     structured_content: Option<&'a RawValue>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
-    /// The field of a `resources/read` result.
+    /// The parts of the resource, in a `resources/read` result; `None` in other results.
     #[serde(borrow)]
     contents: Option<&'a RawValue>,
-    /// The field of a `prompts/get` result.
+    /// The messages of the prompt, in a `prompts/get` result; `None` in other results.
     #[serde(borrow)]
     messages: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -41,9 +41,9 @@ struct Block<'a> {
     text: Option<&'a RawValue>,
 }
 
-/// The answer of a server to a call.
+/// The parsed answer of an upstream server to a call.
 pub(super) enum CallAnswer {
-    /// The server requires input first; contains the raw result.
+    /// The server asks the user for input before it completes the call; contains the raw JSON result.
     Asks(String),
     Result {
         raw: String,
@@ -51,7 +51,7 @@ pub(super) enum CallAnswer {
     },
 }
 
-/// Parses the answer to a call, in time linear in its length.
+/// Parses the raw JSON answer of a server to a call, in time linear in its length.
 pub(super) fn read_answer(
     item: &CallTarget,
     raw: String,

@@ -1,11 +1,11 @@
-//! Types that all steps of a call share: its error, and the input that goes with it.
+//! Types that all steps of a call to an upstream server share: the error, and the answers to a server's questions.
 
 use std::collections::BTreeMap;
 
 use lockhouse_protocol::FailureCode;
 use serde_json::Value;
 
-/// Why a call has no result. The message is shown to submitted code and the model.
+/// Why a call of a tool failed. The message is shown to submitted code and the model.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct CallError {
@@ -28,6 +28,7 @@ impl CallError {
 #[derive(Clone, Debug, Default)]
 pub(super) struct InputResponses {
     pub(super) responses: Option<BTreeMap<String, Value>>,
-    /// The opaque `requestState`, exactly as the server sent it.
+    /// The opaque `requestState` that the repeated call returns to the server, exactly as the server sent it; `None`
+    /// if it sent none.
     pub(super) state: Option<String>,
 }

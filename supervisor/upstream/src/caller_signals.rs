@@ -1,4 +1,4 @@
-//! Signals from callers to the connection task.
+//! Signals from the callers of an upstream server to its connection task: a demand, a timeout, statistics of answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::sync::{Notify, watch};
 use super::call_concurrency::CallSlots;
 use super::definition::ServerLimits;
 
-/// The signals of one connection.
+/// The signals from callers to the connection task of one upstream server.
 #[derive(Debug)]
 pub(super) struct CallerSignals {
-    /// Notified when a caller needs the server.
+    /// Notified when a caller needs the server, so that a stopped one is started.
     pub(super) demand: Notify,
     /// Notified when a call has timed out.
     pub(super) call_timed_out: Notify,
@@ -23,7 +23,7 @@ pub(super) struct CallerSignals {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CallStats {
     pub(super) answered_calls: u64,
-    /// How long the last answered call took.
+    /// How long the most recently answered call took; `None` before the first answer.
     pub(super) latency: Option<Duration>,
 }
 

@@ -22,7 +22,7 @@ use super::request::CallTimeout;
 use super::resource_and_prompt_lists;
 use super::resource_subscriptions::{SubscribeError, uses_subscription_stream};
 
-/// The result of a request without content.
+/// The JSON result of a request that returns nothing.
 const EMPTY: &[u8] = b"{}";
 
 impl Connection {

@@ -8,19 +8,19 @@ use tokio::sync::broadcast;
 /// changed.
 const WAITING_MAX: usize = 256;
 
-/// What may have changed for AI clients.
+/// A notice that something which AI clients use directly may have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeNotice {
     Tools,
     Resources,
     Prompts,
-    /// The content of one resource.
+    /// The content of one resource has changed: the server, and the URI of the resource.
     Resource(ServerName, String),
     /// The configuration or the policy has changed, and so may all lists.
     Everything,
 }
 
-/// Broadcasts change notices of all servers.
+/// Broadcasts the change notices of all upstream servers to the fronts.
 #[derive(Clone, Debug)]
 pub struct ChangeNotices(broadcast::Sender<ChangeNotice>);
 

@@ -117,7 +117,7 @@ fn restrict(confinement: &Confinement, program: &Program) -> Result<(), ConfineE
     process_filter::install(supervisor).map_err(seccomp)
 }
 
-/// A Landlock rule: a path and the access rights below it.
+/// A Landlock rule: a path, and the access rights to it and everything below it.
 type Rule = PathBeneath<PathFd>;
 
 /// Access rights for the list `read`. They include execution, since a server's programs and libraries are in it.
@@ -125,13 +125,14 @@ fn reading() -> BitFlags<AccessFs> {
     AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir
 }
 
-/// Access rights for the list `write`: reading and changing, but no execution and no device nodes.
+/// Returns the Landlock access rights for paths of the configured list `write`: reading and changing, but no
+/// execution and no creation of device nodes.
 fn writing() -> BitFlags<AccessFs> {
     let devices = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
     AccessFs::from_all(NEWEST) & !(devices | AccessFs::Execute)
 }
 
-/// The Landlock rules for the configured paths.
+/// Returns the Landlock rules for the configured paths.
 fn rules(confinement: &Confinement) -> Result<Vec<Rule>, ConfineError> {
     let lists = [("read", &confinement.read, reading()), ("write", &confinement.write, writing())];
     let rule = |list: &'static str, path: &Path, access| {

@@ -10,17 +10,17 @@ use rmcp::service::{ClientInitializeError, ServiceError};
 use super::http_error::{HttpError, HttpErrorKind};
 use super::inbound_message::{NOT_JSON, TOO_LARGE};
 
-/// Characters of a server's error text that are logged.
+/// Maximum number of characters of a server's error text that are logged.
 const SAID_CHARS_MAX: usize = 400;
 
-/// Why the handshake or the listing of tools failed.
+/// Why the MCP handshake with a server, or the listing of its tools, failed.
 #[derive(Debug)]
 pub(super) enum ConnectError {
     /// The server exited or closed its streams.
     Closed,
     /// The server answered with a JSON-RPC error.
     Refused(ErrorData),
-    /// The server's answer is not MCP. The text may contain words of the server.
+    /// The server's answer is not valid MCP, for the reason in this text, which may quote the server.
     Strange(String),
     /// The HTTP request failed.
     Http(HttpError),

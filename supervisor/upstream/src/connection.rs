@@ -28,7 +28,8 @@ use super::tool_pins::Pins;
 /// Additional time that callers wait for a start that exceeds its timeout, so that its error can be reported.
 const START_MARGIN: Duration = Duration::from_secs(1);
 
-/// A handle to the connection task. Clones use the same connection.
+/// A handle to one upstream server's connection task, by which callers use the server. Clones use the same
+/// connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
     pub(super) name: ServerName,
@@ -45,12 +46,12 @@ pub struct Connection {
     pub(super) subscriptions: Subscriptions,
     pub(super) signals: Arc<CallerSignals>,
     closing: CancellationToken,
-    /// The shapes of results observed from this server.
+    /// The result types of this server's tools, as observed from earlier calls.
     pub shapes: Arc<ResultShapes>,
 }
 
 impl Connection {
-    /// Starts the connection task.
+    /// Starts the connection task of an upstream server and returns a handle to it.
     pub(super) fn open(
         name: ServerName,
         definition: ServerDefinition,
@@ -142,7 +143,7 @@ impl Connection {
         Some(directly.prefix.as_deref().unwrap_or(self.name.as_str()))
     }
 
-    /// Returns the tools as last known, without waiting.
+    /// Returns the server's tools as they were last listed, without waiting; `None` if they were never listed.
     pub fn known_catalogue(&self) -> Option<Arc<Catalogue>> {
         self.known_catalogue.borrow().clone()
     }

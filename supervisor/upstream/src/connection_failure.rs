@@ -27,7 +27,7 @@ pub(super) struct FailureSignal {
 }
 
 impl FailureSignal {
-    /// Records that the connection failed.
+    /// Records that the connection failed, with the reason. Only the first failure counts.
     pub(super) fn fail(&self, message: &str) {
         self.set(message, false);
     }
@@ -42,7 +42,7 @@ impl FailureSignal {
         self.token.cancel();
     }
 
-    /// Returns the failure, if the connection has failed.
+    /// Returns why the connection has failed; `None` while it works.
     pub(super) fn reason(&self) -> Option<ConnectionFailure> {
         self.reason.get().cloned()
     }

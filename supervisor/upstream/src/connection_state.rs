@@ -1,4 +1,4 @@
-//! The state of a connection, as the connection task publishes it to callers.
+//! The state of the connection to an upstream server, as the connection task publishes it to callers.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use rmcp::service::Peer;
 
 use super::in_flight_calls::InFlightCalls;
 
-/// The state of a connection.
+/// The state of the connection to an upstream server.
 #[derive(Clone, Debug)]
 pub enum ConnectionState {
-    /// Not started, because no caller needs the server.
+    /// The server is not started, because no caller needs it.
     Idle,
     /// The server is being started or restarted.
     Connecting,
-    /// The server can be used.
+    /// The server is connected and can be called.
     Connected(Arc<ConnectedServer>),
     /// The last attempt to connect failed, for this reason, and another attempt will follow. The reason contains no
     /// text of the server.

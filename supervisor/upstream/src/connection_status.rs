@@ -1,4 +1,4 @@
-//! Status of a connection, for operators.
+//! Status of the connection to an upstream server, for operators: times, counts and the last error.
 
 use std::time::{Duration, Instant};
 
@@ -6,37 +6,37 @@ use std::time::{Duration, Instant};
 /// calls.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionStatus {
-    /// When the last attempt to connect began.
+    /// When the most recent attempt to connect to the server began; `None` before the first.
     pub attempt_began: Option<Instant>,
-    /// The negotiated protocol version.
+    /// The negotiated MCP protocol version; `None` before the first connection.
     pub protocol_version: Option<String>,
     /// Whether the server had to be restarted with the older handshake.
     pub used_legacy_handshake: bool,
     /// Time from the start until the process was running, at the last start; `None` for HTTP servers.
     pub spawn_time: Option<Duration>,
-    /// Time from the start to the end of the handshake, at the last start.
+    /// Time from the server's most recent start to the end of the MCP handshake; `None` before the first.
     pub handshake_time: Option<Duration>,
-    /// Time from the start to the list of tools, at the last start.
+    /// Time from the server's most recent start until its tools were listed; `None` before the first.
     pub start_time: Option<Duration>,
-    /// How long the last answered call took.
+    /// How long the most recently answered call took; `None` before the first answer.
     pub last_latency: Option<Duration>,
-    /// The number of answered calls.
+    /// The number of calls that the server has answered.
     pub answered_calls: u64,
-    /// The number of connections that were lost.
+    /// The number of connections to the server that were lost.
     pub reconnects: u64,
-    /// The last failure, with secrets redacted.
+    /// The message of the most recent failure, with secrets redacted; `None` if there was none.
     pub last_error: Option<String>,
-    /// How the last connection ended, if Lockhouse closed it.
+    /// How the server's process ended when Lockhouse last closed the connection; `None` if it did not.
     pub shutdown: Option<ShutdownMethod>,
 }
 
 /// What it took to end a server's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShutdownMethod {
-    /// It exited by itself once its connection was closed.
+    /// The process exited by itself once its connection was closed.
     Exited,
-    /// It exited on SIGTERM.
+    /// The process exited on SIGTERM.
     Sigterm,
-    /// It was killed with SIGKILL.
+    /// The process was killed with SIGKILL.
     Sigkill,
 }

@@ -32,22 +32,22 @@ use super::server_start::{ServerStarter, StartFailure, StartedServer};
 /// The log target of all messages about the state of a connection. Commands that print the state themselves filter
 /// this target out.
 const LOG_TARGET: &str = "lockhouse_upstream::connection_task";
-/// How long calls in flight may take once the connection is to be closed.
+/// How long calls in flight may still take before a connection that is to be closed is closed.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Appended to errors, because submitted code and the model do not get the server's own output.
 const SERVER_LOGS_HINT: &str = "; `lockhouse server logs` shows its stderr";
 
-/// The state of the task for one server. It runs until Lockhouse closes the connection.
+/// The task that starts, monitors and restarts one upstream server. It runs until Lockhouse closes the connection.
 pub(super) struct ConnectionTask {
     pub(super) name: ServerName,
     pub(super) starter: Arc<ServerStarter>,
     pub(super) tools: PublishedTools,
-    /// The server is stopped after this time without a call.
+    /// The time without a call after which the server is stopped; `None` if it never is.
     pub(super) idle_stop: Option<Duration>,
     pub(super) state: watch::Sender<ConnectionState>,
     pub(super) status: watch::Sender<ConnectionStatus>,
     pub(super) signals: Arc<CallerSignals>,
-    /// Marked as seen when an attempt to connect begins.
+    /// Statistics of answered calls, marked as seen when an attempt to connect begins.
     pub(super) answers: watch::Receiver<CallStats>,
     /// Whether the server is known to understand only the older handshake.
     pub(super) legacy_handshake: bool,
@@ -59,7 +59,7 @@ pub(super) struct ConnectionTask {
 /// What the task is waiting for.
 enum Wait {
     Demand,
-    /// A start, with its duration.
+    /// An attempt to start the server, which completes with its result and its duration.
     Start(BoxFuture<'static, (Result<StartedServer, StartFailure>, Duration)>),
     Connection(Box<ConnectionMonitor>),
     Drain(Box<LiveConnection>, BoxFuture<'static, ()>),
@@ -86,7 +86,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Performs an effect and returns what to wait for next; `None` if the task ends.
+    /// Performs an effect of the state machine and returns what to wait for next; `None` if the task ends.
     fn perform(&mut self, effect: Effect, waiting_for: Wait) -> Option<Wait> {
         Some(match (effect, waiting_for) {
             (Effect::PublishIdle, waiting_for) => self.publish(ConnectionState::Idle, waiting_for),

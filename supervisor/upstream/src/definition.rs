@@ -24,7 +24,7 @@ pub struct ServerDefinition {
     pub origin: String,
 }
 
-/// Values that must not be shown.
+/// Values of a server's configuration that must not be shown, since they may be secrets.
 #[derive(Clone, Default, PartialEq)]
 pub struct ReferencedValues(pub Vec<String>);
 
@@ -44,7 +44,8 @@ pub struct ServerCommand {
     pub arguments: Vec<String>,
     pub environment: BTreeMap<String, String>,
     pub directory: Option<PathBuf>,
-    /// The sandbox. Without it, the server has all rights of this user.
+    /// What the sandbox of the server permits. `None` means no sandbox: the server has all rights of the user who
+    /// runs Lockhouse.
     pub confinement: Option<Confinement>,
 }
 
@@ -98,21 +99,21 @@ pub struct OAuthClient {
     pub callback_port: Option<u16>,
 }
 
-/// Timeouts and limits of one server.
+/// Timeouts and limits of one upstream server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServerLimits {
-    /// From the start of the process or connection to its list of tools.
+    /// Time limit from the start of the server's process or connection until it has listed its tools.
     pub start_timeout: Duration,
-    /// One call, from when it is sent.
+    /// Time limit of one call, from when it is sent to the server.
     pub call_timeout: Duration,
     /// The longest timeout that submitted code can set for a call. Never less than `call_timeout`.
     pub call_timeout_max: Duration,
-    /// Concurrent calls; further calls wait.
+    /// Maximum number of concurrent calls of the server; further calls wait.
     pub calls_max: usize,
-    /// Calls that may wait for a slot, and for how long.
+    /// Maximum number of calls that wait for a slot, and how long each may wait.
     pub queue_max: usize,
     pub queue_timeout: Duration,
-    /// Bytes of one message of the server.
+    /// Maximum number of bytes of one message of the server.
     pub message_bytes_max: usize,
 }
 
@@ -130,7 +131,7 @@ impl Default for ServerLimits {
     }
 }
 
-/// When a server is started and stopped.
+/// When an upstream server is started, and when it is stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StartOptions {
     /// Whether the server is started only when it is first needed.
@@ -205,16 +206,16 @@ impl TextDecoding {
 /// Maximum characters of the prefix for the names of a server's tools and prompts.
 pub const PREFIX_CHARS_MAX: usize = 32;
 
-/// Who can use a server.
+/// Whether submitted code, AI clients directly, or both can use a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exposure {
     /// Whether submitted code can import it.
     pub to_code: bool,
-    /// Whether AI clients have it among their own tools, resources and prompts.
+    /// How AI clients see the server's tools, resources and prompts among those of Lockhouse; `None` if they do not.
     pub direct: Option<DirectExposure>,
 }
 
-/// How AI clients use a server directly.
+/// How a server's tools are named for AI clients that use it directly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectExposure {
     /// The prefix for names of tools and prompts: the server's name if `None`, no prefix if empty.
@@ -230,7 +231,7 @@ impl Default for Exposure {
 /// A selection of tools by exact name. The configuration of an AI client can restrict a server's tools this way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolSelection {
-    /// If set, only these tools.
+    /// The only tools that are used; `None` if all are.
     pub only: Option<Vec<String>>,
     pub except: Vec<String>,
 }
@@ -243,7 +244,7 @@ impl ToolSelection {
 }
 
 impl ServerDefinition {
-    /// Creates a definition with defaults for everything else.
+    /// Creates a server definition from its endpoint, limits and origin, with defaults for everything else.
     pub fn new(endpoint: Endpoint, limits: ServerLimits, origin: String) -> Self {
         Self {
             endpoint,
@@ -258,7 +259,7 @@ impl ServerDefinition {
         }
     }
 
-    /// Whether both definitions are equal, regardless of where they are written.
+    /// Whether two server definitions are equal, regardless of where they are configured.
     pub fn is_same_server(&self, other: &Self) -> bool {
         let Self { endpoint, limits, start, tools, decode, exposure, on_change, referenced, origin: _ } =
             self;
@@ -280,7 +281,7 @@ impl ServerDefinition {
 }
 
 impl HttpEndpoint {
-    /// `HOST:PORT`, for messages.
+    /// Returns `HOST:PORT` of the URL, for messages.
     pub(super) fn host_and_port(&self) -> String {
         let port = self.url.port_or_known_default().map(|port| format!(":{port}")).unwrap_or_default();
         format!("{}{port}", self.url.host_str().unwrap_or_default())

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::call_types::InputResponses;
 
-/// The kind of request.
+/// The kind of a request of an AI client that uses a server directly.
 #[derive(Debug, Default)]
 pub enum DirectRequestKind {
     /// The request that the item implies: `tools/call`, `resources/read`, `prompts/get`, or a list.
@@ -37,12 +37,13 @@ pub struct DirectRequest {
 pub enum DirectFailure {
     /// A JSON-RPC error.
     Error(ErrorData),
-    /// A tool result with `isError`.
+    /// A tool result with `isError`, as its JSON text.
     Result(String),
 }
 
 impl DirectRequest {
-    /// Creates a request. `responses` and `state` are those of a client that repeats a call.
+    /// Creates a direct request. `responses` and `state` are the user's answers and the server's state, of a client
+    /// that repeats its call.
     pub fn new(
         verb: DirectRequestKind,
         retries_with_input: bool,

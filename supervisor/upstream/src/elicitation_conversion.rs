@@ -18,7 +18,7 @@ pub(super) fn capabilities() -> ClientCapabilities {
     capabilities
 }
 
-/// Converts an answer into an MCP result.
+/// Converts the user's answer to a question into an MCP elicitation result.
 pub(super) fn result(answer: Answer) -> ElicitResult {
     match answer {
         Answer::Accept(Some(content)) => ElicitResult::new(ElicitationAction::Accept).with_content(content),

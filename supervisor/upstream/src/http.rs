@@ -41,10 +41,10 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 /// Interval of TCP keepalive probes, which detect peers that vanished.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
-/// First and longest delay before a stream that the server closed is opened again.
+/// First and longest delay before an event stream that the server closed is opened again.
 const REOPEN_MIN: Duration = Duration::from_secs(1);
 const REOPEN_MAX: Duration = Duration::from_secs(30);
-/// Concurrent requests besides calls.
+/// Maximum number of concurrent HTTP requests to one server besides calls.
 const OTHER_REQUESTS_MAX: usize = 16;
 const PROXY_VARIABLES: [&str; 6] =
     ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
@@ -65,7 +65,7 @@ const OWN_HEADERS: [&str; 11] = [
 const DEPRECATED: &str = "it speaks HTTP+SSE, a transport that MCP has deprecated and Lockhouse does not speak; configure its \
                           streamable HTTP endpoint, usually the same URL with /mcp in place of /sse";
 
-/// Creates a transport to the endpoint, and the signal that reports its failure.
+/// Creates the HTTP transport to an upstream server, and the signal that reports its failure.
 pub(super) fn transport(
     endpoint: &HttpEndpoint,
     limits: &ServerLimits,

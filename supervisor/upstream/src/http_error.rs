@@ -6,7 +6,7 @@ use reqwest::StatusCode;
 use rmcp::service::ServiceError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-/// Characters of a server's response that are kept for users.
+/// Maximum number of characters of an error response's text that are kept for users.
 const SERVER_TEXT_CHARS_MAX: usize = 400;
 
 /// Why an HTTP request failed.
@@ -22,13 +22,13 @@ pub(crate) struct HttpError {
 /// The kind of error, which decides whether to try again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HttpErrorKind {
-    /// No connection could be made, or it broke.
+    /// No connection to the server could be made, or it broke.
     Unreachable,
-    /// The server requires a token, or another one.
+    /// The server requires an access token, or a token other than the one that was sent.
     Unauthorized,
     /// The server or its configuration cannot work, however the request is made.
     Unusable,
-    /// The server answered with an error status.
+    /// The server answered with an HTTP error status.
     Answered,
 }
 
@@ -41,7 +41,7 @@ impl HttpError {
         }
     }
 
-    /// The request got no response. `host_and_port` comes from the configuration.
+    /// Creates the error of a request that got no response. `host_and_port` comes from the configuration.
     pub(crate) fn from_reqwest(error: &reqwest::Error, host_and_port: &str) -> Self {
         let chain = || causes(error);
         let server_text = chain().last().map(ToString::to_string).unwrap_or_default();
@@ -75,7 +75,7 @@ impl HttpError {
         )
     }
 
-    /// The response has an error status.
+    /// Creates the error of a response with an HTTP error status.
     pub(crate) fn from_status(status: StatusCode, server_text: &str) -> Self {
         let reason = match status.as_u16() {
             300..400 => format!(

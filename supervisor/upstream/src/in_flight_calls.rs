@@ -14,11 +14,11 @@ use tokio::sync::{Notify, watch};
 use super::direct_request::DirectRequest;
 use crate::ai_client::{AiClient, ForwardedNotification, OpenQuestions};
 
-/// The caller of a call.
+/// The run or AI client that makes a call of an upstream server.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub execution: ExecutionId,
-    /// The name that the AI client reports itself; `None` at the command line.
+    /// The name by which the AI client calls itself; `None` at the command line.
     pub client: Option<ClientName>,
     /// The AI client that can be asked questions; `None` without one, as with `lockhouse run`.
     pub ai_client: Option<AiClient>,
@@ -44,7 +44,7 @@ struct InFlightCall {
     caller: Caller,
     label: String,
     token: Option<ProgressToken>,
-    /// Counts the progress notifications of the server.
+    /// The number of progress notifications that the server has sent for this call.
     progress: watch::Sender<u64>,
     /// Notified when the server asks for input that no user can give.
     unanswerable: Arc<Notify>,

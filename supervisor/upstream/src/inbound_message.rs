@@ -43,11 +43,12 @@ const LARGE_BYTES: usize = 256 * 1024;
 
 pub(super) type RxMessage = RxJsonRpcMessage<RoleClient>;
 
-/// A message of a server.
+/// A message that was received from an upstream server, by its kind.
 pub(super) enum InboundMessage {
     /// The response to the request with this ID.
     Answer(RequestId, RxMessage),
-    /// A request or notification; `None` if it cannot be passed on.
+    /// A request or notification of the server; `None` if it is dropped, because it cannot be parsed or exceeds a
+    /// limit.
     Unsolicited(Option<RxMessage>),
     /// A message that violates the protocol or its limits.
     Violation(&'static str),

@@ -15,11 +15,11 @@ use super::elicitation_conversion;
 use super::in_flight_calls::Caller;
 use crate::ai_client::{Answer, Question};
 
-/// Maximum number of times that one call may require input.
+/// Maximum number of times that a server may ask the user for input during one call.
 pub(super) const ROUNDS_MAX: usize = 10;
-/// Maximum bytes of such a result, including questions and state.
+/// Maximum number of bytes of an `input_required` result, including its questions and state.
 const BYTES_MAX: usize = 256 * 1024;
-/// Maximum JSON values of such a result that is forwarded to the AI client.
+/// Maximum number of JSON values in an `input_required` result that is forwarded to the AI client.
 const VALUES_MAX: usize = 10_000;
 const QUESTIONS_MAX: usize = 8;
 
@@ -46,7 +46,7 @@ struct Request<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// Parses a result; `None` if it does not require input.
+/// Parses the result of a call as `input_required`; `None` if it is an ordinary result.
 pub(super) fn parse(result: &str) -> Result<Option<InputRequired<'_>>, CallError> {
     let outline: Option<Outline<'_>> = serde_json::from_str(result).ok();
     if outline.and_then(|outline| outline.result_type).is_none_or(|kind| kind.get() != "\"input_required\"") {
@@ -65,7 +65,7 @@ pub(super) fn parse(result: &str) -> Result<Option<InputRequired<'_>>, CallError
 }
 
 impl InputRequired<'_> {
-    /// Obtains an answer to each question, one after the other.
+    /// Asks the user each of the server's questions, one after the other, and returns the answers.
     pub(super) async fn responses(
         self,
         server: &ServerName,

@@ -81,7 +81,7 @@ fn starts_at_once() -> usize {
     (4 * cores).max(8)
 }
 
-/// All connections by server name. Clones share them.
+/// The connections to all upstream servers, by server name. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Upstreams {
     servers: Arc<BTreeMap<ServerName, Upstream>>,
@@ -145,12 +145,12 @@ impl Upstreams {
         &self.notices
     }
 
-    /// All secrets in the configuration of any server.
+    /// Returns all secrets in the configuration of the upstream servers, for redaction.
     pub fn secrets(&self) -> Secrets {
         Secrets::union(self.servers.values().map(|upstream| &upstream.connection.secrets))
     }
 
-    /// The number of servers.
+    /// Returns the number of upstream servers.
     pub fn count(&self) -> usize {
         self.servers.len()
     }

@@ -3,17 +3,17 @@
 /// Bytes that are kept of each end of a line over the limit, enough to find the ID of the answered request.
 const KEEP_BYTES: usize = 256;
 
-/// The line that is being received.
+/// The line of a server's output that is being received.
 pub(super) struct LineBuffer {
     bytes_max: usize,
     bytes: Vec<u8>,
     tail: Vec<u8>,
-    /// Bytes that were dropped because the line exceeds the limit.
+    /// Number of bytes of the line that were dropped because it exceeds the size limit.
     skipped: usize,
     over_limit: bool,
 }
 
-/// A line that is complete.
+/// A complete line of a server's output.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CompleteLine {
     Within(Vec<u8>),
@@ -26,7 +26,7 @@ impl LineBuffer {
         Self { bytes_max, bytes: Vec::new(), tail: Vec::new(), skipped: 0, over_limit: false }
     }
 
-    /// Appends a chunk; once the line exceeds the limit, only its ends are kept.
+    /// Appends a chunk of output. Once the line exceeds the size limit, only its beginning and its end are kept.
     pub(super) fn add(&mut self, piece: &[u8]) {
         if !self.over_limit && self.bytes.len() + piece.len() <= self.bytes_max {
             return self.bytes.extend_from_slice(piece);
@@ -43,17 +43,17 @@ impl LineBuffer {
         self.tail.drain(..self.tail.len().saturating_sub(KEEP_BYTES));
     }
 
-    /// Bytes of the current line that are buffered.
+    /// Returns how many bytes of the current line are buffered.
     pub(super) fn kept(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Bytes of the current line beyond the limit.
+    /// Returns how many bytes of the current line were dropped because it exceeds the size limit.
     pub(super) fn skipped(&self) -> usize {
         self.skipped
     }
 
-    /// Takes the line and begins the next one.
+    /// Returns the complete line and begins the next one.
     pub(super) fn take(&mut self) -> CompleteLine {
         let Self { bytes, tail, over_limit, .. } = std::mem::replace(self, Self::new(self.bytes_max));
         match over_limit {

@@ -26,11 +26,11 @@ const SUBSCRIBE_AGAIN: Duration = Duration::from_secs(30);
 /// How long the request that ends an HTTP session may take.
 const HTTP_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// An established connection and what it runs on.
+/// An established MCP connection to a server, with the process or HTTP transport below it.
 pub(super) struct LiveConnection {
     peer: Peer<RoleClient>,
     callers: InFlightCalls,
-    /// Completes when the rmcp service ends.
+    /// The task of the MCP conversation; completes when the connection ends.
     conversation: JoinHandle<()>,
     ending: RunningServiceCancellationToken,
     ground: LiveTransport,
@@ -41,22 +41,22 @@ pub(super) struct LiveConnection {
 
 pub(super) type Service = RunningService<RoleClient, McpClientHandler>;
 
-/// What a connection runs on: a child process or HTTP.
+/// What an MCP connection runs on: a child process or HTTP.
 #[allow(clippy::large_enum_variant)] // Only one exists for each connection.
 pub(super) enum LiveTransport {
     Process {
         process: ServerProcess,
-        /// Set by the transport if the connection fails.
+        /// Signals that the HTTP connection has failed; set by the transport.
         failure_signal: FailureSignal,
         last_lines: LastLines,
     },
     Http(FailureSignal),
 }
 
-/// How a connection ended.
+/// How a connection to a server ended.
 pub(super) struct ConnectionEnd {
     pub(super) ending: ShutdownMethod,
-    /// The exit status if the process exited by itself.
+    /// The exit status of the server's process if it exited by itself; otherwise `None`.
     pub(super) status: Option<ExitStatus>,
     /// The last lines of the server's output with secrets redacted, for users.
     pub(super) server_output: String,
@@ -114,7 +114,7 @@ impl LiveConnection {
         }
     }
 
-    /// Closes the connection and ends the process.
+    /// Closes the connection and ends the server's process, if there is one.
     pub(super) async fn end(self) -> ConnectionEnd {
         // Ends the rmcp service, which closes the process's standard input.
         self.ending.cancel();

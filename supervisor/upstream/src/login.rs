@@ -47,7 +47,7 @@ pub enum LoginError {
     Tokens(#[from] TokenFileError),
 }
 
-/// Includes all causes, since the outermost error names only the step that failed.
+/// Converts an OAuth error with all of its causes, since the outermost error names only the step that failed.
 impl From<AuthError> for LoginError {
     fn from(error: AuthError) -> Self {
         let mut words = error.to_string();
@@ -73,7 +73,7 @@ pub struct Login {
     url: Url,
 }
 
-/// The result of a login.
+/// What a successful login granted.
 #[derive(Debug)]
 pub struct LoginGrant {
     pub expires: Option<SystemTime>,
@@ -156,7 +156,7 @@ impl Login {
     }
 }
 
-/// Deletes the tokens for a server. Returns whether there were any.
+/// Deletes the stored OAuth tokens for a server. Returns whether there were any.
 pub fn log_out(name: &ServerName, endpoint: &HttpEndpoint) -> Result<bool, LoginError> {
     Ok(TokenFile::new(name, &endpoint.url)?.delete()?)
 }

@@ -20,10 +20,10 @@ use super::in_flight_calls::{InFlightCalls, RequestOrigin};
 use super::inbound_message::REFUSED_METHOD;
 use crate::ai_client::{AiClient, Answer, AskError, Question, QuestionKind};
 
-/// Characters of a progress message that are passed on.
+/// Maximum number of characters of a server's progress message that AI clients receive.
 const PROGRESS_CHARS_MAX: usize = 200;
 
-/// The error for a request that exceeds the limits.
+/// The error message for a server's request that exceeds the size limits.
 const UNREAD_REQUEST: &str =
     "the request is larger than 1 MiB, has more than 4,096 JSON values or is nested too deeply";
 

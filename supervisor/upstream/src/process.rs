@@ -14,7 +14,7 @@ use super::definition::ServerCommand;
 
 /// Environment variables that a server inherits, besides those in its configuration.
 const INHERITED: [&str; 9] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
-/// How long a process may take to exit after its input was closed, and again after SIGTERM.
+/// How long a server's process may take to exit after its input was closed, and again after SIGTERM.
 const LEAVE: Duration = Duration::from_millis(500);
 /// Interval and number of checks whether killed processes have exited.
 const REAP_EVERY: Duration = Duration::from_millis(20);
@@ -23,7 +23,7 @@ const REAP_TRIES: usize = 50;
 /// A server's process. Dropping it kills the whole process group, since wrappers such as `npx` and `sh -c` have
 /// children.
 pub(super) struct ServerProcess {
-    /// `None` once the process is dropped.
+    /// The child process; `None` once it has been ended.
     child: Option<Child>,
     group: Option<Pid>,
 }
@@ -53,7 +53,7 @@ impl ServerProcess {
         Ok(Self { child: Some(child), group })
     }
 
-    /// Takes the standard input, output and error. Returns them only once.
+    /// Returns the process's standard input, output and error; `None` if they were taken before.
     pub(super) fn streams(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
         let child = self.child.as_mut()?;
         Some((child.stdin.take()?, child.stdout.take()?, child.stderr.take()?))

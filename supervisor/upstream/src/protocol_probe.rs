@@ -21,7 +21,7 @@ const NEWEST: [ErrorCode; 3] = [
     ErrorCode::HEADER_MISMATCH,
 ];
 
-/// The result of the probe.
+/// What the probe found about a server's MCP protocol version.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ProbeOutcome {
     /// The server supports the protocol version without `initialize`.
@@ -30,7 +30,7 @@ pub(super) enum ProbeOutcome {
     Older,
     /// The server exited or closed its output.
     Closed,
-    /// The server did not answer in time.
+    /// The server did not answer the probe in time.
     Silent,
 }
 

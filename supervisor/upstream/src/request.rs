@@ -21,7 +21,7 @@ use crate::ai_client::{AiClient, PausableTimer};
 /// How long sending a cancellation to a server may take. No caller waits for it.
 pub(super) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why a request has no result.
+/// Why an MCP request to a server has no result.
 #[derive(Debug)]
 pub(super) enum RequestError {
     Failed(ServiceError),
@@ -35,7 +35,7 @@ impl From<ServiceError> for RequestError {
     }
 }
 
-/// The timeout of a call.
+/// The timeout of a call of an upstream server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallTimeout {
     pub(super) limit: Duration,
@@ -164,7 +164,7 @@ async fn unanswerable(ticket: Option<&CallRegistration>) {
     }
 }
 
-/// Waits for the next progress notification.
+/// Waits for the next progress notification of the call; forever if there are none to come.
 async fn next(progress: &mut Option<watch::Receiver<u64>>) {
     if let Some(progress) = progress
         && progress.changed().await.is_ok()

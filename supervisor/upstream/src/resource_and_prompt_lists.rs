@@ -21,7 +21,7 @@ const PAGES_MAX: usize = 100;
 const ENTRIES_MAX: usize = 10_000;
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// The list to request.
+/// The kind of list to request: resources, resource templates or prompts.
 #[derive(Clone, Copy)]
 enum ListKind {
     Resources,
@@ -29,7 +29,7 @@ enum ListKind {
     Prompts,
 }
 
-/// One page of any of the lists.
+/// One page of a list of resources, resource templates or prompts.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Page<'a> {
@@ -38,7 +38,7 @@ struct Page<'a> {
     next_cursor: Option<String>,
 }
 
-/// The collected entries, each as JSON text.
+/// The entries collected from all pages, each as JSON text.
 #[derive(Default)]
 struct CollectedEntries {
     entries: Vec<String>,

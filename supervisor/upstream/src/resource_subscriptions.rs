@@ -15,7 +15,7 @@ use super::change_notices::{ChangeNotice, DirectChangeNotices};
 /// Maximum number of subscribed resources of one server.
 const RESOURCES_MAX: usize = 100;
 
-/// The subscribed resources of one server.
+/// The resources of one server to whose changes AI clients are subscribed.
 #[derive(Clone, Debug)]
 pub(super) struct Subscriptions {
     server: ServerName,
@@ -62,7 +62,7 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Registers the resource; `None` if it is registered already.
+    /// Registers a resource as subscribed; `None` if it is registered already.
     fn register(&self, uri: &str) -> Result<Option<Entry>, SubscribeError> {
         let mut uris = self.uris.lock();
         if uris.contains(uri) {

@@ -6,20 +6,20 @@ use memchr::memmem;
 use rmcp::model::RequestId;
 use serde::de::IgnoredAny;
 
-/// Bytes at each end of the text that are searched.
+/// Number of bytes at the beginning and at the end of a message that are searched for its ID.
 const END_BYTES: usize = 256;
 
 const ID: &[u8] = b"\"id\"";
 /// Only requests and notifications of the server have a method. Their IDs are not those of our requests.
 const METHOD: &[u8] = b"\"method\"";
 
-/// Finds the ID of the response in a text that may be truncated or invalid.
+/// Finds the ID of a JSON-RPC response in a text that may be truncated or invalid; `None` if there is none.
 pub(super) fn find_id(text: &[u8]) -> Option<RequestId> {
     let (head, tail) = (&text[..text.len().min(END_BYTES)], &text[text.len().saturating_sub(END_BYTES)..]);
     find_ids_at_ends(head, tail).next()
 }
 
-/// Finds the ID at the beginning of a response.
+/// Finds the ID of a JSON-RPC response in its beginning; `None` if there is none.
 pub(super) fn find_id_at_start(head: &[u8]) -> Option<RequestId> {
     find_ids_at_ends(head, b"").next()
 }

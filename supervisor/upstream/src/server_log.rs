@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use lockhouse_base::files;
 use lockhouse_base::log_throttle::LogThrottle;
 
-/// Maximum bytes of the file. After that it is renamed to `.log.1` and replaces the previous one.
+/// Maximum number of bytes of the log file. A larger one is renamed to `.log.1`, in place of the previous `.log.1`.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// Lines that are written in one burst, and the interval of further lines, so that a server cannot fill the disk.
 const BURST_LINES: u32 = 200;
@@ -28,7 +28,8 @@ impl ServerLog {
         Self { path: path.to_owned(), file: None, throttle: LogThrottle::new(BURST_LINES, LINE_EVERY) }
     }
 
-    /// Writes one line, or counts it as left out. If the file cannot be written, the line is lost.
+    /// Writes one line of the server's output to the log file, or counts it as omitted. If the file cannot be
+    /// written, the line is lost.
     pub(super) fn write_line(&mut self, text: &str) {
         let Some(left_out) = self.throttle.admit() else { return };
         let written = match left_out {

@@ -23,7 +23,7 @@ pub(super) struct StartFailure {
     pub(super) reason: String,
     /// The server's own output with secrets redacted, for users.
     pub(super) server_output: String,
-    /// Whether an attempt with the older handshake may succeed.
+    /// Whether another start with the older MCP handshake (`initialize`) may succeed.
     may_need_legacy_handshake: bool,
     /// Whether the server exceeded a limit or broke the protocol.
     pub(super) is_violation: bool,
@@ -61,7 +61,7 @@ pub(super) struct ServerStarter {
 pub(super) struct StartedServer {
     pub(super) link: LiveConnection,
     pub(super) catalogue: Catalogue,
-    /// Whether the server understood only the older handshake.
+    /// Whether the server understood only the older MCP handshake (`initialize`).
     pub(super) legacy_handshake: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Paths of the files that are stored for each server.
+//! The paths of the files that Lockhouse stores for each upstream server.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,29 +9,29 @@ use sha2::{Digest, Sha256};
 use super::definition::{DecodeRules, Endpoint, ServerDefinition};
 use data_encoding::HEXLOWER;
 
-/// Characters of the definition's digest in a file name.
+/// Number of characters of a server definition's digest in the name of its files.
 const DIGEST_CHARS: usize = 16;
 
 /// The directories of this installation. Files in a directory that is `None` are not stored.
 #[derive(Clone, Debug, Default)]
 pub struct StoragePaths {
-    /// For files that can be created again.
+    /// The directory for files that can be created again; `None` to store none.
     pub cache_dir: Option<PathBuf>,
-    /// For files that cannot be created again.
+    /// The directory for files that cannot be created again; `None` to store none.
     pub state_dir: Option<PathBuf>,
     /// How long cached tools are used for a server that is not connected.
     pub tools_ttl: Duration,
-    /// Whether the shapes of results are recorded.
+    /// Whether the observed result types of tools are stored.
     pub records_shapes: bool,
 }
 
 impl StoragePaths {
-    /// The file with the cached tools of a server.
+    /// Returns the path of the file with a server's cached tools; `None` if none are stored.
     pub(super) fn tools_file(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
         Some(self.cache_dir.as_ref()?.join("tools").join(file_name(name, definition)))
     }
 
-    /// The file with the shapes of a server's results.
+    /// Returns the path of the file with the observed result types of a server's tools; `None` if none are stored.
     pub(super) fn shapes_file(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
         // Text that is decoded in another way has other shapes.
         let decoding = match definition.decode == DecodeRules::default() {
@@ -44,7 +44,7 @@ impl StoragePaths {
         Some(self.cache_dir.as_ref()?.join("shapes").join(decoding + &file_name(name, definition)))
     }
 
-    /// All files of a server that can be created again.
+    /// Returns the paths of a server's files that can be created again.
     pub fn cached_files(
         &self,
         name: &ServerName,
@@ -53,12 +53,12 @@ impl StoragePaths {
         self.tools_file(name, definition).into_iter().chain(self.shapes_file(name, definition))
     }
 
-    /// The file with the tools that a user has accepted.
+    /// Returns the path of the file with the tools that a user has accepted (pins); `None` if none are stored.
     pub fn pins_file(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
         Some(self.state_dir.as_ref()?.join("pins").join(file_name(name, definition)))
     }
 
-    /// The file with a server's standard error.
+    /// Returns the path of the log file with a server's standard error; `None` if none is stored.
     pub fn log_file(&self, name: &ServerName) -> Option<PathBuf> {
         Some(self.state_dir.as_ref()?.join("logs").join(format!("{name}.log")))
     }

@@ -15,21 +15,21 @@ use super::storage_paths::StoragePaths;
 
 /// Version of the file format. Files with another version are ignored.
 const VERSION: u32 = 1;
-/// Bytes of a file besides the tool definitions.
+/// Maximum number of bytes of a cache file besides the tool definitions.
 const OVERHEAD_BYTES: usize = 64 * 1024;
 
 /// The cache file of one server.
 pub(super) struct ToolCache {
     name: ServerName,
     path: Option<PathBuf>,
-    /// How long the cached tools are valid.
+    /// How long cached tools are valid after they were saved.
     lifetime: Duration,
 }
 
 #[derive(Deserialize)]
 struct Record<'a> {
     version: u32,
-    /// Unix time in seconds.
+    /// When the tools were saved, as Unix time in seconds.
     saved: u64,
     legacy: bool,
     #[serde(borrow)]
@@ -47,9 +47,9 @@ struct NewRecord<'a> {
 /// The content of a cache file.
 pub(super) struct CachedTools {
     pub(super) catalogue: Catalogue,
-    /// Whether the server understood only the older handshake.
+    /// Whether the server understood only the older MCP handshake (`initialize`).
     pub(super) legacy: bool,
-    /// Whether the tools have expired and should be used only if the server fails.
+    /// Whether the cached tools have expired, so that they are used only if the server fails.
     pub(super) expired: bool,
 }
 

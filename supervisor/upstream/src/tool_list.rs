@@ -15,7 +15,7 @@ use super::inbound_message::offload_if_large;
 use super::request::send;
 
 const PAGES_MAX: usize = 100;
-/// Maximum bytes of all pages of a list; no further page is requested after that.
+/// Maximum number of bytes of all pages of a server's list; no further page is requested after that.
 pub(super) const PAGES_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Maximum bytes of a page cursor, which is repeated in the next request.
 pub(super) const CURSOR_BYTES_MAX: usize = 8 * 1024;

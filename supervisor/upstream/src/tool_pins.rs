@@ -37,7 +37,7 @@ pub struct Pins {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileVersion {
     inode: u64,
-    /// Change time: seconds and nanoseconds.
+    /// When the status of the file last changed (ctime): seconds and nanoseconds.
     changed: (i64, i64),
 }
 
@@ -50,7 +50,7 @@ struct Record {
 #[derive(Deserialize, Serialize)]
 struct Pin {
     fingerprint: String,
-    /// When the tool was pinned, RFC 3339.
+    /// When the tool was pinned, in RFC 3339.
     since: String,
     definition: Box<RawValue>,
 }
@@ -120,7 +120,7 @@ impl Pins {
         Ok(changed.len())
     }
 
-    /// Loads the pins; pins all tools if there are none yet.
+    /// Loads the pins of the server. If there are none yet, pins all tools of the catalogue.
     fn accepted(&self, catalogue: &Catalogue) -> Result<Record, PinsError> {
         if let Some(record) = self.load()? {
             return Ok(record);
@@ -144,7 +144,7 @@ impl Pins {
         PinsError::File { path: self.path.clone().unwrap_or_default(), what, source }
     }
 
-    /// Loads the file; `None` if the server has no pins yet.
+    /// Loads the pins file; `None` if the server has no pins yet.
     fn load(&self) -> Result<Option<Record>, PinsError> {
         let failed = |source| self.failed("read", source);
         let Some(text) = files::read_bounded(self.path()?, FILE_BYTES_MAX as u64).map_err(failed)? else {

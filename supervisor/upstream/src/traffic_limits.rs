@@ -35,7 +35,7 @@ const PENDING_REQUESTS_MAX: usize = 4096;
 const TOO_MUCH: &str = "it exceeded the limit for unsolicited messages: 4 MiB at once, and 256 KiB per second \
                         after that";
 
-/// The limits of one connection. Clones share them.
+/// Limits how much an upstream server may send on one connection without being asked. Clones share the counters.
 #[derive(Clone)]
 pub(super) struct TrafficLimiter {
     state: Arc<Mutex<TrafficState>>,
@@ -59,7 +59,7 @@ impl TrafficLimiter {
         Self { state: Arc::new(Mutex::new(state)), failure_signal }
     }
 
-    /// Records that a request was sent.
+    /// Records that Lockhouse sent a request, so that its answer is expected.
     pub(super) fn record_request(&self, request: &JsonRpcRequest<ClientRequest>) {
         if let RequestId::Number(id) = request.id {
             let token = request.request.get_meta().get_progress_token();
@@ -71,12 +71,12 @@ impl TrafficLimiter {
         }
     }
 
-    /// Records an answer. Returns whether it is the first answer to one of our requests.
+    /// Records an answer of the server. Returns whether it is the first answer to a request that Lockhouse sent.
     pub(super) fn take_pending(&self, id: &RequestId) -> bool {
         matches!(id, RequestId::Number(id) if self.state().pending_requests.remove(id).is_some())
     }
 
-    /// Whether any request is unanswered.
+    /// Whether the server has not yet answered a request of Lockhouse.
     pub(super) fn has_pending_requests(&self) -> bool {
         !self.state().pending_requests.is_empty()
     }

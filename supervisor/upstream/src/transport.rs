@@ -39,10 +39,10 @@ const UNKNOWN_LINE: &str = "it sent a line over the limit of one message that an
 /// Whether results are passed on as raw text. False during the handshake, whose results rmcp must parse.
 pub(super) type RawResults = Arc<AtomicBool>;
 
-/// Limits for lines.
+/// The limits for lines that a server writes.
 #[derive(Clone, Copy)]
 pub(super) struct Lines {
-    /// Maximum bytes of a line that is read.
+    /// Maximum number of bytes of a line that is read from the server.
     pub(super) bytes_max: usize,
     /// Maximum time to write a line. After that the connection has failed, since a partial line cannot be taken back.
     pub(super) write_timeout: Duration,
@@ -53,7 +53,7 @@ pub(super) struct LineTransport {
     read: BufReader<ChildStdout>,
     // These two survive the cancellation of `receive`, which rmcp polls inside a `select!`.
     line: LineBuffer,
-    /// The previous line, if it is large and is parsed on another thread.
+    /// The task that parses the previous line on another thread, if that line is large; otherwise `None`.
     reading: Option<JoinHandle<(usize, InboundMessage)>>,
     /// Until when reading pauses; the full pipe blocks the server meanwhile.
     pause: Option<Instant>,
@@ -66,7 +66,8 @@ pub(super) struct LineTransport {
 }
 
 impl LineTransport {
-    /// Creates the transport. Failures of the connection are reported to `failure_signal`.
+    /// Creates the transport over a process's standard streams. Failures of the connection are reported to
+    /// `failure_signal`.
     pub(super) fn new(
         stdout: ChildStdout,
         stdin: ChildStdin,
@@ -233,7 +234,7 @@ impl Transport<RoleClient> for LineTransport {
     }
 }
 
-/// Counts a message as unwritten until it is dropped.
+/// Counts a message to the server as not yet written. Dropping the guard ends the count.
 struct Unwritten(Arc<AtomicUsize>);
 
 impl Unwritten {

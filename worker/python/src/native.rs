@@ -14,7 +14,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// Channel of this worker; unset in the zygote.
+/// The worker's connection to the supervisor; unset in the zygote.
 static HOST: OnceLock<&'static dyn ToolHost> = OnceLock::new();
 
 /// Connects the functions of this module to the supervisor.
@@ -102,7 +102,7 @@ pub(crate) fn list_resources<'py>(py: Python<'py>, server: &str) -> PyResult<Pai
     ask(py, ServerName::new(server).map(|server| Request::ListResources { server }))
 }
 
-/// Reads a resource.
+/// Reads a resource of a server by its URI.
 #[pyfunction]
 pub(crate) fn read_resource<'py>(py: Python<'py>, server: &str, uri: &str) -> PyResult<Pair<'py>> {
     match ServerName::new(server) {
@@ -117,7 +117,7 @@ pub(crate) fn list_prompts<'py>(py: Python<'py>, server: &str) -> PyResult<Pair<
     ask(py, ServerName::new(server).map(|server| Request::ListPrompts { server }))
 }
 
-/// Gets a prompt with arguments.
+/// Gets a prompt of a server, with these arguments as JSON.
 #[pyfunction]
 pub(crate) fn get_prompt<'py>(
     py: Python<'py>,
@@ -146,7 +146,7 @@ pub(crate) fn list_tools<'py>(py: Python<'py>, server: &str) -> PyResult<Pair<'p
     ask(py, ServerName::new(server).map(|server| Request::ListTools { server }))
 }
 
-/// Describes a tool, with its schemas.
+/// Returns the full description of a tool, with its schemas, as JSON.
 #[pyfunction]
 pub(crate) fn describe<'py>(py: Python<'py>, server: &str, tool: &str) -> PyResult<Pair<'py>> {
     let request = ServerName::new(server)
@@ -154,7 +154,7 @@ pub(crate) fn describe<'py>(py: Python<'py>, server: &str, tool: &str) -> PyResu
     ask(py, request)
 }
 
-/// Searches the permitted tools.
+/// Searches the tools that the policy permits.
 #[pyfunction]
 #[pyo3(signature = (query, limit, detail="signatures"))]
 pub(crate) fn search<'py>(py: Python<'py>, query: String, limit: u32, detail: &str) -> PyResult<Pair<'py>> {
@@ -202,7 +202,7 @@ pub(crate) fn start_call(
     Ok(request.map_or(-1, |request| host.start(request).0.into()))
 }
 
-/// Sends all queued requests.
+/// Sends all queued requests to the supervisor.
 #[pyfunction]
 pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
     let host = host()?;

@@ -15,7 +15,7 @@ use oxc::syntax::scope::ScopeFlags;
 pub(super) struct CallPositions {
     calls: Vec<Call>,
     functions: Vec<Span>,
-    /// Whether the visitor is directly within a `throw` statement.
+    /// Whether the visited expression is the operand of a `throw` statement.
     throws: bool,
 }
 

@@ -46,7 +46,7 @@ struct StartError(rquickjs::Error);
 /// Engine for JavaScript and TypeScript.
 #[derive(Default)]
 pub(crate) struct JavaScript {
-    /// Created in the zygote; its memory is shared with each worker (copy on write).
+    /// The QuickJS runtime, created in the zygote and shared with each worker by copy on write; `None` before.
     interpreter: Option<Interpreter>,
     host: Option<&'static dyn ToolHost>,
 }

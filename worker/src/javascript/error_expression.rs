@@ -14,7 +14,7 @@ use super::source_map::Position;
 /// Maximum number of characters shown of an expression.
 const EXPRESSION_CHARACTERS_MAX: usize = 60;
 
-/// Larger programs are not parsed again for error messages.
+/// Maximum number of bytes of a program that is parsed again for an error message.
 const PARSED_BYTES_MAX: usize = 256 * 1024;
 
 /// Maximum number of names collected from one program.
@@ -23,15 +23,15 @@ const NAMES_MAX: usize = 2_000;
 /// The operation that failed.
 #[derive(Clone, Copy)]
 pub(super) enum FailedOperation<'a> {
-    /// Access to this property. The subject is the expression without the property.
+    /// The program read this property of something that has none. The subject is the expression without the property.
     Property(&'a str),
-    /// A call. The subject is the called expression.
+    /// The program called something that is no function. The subject is the called expression.
     Call,
-    /// A `new` expression. The subject is the constructor.
+    /// The program used `new` on something that is no constructor. The subject is the constructor expression.
     New,
     /// Iteration in a loop, an array pattern or a spread. The subject is the iterated expression.
     Iteration,
-    /// An object pattern. The subject is the destructured expression.
+    /// The program destructured null or undefined by an object pattern. The subject is the destructured expression.
     Destructuring,
 }
 
@@ -83,7 +83,7 @@ struct Finder<'s> {
     operation: FailedOperation<'s>,
     at: u32,
     line_end: u32,
-    /// Best candidate so far, with its rank; lower ranks are better.
+    /// The best candidate for the failed expression so far, with its rank; lower ranks are better.
     best: Option<(u32, Span)>,
 }
 

@@ -24,7 +24,7 @@ pub(super) fn code_error(kind: &str, message: impl Into<String>) -> CodeError {
     CodeError { kind: kind.to_owned(), message: message.into(), ..CodeError::default() }
 }
 
-/// Describes a syntax error.
+/// Creates the error report of a syntax error.
 pub(super) fn syntax_error(source: &str, error: SyntaxError) -> CodeError {
     let mut description = code_error("SyntaxError", error.message);
     truncate(&mut description.message, MESSAGE_BYTES_MAX);
@@ -43,7 +43,7 @@ pub(super) fn add_traceback(error: &mut CodeError, stack: &str, source_map: Opti
     error.traceback = (!frames.is_empty()).then(|| traceback::render(&frames, source_map));
 }
 
-/// Adds the position, and a traceback with the source line.
+/// Adds the position of an error to its report, and a traceback with the source line.
 pub(super) fn add_position_with_excerpt(
     error: &mut CodeError,
     position: Option<Position>,
@@ -55,7 +55,7 @@ pub(super) fn add_position_with_excerpt(
         .map(|(position, source_map)| traceback::position_with_excerpt(position, source_map.source()));
 }
 
-/// Adds line and column.
+/// Adds the line and column of an error to its report.
 pub(super) fn add_position(error: &mut CodeError, position: Option<Position>) {
     error.line = position.map(|position| position.line);
     error.column = position.map(|position| position.column);

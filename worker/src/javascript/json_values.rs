@@ -3,7 +3,7 @@
 /// Maximum nesting depth of JSON. Many parsers stop at 128.
 const DEPTH_MAX: usize = 120;
 
-/// The JSON is nested too deeply.
+/// A result or an argument is nested too deeply for JSON.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooDeep;
 

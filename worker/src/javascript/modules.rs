@@ -100,12 +100,12 @@ pub(super) fn drop_exports<'a>(program: &mut Program<'a>, builder: &AstBuilder<'
     Ok(())
 }
 
-/// The exports of a skill.
+/// The exported names of a skill's module.
 #[derive(Default)]
 pub(super) struct Exports {
-    /// Spans of exported declarations.
+    /// The byte ranges of declarations with `export`.
     declared: Vec<Span>,
-    /// Pairs of local name and exported name.
+    /// Exports by name: pairs of local name and exported name.
     named: Vec<(String, String)>,
 }
 

@@ -3,7 +3,7 @@
 //! Parser, transformer and code generator of oxc recurse without a limit, and a C stack overflow would end the worker
 //! without a message. A program that evades this estimate can still only end its own worker.
 
-/// Maximum number of open brackets.
+/// Maximum number of brackets that may be open at one place of a program.
 const BRACKETS_MAX: usize = 400;
 
 /// Maximum number of operators of an expression at one bracket level. Each operator of a long sum adds a level of
@@ -13,7 +13,7 @@ const OPERATORS_MAX: usize = 3_000;
 /// State of one bracket level, or of the top level.
 #[derive(Default)]
 struct Level {
-    /// Operators since the last separator.
+    /// Number of operators since the last separator; each is a level of nesting for the parser.
     operators: usize,
     /// Whether the bracket follows `if` or a similar keyword, so that the statement continues after it.
     heads_statement: bool,
@@ -38,10 +38,10 @@ pub(super) fn too_deep_at(source: &str) -> Option<usize> {
     None
 }
 
-/// State of the scanner.
+/// The state of the scanner that measures how deeply a program is nested.
 struct Scan<'s> {
     source: &'s str,
-    /// Byte offset of the next byte.
+    /// Byte offset of the next byte to scan.
     at: usize,
     /// Open bracket levels; never empty.
     levels: Vec<Level>,

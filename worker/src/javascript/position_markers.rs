@@ -32,12 +32,12 @@ pub(super) fn insert_markers<'a>(program: &mut Program<'a>, builder: &AstBuilder
 
 struct MarkerInserter<'b, 'a> {
     builder: &'b AstBuilder<'a>,
-    /// First use of a reserved name.
+    /// Where the program first uses a name that is reserved for the engine; `None` if it does not.
     reserved: Option<Span>,
 }
 
 impl<'a> MarkerInserter<'_, 'a> {
-    /// Returns the marker for a statement, if it needs one.
+    /// Returns the marker that records the position of a statement; `None` if QuickJS records it itself.
     fn marker_before(&self, statement: &Statement<'a>) -> Option<Statement<'a>> {
         let start = statement.span().start;
         // Source maps omit empty spans.

@@ -1,4 +1,4 @@
-//! Outcomes of programs that end without a value.
+//! Builds the outcomes of programs that end without a value: errors, interrupts and promises that never settle.
 
 use lockhouse_protocol::{CodeError, Outcome};
 use lockhouse_worker::signals::Interrupt;

@@ -28,13 +28,13 @@ pub(super) struct Execution<'a> {
     pub(super) realm: &'a Realm,
     pub(super) runtime: &'a Runtime,
     pub(super) rejections: &'a Rejections,
-    /// Unset during the warm-up.
+    /// The connection to the supervisor; `None` during the warm-up.
     pub(super) host: Option<&'static dyn ToolHost>,
     pub(super) memory_bytes: u64,
 }
 
 impl Execution<'_> {
-    /// Runs a job to its end.
+    /// Runs a program to its end and returns its outcome.
     pub(super) fn run(&self, job: &Job) -> Outcome {
         self.rejections.borrow_mut().clear();
         self.runtime.set_memory_limit(usize::try_from(self.memory_bytes).unwrap_or(usize::MAX));
@@ -156,7 +156,7 @@ impl Execution<'_> {
         Ok(Persistent::save(ctx, promise))
     }
 
-    /// State of the main promise, after all pending jobs have run.
+    /// Returns whether the program's promise is settled, after all pending jobs of the engine have run.
     fn state(&self, main: &Persistent<Promise<'static>>) -> Result<PromiseState, ProgramFailure> {
         self.run_jobs()?;
         self.in_realm(|ctx, _| Ok(main.clone().restore(ctx)?.state()))

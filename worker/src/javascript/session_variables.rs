@@ -64,7 +64,7 @@ struct DeclarationRewriter<'b, 'a> {
 }
 
 impl<'a> DeclarationRewriter<'_, 'a> {
-    /// Generates `declare("a", "b");`.
+    /// Generates the statement that creates variables of the session, such as `declare("a", "b");`.
     fn declare(&self, names: Vec<String>) -> Statement<'a> {
         let argument = |name: String| {
             let name = self.builder.allocator().alloc_str(&name);

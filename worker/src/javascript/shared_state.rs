@@ -18,7 +18,7 @@ const PRINT_BYTES_MAX: usize = 16 * 1024;
 pub(super) struct SharedState {
     /// Connection to the supervisor; unset during the warm-up.
     pub(super) host: Cell<Option<&'static dyn ToolHost>>,
-    /// Number of requests without a reply.
+    /// Number of requests to the supervisor that have no reply yet.
     pub(super) in_flight: Cell<u32>,
     pub(super) timers: RefCell<Timers>,
     /// Source map of the running program.
@@ -57,7 +57,7 @@ impl SharedState {
         self.random.borrow_mut().f64()
     }
 
-    /// Prints text in pieces. Stops early on an interrupt.
+    /// Sends printed text to the supervisor in pieces. Stops early on an interrupt.
     pub(super) fn print(&self, stream: Stream, text: &str) {
         let Some(host) = self.host.get() else { return };
         let mut rest = text;

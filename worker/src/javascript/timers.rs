@@ -1,4 +1,4 @@
-//! Due times of `setTimeout` and similar functions. The realm stores the callbacks.
+//! The due times of `setTimeout` and `setInterval`. The JavaScript side stores the callbacks.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ impl Timers {
         })
     }
 
-    /// Time until the next timer is due.
+    /// Returns the time until the next timer is due; `None` without a timer.
     pub(super) fn next(&self) -> Option<Duration> {
         Some(self.due.first()?.0.saturating_duration_since(Instant::now()))
     }

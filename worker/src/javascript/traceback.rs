@@ -22,14 +22,14 @@ const FRAMES_MAX: usize = 20;
 /// Maximum number of identical successive frames that are shown.
 const REPEATED_FRAMES_MAX: usize = 3;
 
-/// Line of the innermost frame in the current program.
+/// Returns the line of a stack's innermost frame in the current program; `None` if it has none.
 pub(super) fn line(stack: &str, source_map: Option<&SourceMap>) -> Option<u32> {
     frames(stack, source_map)
         .find(|frame| frame.origin == CodeOrigin::Program)
         .map(|frame| frame.position.line)
 }
 
-/// Position of the innermost frame in the current program.
+/// Returns the position of a stack's innermost frame in the current program; `None` if it has none.
 pub(super) fn position_in_program(frames: &[StackFrame]) -> Option<Position> {
     frames.iter().find(|frame| frame.origin == CodeOrigin::Program).map(|frame| frame.position)
 }

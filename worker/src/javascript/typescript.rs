@@ -31,7 +31,7 @@ const FILE: &str = "code.ts";
 /// Enables strict mode for the program itself, since `with` requires sloppy mode around it.
 const STRICT: &str = "\"use strict\";";
 
-/// A translated program.
+/// A program that was translated to JavaScript.
 pub(super) struct Translation {
     /// JavaScript expression: a function of the two import functions and, in a session, of its scope and declare
     /// function. Returns the program as an async function, and a function that returns the byte offset of the most
@@ -43,7 +43,7 @@ pub(super) struct Translation {
 
 /// Why a program cannot be translated.
 pub(super) struct SyntaxError {
-    /// Description of the error.
+    /// The message of the syntax error.
     pub(super) message: String,
     /// Position in the submitted code.
     pub(super) position: Option<Position>,
@@ -71,7 +71,7 @@ pub(super) fn translate_skill(source: &str) -> Result<Translation, SyntaxError> 
     translate_as(source, CodeKind::Skill)
 }
 
-/// Kind of code that is translated.
+/// The kind of code that is translated to JavaScript.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CodeKind {
     Program,

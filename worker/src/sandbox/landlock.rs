@@ -26,7 +26,7 @@ pub(super) fn version() -> i64 {
     version.max(0)
 }
 
-/// Restricts this process irrevocably.
+/// Restricts this process irrevocably with Landlock: no access to files, TCP ports, signals of others or abstract sockets.
 pub(super) fn restrict() -> Result<(), SandboxError> {
     if version() == 0 {
         return Err(SandboxError::Landlock(std::io::Error::last_os_error().to_string()));

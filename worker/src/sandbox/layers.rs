@@ -9,7 +9,7 @@ pub enum Layer {
     Privileges,
     /// All descriptors closed except the channel and the standard streams.
     Descriptors,
-    /// Resource limits.
+    /// Resource limits (rlimits) on memory, threads, files and CPU time.
     Limits,
     /// The process is not dumpable.
     Hardening,
@@ -56,18 +56,18 @@ impl Layer {
 pub struct Layers(u8);
 
 impl Layers {
-    /// All layers.
+    /// The set of all layers.
     pub const ALL: Self = Self(u8::MAX);
-    /// No layers, for positive controls in tests.
+    /// The set without layers, for positive controls in tests.
     pub const NONE: Self = Self(0);
 
-    /// Removes a layer.
+    /// Returns the set without this layer.
     #[must_use]
     pub const fn without(self, layer: Layer) -> Self {
         Self(self.0 & !(1 << layer as u8))
     }
 
-    /// Adds a layer.
+    /// Returns the set with this layer added.
     #[must_use]
     pub const fn with(self, layer: Layer) -> Self {
         Self(self.0 | 1 << layer as u8)

@@ -23,7 +23,7 @@ pub(super) fn mapped_bytes() -> Result<u64, SandboxError> {
     bytes.ok_or_else(|| SandboxError::Step { step, source: missing() })
 }
 
-/// Sets all limits. DATA limits private memory; AS limits the rest and whatever DATA does not count.
+/// Sets all resource limits of the worker. DATA limits private memory; AS limits all other mapped memory.
 pub(super) fn set(
     profile: &SandboxProfile,
     mapped_bytes: u64,

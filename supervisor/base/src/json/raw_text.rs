@@ -11,7 +11,7 @@ const INDEXED_LEVELS_MAX: usize = 64;
 /// JSON text with an index of where its long values end, so that no reader scans a long value twice.
 pub struct JsonText<'t> {
     text: &'t str,
-    /// Values with more bytes than this are long.
+    /// Number of bytes above which a value counts as long.
     long: usize,
     /// Start and end of each long value, ordered by start.
     ends: Vec<(usize, usize)>,

@@ -15,20 +15,20 @@ pub use text::{group_thousands, truncate as truncate_text};
 const LEVELS_MAX: usize = 60;
 /// Maximum nesting of a part that is kept whole.
 const DEPTH_MAX: usize = 100;
-/// Omissions that are listed; further ones are only counted.
+/// Maximum number of omissions that are listed; further ones are only counted.
 const OMISSIONS_MAX: usize = 8;
-/// Characters of a member's name in the path of an omission.
+/// Maximum number of characters of a member's name in the path of an omission.
 const NAME_CHARS_MAX: usize = 40;
 /// A list with at most this many items keeps all of them, each truncated if necessary. A longer list keeps whole
 /// items of its head and tail.
 const SMALL_LIST_ITEMS_MAX: usize = 8;
-/// Minimum bytes for each entry of a container that keeps all its entries.
+/// Minimum number of bytes for each entry of a list or object that keeps all its entries.
 const ENTRY_BYTES_MIN: usize = 32;
 /// An item that takes more than 1/`ITEM_SHARE` of its list's room is truncated.
 const ITEM_SHARE: usize = 4;
 /// Replaces a value that does not fit at all. No value is rendered in fewer bytes.
 const ELLIPSIS: &str = "\"…\"";
-/// Bytes of the longest mark between head and tail.
+/// Number of bytes of the longest text that marks an omission between head and tail.
 const MARK_BYTES_MAX: usize = 80;
 
 /// A truncated JSON text, and the list of its omissions.

@@ -20,12 +20,12 @@ use super::traces;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// Text for people.
+    /// One line of text for people for each entry.
     #[default]
     Text,
     /// One JSON object in each line.
     Json,
-    /// Fields in the systemd journal.
+    /// Entries with fields in the systemd journal.
     Journald,
 }
 

@@ -18,7 +18,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 /// The tracing target of spans, which distinguishes them from log entries.
 pub(super) const TARGET: &str = "lockhouse_traces";
-/// Characters of a tool name that a client sent.
+/// Maximum number of characters of a tool name, as a client sent it, in a span.
 const NAME_CHARS_MAX: usize = 80;
 
 /// The trace that a request belongs to, as defined by W3C Trace Context.

@@ -1,4 +1,4 @@
-//! The tools that a search covers.
+//! The tools that one search covers: the permitted tools of each server, with the server's index.
 
 use super::index::Index;
 use super::tokenizer::split_name;

@@ -27,9 +27,9 @@ pub struct Index {
     pub(super) postings: HashMap<Box<str>, Vec<Posting>>,
     /// Number of words in each field of each tool.
     pub(super) lengths: Vec<[u8; FIELDS]>,
-    /// Tools by their normalized name.
+    /// The indexes of tools by their normalized name.
     pub(super) names: HashMap<Box<str>, Vec<u16>>,
-    /// Position of each tool in alphabetical order.
+    /// The position of each tool in the alphabetical order of names.
     pub(super) order: Vec<u16>,
     /// Words of tool and parameter names, with which misspelled words are compared.
     pub(super) vocabulary: Vec<Box<str>>,

@@ -5,9 +5,9 @@ use super::index::normalize_name;
 use super::tokenizer::{split_name, stem};
 use super::word_lists::{begins_question, implied_by_question, is_stop_word, synonyms_for, weight};
 
-/// Longest query, in characters; the rest is ignored.
+/// Maximum number of characters of a search query; the rest is ignored.
 const QUERY_CHARS_MAX: usize = 1_000;
-/// Largest number of words that count.
+/// Maximum number of words of a query that count; the rest is ignored.
 const WORDS_MAX: usize = 16;
 /// Largest number of unknown words that are treated as misspellings, of guesses per word, and of words compared.
 const MISSPELLINGS_MAX: usize = 4;
@@ -27,7 +27,7 @@ pub(super) struct QueryTerm {
 
 pub(super) struct Query {
     pub(super) terms: Vec<QueryTerm>,
-    /// Words that may be tool names, normalized.
+    /// The words of the query that may be tool names, in normalized form.
     pub(super) names: Vec<String>,
 }
 

@@ -91,7 +91,7 @@ pub(super) fn score(query: &Query, corpora: &[Corpus<'_>]) -> Vec<Hit> {
 struct CandidateTools<'a> {
     corpora: &'a [Corpus<'a>],
     tools: Vec<(usize, u16)>,
-    /// Index of each server's first tool.
+    /// For each server, the index of its first tool in the list.
     starts: Vec<usize>,
     servers: Vec<Vec<String>>,
     mean_lengths: [f32; FIELDS],

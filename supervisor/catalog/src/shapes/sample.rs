@@ -26,7 +26,7 @@ pub(super) enum Sample {
     List(Vec<Sample>),
     /// The sampled members, and whether the object has more.
     Object(Vec<(Box<str>, Sample)>, bool),
-    /// A value beyond the limits.
+    /// A value that was not sampled, because a limit was reached.
     Unknown,
 }
 

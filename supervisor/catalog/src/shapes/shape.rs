@@ -10,9 +10,9 @@ use super::sample::Sample;
 
 /// Largest number of fields of an object; one with more is a map.
 const FIELDS_MAX: usize = 48;
-/// Number of objects that must have a field before it is kept.
+/// Number of observed objects that must have a field before its name is stored.
 const CONFIRMATIONS_MIN: u32 = 2;
-/// Largest number of types in one shape.
+/// Maximum number of types in one result shape.
 const NODES_MAX: usize = 600;
 /// Number of keys from which an object with only numbers is a map.
 const NUMBERS_MIN: usize = 3;
@@ -40,7 +40,7 @@ pub(super) struct Shape {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum Object {
-    /// A map: the shape of its values; its keys are not kept.
+    /// A map, such as counts by person: the shape of its values. Its keys are not stored.
     Map(Box<Shape>),
     /// A record: the number of observed objects, and their fields in the order of first observation.
     Record { seen: u32, fields: Vec<Field> },
@@ -50,7 +50,7 @@ enum Object {
 #[serde(deny_unknown_fields)]
 struct Field {
     name: Box<str>,
-    /// Number of objects that had the field.
+    /// Number of observed objects that had the field.
     seen: u32,
     shape: Shape,
 }
@@ -104,7 +104,8 @@ impl Shape {
         }
     }
 
-    /// Returns the shape without fields that too few objects had. Only this is written to disk and shown.
+    /// Returns the shape without the fields that too few observed objects had. Only this is written to disk and
+    /// shown.
     pub(super) fn confirmed(&self) -> Self {
         let mut shape = self.clone();
         shape.list = self.list.as_ref().map(|items| Box::new(items.confirmed()));
@@ -146,7 +147,7 @@ impl Shape {
         }
     }
 
-    /// Returns whether nothing was observed.
+    /// Returns whether no result was observed.
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -173,7 +174,7 @@ impl Shape {
         1 + object + self.list.as_ref().map_or(0, |items| items.nodes())
     }
 
-    /// Reduces a shape that exceeds the size limit to its outermost fields.
+    /// Reduces a shape with too many types to its outermost fields.
     fn truncate(&mut self) {
         let mut outer = self.list.as_deref_mut().into_iter().collect::<Vec<_>>();
         match &mut self.object {

@@ -59,11 +59,11 @@ pub struct ResultShapes {
 struct StoreState {
     is_loaded: bool,
     tools: BTreeMap<ToolName, ToolShape>,
-    /// Number of results of each tool in this process.
+    /// Number of results of each tool that this process has received.
     counts: BTreeMap<ToolName, u32>,
 }
 
-/// An observation of one call, whose result is still to come.
+/// An observation of one call, made before the call's result arrives.
 #[derive(Debug)]
 pub struct ShapeObservation {
     shapes: Arc<ResultShapes>,
@@ -140,7 +140,7 @@ impl ResultShapes {
         state
     }
 
-    /// Reads the file. Ignores one that is invalid.
+    /// Reads the file with observed shapes. Ignores an invalid file.
     fn read_file(&self) -> BTreeMap<ToolName, ToolShape> {
         let Some(path) = &self.path else { return BTreeMap::new() };
         let text = files::read_bounded(path, FILE_BYTES_MAX as u64).ok().flatten().unwrap_or_default();
@@ -261,7 +261,7 @@ pub(super) fn parse_shape(reply: &[u8], arguments: &[u8]) -> Option<Shape> {
     Some(Shape::from_sample(&sample, &values))
 }
 
-/// Encodes the file. Contains only fields that enough results have confirmed.
+/// Encodes the file with observed shapes. It contains only fields that enough results have confirmed.
 fn encode(tools: &BTreeMap<ToolName, ToolShape>) -> std::io::Result<Vec<u8>> {
     let confirmed =
         |tool_shape: &ToolShape| ToolShape { shape: tool_shape.shape.confirmed(), ..tool_shape.clone() };

@@ -75,7 +75,7 @@ fn has_tool(server: &Server, name: &str) -> bool {
 
 struct Module {
     names: UniqueNames,
-    /// Names under which the stubs import `builtins` and `typing_extensions`.
+    /// The names under which a stub file imports the modules `builtins` and `typing_extensions`.
     builtins: String,
     typing: String,
     types: String,
@@ -85,7 +85,7 @@ struct Module {
 /// The types of one tool, and the definitions that already have names.
 struct Scope<'a> {
     parsed: &'a ParsedSchema,
-    /// Prefix of the names of its types.
+    /// Prefix of the names of the tool's generated types.
     prefix: String,
     definition_names: HashMap<usize, String>,
 }

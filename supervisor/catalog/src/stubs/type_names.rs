@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 const CHARS_MAX: usize = 80;
 
-/// The names in use in one file.
+/// The type names that are in use in one generated file.
 #[derive(Debug, Default)]
 pub(super) struct UniqueNames(HashSet<String>);
 
@@ -17,7 +17,7 @@ impl UniqueNames {
         self.0.contains(name)
     }
 
-    /// Reserves the name, with a number appended if it is in use.
+    /// Reserves a type name, with a number appended if it is in use.
     pub(super) fn reserve(&mut self, wanted: &str) -> String {
         let mut name = wanted.to_owned();
         let mut number = 2;

@@ -146,7 +146,7 @@ impl Intersection<'_> {
     }
 }
 
-/// Returns the number of parts of a type.
+/// Returns the number of types that a type consists of, including itself.
 pub(super) fn size(kind: &Type) -> usize {
     let inner: usize = match kind {
         Type::Literal(values) => values.len(),

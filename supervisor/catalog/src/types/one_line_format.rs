@@ -9,7 +9,7 @@ use crate::identifiers::is_identifier;
 /// How much detail of a type is shown.
 #[derive(Clone, Copy)]
 struct Detail {
-    /// Levels of nested objects.
+    /// Number of levels of nested objects that are shown.
     depth: usize,
     fields: usize,
     options: usize,

@@ -23,7 +23,7 @@ const VALUE_BYTES_MAX: usize = 200;
 const DEFAULT_BYTES_MAX: usize = 1_000;
 const DESCRIPTION_CHARS_MAX: usize = 2_000;
 
-/// Parses a schema.
+/// Parses a JSON Schema to a type and the named definitions that the type refers to.
 pub(crate) fn parse_schema(schema: &Value) -> ParsedSchema {
     let mut reader = Reader {
         root: schema,
@@ -40,7 +40,7 @@ pub(crate) fn parse_schema(schema: &Value) -> ParsedSchema {
 struct Reader<'s> {
     root: &'s Value,
     definitions: Vec<Definition>,
-    /// Indexes of the definitions, by their JSON pointers.
+    /// Indexes of the parsed definitions, by their JSON pointers in the schema.
     indexes: HashMap<String, usize>,
     /// The definitions and containers around the current schema, outermost first.
     enclosing: Vec<Enclosing>,

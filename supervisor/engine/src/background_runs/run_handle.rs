@@ -36,7 +36,7 @@ struct Shared {
     _cancelling: DropGuard,
 }
 
-/// The next update of a run.
+/// An update that a request receives about the run that it follows.
 pub(crate) enum RunUpdate {
     Question(OpenQuestion),
     Progress(String),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use lockhouse_base::principal::Owner;
 
-/// The full credit of an AI client.
+/// The CPU time that an AI client may use at once, when its credit is full.
 const CREDIT_MAX: Duration = Duration::from_millis(50);
 /// Used credit takes this many times its duration to refill: one percent of a CPU.
 const REFILL_FACTOR: u32 = 100;

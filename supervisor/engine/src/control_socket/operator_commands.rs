@@ -14,19 +14,19 @@ const ENDED_BY_OPERATOR: &str = "a person ended it with `lockhouse sessions end`
 #[serde(rename_all = "snake_case")]
 pub enum OperatorRequest {
     ListSessions(u32),
-    /// The session with this name, if exactly one AI client has one.
+    /// Ends the session with this name, if exactly one AI client has one.
     EndSession(String),
-    /// The session with this ID from the list of sessions.
+    /// Ends the session with this ID from the list of sessions.
     EndSessionWithId(u64),
     EndSessions(u32),
     Health(u32),
     ListRuns(u32),
-    /// The run with this execution ID.
+    /// Ends the run with this execution ID.
     EndRun(String),
     EndRuns(u32),
 }
 
-/// The response to a request.
+/// The response to a request of an operator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OperatorResponse {
@@ -45,7 +45,7 @@ pub enum OperatorResponse {
     },
 }
 
-/// Carries out a request and returns its response.
+/// Carries out an operator's request, such as ending a session, and returns the response.
 pub(super) fn carry_out(request: &OperatorRequest, supervisor: &Supervisor) -> OperatorResponse {
     let (sessions, runs) = (supervisor.sessions(), supervisor.active_runs());
     match request {

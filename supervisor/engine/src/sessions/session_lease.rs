@@ -23,7 +23,7 @@ impl SessionLease {
         Self { sessions: sessions.clone(), key: key.clone(), grant, is_released: false }
     }
 
-    /// Waits in the queue of the session if necessary.
+    /// Waits until the session is free for this run, in the session's queue if necessary.
     pub(super) async fn next(
         sessions: &Sessions,
         key: &SessionKey,

@@ -60,7 +60,7 @@ pub enum FromSupervisor {
     Gone(u64),
     /// The answer to the question with this number was accepted.
     Taken(u64),
-    /// An answer was rejected, or a line could not be parsed.
+    /// An answer of the watcher was rejected, or a line could not be parsed.
     Refused {
         id: Option<u64>,
         reason: String,
@@ -76,7 +76,7 @@ pub enum FromApprover {
     Answer(ApproverAnswer),
 }
 
-/// An answer. It applies only to the question with this number and this digest.
+/// An approver's answer. It applies only to the question with this number and this digest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApproverAnswer {

@@ -11,7 +11,7 @@ use super::policy_change::PolicyChange;
 use super::policy_file::PolicyFile;
 use super::refusal_backoff::RefusalTracker;
 
-/// How long to wait until a changed policy is loaded.
+/// How long an approval with scope `always` waits until the changed policy is loaded.
 const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Who may answer approval questions.
@@ -55,7 +55,7 @@ impl Approvers {
         self.settings.through
     }
 
-    /// How long a question waits for an answer.
+    /// Returns how long a question waits for an approver's answer.
     pub(super) fn answer_timeout(&self) -> Duration {
         self.settings.wait
     }

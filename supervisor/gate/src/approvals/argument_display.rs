@@ -21,7 +21,7 @@ pub(super) struct ArgumentDisplay {
     pub(super) names_left_out: usize,
     /// One JSON object if everything fits, otherwise a line for each argument and nested member.
     pub(super) text: String,
-    /// Characters of values that are not shown.
+    /// Number of characters of argument values that are not shown.
     pub(super) left_out: usize,
     /// Number of required arguments and required nested members whose names are not shown.
     required_left_out: usize,

@@ -9,9 +9,9 @@ use super::untrusted_text::{
     self, Excerpt, NEXT_LINE, compact_json, push_indented, push_json_escaped, truncated_end, truncated_start,
 };
 
-/// Characters of an argument name that are shown.
+/// Maximum number of characters of an argument name that are shown.
 const NAME_CHARS_MAX: usize = 100;
-/// Minimum characters for a value to be shown member by member.
+/// Number of characters of space from which a value is shown member by member.
 const ROOM_FOR_MEMBERS: usize = 80;
 /// Divisor of the space that is reserved for optional arguments (1/8) when required ones could use all of it.
 pub(super) const PART_FOR_OTHERS: usize = 8;
@@ -20,7 +20,7 @@ pub(super) const PART_FOR_OTHERS: usize = 8;
 struct Member<'a> {
     label: String,
     value: &'a Value,
-    /// Display order of its own members.
+    /// The display order of the member's own nested members.
     order: &'a ArgumentOrder,
 }
 
@@ -39,7 +39,7 @@ impl ArgumentOrder {
     }
 }
 
-/// Whether the excerpt is complete and at most `room` characters long.
+/// Whether an excerpt of JSON is complete and at most `room` characters long.
 pub(super) fn fits(json: &Excerpt, room: usize) -> bool {
     json.left_out == 0 && json.rendered_chars() <= room
 }
@@ -81,11 +81,11 @@ fn shares(needs: &[usize], room: usize) -> Vec<usize> {
     shares
 }
 
-/// The lines rendered so far.
+/// Renders arguments as lines within a limited number of characters.
 #[derive(Default)]
 pub(super) struct ArgumentLines {
     pub(super) text: String,
-    /// Characters of values that are not shown.
+    /// Number of characters of argument values that are not shown.
     pub(super) left_out: usize,
     pub(super) required_left_out: usize,
     code_first: bool,
@@ -95,7 +95,7 @@ pub(super) struct ArgumentLines {
 #[derive(Clone, Copy)]
 struct LinePosition {
     depth: usize,
-    /// Whether the enclosing value is required.
+    /// Whether the schema requires the enclosing argument and all values in between.
     is_required: bool,
 }
 
@@ -191,7 +191,7 @@ impl ArgumentLines {
         }
     }
 
-    /// Adds a string with its beginning and, if there is space, its end.
+    /// Adds the line of a string argument: its beginning and, if there is space, its end.
     fn add_text(&mut self, label: &str, text: &str, room: usize, depth: usize) {
         let (shown, left_out) = untrusted_text::both_ends(text, room);
         self.left_out += left_out;

@@ -52,7 +52,7 @@ impl ArgumentOrder {
         order.with_nested(definition.get("inputSchema").unwrap_or(&Value::Null), arguments)
     }
 
-    /// Adds the order of nested members.
+    /// Adds the display orders of the nested members of these arguments.
     fn with_nested(mut self, schema: &Value, arguments: &Map<String, Value>) -> Self {
         let (schema, mut looks) = (MemberSchema::new(schema), LOOKS_MAX);
         // Required arguments come first, so that optional ones cannot use up the read limit.
@@ -118,7 +118,7 @@ fn has_members(value: &Value) -> bool {
     value.is_object() || value.is_array()
 }
 
-/// Returns the label of a list element.
+/// Returns the label of a list element, such as `[3]`.
 pub(super) fn index_label(index: usize) -> String {
     format!("[{index}]")
 }

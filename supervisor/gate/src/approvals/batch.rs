@@ -20,11 +20,11 @@ use super::prompt_limits::{ARGUMENT_CHARS_MAX, ARGUMENT_CHARS_MIN};
 use super::refusal_backoff::IN_A_ROW_MAX;
 use super::{Approval, ApproverKind, ExecutionContext, elicitation_form, policy_change};
 
-/// Calls in one prompt; further calls go into the next prompt.
+/// Maximum number of calls in one approval prompt; further calls go into the next prompt.
 const CALLS_MAX: usize = 50;
-/// A prompt is sent when no further call has arrived for this long.
+/// An approval prompt is sent when no further call has arrived for this long.
 const QUIET_PERIOD: Duration = Duration::from_millis(40);
-/// A prompt is sent at the latest this long after its first call arrived.
+/// An approval prompt is sent at the latest this long after its first call arrived.
 const GATHER_MAX: Duration = Duration::from_millis(250);
 
 type Verdict = Result<(PermittedCall, Approval), Refusal>;
@@ -40,7 +40,7 @@ pub(super) struct QueuedRequest {
 pub(super) struct ApprovalBatcher {
     context: Arc<ExecutionContext>,
     prompts: u32,
-    /// Consecutive refusals for each tool.
+    /// Number of consecutive refusals by approvers, for each tool.
     refusal_counts: HashMap<RefusalKey, u32>,
 }
 

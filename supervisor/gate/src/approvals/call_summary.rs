@@ -8,17 +8,17 @@ use super::argument_display::ArgumentDisplay;
 use super::prompt_limits::{ARGUMENT_CHARS_MAX, ARGUMENT_CHARS_MIN};
 use super::untrusted_text::{both_ends, one_line, push_json_escaped, rendered_chars, truncated_start};
 
-/// Characters that are shown of a line of code.
+/// Maximum number of characters that are shown of a line of code.
 const CODE_CHARS_MAX: usize = 200;
 
 /// One call as displayed to an approver. All texts are escaped and safe to display.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallSummary {
     pub server: String,
-    /// `tool`, `resource`, `prompt` or a list of them.
+    /// The kind of the called item: `tool`, `resource`, `prompt` or a list of them.
     pub kind: String,
     pub name: String,
-    /// Characters of the name that are not shown.
+    /// Number of characters of the item's name that are not shown.
     #[serde(default)]
     pub name_left_out: usize,
     /// JSON-quoted argument names in the order of the tool's schema, as many as fit.
@@ -29,7 +29,7 @@ pub struct CallSummary {
     pub argument_names_left_out: usize,
     /// The arguments in the same order: one JSON object if it fits, otherwise one line per argument.
     pub arguments: String,
-    /// Characters of the arguments that are not shown.
+    /// Number of characters of the arguments that are not shown.
     pub arguments_left_out: usize,
     /// What the upstream server claims about the tool's effects (MCP annotations), as text.
     pub claims: String,

@@ -7,7 +7,7 @@ use lockhouse_upstream::ai_client::AskError;
 use super::Approval;
 use super::refusal_backoff::{IN_A_ROW_MAX, Pause};
 
-/// Upper bound of prompts that one execution may send.
+/// Maximum number of approval prompts that one execution may send.
 pub(super) const PROMPTS_MAX: u32 = 100;
 
 /// The outcome of a prompt: approved with a scope, or refused with a reason.

@@ -10,9 +10,9 @@ use super::untrusted_text;
 
 /// Bytes of all arguments of a prompt above which no change is proposed, since each call is evaluated again.
 const ARGUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Lines of a diff. A longer change is not offered.
+/// Maximum number of lines of a policy change's diff. A longer change is not offered to approvers.
 const DIFF_LINES_MAX: usize = 80;
-/// Context lines around each change in the diff.
+/// Number of context lines around each change in a diff.
 const CONTEXT: usize = 2;
 
 /// A change of the policy file that allows all calls of a prompt.

@@ -17,9 +17,9 @@ pub(super) struct CallToAllow<'a> {
 /// The part of a server's table that contains the line.
 #[derive(Debug, PartialEq)]
 enum EditTarget {
-    /// The rule with this index in `rules`.
+    /// The line is in the rule with this index in `rules`.
     Rule(usize),
-    /// The `ask` list. A rule added for the tool takes precedence over it.
+    /// The line is in the `ask` list. A rule that is added for the tool takes precedence over the list.
     List,
 }
 

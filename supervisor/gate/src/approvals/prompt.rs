@@ -13,9 +13,9 @@ use super::call_summary::CallSummary;
 use super::policy_change::PolicyChange;
 use super::untrusted_text::prefix_lines;
 
-/// Hexadecimal digits of the digest that are shown.
+/// Number of hexadecimal digits of a prompt's digest that are shown.
 const SHORT_DIGEST: usize = 12;
-/// Lines of code, and policy rules, that are listed below a table of calls.
+/// Maximum number of lines of code, and of policy rules, that are listed below a table of calls.
 const LINES_MAX: usize = 5;
 
 /// An approval prompt for one call or a table of calls.
@@ -49,7 +49,7 @@ impl Prompt {
         scopes
     }
 
-    /// Renders the description of the calls.
+    /// Renders the description of the prompt's calls for a person.
     pub(super) fn text(&self) -> String {
         let mut text = match self.calls.as_slice() {
             [call] => single_call_text(call),
@@ -64,7 +64,7 @@ impl Prompt {
         text
     }
 
-    /// Explains the scopes, and shows the policy change.
+    /// Explains what each scope approves, and shows the policy change of the scope `always`.
     pub(super) fn scopes_text(&self) -> String {
         let tools: BTreeSet<String> = self.calls.iter().map(call_title).collect();
         let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
@@ -194,7 +194,7 @@ fn table_text(calls: &[CallSummary]) -> String {
     text
 }
 
-/// Tools that are named in the first line of a table.
+/// Maximum number of tools that are named in the first line of a table of calls.
 const TOOLS_MAX: usize = 3;
 
 /// Lists what is called and how often. Names of tools and servers contain only letters, digits and `_-./`; other

@@ -13,12 +13,13 @@ use tokio::sync::Notify;
 /// Consecutive refusals after which a pause begins; for one tool in one execution, after which it is not asked about
 /// again.
 pub(super) const IN_A_ROW_MAX: u32 = 3;
-/// The first pause. Each further refusal doubles it, up to `PAUSE_MAX`.
+/// The first pause in which an AI client's questions reach no approver. Each further refusal doubles it, up to
+/// `PAUSE_MAX`.
 const FIRST_PAUSE: Duration = Duration::from_secs(30);
 const PAUSE_MAX: Duration = Duration::from_secs(600);
-/// The count of an AI client restarts at zero after this long without a refusal.
+/// An AI client's count of refusals restarts at zero after this long without one.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3_600);
-/// AI clients whose refusals are counted. When full, the one with the oldest refusal is evicted.
+/// Maximum number of AI clients whose refusals are counted. When full, the one with the oldest refusal is evicted.
 const CLIENTS_MAX: usize = 1_024;
 
 /// Consecutive refusals and open questions of each AI client.
@@ -71,7 +72,7 @@ impl RefusalTracker {
         (row.count, row.last) = (row.count.saturating_add(1), Instant::now());
     }
 
-    /// Resets the count after an approval.
+    /// Resets an AI client's count of refusals after an approval.
     pub(super) fn record_approval(&self, owner: Owner) {
         self.counts.lock().rows.remove(&owner);
     }

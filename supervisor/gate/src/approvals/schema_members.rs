@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// Subschemas that are considered for one value.
+/// Maximum number of subschemas that are considered for one value.
 pub(super) const PARTS_MAX: usize = 64;
 /// Names and subschemas that are read for one call.
 pub(super) const LOOKS_MAX: usize = 50_000;

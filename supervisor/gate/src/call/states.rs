@@ -169,7 +169,7 @@ impl<'a> OutgoingCall<'a> {
     }
 }
 
-/// A call with its reply.
+/// A call that was sent to its server, with the server's reply.
 pub(super) struct SentCall<'a> {
     attempt: CallAttempt<'a>,
     limits: Vec<ScopedLimits>,

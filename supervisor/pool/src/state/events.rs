@@ -14,12 +14,12 @@ pub(super) const SESSION_FORKS_MAX: usize = 256;
 /// The size of a pool, and when its zygote is replaced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolLimits {
-    /// Workers kept ahead of need.
+    /// Number of sealed idle workers that the pool keeps ready.
     pub(crate) idle: usize,
-    /// Upper bound of running executions.
+    /// Maximum number of concurrently running executions.
     pub(crate) running_max: usize,
     pub(crate) queue: QueueLimits,
-    /// Forks after which a zygote is replaced.
+    /// Number of forks after which a zygote is replaced.
     pub(crate) recycle_after: u32,
     /// Age at which a zygote is replaced, if it has served any execution.
     pub(crate) recycle_age: Duration,
@@ -72,7 +72,7 @@ pub(crate) enum Event<W, L, S> {
 /// An effect for the pool's task to perform.
 #[derive(Debug)]
 pub(crate) enum Effect<W, L, S> {
-    /// Leases a worker; the owner has one more running execution until the release.
+    /// Leases a worker to the owner of a request, who has one more running execution until the release.
     Lease {
         owner: Owner,
         to: L,
@@ -82,14 +82,14 @@ pub(crate) enum Effect<W, L, S> {
         to: S,
         worker: W,
     },
-    /// Ends a worker that is not needed.
+    /// Kills a worker that is not needed.
     End(W),
     QueueFull {
         to: L,
         waiting: usize,
         retry_after: Duration,
     },
-    /// Refuses all waiting requests.
+    /// Refuses all waiting requests with this error.
     Refuse {
         leases: Vec<L>,
         sessions: Vec<S>,

@@ -1,21 +1,21 @@
-//! A generation: one zygote with its forks.
+//! The counters of one zygote and its forks: when it must be replaced.
 
 use tokio::time::Instant;
 
 use super::super::launch_config::ForkPurpose;
 use super::PoolLimits;
 
-/// A zygote that serves forks.
+/// A zygote that serves forks, with the number and the results of its forks.
 pub(super) struct Generation {
-    /// Number of the generation.
+    /// The number of the zygote, counted from 1 for each pool.
     pub(super) number: u32,
     pub(super) started: Instant,
     /// Whether a worker of the zygote crashed. The zygote is then replaced, so that knowledge of its address-space layout
     /// becomes useless.
     pub(super) crashed: bool,
-    /// Forks requested so far.
+    /// Number of forks that were requested from the zygote so far.
     forks: u32,
-    /// Requested forks that have not become workers yet.
+    /// Number of requested forks that have not become workers or failed yet.
     pub(super) pending_for_runs: usize,
     pub(super) pending_for_sessions: usize,
 }
@@ -44,7 +44,7 @@ impl Generation {
         self.pending_for_runs + self.pending_for_sessions
     }
 
-    /// Restarts the counters, because no successor could be started.
+    /// Restarts the counters of forks and age, because no zygote could be started in its place.
     pub(super) fn renew(&mut self, now: Instant) {
         (self.started, self.crashed, self.forks) = (now, false, 0);
     }

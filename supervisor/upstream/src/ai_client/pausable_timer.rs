@@ -69,7 +69,7 @@ impl Drop for OpenQuestionGuard {
 pub struct PausableTimer {
     limit: Duration,
     deadline: Pin<Box<Sleep>>,
-    /// Since when the timer is paused.
+    /// Since when the timer is paused; `None` while it runs.
     stopped: Option<Instant>,
     /// The open questions. `None` if the timer never pauses.
     open: Option<watch::Receiver<Questions>>,
@@ -85,7 +85,7 @@ impl PausableTimer {
         Self::new(limit, None)
     }
 
-    /// Restarts the timer with its full limit.
+    /// Restarts the timer with its full duration.
     pub fn restart(&mut self) {
         self.deadline.as_mut().reset(Instant::now() + self.limit);
         self.stopped = self.stopped.map(|_| Instant::now());

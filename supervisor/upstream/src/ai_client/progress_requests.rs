@@ -8,11 +8,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use lockhouse_messages::Progress;
 
-/// Requests about one run that may wait at a time. Further requests get no report.
+/// Maximum number of waiting requests for the progress of one run. Further requests get no progress report.
 const REQUESTERS_MAX: usize = 4;
 /// How long a run may take to report its progress; it may be waiting for a worker to exit.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(200);
-/// Bytes of the end of the run's output that a report contains.
+/// Maximum number of bytes of the end of a run's output that a progress report contains.
 pub const TAIL_BYTES_MAX: usize = 1_000;
 
 type ProgressReply = oneshot::Sender<Progress>;
@@ -55,7 +55,7 @@ pub fn progress_channel() -> (ProgressHandle, ProgressRequests) {
 }
 
 impl ProgressHandle {
-    /// Whether the run has a worker. Until then it waits for one.
+    /// Whether the run has been given a worker. Until then it waits for one.
     pub fn has_started(&self) -> bool {
         self.has_started.get()
     }

@@ -94,7 +94,7 @@ enum Phase {
     Ended,
 }
 
-/// When the attempt to connect began.
+/// Identifies an attempt to connect by the time when it began.
 type Attempt = Instant;
 
 /// What follows once the connection has ended.

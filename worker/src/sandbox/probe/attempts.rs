@@ -13,11 +13,11 @@ use crate::sandbox::{PreparedSandbox, descriptors, privileges};
 /// Result of an attempted system call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Attempt {
-    /// The call was not attempted.
+    /// The system call was not attempted.
     #[default]
     NotMade,
     Succeeded,
-    /// The kernel refused the call with this error number.
+    /// The kernel refused the system call with this error number.
     Refused(i32),
 }
 

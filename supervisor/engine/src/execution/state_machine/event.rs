@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use crate::execution::cancellation::Cancellation;
 use crate::execution::end_reason::EndReason;
 
-/// Input of the state machine.
+/// An event of a run: the input of its state machine.
 #[derive(Debug)]
 pub(in crate::execution) enum Event {
     /// The code is to be sent to the worker.
@@ -33,7 +33,7 @@ pub(in crate::execution) enum Event {
     ChannelClosed,
 }
 
-/// Output of the state machine, which the driver carries out.
+/// An effect of a run's state machine, which the driver carries out.
 #[derive(Debug)]
 pub(in crate::execution) enum Effect {
     Nothing,
@@ -44,7 +44,7 @@ pub(in crate::execution) enum Effect {
     /// Send a message to the worker.
     Send(ToWorker),
     Signal(Signal),
-    /// Set the timer.
+    /// Set the timer of the run.
     Wait(Duration),
     /// Send a signal to the worker, and set the timer.
     SignalAndWait(Signal, Duration),
