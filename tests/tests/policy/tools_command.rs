@@ -33,7 +33,10 @@ asked, free = ([fixture.add.__doc__, describe('fixture', name), search_tools(nam
 asked[0], asked[1:], fixture.count.__doc__, free[1:]";
     let answer = lockhouse.answer("python", program);
     let [doc, asked, other_doc, free] = [0, 1, 2, 3].map(|index| answer["value"][index].clone());
-    assert!(doc.as_str().unwrap().starts_with(&format!("add(a: float, b: float) -> unknown  # {words}\n")), "{answer}");
+    assert!(
+        doc.as_str().unwrap().starts_with(&format!("add(a: float, b: float) -> unknown  # {words}\n")),
+        "{answer}"
+    );
     assert!(!other_doc.as_str().unwrap().contains(words), "{answer}");
     for (asked, free) in asked.as_array().unwrap().iter().zip(free.as_array().unwrap()) {
         assert_eq!((&asked["ask"], &free["ask"]), (&json!(true), &json!(null)), "{answer}");
