@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install package test-package package-mcpb container tools tools-for-tests clean
+.PHONY: build demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install package test-package package-mcpb container tools tools-for-tests clean prepare-eval eval
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -38,6 +38,9 @@ prepare-stubs: tools-for-tests
 
 prepare-bfcl: tools
 	tests/bfcl/prepare.sh
+
+prepare-eval: tools
+	tests/eval/prepare.sh
 
 # Rust tests only. TESTS="sandbox::" selects tests by a part of their names, such as a suite.
 test-quick: build-for-tests prepare-libraries
@@ -145,6 +148,11 @@ bench-tokens: build
 	tests/upstreams/prepare.sh --subset
 	build/upstreams/venv/bin/python -B tests/upstreams/record_workflows.py target/release/lockhouse > build/workflows.json
 	target/release/bench-tokens $(TOKENS) < build/workflows.json
+
+# Runs 162 naive programs on structured and JSON-text servers through Lockhouse, and the Python ones through FastMCP's CodeMode: counts
+# the programs that succeed at the first run, and tokens. EVAL="--verbose --gateway lockhouse" lists failures. Takes some three minutes.
+eval: build prepare-eval
+	tests/eval/run.sh $(EVAL)
 
 # Fuzzing. Requires a nightly compiler and `cargo install cargo-fuzz`. Findings are stored in fuzz/found of the crate.
 FUZZ_SECONDS ?= 180

@@ -1,0 +1,2 @@
+const found = await workspace.searchFiles({ query: "budget" });
+return found.map((f) => f.filename).sort();
