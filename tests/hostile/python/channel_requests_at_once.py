@@ -7,7 +7,7 @@ import struct
 
 import _lockhouse
 
-REQUEST, CALL, NO_TIMEOUT, NO_LINE = 3, 0, b"\0", b"\0"
+REQUEST, CALL, NONE_DECODED, NO_TIMEOUT, NO_LINE = 3, 0, bytes(8), b"\0", b"\0"
 
 
 def words(data):
@@ -15,7 +15,7 @@ def words(data):
 
 
 def call(number):
-    body = struct.pack("<III", REQUEST, number, CALL) + words(b"fixture") + words(b"slow") + words(b'{"ms":4000}') + NO_TIMEOUT + NO_LINE
+    body = struct.pack("<III", REQUEST, number, CALL) + words(b"fixture") + words(b"slow") + words(b'{"ms":4000}') + NONE_DECODED + NO_TIMEOUT + NO_LINE
     return struct.pack("<I", len(body)) + body
 
 
