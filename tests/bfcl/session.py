@@ -9,7 +9,7 @@ from pathlib import Path
 class Session:
     def __init__(self, lockhouse: Path, place: Path, servers: dict, policy: str, config: str):
         files = {"servers": json.dumps({"mcpServers": servers}), "policy": policy, "config": config}
-        arguments = [str(lockhouse), "serve"]
+        arguments = [str(lockhouse), "serve", "--answer", "structured"]
         for name, text in files.items():
             (place / name).write_text(text)
             arguments += [f"--{name}", str(place / name)]

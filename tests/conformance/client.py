@@ -144,7 +144,7 @@ class Session:
 
     def __init__(self, home: Home) -> None:
         self.process = subprocess.Popen(
-            [LOCKHOUSE, "serve"], env=home.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [LOCKHOUSE, "serve", "--answer", "structured"], env=home.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.ids = itertools.count()
 

@@ -129,7 +129,7 @@ impl Lockhouse {
     }
 
     /// Creates a command that runs the program under test with these arguments. Its environment is clean and refers
-    /// only to this test's files.
+    /// only to this test's files. `serve` answers in the form `structured`, unless the arguments name another form.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
@@ -147,6 +147,9 @@ impl Lockhouse {
             command.arg("--servers").arg(self.path("servers.json"));
         }
         command.args(arguments);
+        if arguments.first() == Some(&"serve") && !arguments.contains(&"--answer") {
+            command.args(["--answer", "structured"]);
+        }
         command
     }
 

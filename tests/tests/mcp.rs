@@ -1,5 +1,6 @@
 //! Tests `lockhouse serve` over standard input and output, as AI clients use it.
 
+mod answers;
 mod arguments;
 mod elicitation;
 mod progress;

@@ -136,7 +136,7 @@ async def check(lockhouse: Path, place: Path, only: set[str], table: Table, said
     chosen = lambda names: [name for name in names if name in only] or list(names)
     for era in chosen(ERAS):
         files = ["--servers", str(world.servers_file(era)), "--policy", str(world.policy)]
-        server = StdioServerParameters(command=str(lockhouse), args=["serve", *files], env=environment)
+        server = StdioServerParameters(command=str(lockhouse), args=["serve", "--answer", "structured", *files], env=environment)
         async with Client(stdio_client(server, errlog=said), mode=ERAS[era][0], read_timeout_seconds=120) as client:
             await check_front(client, era, table)
             for name in chosen([case.name for case in CASES]):

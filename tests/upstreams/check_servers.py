@@ -167,7 +167,7 @@ async def check(lockhouse: Path, place: Path, servers: list[Server], address: st
     rows = {server.name: Row(server) for server in servers}
     await probe(list(rows.values()), settings)
     environment, begun = own_environment(place), time.monotonic()
-    command = StdioServerParameters(command=str(lockhouse), args=["serve", *settings.options()], env=environment)
+    command = StdioServerParameters(command=str(lockhouse), args=["serve", "--answer", "structured", *settings.options()], env=environment)
     async with Client(stdio_client(command, errlog=said), mode="auto", read_timeout_seconds=120) as client:
         session = Session(client, rows, settings)
         await session.wait_until_settled(begun)

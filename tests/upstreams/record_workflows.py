@@ -118,7 +118,7 @@ async def session(lockhouse: Path, place: Path, entries: dict, policy: Path, tas
     tapes = {name: Tape(place / f"{name}.tape") for name in entries}
     servers = {name: recorded(entry, tapes[name].file) for name, entry in entries.items()}
     (place / "recorded.json").write_text(json.dumps({"mcpServers": servers}))
-    arguments = ["serve", "--servers", str(place / "recorded.json"), "--policy", str(policy)]
+    arguments = ["serve", "--answer", "structured", "--servers", str(place / "recorded.json"), "--policy", str(policy)]
     parameters = StdioServerParameters(command=str(lockhouse), args=arguments, env=own_environment(place))
     rows = []
     async with Client(stdio_client(parameters, errlog=said), mode="auto", read_timeout_seconds=300) as client:

@@ -47,7 +47,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio_util::sync::CancellationToken;
 
 use super::direct::raw_results::unpack_response;
-use super::{ClientTransport, McpHandler};
+use super::{AnswerForms, ClientTransport, McpHandler};
 use crate::access::{AuthSettings, AuthSetupError, Authenticator, Peer, Rejection};
 use accept::Acceptor;
 use body::BodyReader;
@@ -82,6 +82,8 @@ pub struct HttpSettings {
     pub trusted_proxies: Vec<TrustedProxy>,
     pub tls: Option<TlsFiles>,
     pub limits: HttpLimits,
+    /// The form of answers for each AI client.
+    pub answers: AnswerForms,
 }
 
 /// The properties of the connection on which a request arrived.
@@ -267,7 +269,12 @@ fn router(
     sessions: Arc<McpSessions>,
     closing: CancellationToken,
 ) -> Router {
-    let handler = McpHandler::new(service.engine.clone(), ClientTransport::Http, closing.clone());
+    let handler = McpHandler::new(
+        service.engine.clone(),
+        ClientTransport::Http,
+        settings.answers.clone(),
+        closing.clone(),
+    );
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_json_response(true)

@@ -3,6 +3,7 @@
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
 pub mod access;
+mod answer;
 mod cancel_on_eof;
 mod content_blocks;
 mod direct;
@@ -15,26 +16,29 @@ mod stdio;
 mod tool_arguments;
 mod tool_definitions;
 
+use std::sync::Arc;
+
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::traces::{self, TraceContext};
 use lockhouse_messages::{EngineClient, ListKind, Request, Response};
 use lockhouse_policies::ClientName;
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
-    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, ErrorData, Extensions,
-    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
-    Implementation, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestMethod,
-    ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject, ServerCapabilities, ServerConfig,
-    SubscriptionFilter, UpdateTaskParams,
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, ConstString, ErrorData, Extensions, GetPromptRequestMethod,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, JsonObject,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestMethod, ReadResourceRequestParams,
+    ReadResourceResponse, RequestMetaObject, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
+use answer::{Answer, AnswerKind, ToolResponse};
+pub use answer::{AnswerForm, AnswerForms, UnknownForm};
 use direct::Direct;
 use runs::{RunTool, SuspendedRequests};
 pub use stdio::{StdioError, serve_stdio};
@@ -45,7 +49,7 @@ const TOOLS_TTL_MS: u64 = 3_600_000;
 
 /// Returns the size in bytes of the definitions of Lockhouse's own tools, as JSON that an AI client receives.
 pub fn definitions_bytes() -> usize {
-    serde_json::to_string(&tool_definitions::all()).map_or(0, |text| text.len())
+    serde_json::to_string(&tool_definitions::all(AnswerForm::default())).map_or(0, |text| text.len())
 }
 
 /// Handles the MCP requests of one AI client: one instance for each stdio connection, and over HTTP one for each
@@ -56,6 +60,8 @@ struct McpHandler {
     transport: ClientTransport,
     /// Requests that were answered with a question; the AI client repeats each of them with the user's answer.
     suspended: SuspendedRequests,
+    /// The form in which each AI client receives answers.
+    forms: Arc<AnswerForms>,
     /// State for upstream servers that are exposed to AI clients directly.
     direct: Direct,
     /// Cancelled when the process stops serving.
@@ -84,10 +90,16 @@ impl ClientTransport {
 }
 
 impl McpHandler {
-    fn new(engine: EngineClient, transport: ClientTransport, closing: CancellationToken) -> Self {
+    fn new(
+        engine: EngineClient,
+        transport: ClientTransport,
+        forms: AnswerForms,
+        closing: CancellationToken,
+    ) -> Self {
         Self {
             engine,
             transport,
+            forms: Arc::new(forms),
             suspended: SuspendedRequests::default(),
             direct: Direct::default(),
             closing,
@@ -121,10 +133,10 @@ impl ServerHandler for McpHandler {
             let meta = Some(self.list(ListKind::Tools, request, &context).await?);
             return Ok(ListToolsResult { meta, ..ListToolsResult::default() });
         }
-        let tools = self.builtin_tools();
-        Ok(ListToolsResult::with_all_items(tools)
-            .with_ttl_ms(TOOLS_TTL_MS)
-            .with_cache_scope(CacheScope::Public))
+        let tools = self.builtin_tools(&self.principal(&context)?);
+        // Output schemas depend on the AI client if clients have forms of their own.
+        let scope = if self.forms.by_client.is_empty() { CacheScope::Public } else { CacheScope::Private };
+        Ok(ListToolsResult::with_all_items(tools).with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(scope))
     }
 
     async fn call_tool(
@@ -133,7 +145,9 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let span = traces::tool_call(&request.name, trace_context(&context.meta));
+        let form = self.forms.of(&self.principal(&context)?);
         let answer = self.dispatch_tool(request, context).instrument(span.clone()).await;
+        let answer = answer.map(|response| response.into_mcp(form));
         record_outcome(&span, &answer);
         answer
     }
@@ -270,7 +284,7 @@ impl McpHandler {
         &self,
         mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    ) -> Result<ToolResponse, ErrorData> {
         let principal = self.principal(&context)?;
         let message_arguments = request.arguments.take();
         let arguments =
@@ -291,7 +305,8 @@ impl McpHandler {
                     format!("unknown tool {other:?}: the tools are run_code, search_tools and get_result");
                 let unknown = || ErrorData::invalid_params(message, None);
                 request.arguments = Some(arguments);
-                return self.call_direct_tool(request, &context).await?.ok_or_else(unknown);
+                let response = self.call_direct_tool(request, &context).await?;
+                return response.map(ToolResponse::Other).ok_or_else(unknown);
             }
         };
         if let Some(state) = request.request_state {
@@ -308,16 +323,16 @@ impl McpHandler {
     }
 
     /// Returns Lockhouse's own tools, including `health` if the configuration enables it.
-    fn builtin_tools(&self) -> Vec<rmcp::model::Tool> {
-        let mut tools = tool_definitions::all();
+    fn builtin_tools(&self, principal: &Principal) -> Vec<rmcp::model::Tool> {
+        let mut tools = tool_definitions::all(self.forms.of(principal));
         if self.engine.settings().health_tool {
             tools.push(tool_definitions::health());
         }
         tools
     }
 
-    async fn health(&self, principal: &Principal) -> CallToolResult {
-        result_of_json(self.engine.ask(principal, None, Request::Health).await)
+    async fn health(&self, principal: &Principal) -> Answer {
+        json_answer(AnswerKind::Report, self.engine.ask(principal, None, Request::Health).await)
     }
 
     /// Returns "method not found" unless the configuration exposes an upstream server to AI clients directly.
@@ -335,28 +350,33 @@ impl McpHandler {
         principal: &Principal,
         arguments: &JsonObject,
         client: Option<ClientName>,
-    ) -> CallToolResult {
+    ) -> Answer {
         match search_request(arguments) {
-            Ok(search) => result_of_json(self.engine.ask(principal, client, Request::Search(search)).await),
-            Err(wrong) => invalid_request(&wrong.to_string()),
+            Ok(search) => {
+                let found = self.engine.ask(principal, client, Request::Search(search)).await;
+                json_answer(AnswerKind::Search, found)
+            }
+            Err(wrong) => Answer::invalid_request(&wrong.to_string()),
         }
     }
 
-    async fn get_result(&self, principal: &Principal, arguments: &JsonObject) -> CallToolResult {
+    async fn get_result(&self, principal: &Principal, arguments: &JsonObject) -> Answer {
         match read_result_request(arguments) {
-            Ok(request) => result_of_json(self.engine.ask(principal, None, request).await),
-            Err(wrong) => invalid_request(&wrong.to_string()),
+            Ok((handle, offset)) => {
+                let request = Request::ReadResult { handle: handle.clone(), offset };
+                json_answer(AnswerKind::Part(handle), self.engine.ask(principal, None, request).await)
+            }
+            Err(wrong) => Answer::invalid_request(&wrong.to_string()),
         }
     }
 }
 
-/// Converts a response of the engine to a tool result. A JSON value becomes structured content; any other response
-/// becomes an error.
-fn result_of_json(response: Response) -> CallToolResult {
+/// Converts a response of the engine to an answer. A response without JSON becomes an error.
+fn json_answer(kind: AnswerKind, response: Response) -> Answer {
     match response {
-        Response::Json(value) => CallToolResult::structured(value),
-        Response::Invalid(message) => invalid_request(&message),
-        _ => invalid_request("the request failed inside Lockhouse"),
+        Response::Json(value) => Answer::new(kind, value),
+        Response::Invalid(message) => Answer::invalid_request(&message),
+        _ => Answer::invalid_request("the request failed inside Lockhouse"),
     }
 }
 
@@ -369,12 +389,6 @@ fn client_name(principal: &Principal, context: &RequestContext<RoleServer>) -> O
 /// request with `input_required`.
 fn supports_input_required(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
-}
-
-fn invalid_request(message: &str) -> CallToolResult {
-    CallToolResult::structured_error(json!({
-        "status": "error", "error": {"type": "InvalidRequest", "message": message},
-    }))
 }
 
 /// Reads the W3C trace context (`traceparent`, `tracestate`) from a request's `_meta`.

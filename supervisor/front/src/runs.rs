@@ -7,12 +7,12 @@ mod suspended_requests;
 mod tasks;
 
 use lockhouse_messages::{Event, Exchange, ExchangeStep, FinishedRun, Input, Response, RunView};
-use rmcp::model::CallToolResult;
 
 pub(super) use run_follower::RunTool;
 pub(super) use suspended_requests::{SuspendedRequests, new_handle};
 
-use super::{content_blocks, invalid_request};
+use super::answer::{Answer, AnswerKind};
+use super::content_blocks;
 
 /// Asks the engine for the state of a run. Returns `Err` with the run's final response if the run has ended meanwhile.
 async fn run_view(exchange: &mut Exchange) -> Result<RunView, Response> {
@@ -26,24 +26,19 @@ async fn run_view(exchange: &mut Exchange) -> Result<RunView, Response> {
     }
 }
 
-/// Converts the engine's final response for a run to a tool result.
-fn response_to_result(response: Response) -> CallToolResult {
+/// Converts the engine's final response for a run to an answer.
+fn response_to_answer(response: Response) -> Answer {
     match response {
-        Response::Run(ended) => ended_run_result(*ended),
-        Response::Invalid(message) => invalid_request(&message),
-        _ => invalid_request("the execution failed inside Lockhouse"),
+        Response::Run(ended) => ended_run_answer(*ended),
+        Response::Invalid(message) => Answer::invalid_request(&message),
+        _ => Answer::invalid_request("the execution failed inside Lockhouse"),
     }
 }
 
-fn ended_run_result(ended: FinishedRun) -> CallToolResult {
+fn ended_run_answer(ended: FinishedRun) -> Answer {
     let FinishedRun { execution, is_error, json, files, .. } = ended;
-    let mut result = match is_error {
-        false => CallToolResult::structured(json),
-        true => CallToolResult::structured_error(json),
-    };
-    let blocks = files.into_iter().enumerate();
-    result
-        .content
-        .extend(blocks.map(|(index, file)| content_blocks::content_block(execution, index + 1, file)));
-    result
+    let files = files.into_iter().enumerate();
+    let files =
+        files.map(|(index, file)| content_blocks::content_block(execution, index + 1, file)).collect();
+    Answer { kind: AnswerKind::Run, json, is_error, files }
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cancel_on_eof::CancelOnEof;
 use super::direct::raw_results::UnpackingWriter;
-use super::{ClientTransport, McpHandler};
+use super::{AnswerForm, AnswerForms, ClientTransport, McpHandler};
 
 /// Maximum size of a message from the AI client, in bytes. It is larger than the size limit for code, so that code that
 /// is too long is answered with an error.
@@ -26,14 +26,19 @@ pub enum StdioError {
     Broken(#[from] JoinError),
 }
 
-/// Serves one AI client over standard input and output, until the client closes the pipe or `closing` is cancelled.
-pub async fn serve_stdio(engine: EngineClient, closing: CancellationToken) -> Result<(), StdioError> {
+/// Serves one AI client over standard input and output, with answers in the given form, until the client closes the pipe or `closing` is cancelled.
+pub async fn serve_stdio(
+    engine: EngineClient,
+    form: AnswerForm,
+    closing: CancellationToken,
+) -> Result<(), StdioError> {
     let (input, output) = rmcp::transport::stdio_pipes();
     let input = CancelOnEof::new(input, closing.clone());
     let transport = AsyncRwTransport::new_server(input, UnpackingWriter::new(output))
         .with_max_line_length(LINE_BYTES_MAX);
     let client = ClientTransport::Stdio(Principal::for_new_connection());
-    let handler = McpHandler::new(engine, client, closing.clone());
+    let forms = AnswerForms { default: form, ..AnswerForms::default() };
+    let handler = McpHandler::new(engine, client, forms, closing.clone());
     let running = tokio::select! {
         running = handler.serve(transport) => running,
         () = closing.cancelled() => return Ok(()),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lockhouse_base::language::Language;
-use lockhouse_messages::{Request, RunCode, SearchRequest};
+use lockhouse_messages::{RunCode, SearchRequest};
 use lockhouse_protocol::{InvalidName, ResultHandle, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SearchDetail};
 use rmcp::model::JsonObject;
 use serde_json::Value;
@@ -131,14 +131,14 @@ pub(crate) fn parse_wait(arguments: &JsonObject, default: Duration) -> Result<Du
 }
 
 /// Parses the arguments of a `get_result` call that reads a stored result.
-pub(crate) fn read_result_request(arguments: &JsonObject) -> Result<Request, InvalidGetResult> {
+pub(crate) fn read_result_request(arguments: &JsonObject) -> Result<(ResultHandle, usize), InvalidGetResult> {
     let handle = parse_handle(arguments)?;
     let offset = match arguments.get("offset") {
         None | Some(Value::Null) => Some(0),
         Some(offset) => offset.as_u64().and_then(|offset| usize::try_from(offset).ok()),
     };
     let offset = offset.ok_or(InvalidGetResult::Offset)?;
-    Ok(Request::ReadResult { handle, offset })
+    Ok((handle, offset))
 }
 
 /// Shortens an unknown tool, argument or language name to 80 characters, for an error message.

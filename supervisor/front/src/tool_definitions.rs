@@ -6,6 +6,8 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
+use super::AnswerForm;
+
 pub(super) const INSTRUCTIONS: &str = "Run code that calls the tools of all connected MCP servers. Find tools with search_tools, \
     then do the whole task in one run_code program and return only what matters.";
 
@@ -17,7 +19,7 @@ const RUN_CODE: &str = "Run a program in a sealed sandbox (no files, network or 
     Promise.all. Functions worth keeping: import skills; skills.save(f, \"what it does\"), skills.search(words), \
     from skills.NAME import f. Result: the last expression (or return in typescript), and stdout. Filter and aggregate in code; \
     large results are cut. \
-    A long run answers status \"running\" with a handle.";
+    A long run answers with a handle.";
 
 const SEARCH_TOOLS: &str = "Find tools of the connected MCP servers by words, or names; server:NAME in the query for one server. Gives signatures to use in run_code.";
 
@@ -27,7 +29,8 @@ const GET_RESULT: &str = "The answer of a run that is still running, or more of 
 const HEALTH: &str = "Whether code can run now: engines, servers, queue.";
 
 /// Returns the definitions of the tools that every AI client gets: `run_code`, `search_tools` and `get_result`.
-pub(super) fn all() -> Vec<Tool> {
+/// With [`AnswerForm::Structured`], tools that run code have an output schema.
+pub(super) fn all(form: AnswerForm) -> Vec<Tool> {
     let run_code = json!({
         "type": "object",
         "properties": {
@@ -55,11 +58,17 @@ pub(super) fn all() -> Vec<Tool> {
         "required": ["handle"],
     });
     let read_only = || ToolAnnotations::new().read_only(true);
-    vec![
+    let mut tools = vec![
         Tool::new("run_code", RUN_CODE, object(run_code)),
         Tool::new("search_tools", SEARCH_TOOLS, object(search_tools)).with_annotations(read_only()),
         Tool::new("get_result", GET_RESULT, object(get_result)).with_annotations(read_only()),
-    ]
+    ];
+    // Some AI clients fail each call of a tool that has a schema and answers without structured content.
+    if form == AnswerForm::Structured {
+        let schema = object(json!({"type": "object"}));
+        tools = tools.into_iter().map(|tool| tool.with_raw_output_schema(schema.clone())).collect();
+    }
+    tools
 }
 
 /// Returns the definition of the tool `health`, which `health_tool` in the configuration enables.

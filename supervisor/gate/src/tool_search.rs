@@ -40,6 +40,8 @@ pub struct SearchResult {
     pub tools: Vec<Value>,
     /// Number of relevant tools that did not fit, by server.
     pub left_out: BTreeMap<String, usize>,
+    /// Number of permitted tools, by server that was searched.
+    pub available: BTreeMap<String, usize>,
     /// Servers whose tools are not known yet, with the reason.
     pub missing: Vec<String>,
 }
@@ -120,7 +122,9 @@ impl Gate {
         for hit in left_out {
             *counted.entry(searchable[hit.corpus].server.to_string()).or_default() += 1;
         }
-        SearchResult { tools: shown.iter().map(show).collect(), left_out: counted, missing }
+        let available =
+            searchable.iter().map(|tools| (tools.server.to_string(), tools.tools.len())).collect();
+        SearchResult { tools: shown.iter().map(show).collect(), left_out: counted, available, missing }
     }
 
     /// Returns the catalogue indexes of the permitted tools.

@@ -11,10 +11,10 @@ use lockhouse_base::telemetry;
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
-use lockhouse_front as front;
 use lockhouse_front::http::{
     CertificateReloader, HttpServer, HttpService, HttpSettings, HttpStartError, ListenAddress,
 };
+use lockhouse_front::{self as front, AnswerForm};
 use lockhouse_upstream::NESTED_VARIABLE;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -31,6 +31,10 @@ pub(super) struct Arguments {
     /// Serve over HTTP on IP:PORT or unix:/PATH instead of the configured addresses; may be given several times
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<ListenAddress>,
+    /// Form of answers: text for models, value for AI clients that process answers with code, or structured; over HTTP,
+    /// for clients without an entry in the configuration
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    answer: AnswerForm,
 }
 
 impl Arguments {
@@ -47,6 +51,8 @@ type ServeResult<T> = Result<T, Box<dyn std::error::Error>>;
 struct Instance {
     settings: Settings,
     supervisor: Arc<Supervisor>,
+    /// The form of answers over standard input and output.
+    answer: AnswerForm,
     /// The HTTP listeners. `None` if the AI client is connected over standard input and output.
     http_server: Option<HttpServer>,
 }
@@ -76,8 +82,9 @@ async fn start(files: &Files, arguments: Arguments) -> Result<Instance, ExitCode
     for secret in settings.readable_secrets() {
         tracing::warn!("{secret}");
     }
+    let answer = arguments.answer;
     let http_server = match arguments.uses_http() {
-        true => Some(open(settings.http.clone(), arguments.listen).await?),
+        true => Some(open(settings.http.clone(), &arguments).await?),
         false => None,
     };
     if http_server.is_some() {
@@ -86,13 +93,13 @@ async fn start(files: &Files, arguments: Arguments) -> Result<Instance, ExitCode
     let languages = [Language::Python, Language::Typescript];
     let supervisor = Arc::new(start_with(settings.engine.clone(), policy, &languages)?);
     supervisor.warn_about_first_policy();
-    Ok(Instance { settings, supervisor, http_server })
+    Ok(Instance { settings, supervisor, answer, http_server })
 }
 
 /// Serves AI clients until the server is closed, and reloads the configuration on SIGHUP and after approvals that
 /// change the policy. Finally closes the supervisor.
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
-    let Instance { settings, supervisor, http_server } = instance;
+    let Instance { settings, supervisor, answer, http_server } = instance;
     let is_http = http_server.is_some();
     let certificate = http_server.as_ref().map(HttpServer::certificate);
     let closing = supervisor.lifecycle().closing().clone();
@@ -105,7 +112,7 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
         lifecycle: supervisor.lifecycle().clone(),
     };
     let served = tokio::select! {
-        served = serve_clients(&service, http_server, &closing) => served,
+        served = serve_clients(&service, answer, http_server, &closing) => served,
         error = supervisor.wait_for_failed_protection() => Err(error.into()),
         served = serve_metrics(&service, &settings.metrics, is_http) => served.map(|never| match never {}),
         never = reload_on_signal(&supervisor, &settings, files, certificate.as_ref()) => match never {},
@@ -119,6 +126,7 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
 /// Serves the AI clients of the HTTP listeners, or the one AI client on standard input and output.
 async fn serve_clients(
     service: &HttpService,
+    answer: AnswerForm,
     http_server: Option<HttpServer>,
     closing: &CancellationToken,
 ) -> ServeResult<()> {
@@ -126,16 +134,19 @@ async fn serve_clients(
         Some(http_server) => http_server.serve(service.clone(), closing.clone()).await,
         None => {
             service.lifecycle.set_listening();
-            front::serve_stdio(service.engine.clone(), closing.clone()).await?;
+            front::serve_stdio(service.engine.clone(), answer, closing.clone()).await?;
         }
     }
     Ok(())
 }
 
 /// Opens the HTTP listeners before anything else is started, so that an invalid address fails at once.
-async fn open(settings: HttpSettings, listen: Vec<ListenAddress>) -> Result<HttpServer, ExitCode> {
-    let listen = if listen.is_empty() { settings.listen } else { listen };
-    let opened = HttpServer::open(HttpSettings { listen, ..settings }).await;
+async fn open(mut settings: HttpSettings, arguments: &Arguments) -> Result<HttpServer, ExitCode> {
+    if !arguments.listen.is_empty() {
+        settings.listen.clone_from(&arguments.listen);
+    }
+    settings.answers.default = arguments.answer;
+    let opened = HttpServer::open(settings).await;
     opened.map_err(|error| match error {
         HttpStartError::Unavailable(_) => print_error(&error, UNAVAILABLE),
         _ => print_error(&error, USAGE),

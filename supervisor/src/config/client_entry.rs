@@ -5,6 +5,7 @@ mod codex;
 
 use std::path::PathBuf;
 
+use lockhouse_front::AnswerForm;
 use lockhouse_policies::{Diagnostic, Diagnostics, Source};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
@@ -31,6 +32,18 @@ pub(crate) struct LaunchCommand {
     pub(crate) arguments: Vec<String>,
 }
 
+impl LaunchCommand {
+    /// Returns the arguments with which `client` starts Lockhouse. A client that processes answers with code of its own
+    /// gets them as values.
+    fn arguments_for(&self, client: AiClient) -> Vec<String> {
+        let mut arguments = self.arguments.clone();
+        if matches!(client, AiClient::Codex | AiClient::Opencode | AiClient::Qwen) {
+            arguments.extend(["--answer", AnswerForm::Value.as_str()].map(str::to_owned));
+        }
+        arguments
+    }
+}
+
 /// Inserts or updates the Lockhouse entry in an AI client's configuration file. Returns `None` if the file already has
 /// the same entry.
 ///
@@ -50,19 +63,20 @@ pub(crate) fn insert(
 
 fn entry(client: AiClient, section: &[&str], start: &LaunchCommand) -> Map<String, Json> {
     let program = start.program.to_string_lossy();
+    let arguments = start.arguments_for(client);
     let value = match client {
         AiClient::Opencode => {
             let command: Vec<&str> =
-                std::iter::once(&*program).chain(start.arguments.iter().map(String::as_str)).collect();
+                std::iter::once(&*program).chain(arguments.iter().map(String::as_str)).collect();
             match section {
                 ["mcp"] => json!({"type": "local", "command": command, "enabled": true}),
                 _ => json!({"type": "local", "command": command}),
             }
         }
         AiClient::ClaudeCode | AiClient::Vscode => {
-            json!({"type": "stdio", "command": program, "args": start.arguments})
+            json!({"type": "stdio", "command": program, "args": arguments})
         }
-        _ => json!({"command": program, "args": start.arguments}),
+        _ => json!({"command": program, "args": arguments}),
     };
     if let Json::Object(entry) = value { entry } else { Map::new() }
 }

@@ -9,6 +9,7 @@ use lockhouse_front::access::{AuthMode, AuthSettings, ConfiguredUser};
 use lockhouse_front::http::{
     HostName, HttpLimits, HttpSettings, ListenAddress, PageOrigin, TlsFiles, TrustedProxy,
 };
+use lockhouse_front::{AnswerForm, AnswerForms};
 
 use super::keys::table;
 use super::placeholders::Environment;
@@ -39,6 +40,9 @@ table! {
         /// proxies whose Forwarded or X-Forwarded-For header is trusted for the address of the client
         trusted_proxies: Vec<TrustedProxy> = Vec::new(), else "none",
             like "[\"10.0.0.5\", \"10.1.0.0/16\", \"unix\"]";
+        /// form of answers by client, under its name in the policy: "text" for models, "value" for clients that run
+        /// answers through code of their own, or "structured"; other clients get the form of `lockhouse serve --answer`
+        answers: BTreeMap<String, AnswerForm> = BTreeMap::new(), else "none", like "{ ada = \"value\" }";
         table tls: Option<HttpTls>;
         table oauth: Option<Oauth>;
         table limits: Limits;
@@ -198,6 +202,7 @@ impl Http {
             trusted_proxies: self.trusted_proxies.clone(),
             tls: tls.map(|tls| TlsFiles { certificate: file(&tls.certificate), key: file(&tls.key) }),
             limits: self.limits.settings(code_kib),
+            answers: AnswerForms { by_client: self.answers.clone(), ..AnswerForms::default() },
         }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn start(lockhouse: &Path, scratch: &Path) -> Fallible<Self> {
         let mut child = Command::new(lockhouse)
-            .arg("serve")
+            .args(["serve", "--answer", "structured"])
             .args(["--servers".as_ref(), scratch.join("servers.json").as_os_str()])
             .args(["--policy".as_ref(), scratch.join("policy.toml").as_os_str()])
             .env("XDG_STATE_HOME", scratch.join("state"))

@@ -86,11 +86,11 @@ async fn the_number_and_size_of_files_are_limited() {
         ("from mcp_tools import Blob\n[Blob(bytes(4_500_000), 'image/png')]", 0),
     ] {
         let (content, answer) = run(&session, "python", code).await;
-        let list = answer["value"].as_array().unwrap();
+        let list = answer["preview"].as_array().unwrap();
         let left_out: Vec<&Value> = list.iter().filter(|file| file["content"].is_null()).collect();
         let told = left_out.iter().all(|file| file["left_out"].is_string());
         let right = content.len() == shown + 1 && left_out.len() == list.len() - shown && told;
-        table.row(code, ensure(right, (content.len(), &answer["value"])));
+        table.row(code, ensure(right, (content.len(), &answer["preview"])));
         table.row(
             format!("{code}: kept whole"),
             ensure(answer["truncated"]["value"]["handle"].is_string(), &answer["truncated"]),

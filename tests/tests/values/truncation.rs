@@ -25,7 +25,7 @@ async fn truncated_parts_show_head_tail_and_total_size() {
     for (language, part, code, bytes) in rows {
         let answer = session.run_code(language, code).await;
         let cut = &answer["truncated"][part];
-        let shown = match &answer[part] {
+        let shown = match &answer[if part == "value" { "preview" } else { part }] {
             Value::String(text) => text.len(),
             value => value.to_string().len(),
         };
@@ -51,7 +51,7 @@ async fn printed_output_can_have_a_separate_limit() {
         let lockhouse = Lockhouse::new().config(&format!("[limits]\n{keys}"));
         let session: Session = lockhouse.serve().await;
         let answer = session.run_code("python", code).await;
-        for (part, expected) in [("value", &value), ("stdout", &printed), ("stderr", &printed)] {
+        for (part, expected) in [("preview", &value), ("stdout", &printed), ("stderr", &printed)] {
             let shown = answer[part].as_str().map_or(0, str::len);
             table.row(format!("{keys:?}: {part}"), ensure(expected.contains(&shown), (shown, &answer)));
         }
@@ -66,7 +66,7 @@ async fn a_truncated_value_keeps_its_structure() {
     let mut table = Table::new("truncation of a long value");
     let rows = "[{'id': i, 'name': f'row {i}'} for i in range(1000)]";
     let answer = session.run_code("python", rows).await;
-    let list = answer["value"].as_array().cloned().unwrap_or_default();
+    let list = answer["preview"].as_array().cloned().unwrap_or_default();
     let whole = |row: &Value| *row == json!({"id": row["id"], "name": format!("row {}", row["id"])});
     let marks: Vec<usize> = (0..list.len()).filter(|at| list[*at].is_string()).collect();
     table.row("a table is a list with one mark", ensure(marks.len() == 1, &answer));
@@ -90,9 +90,9 @@ async fn a_truncated_value_keeps_its_structure() {
             "{'a': 1, 'rows': [list(range(500))] * 3, 'note': 'start' + '-' * 900 + 'end', 'z': None}",
         )
         .await;
-    let keys: Vec<&str> = answer["value"].as_object().unwrap().keys().map(String::as_str).collect();
+    let keys: Vec<&str> = answer["preview"].as_object().unwrap().keys().map(String::as_str).collect();
     table.row("an object keeps its keys", equal(keys, vec!["a", "rows", "note", "z"]));
-    let note = answer["value"]["note"].as_str().unwrap_or_default();
+    let note = answer["preview"]["note"].as_str().unwrap_or_default();
     table.row("a text keeps both ends", ensure(note.starts_with("start-") && note.ends_with("-end"), note));
 
     let answer = session
@@ -158,7 +158,7 @@ async fn truncation_never_splits_a_character() {
     let lockhouse = Lockhouse::new().config(CONFIG);
     let session = lockhouse.serve().await;
     let answer = session.run_code("python", "'a' + 'ž' * 900 + 'b'").await;
-    let text = answer["value"].as_str().unwrap_or_default();
+    let text = answer["preview"].as_str().unwrap_or_default();
     assert!(text.starts_with("až") && text.ends_with("žb") && text.len() <= 1000, "{answer}");
 }
 

@@ -10,6 +10,8 @@ use crate::supervisor::Supervisor;
 const TOOL_SHARE_DIVISOR: usize = 3;
 /// Maximum characters of the description of a tool that is listed without its schemas.
 const FOLDED_DESCRIPTION_CHARS: usize = 600;
+/// Maximum number of servers whose tools are counted in the answer to a search without results.
+const AVAILABLE_SERVERS_MAX: usize = 50;
 /// Maximum number of servers in the list of omitted tools.
 const OMITTED_SERVERS_MAX: usize = 8;
 
@@ -41,7 +43,10 @@ pub(super) async fn serve(
         bytes += tool_bytes;
         shown.push(tool);
     }
-    let mut result = json!({"tools": shown});
+    let mut result = json!({"tools": &shown});
+    if shown.is_empty() && !found.available.is_empty() {
+        result["available"] = found.available.into_iter().take(AVAILABLE_SERVERS_MAX).collect();
+    }
     if !left_out.is_empty() {
         let mut sorted: Vec<(String, usize)> = left_out.into_iter().collect();
         sorted.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(&other.0)));

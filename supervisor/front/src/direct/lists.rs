@@ -1,5 +1,6 @@
 //! Serves the lists of tools, resources and prompts of directly exposed servers, in pages.
 
+use lockhouse_base::principal::Principal;
 use lockhouse_messages::{ListKind, Request, Response};
 use rmcp::model::{ErrorData, JsonObject, MetaObject, PaginatedRequestParams};
 use rmcp::service::{RequestContext, RoleServer};
@@ -30,7 +31,7 @@ impl McpHandler {
             return Err(ErrorData::internal_error("the list failed inside Lockhouse", None));
         };
         let entries: Vec<String> = match list {
-            ListKind::Tools => self.builtin_tools_json().chain(upstream_entries).collect(),
+            ListKind::Tools => self.builtin_tools_json(&principal).chain(upstream_entries).collect(),
             _ => upstream_entries,
         };
         let start = match request.and_then(|request| request.cursor) {
@@ -62,8 +63,8 @@ impl McpHandler {
     }
 
     /// Returns the definitions of Lockhouse's own tools as JSON. They come first in the list of tools.
-    fn builtin_tools_json(&self) -> impl Iterator<Item = String> {
-        self.builtin_tools().into_iter().filter_map(|tool| serde_json::to_string(&tool).ok())
+    fn builtin_tools_json(&self, principal: &Principal) -> impl Iterator<Item = String> {
+        self.builtin_tools(principal).into_iter().filter_map(|tool| serde_json::to_string(&tool).ok())
     }
 }
 

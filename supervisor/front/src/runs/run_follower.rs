@@ -9,14 +9,15 @@ use lockhouse_messages::{
     AskError, Event, Exchange, ExchangeStep, Input, OpenQuestion, Request, Response, RunReference, RunView,
 };
 use lockhouse_protocol::ResultHandle;
-use rmcp::model::{CallToolResponse, InputResponses, JsonObject};
+use rmcp::model::{InputResponses, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::super::progress_notifications::{ProgressReporter, VIEW_INTERVAL};
-use super::super::{McpHandler, client_name, elicitation, invalid_request, supports_input_required};
-use super::response_to_result;
+use super::super::{McpHandler, client_name, elicitation, supports_input_required};
+use super::response_to_answer;
 use super::running_status::running_status;
+use crate::answer::{Answer, ToolResponse};
 use crate::elicitation_queue::ElicitationQueue;
 use crate::tool_arguments::{self, run_code_request};
 
@@ -53,10 +54,10 @@ impl McpHandler {
         principal: &Principal,
         arguments: &JsonObject,
         context: &RequestContext<RoleServer>,
-    ) -> CallToolResponse {
+    ) -> ToolResponse {
         let program = match run_code_request(arguments) {
             Ok(program) => program,
-            Err(wrong) => return invalid_request(&wrong.to_string()).into(),
+            Err(wrong) => return Answer::invalid_request(&wrong.to_string()).into(),
         };
         let exchange = self.open(principal, context, Request::RunCode(program));
         let (tool, wait) = (RunTool::RunCode, self.engine.settings().wait);
@@ -81,10 +82,10 @@ impl McpHandler {
         arguments: &JsonObject,
         (follower, responses): (&str, InputResponses),
         context: &RequestContext<RoleServer>,
-    ) -> CallToolResponse {
+    ) -> ToolResponse {
         let (exchange, answered) = match self.suspended.resume(principal, follower, arguments, responses) {
             Ok(resumed) => resumed,
-            Err(message) => return invalid_request(message).into(),
+            Err(message) => return Answer::invalid_request(message).into(),
         };
         let wait = self.engine.settings().wait;
         let (handle, wait) = match tool {
@@ -106,18 +107,18 @@ impl McpHandler {
         principal: &Principal,
         arguments: &JsonObject,
         context: &RequestContext<RoleServer>,
-    ) -> Option<CallToolResponse> {
+    ) -> Option<ToolResponse> {
         let handle = tool_arguments::parse_handle(arguments).ok()?;
         let request = Request::FollowRun(RunReference::Handle(handle.clone()));
         let mut exchange = self.open(principal, context, request);
         match exchange.next().await {
             ExchangeStep::Finished(Response::NotFound) => return None,
-            ExchangeStep::Finished(response) => return Some(response_to_result(response).into()),
+            ExchangeStep::Finished(response) => return Some(response_to_answer(response).into()),
             ExchangeStep::Event(_) => {}
         }
         let wait = match tool_arguments::parse_wait(arguments, self.engine.settings().wait) {
             Ok(wait) => wait,
-            Err(wrong) => return Some(invalid_request(&wrong.to_string()).into()),
+            Err(wrong) => return Some(Answer::invalid_request(&wrong.to_string()).into()),
         };
         let (tool, handle) = (RunTool::GetResult, Some(handle));
         let request = RunRequest {
@@ -145,11 +146,7 @@ impl McpHandler {
         self.engine.open(principal, client_name(principal, context), abilities, request)
     }
 
-    async fn follow(
-        &self,
-        request: RunRequest<'_>,
-        context: &RequestContext<RoleServer>,
-    ) -> CallToolResponse {
+    async fn follow(&self, request: RunRequest<'_>, context: &RequestContext<RoleServer>) -> ToolResponse {
         // Questions that were asked while no request followed the run, or that the last request left unanswered.
         if request.is_resumed && supports_input_required(context) {
             request.exchange.send(Input::Questions);
@@ -173,10 +170,10 @@ impl McpHandler {
                 // request.
                 () = context.ct.cancelled() => {
                     follower.request.exchange.send(Input::Cancel);
-                    return invalid_request("cancelled").into();
+                    return Answer::invalid_request("cancelled").into();
                 }
                 step = follower.request.exchange.next() => match step {
-                    ExchangeStep::Finished(response) => return response_to_result(response).into(),
+                    ExchangeStep::Finished(response) => return response_to_answer(response).into(),
                     ExchangeStep::Event(event) => event,
                 },
                 answered = follower.questions.next_answer(), if follower.questions.has_active() => {
@@ -237,7 +234,7 @@ impl<'a> RunFollower<'a> {
     }
 
     /// Handles an event of the run. Returns `Break` with the response if the event ends the request.
-    async fn handle(mut self, event: Event) -> ControlFlow<CallToolResponse, Self> {
+    async fn handle(mut self, event: Event) -> ControlFlow<ToolResponse, Self> {
         match event {
             Event::ProgressMessage(words) => self.progress.report(&words).await,
             Event::Detached(handle) => self.set_kept(handle),
@@ -271,7 +268,7 @@ impl<'a> RunFollower<'a> {
         }
     }
 
-    fn running_response(&self, view: &RunView, handle: &ResultHandle) -> CallToolResponse {
+    fn running_response(&self, view: &RunView, handle: &ResultHandle) -> ToolResponse {
         let capabilities = self.context.client_capabilities();
         let takes_tasks = capabilities.is_some_and(|capabilities| capabilities.supports_tasks());
         match self.request.tool {
@@ -282,7 +279,7 @@ impl<'a> RunFollower<'a> {
 
     /// Suspends the request, and answers it with the questions to the user. Returns `Continue` if no question can be
     /// asked, or if too many requests are suspended.
-    fn suspend(mut self, mut questions: Vec<OpenQuestion>) -> ControlFlow<CallToolResponse, Self> {
+    fn suspend(mut self, mut questions: Vec<OpenQuestion>) -> ControlFlow<ToolResponse, Self> {
         let owner = self.request.principal.owner();
         if !self.handler.suspended.has_capacity(owner) {
             return ControlFlow::Continue(self);

@@ -1,14 +1,15 @@
-//! The tool result for a run that is still running.
+//! The answer for a run that is still running.
 
 use std::time::Duration;
 
 use lockhouse_messages::{Progress, RunState, RunView, UserWait};
 use lockhouse_protocol::ResultHandle;
-use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
 
-/// Returns a tool result with the handle, the progress and a hint for a run that is still running.
-pub(super) fn running_status(view: &RunView, handle: &ResultHandle) -> CallToolResult {
+use crate::answer::{Answer, AnswerKind};
+
+/// Returns an answer with the handle, the progress and a hint for a run that is still running.
+pub(super) fn running_status(view: &RunView, handle: &ResultHandle) -> Answer {
     let mut progress = Map::new();
     let mut status = json!({
         "execution": view.execution.to_string(), "status": "running", "handle": handle.as_str(),
@@ -39,7 +40,7 @@ pub(super) fn running_status(view: &RunView, handle: &ResultHandle) -> CallToolR
     }
     status["progress"] = progress.into();
     status["hint"] = hint.into();
-    CallToolResult::structured(status)
+    Answer::new(AnswerKind::Running, status)
 }
 
 fn seconds(duration: Duration) -> Value {

@@ -11,9 +11,10 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
+use super::super::answer::AnswerForm;
 use super::super::progress_notifications::{progress_text, rfc3339_now};
 use super::super::{McpHandler, elicitation};
-use super::ended_run_result;
+use super::ended_run_answer;
 use super::suspended_requests::input_requests;
 
 /// Poll interval in milliseconds that is recommended to clients.
@@ -57,7 +58,7 @@ impl McpHandler {
             },
         };
         let task = self.task_object(&handle, &ended.begun, &ended.ended);
-        Ok(GetTaskResult::new(DetailedTask::new(task, payload(*ended))))
+        Ok(GetTaskResult::new(DetailedTask::new(task, payload(*ended, self.forms.of(principal)))))
     }
 
     /// Serves `tasks/update`: sends the user's answers to questions of the run to the engine.
@@ -138,11 +139,11 @@ fn unknown_task() -> ErrorData {
     ErrorData::invalid_params(words, None)
 }
 
-fn payload(ended: FinishedRun) -> TaskPayload {
+fn payload(ended: FinishedRun, form: AnswerForm) -> TaskPayload {
     if ended.cancelled {
         return TaskPayload::Cancelled;
     }
-    match serde_json::to_value(ended_run_result(ended)) {
+    match serde_json::to_value(ended_run_answer(ended).into_result(form)) {
         Ok(Value::Object(result)) => TaskPayload::Completed { result },
         _ => TaskPayload::Failed { error: JsonObject::new() },
     }

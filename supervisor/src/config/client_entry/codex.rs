@@ -3,7 +3,7 @@
 use lockhouse_policies::{Diagnostic, Diagnostics, Source};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
-use super::{Insertion, LaunchCommand, NAME};
+use super::{AiClient, Insertion, LaunchCommand, NAME};
 
 pub(super) fn insert(source: &Source, start: &LaunchCommand) -> Result<Option<Insertion>, Diagnostics> {
     let fault = |label: String| {
@@ -20,7 +20,7 @@ pub(super) fn insert(source: &Source, start: &LaunchCommand) -> Result<Option<In
         return Err(fault("mcp_servers is not a table with [mcp_servers.NAME] below it".into()));
     };
     let command = Value::from(start.program.to_string_lossy().into_owned());
-    let arguments = Value::Array(start.arguments.iter().map(String::as_str).collect());
+    let arguments = Value::Array(start.arguments_for(AiClient::Codex).into_iter().collect());
     let existing = servers.get_mut(NAME).and_then(Item::as_table_like_mut);
     let header = format!("[mcp_servers.{NAME}]\n");
     let (before, after) = match existing {

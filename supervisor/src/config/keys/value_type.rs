@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use lockhouse_base::telemetry::log::Format;
+use lockhouse_front::AnswerForm;
 use lockhouse_front::access::{AuthMode, ConfiguredUser};
 use lockhouse_front::http::{HostName, ListenAddress, PageOrigin, TrustedProxy};
 use lockhouse_gate::ApproverKind;
@@ -135,6 +136,12 @@ impl ValueType for AuthMode {
     fn schema() -> Value {
         let way = json!({"enum": ["token", "oauth", "peer"]});
         json!({"anyOf": [{"enum": ["token", "oauth", "peer", "none"]}, {"type": "array", "items": way, "minItems": 1}]})
+    }
+}
+
+impl ValueType for AnswerForm {
+    fn schema() -> Value {
+        json!({"enum": ["text", "value", "structured"]})
     }
 }
 

@@ -38,7 +38,7 @@ impl Row {
         let told = match &self.told {
             ExpectedContent::Value(value) => &answer["value"] == value && error.is_null(),
             ExpectedContent::Beginning(text) => {
-                let shown = answer["value"].to_string();
+                let shown = answer["preview"].to_string();
                 shown.starts_with(text) && answer["truncated"]["value"]["bytes"].is_u64() && error.is_null()
             }
             ExpectedContent::Words(words) => message.is_some_and(|message| message.contains(words)),

@@ -1,0 +1,244 @@
+//! The text of a run: its value or a sentence in place of a whole value, its printed output, and the calls that may
+//! have changed something.
+
+use lockhouse_base::json::group_thousands;
+use lockhouse_protocol::ResultHandle;
+use serde_json::{Map, Value};
+
+use super::AnswerForm;
+
+/// Maximum number of tools in the line about calls that may have changed something.
+const LISTED_TOOLS_MAX: usize = 10;
+/// The outcomes of calls that did not reach their server.
+const NOT_SENT: [&str; 7] =
+    ["not_sent", "denied", "approval_declined", "invalid_arguments", "unknown_tool", "rate_limited", "draft"];
+
+/// Renames the member `value` of an answer to `preview` if the value was cut.
+pub(super) fn name_preview(answer: &mut Value) {
+    if answer.pointer("/truncated/value").is_none() {
+        return;
+    }
+    let Some(members) = answer.as_object_mut() else { return };
+    let renamed = std::mem::take(members).into_iter();
+    *members =
+        renamed.map(|(name, value)| (if name == "value" { "preview".into() } else { name }, value)).collect();
+}
+
+/// Returns the first text block of a finished run: its whole value as JSON, or else a sentence.
+pub(super) fn first_text(answer: &Value) -> String {
+    if let Some(error) = answer.get("error") {
+        return error_text(error);
+    }
+    if let Some(cut) = answer.pointer("/truncated/value") {
+        return format!("{}\n{}", cut_sentence("Value", cut), answer["preview"]);
+    }
+    match answer.get("value") {
+        Some(value) => value.to_string(),
+        None if has_output(answer) => "No value, only printed output.".to_owned(),
+        None => "No value: end with an expression.".to_owned(),
+    }
+}
+
+/// Returns what the program printed: standard output, then standard error behind a line that names it.
+pub(super) fn printed_output(answer: &Value) -> Option<String> {
+    let output = |name: &str| {
+        let text = answer[name].as_str()?;
+        let cut = answer.pointer(&format!("/truncated/{name}"));
+        let sentence = cut.map(|cut| format!("{}\n", cut_sentence("Output", cut))).unwrap_or_default();
+        Some(format!("{sentence}{text}"))
+    };
+    match (output("stdout"), output("stderr")) {
+        (stdout, None) => stdout,
+        (None, Some(stderr)) => Some(format!("stderr:\n{stderr}")),
+        (Some(stdout), Some(stderr)) => Some(format!("{}\nstderr:\n{stderr}", stdout.trim_end_matches('\n'))),
+    }
+}
+
+/// Returns the line that lists the calls of a successful run that may have changed something. A failed run has its own
+/// sentence about them.
+pub(super) fn changes(answer: &Value) -> Option<String> {
+    if answer.get("error").is_some() {
+        return None;
+    }
+    let calls = answer["calls"].as_array()?;
+    let with_effects = calls.iter().filter(|call| call["changes"] == true);
+    let (mut changed, mut failed, mut unknown) =
+        (ToolCounts::default(), ToolCounts::default(), ToolCounts::default());
+    for call in with_effects {
+        match call["outcome"].as_str().unwrap_or_default() {
+            "ok" => changed.add(call),
+            outcome if NOT_SENT.contains(&outcome) => {}
+            "tool_failed" => failed.add(call),
+            _ => unknown.add(call),
+        }
+    }
+    let groups = [("", changed), ("failed: ", failed), ("outcome unknown: ", unknown)];
+    let groups = groups.into_iter().filter_map(|(label, counts)| Some(format!("{label}{}", counts.list()?)));
+    let groups: Vec<String> = groups.collect();
+    (!groups.is_empty()).then(|| format!("May have changed something: {}", groups.join("; ")))
+}
+
+/// Returns the sentence for a run that is still running.
+pub(super) fn running(status: &Value) -> String {
+    let progress = &status["progress"];
+    let handle = status["handle"].as_str().unwrap_or_default();
+    let mut facts = vec![format!("{:.1} s", progress["elapsed_s"].as_f64().unwrap_or_default())];
+    if let Some(calls) = progress["calls"].as_u64().filter(|calls| *calls > 0) {
+        facts.push(format!("{calls} calls made"));
+    }
+    if let Some(in_flight) = progress["under_way"].as_object() {
+        let targets = in_flight.iter().take(LISTED_TOOLS_MAX);
+        let targets: Vec<String> = targets.map(|(target, count)| times(target, count.as_u64())).collect();
+        facts.push(format!("waiting for {}", targets.join(", ")));
+    }
+    let waiting = ["waiting", "waiting_for"].map(|name| progress[name].as_str());
+    match waiting {
+        [_, Some(reason)] => facts.push(format!("waiting for a person: {reason}")),
+        [Some(reason), None] => facts.push(format!("waiting {reason}")),
+        [None, None] => {}
+    }
+    format!(
+        "Still running ({}). get_result(\"{handle}\") waits for the answer; do not run it again.",
+        facts.join(", ")
+    )
+}
+
+/// Returns the last part of what a running program has printed.
+pub(super) fn output_tail(status: &Value) -> Option<String> {
+    status
+        .pointer("/progress/stdout_tail")
+        .and_then(Value::as_str)
+        .map(|tail| format!("Output so far ends with:\n{tail}"))
+}
+
+/// Returns a part of a stored result behind a sentence with its position. A list that is whole in one part is JSON.
+pub(super) fn part(part: &Value, handle: &ResultHandle) -> String {
+    let number = |name: &str| part[name].as_u64().unwrap_or_default();
+    let (offset, total, next) = (number("offset"), number("of"), part["next_offset"].as_u64());
+    let is_list = part["value"].is_array();
+    if is_list && offset == 0 && next.is_none() && part.get("cut").is_none() {
+        return part["value"].to_string();
+    }
+    let end = next.unwrap_or(total);
+    let position = format!(
+        "{} {offset} to {} of {}",
+        if is_list { "items" } else { "characters" },
+        end.saturating_sub(1),
+        group_thousands(total as usize)
+    );
+    let cut = if part.get("cut").is_some() { ", the last one cut" } else { "" };
+    let more = match next {
+        Some(next) => format!("get_result(\"{}\", offset={next}) reads on", handle.as_str()),
+        None => "this is the last part".to_owned(),
+    };
+    let value = match &part["value"] {
+        Value::String(text) => text.clone(),
+        items => items.to_string(),
+    };
+    format!("Part of the value: {position}{cut}; {more}.\n{value}")
+}
+
+/// Returns the members of an answer that are not in its text, for `_meta`.
+pub(super) fn remaining_members(answer: &Value, form: AnswerForm) -> Value {
+    let in_text = |name: &str| match name {
+        "value" | "preview" => true,
+        "stdout" | "stderr" => form == AnswerForm::Text,
+        _ => false,
+    };
+    let members = answer.as_object().into_iter().flatten();
+    let rest: Map<String, Value> = members
+        .filter(|(name, _)| !in_text(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    rest.into()
+}
+
+fn has_output(answer: &Value) -> bool {
+    ["stdout", "stderr"].iter().any(|name| answer.get(name).is_some())
+}
+
+/// Returns the sentence about a part of an answer that was cut: its size, and how to read all of it.
+fn cut_sentence(part: &str, cut: &Value) -> String {
+    let bytes = |name: &str| group_thousands(cut[name].as_u64().unwrap_or_default() as usize);
+    let access = match cut["handle"].as_str() {
+        Some(handle) => {
+            format!(
+                "get_result(\"{handle}\") reads it in parts, load_result(\"{handle}\") gives code all of it"
+            )
+        }
+        None => "return or print less: filter, aggregate or slice in the code".to_owned(),
+    };
+    format!("{part} cut: {} bytes, of which {} are shown; {access}.", bytes("bytes"), bytes("shown"))
+}
+
+/// Returns an error with its line, one frame of the program, the hint, and what may have changed.
+fn error_text(error: &Value) -> String {
+    let text = |name: &str| error[name].as_str().filter(|text| !text.is_empty());
+    let mut shown = text("type").unwrap_or("Error").to_owned();
+    if let Some(code) = text("code") {
+        shown.push_str(&format!("({code})"));
+    }
+    if let Some(message) = text("message") {
+        shown.push_str(&format!(": {message}"));
+    }
+    if let Some(line) = error["line"].as_u64() {
+        shown.push_str(&format!(" (line {line})"));
+    }
+    if let Some(frame) = text("traceback").and_then(source_line) {
+        shown.push_str(&format!("\n    {frame}"));
+    }
+    for name in ["hint", "changed"] {
+        if let Some(words) = text(name) {
+            shown.push_str(&format!("\n{name}: {words}"));
+        }
+    }
+    if let Some(seconds) = error["retry_after_s"].as_u64() {
+        shown.push_str(&format!("\nretry_after_s: {seconds}"));
+    }
+    shown
+}
+
+/// Returns the source line of the frame of the program in which an error was raised. Python lists that frame last,
+/// TypeScript first.
+fn source_line(traceback: &str) -> Option<&str> {
+    let lines: Vec<&str> = traceback.lines().map(str::trim).collect();
+    let python = lines.iter().rposition(|line| line.starts_with("File \"<code>\""));
+    let frame =
+        python.or_else(|| lines.iter().position(|line| line.starts_with("at ") && line.contains("code.ts:")));
+    let source = lines.get(frame? + 1)?;
+    (!source.is_empty() && !source.starts_with("at ")).then_some(*source)
+}
+
+/// The number of calls to each tool, in the order of their first calls.
+#[derive(Default)]
+struct ToolCounts(Vec<(String, u64)>);
+
+impl ToolCounts {
+    fn add(&mut self, call: &Value) {
+        let name = |kind: &str| call[kind].as_str();
+        let target = name("tool").or_else(|| name("resource")).or_else(|| name("prompt")).unwrap_or("?");
+        let title = format!("{}.{target}", name("server").unwrap_or_default());
+        let count = call["count"].as_u64().unwrap_or(1);
+        match self.0.iter_mut().find(|(other, _)| *other == title) {
+            Some((_, total)) => *total += count,
+            None => self.0.push((title, count)),
+        }
+    }
+
+    fn list(&self) -> Option<String> {
+        let mut titles: Vec<String> =
+            self.0.iter().take(LISTED_TOOLS_MAX).map(|(title, count)| times(title, Some(*count))).collect();
+        if self.0.len() > LISTED_TOOLS_MAX {
+            titles.push(format!("{} more tools", self.0.len() - LISTED_TOOLS_MAX));
+        }
+        (!titles.is_empty()).then(|| titles.join(", "))
+    }
+}
+
+/// Returns a target with the number of its calls, unless there is one.
+fn times(target: &str, count: Option<u64>) -> String {
+    match count {
+        Some(count @ 2..) => format!("{target} ×{count}"),
+        _ => target.to_owned(),
+    }
+}

@@ -1,0 +1,66 @@
+//! The text of a search: a line for each tool.
+
+use serde_json::{Map, Value};
+
+/// Returns the tools that a search found as lines `server.signature  # summary`; as names, if the search asked for
+/// names; as JSON, if it asked for full definitions. Then a line for what was left out, and for servers that were not
+/// searched.
+pub(super) fn lines(found: &Value) -> String {
+    let tools = found["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if tools.iter().any(|tool| tool.get("tool").is_none()) {
+        return found.to_string();
+    }
+    let mut lines: Vec<String> = tools.iter().map(line).collect();
+    if tools.is_empty() {
+        lines.push(nothing_found(found));
+    }
+    if let Some(left_out) = found["left_out"].as_object() {
+        lines.push(format!(
+            "More matches: {}; raise limit, or name one server: server:NAME",
+            counts(left_out)
+        ));
+    }
+    if let Some(unavailable) = found["unavailable"].as_array() {
+        let reasons: Vec<&str> = unavailable.iter().filter_map(Value::as_str).collect();
+        lines.push(format!("Not searched: {}", reasons.join("; ")));
+    }
+    lines.join("\n")
+}
+
+fn line(tool: &Value) -> String {
+    let text = |name: &str| tool[name].as_str().filter(|text| !text.is_empty());
+    let server = text("server").unwrap_or_default();
+    let signature = [("python", "#"), ("typescript", "//")]
+        .into_iter()
+        .find_map(|(language, mark)| Some((text(language)?, mark)));
+    let Some((signature, mark)) = signature else {
+        return format!("{server}.{}", text("tool").unwrap_or_default());
+    };
+    // A signature can end with a comment of its own.
+    let separator = match signature.contains(&format!("  {mark} ")) {
+        true => "; ".to_owned(),
+        false => format!("  {mark} "),
+    };
+    // A summary is one line, also if a server's description has line breaks of another kind.
+    let summary = text("summary").map(|summary| summary.split_whitespace().collect::<Vec<_>>().join(" "));
+    let summary = summary.map(|summary| format!("{separator}{summary}")).unwrap_or_default();
+    format!("{server}.{signature}{summary}")
+}
+
+/// Returns the line for a search without results: how many tools there are, and how to list them.
+fn nothing_found(found: &Value) -> String {
+    let available = found["available"].as_object();
+    match available.filter(|available| !available.is_empty()) {
+        Some(available) => {
+            let total: u64 = available.values().filter_map(Value::as_u64).sum();
+            let tools = if total == 1 { "1 tool".to_owned() } else { format!("{total} tools") };
+            let counts = counts(available);
+            format!("No match among {tools}: {counts}. The query server:NAME lists the tools of one server.")
+        }
+        None => "No match: there are no tools.".to_owned(),
+    }
+}
+
+fn counts(by_server: &Map<String, Value>) -> String {
+    by_server.iter().map(|(server, count)| format!("{server} {count}")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,232 @@
+//! Tests of the conversion of answers: what a model reads in each form, and what a program can parse.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::*;
+
+const HANDLE: &str = "5700d3a91e405700d3a91e405700d3a9";
+
+fn run(json: Value) -> Answer {
+    Answer { is_error: json.get("error").is_some(), ..Answer::new(AnswerKind::Run, json) }
+}
+
+fn part(json: Value) -> Answer {
+    Answer::new(AnswerKind::Part(ResultHandle::new(HANDLE).expect("a handle")), json)
+}
+
+/// Returns the text blocks of an answer.
+fn blocks(answer: Answer, form: AnswerForm) -> Vec<String> {
+    let content = answer.into_result(form).content;
+    content.iter().filter_map(|block| block.as_text()).map(|text| text.text.clone()).collect()
+}
+
+fn text(answer: Answer) -> String {
+    blocks(answer, AnswerForm::Text).join("\n---\n")
+}
+
+fn cut() -> Value {
+    json!({
+        "execution": "0199", "status": "ok", "value": [1, "… 9,998 more items, [1] to [9998] …", 3],
+        "truncated": {"value": {"bytes": 327_800, "shown": 10_157, "handle": HANDLE}, "hint": "next part"}, "calls": [],
+    })
+}
+
+fn failed() -> Value {
+    json!({
+        "status": "error", "stdout": "page 1\n",
+        "error": {
+            "type": "ToolError", "code": "denied", "message": "the policy does not allow it", "line": 4, "column": 9,
+            "traceback": "Traceback (most recent call last):\n  File \"<code>\", line 9, in <module>\n    main()\n  File \"<code>\", line 4, in main\n    delete(1)\n    ^^^^\nToolError",
+            "hint": "ask a user", "changed": "1 call was already made: a.b (line 1)",
+        },
+        "calls": [{"server": "a", "tool": "b", "outcome": "ok", "changes": true}],
+    })
+}
+
+fn running() -> Value {
+    json!({
+        "execution": "0199", "status": "running", "handle": HANDLE,
+        "progress": {"elapsed_s": 45.04, "calls": 12, "under_way": {"github.list_issues": 3}, "stdout_tail": "page 2\n"},
+    })
+}
+
+#[test]
+fn a_whole_value_is_the_only_text_of_its_block() {
+    for (value, expected) in [
+        (json!({"a": [1, null]}), r#"{"a":[1,null]}"#),
+        (json!("text\n"), r#""text\n""#),
+        (json!(null), "null"),
+        (json!(1.5), "1.5"),
+    ] {
+        for form in [AnswerForm::Text, AnswerForm::Value] {
+            let answer = run(json!({"execution": "0199", "status": "ok", "value": value, "calls": []}));
+            assert_eq!(blocks(answer, form), [expected]);
+        }
+    }
+}
+
+#[test]
+fn output_and_calls_with_effects_have_blocks_of_their_own() {
+    let call = |tool: &str, outcome: &str, changes: bool| json!({"server": "s", "tool": tool, "outcome": outcome, "changes": changes});
+    let answer = || {
+        run(json!({
+            "status": "ok", "value": 1, "stdout": "one\n", "stderr": "two\n",
+            "calls": [
+                call("write", "ok", true), call("read", "ok", false), call("write", "ok", true),
+                call("send", "timeout", true), call("drop", "denied", true), call("move", "tool_failed", true),
+            ],
+        }))
+    };
+    assert_snapshot!(text(answer()), @r"
+    1
+    ---
+    one
+    stderr:
+    two
+
+    ---
+    May have changed something: s.write ×2; failed: s.move; outcome unknown: s.send
+    ");
+    assert_eq!(blocks(answer(), AnswerForm::Value), ["1"]);
+}
+
+#[test]
+fn the_list_of_changes_is_bounded() {
+    let calls: Vec<Value> = (0..30)
+        .map(|number| json!({"server": "s", "tool": format!("t{number}"), "outcome": "ok", "changes": true, "count": 2}))
+        .collect();
+    let line = text(run(json!({"status": "ok", "value": 1, "calls": calls})));
+    assert!(line.ends_with("s.t9 ×2, 20 more tools"), "{line}");
+}
+
+#[test]
+fn sentences_stand_in_place_of_whole_values() {
+    assert_snapshot!(text(run(cut())), @r#"
+    Value cut: 327,800 bytes, of which 10,157 are shown; get_result("5700d3a91e405700d3a91e405700d3a9") reads it in parts, load_result("5700d3a91e405700d3a91e405700d3a9") gives code all of it.
+    [1,"… 9,998 more items, [1] to [9998] …",3]
+    "#);
+    assert_snapshot!(text(run(failed())), @r"
+    ToolError(denied): the policy does not allow it (line 4)
+        delete(1)
+    hint: ask a user
+    changed: 1 call was already made: a.b (line 1)
+    ---
+    page 1
+    ");
+    assert_snapshot!(text(Answer::new(AnswerKind::Running, running())), @r#"
+    Still running (45.0 s, 12 calls made, waiting for github.list_issues ×3). get_result("5700d3a91e405700d3a91e405700d3a9") waits for the answer; do not run it again.
+    ---
+    Output so far ends with:
+    page 2
+    "#);
+    assert_snapshot!(text(run(json!({"status": "ok", "calls": []}))), @"No value: end with an expression.");
+    assert_snapshot!(text(run(json!({"status": "ok", "stdout": "1\n", "calls": []}))), @r"
+    No value, only printed output.
+    ---
+    1
+    ");
+    assert_snapshot!(text(Answer::invalid_request("cancelled")), @"InvalidRequest: cancelled");
+}
+
+#[test]
+fn a_part_names_its_position_and_a_whole_list_is_json() {
+    let list = |offset: u64, next: Option<u64>| {
+        let mut json = json!({"value": [7, 8], "offset": offset, "of": if next.is_none() && offset == 0 { 2 } else { 10_000 }, "unit": "items"});
+        if let Some(next) = next {
+            json["next_offset"] = next.into();
+        }
+        text(part(json))
+    };
+    assert_eq!(list(0, None), "[7,8]");
+    assert_snapshot!(list(183, Some(185)), @r#"
+    Part of the value: items 183 to 184 of 10,000; get_result("5700d3a91e405700d3a91e405700d3a9", offset=185) reads on.
+    [7,8]
+    "#);
+    assert_snapshot!(list(9_998, None), @r"
+    Part of the value: items 9998 to 9999 of 10,000; this is the last part.
+    [7,8]
+    ");
+    let characters = json!({"value": "{\"a\":1}", "offset": 0, "of": 7, "unit": "characters"});
+    assert_snapshot!(text(part(characters)), @r#"
+    Part of the value: characters 0 to 6 of 7; this is the last part.
+    {"a":1}
+    "#);
+}
+
+#[test]
+fn only_a_whole_value_parses_as_json() {
+    let answers = || {
+        [
+            run(cut()),
+            run(failed()),
+            run(json!({"status": "ok"})),
+            run(json!({"status": "timeout", "error": {"type": "TimeoutError"}, "value": 1})),
+            Answer::new(AnswerKind::Running, running()),
+            part(json!({"value": "12", "offset": 0, "of": 2, "unit": "characters"})),
+            part(json!({"value": [1], "offset": 0, "of": 1, "unit": "items", "cut": [{"path": "$"}]})),
+        ]
+    };
+    for form in [AnswerForm::Text, AnswerForm::Value] {
+        for answer in answers() {
+            let first = blocks(answer, form).remove(0);
+            assert!(serde_json::from_str::<Value>(&first).is_err(), "{first}");
+        }
+    }
+}
+
+#[test]
+fn files_follow_the_first_block_and_the_rest_is_in_meta() {
+    let file = ContentBlock::image("YQ==", "image/png");
+    let json = json!({
+        "execution": "0199", "status": "ok", "value": {"content": 1}, "stdout": "x", "calls": [], "stats": {"wall_ms": 1},
+        "sandbox": {"level": "full"},
+    });
+    for (form, blocks, with_output) in [(AnswerForm::Text, 3, false), (AnswerForm::Value, 2, true)] {
+        let answer = Answer { files: vec![file.clone()], ..run(json.clone()) };
+        let result = serde_json::to_value(answer.into_result(form)).expect("a result");
+        assert_eq!(result["content"].as_array().map(Vec::len), Some(blocks), "{result}");
+        assert_eq!(result["content"][1]["type"], "image", "{result}");
+        let meta = &result["_meta"][META_KEY];
+        assert_eq!((&meta["execution"], &meta["stats"]["wall_ms"]), (&json!("0199"), &json!(1)), "{result}");
+        assert_eq!((meta.get("value"), meta.get("stdout").is_some()), (None, with_output), "{result}");
+        assert!(result.get("structuredContent").is_none(), "{result}");
+    }
+}
+
+#[test]
+fn the_structured_form_has_the_whole_answer_twice_and_a_cut_value_as_preview() {
+    for json in [cut(), failed()] {
+        let result = serde_json::to_value(run(json).into_result(AnswerForm::Structured)).expect("a result");
+        let parsed: Value =
+            serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON");
+        assert_eq!(parsed, result["structuredContent"]);
+        assert!(parsed.get("value").is_none(), "{parsed}");
+        assert_eq!(parsed.get("preview").is_some(), parsed["status"] == "ok", "{parsed}");
+    }
+}
+
+#[test]
+fn a_search_is_lines() {
+    let search = |json: Value| text(Answer::new(AnswerKind::Search, json));
+    let found = json!({
+        "tools": [
+            {"server": "github", "tool": "list_issues", "summary": "List issues.\nOf a repository", "python": "list_issues(owner: str)"},
+            {"server": "github", "tool": "merge", "summary": "Merge", "ask": true, "python": "merge(id: int)  # asks a person"},
+            {"server": "files", "tool": "read", "summary": "", "typescript": "read({ path: string })"},
+        ],
+        "left_out": {"github": 12, "mail": 1}, "unavailable": ["slow: connecting"],
+    });
+    assert_snapshot!(search(found), @r"
+    github.list_issues(owner: str)  # List issues. Of a repository
+    github.merge(id: int)  # asks a person; Merge
+    files.read({ path: string })
+    More matches: github 12, mail 1; raise limit, or name one server: server:NAME
+    Not searched: slow: connecting
+    ");
+    assert_snapshot!(search(json!({"tools": [{"server": "a", "tool": "b", "summary": "c"}]})), @"a.b");
+    assert_snapshot!(search(json!({"tools": [], "available": {"a": 12, "b": 3}})), @"No match among 15 tools: a 12, b 3. The query server:NAME lists the tools of one server.");
+    assert_snapshot!(search(json!({"tools": []})), @"No match: there are no tools.");
+    let full = json!({"tools": [{"server": "a", "name": "b", "inputSchema": {}}]});
+    assert_eq!(search(full.clone()), full.to_string());
+}
