@@ -5,7 +5,7 @@ use lockhouse_tests::{LANGUAGES, Lockhouse, Session, Table, ensure, equal};
 use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
-const CONFIG: &str = "[limits]\nshown_bytes = 1000\n[runs]\nwait_seconds = 3\n";
+const CONFIG: &str = "[limits]\nshown_bytes = 1000\n";
 /// The key in `_meta` with the members of an answer that its text leaves out.
 const META_KEY: &str = "lockhouse/run";
 
@@ -38,18 +38,25 @@ async fn the_first_block_parses_exactly_if_the_value_is_whole() {
         ("a text with quotes", ["'\"a\"\\n'", "'\"a\"\\n'"], json!("\"a\"\n")),
         ("null in a list", ["[None, {'a': 1}]", "[null, {a: 1}]"], json!([null, {"a": 1}])),
         ("a value after output", ["print('[1]')\n{'a': 1}", "console.log('[1]'); ({a: 1})"], json!({"a": 1})),
-        ("a list with the words of a cut", ["['… 9 more items …']", "['… 9 more items …']"], json!(["… 9 more items …"])),
+        (
+            "a list with the words of a cut",
+            ["['… 9 more items …']", "['… 9 more items …']"],
+            json!(["… 9 more items …"]),
+        ),
     ];
     let not_whole = [
         ("a cut list", ["list(range(6000))", "Array.from({length: 6000}, (_, i) => i)"], "Value cut: "),
         ("a cut text", ["'1' * 5000", "'1'.repeat(5000)"], "Value cut: 5,000 bytes"),
-        ("a cut object", ["{'a': list(range(6000))}", "({a: Array.from({length: 6000}, (_, i) => i)})"], "Value cut: "),
+        (
+            "a cut object",
+            ["{'a': list(range(6000))}", "({a: Array.from({length: 6000}, (_, i) => i)})"],
+            "Value cut: ",
+        ),
         ("no value", ["x = 1", "const x = 1;"], "No value: end with an expression"),
         ("output alone", ["print('[1, 2]')", "console.log('[1, 2]')"], "No value, only printed output"),
         ("an error", ["raise ValueError('[1]')", "throw new RangeError('[1]')"], "Error: [1] (line 1)"),
         ("a syntax error", ["(", "("], "SyntaxError: "),
-        ("a time limit", ["while True: pass", "while (true) {}"], "(line 1)"),
-        ("a run that goes on", ["import time\ntime.sleep(8)", "await new Promise(done => setTimeout(done, 8000))"], "Still running ("),
+        ("a time limit", ["while True: pass", "while (true) {}"], "TimeoutError: the code did not end"),
     ];
     let lockhouse = Lockhouse::new().config(CONFIG);
     let mut table = Table::new("the first block");
@@ -58,15 +65,43 @@ async fn the_first_block_parses_exactly_if_the_value_is_whole() {
         for (index, language) in LANGUAGES.into_iter().enumerate() {
             for (name, code, value) in &whole {
                 let result = run(&session, language, code[index]).await;
-                table.row(format!("{form}, {language}: {name}"), equal(parsed(&result).as_ref(), Some(value)));
+                table
+                    .row(format!("{form}, {language}: {name}"), equal(parsed(&result).as_ref(), Some(value)));
             }
             for (name, code, words) in &not_whole {
                 let timeout = if *name == "a time limit" { 0.5 } else { 30.0 };
                 let arguments = json!({"language": language, "code": code[index], "timeout_s": timeout});
                 let result = session.call("run_code", arguments).await.unwrap();
                 let said = texts(&result).first().is_some_and(|text| text.contains(words));
-                table.row(format!("{form}, {language}: {name}"), ensure(parsed(&result).is_none() && said, texts(&result)));
+                table.row(
+                    format!("{form}, {language}: {name}"),
+                    ensure(parsed(&result).is_none() && said, texts(&result)),
+                );
             }
+        }
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn a_run_that_is_still_running_has_a_sentence_with_its_handle() {
+    let lockhouse = Lockhouse::new().config("[runs]\nwait_seconds = 0.3\n");
+    let programs = ["import time\ntime.sleep(4)\n7", "await new Promise(done => setTimeout(done, 4000)); 7"];
+    let mut table = Table::new("runs that outlive their request");
+    for form in ["text", "value"] {
+        let session = connect(&lockhouse, form).await;
+        for (language, code) in LANGUAGES.into_iter().zip(programs) {
+            let running = run(&session, language, code).await;
+            let handle = meta(&running)["handle"].clone();
+            let text = texts(&running).remove(0);
+            let named = text.starts_with("Still running (")
+                && handle.as_str().is_some_and(|handle| text.contains(handle));
+            table.row(
+                format!("{form}, {language}: running"),
+                ensure(named && parsed(&running).is_none(), &text),
+            );
+            let ended = session.call("get_result", json!({"handle": handle, "wait_s": 30})).await.unwrap();
+            table.row(format!("{form}, {language}: its answer"), equal(parsed(&ended), Some(json!(7))));
         }
     }
     table.finish();
@@ -84,7 +119,10 @@ async fn a_cut_value_is_read_in_parts_that_do_not_look_whole() {
     while !offset.is_null() {
         let part = session.call("get_result", json!({"handle": handle, "offset": offset})).await.unwrap();
         let text = texts(&part).remove(0);
-        table.row(format!("the part from {offset}"), ensure(parsed(&part).is_none() && text.starts_with("Part of the value: items "), &text));
+        table.row(
+            format!("the part from {offset}"),
+            ensure(parsed(&part).is_none() && text.starts_with("Part of the value: items "), &text),
+        );
         let (_, list) = text.split_once('\n').expect("a sentence and the part");
         items.extend(serde_json::from_str::<Vec<u64>>(list).unwrap());
         offset = meta(&part)["next_offset"].clone();
@@ -104,7 +142,9 @@ async fn text_has_output_and_changes_and_value_has_the_value_alone() {
     table.row("text: the value", equal(blocks[0].as_str(), "\"x\""));
     table.row("text: the output", equal(blocks.get(1).map(String::as_str), Some("out\nstderr:\nerr\n")));
     let members = meta(&result);
-    let ids = members["execution"].is_string() && members["status"] == "ok" && members["calls"][0]["tool"] == "text";
+    let ids = members["execution"].is_string()
+        && members["status"] == "ok"
+        && members["calls"][0]["tool"] == "text";
     table.row("text: the rest is in _meta", ensure(ids && members.get("stdout").is_none(), &members));
     table.row("text: nothing is structured", ensure(result.structured_content.is_none(), &result));
     let value = connect(&lockhouse, "value").await;
@@ -121,7 +161,10 @@ async fn an_output_schema_comes_only_with_structured_content() {
     for (form, is_structured) in [("text", false), ("value", false), ("structured", true)] {
         let session = connect(&lockhouse, form).await;
         for tool in session.tools().await {
-            table.row(format!("{form}: schema of {}", tool.name), equal(tool.output_schema.is_some(), is_structured));
+            table.row(
+                format!("{form}: schema of {}", tool.name),
+                equal(tool.output_schema.is_some(), is_structured),
+            );
         }
         for (tool, arguments) in [
             ("run_code", json!({"language": "python", "code": "1"})),
@@ -148,7 +191,10 @@ async fn a_search_answers_with_lines() {
     let search = async |arguments| texts(&session.call("search_tools", arguments).await.unwrap()).remove(0);
     let mut table = Table::new("searches");
     let found = search(json!({"query": "add numbers"})).await;
-    table.row("python", ensure(found.starts_with("fixture.add(a: float, b: float)") && found.contains("  # "), &found));
+    table.row(
+        "python",
+        ensure(found.starts_with("fixture.add(a: float, b: float)") && found.contains("  # "), &found),
+    );
     let found = search(json!({"query": "add numbers", "language": "typescript"})).await;
     table.row("typescript", ensure(found.starts_with("fixture.add({ a: number, b: number })"), &found));
     let found = search(json!({"query": "add numbers", "detail": "names"})).await;
@@ -165,14 +211,22 @@ async fn a_search_answers_with_lines() {
 #[tokio::test]
 async fn over_http_each_client_has_its_form() {
     let lockhouse = Lockhouse::new().config("[http.answers]\nreader = \"value\"\nprogram = \"structured\"\n");
-    let daemon = lockhouse_tests::Daemon::open(lockhouse.command(&["serve", "--answer", "text", "--listen", "127.0.0.1:0"])).await;
+    let daemon = lockhouse_tests::Daemon::open(lockhouse.command(&[
+        "serve",
+        "--answer",
+        "text",
+        "--listen",
+        "127.0.0.1:0",
+    ]))
+    .await;
     let mut table = Table::new("forms of clients");
     for (name, blocks, is_structured) in [("reader", 1, false), ("program", 1, true), ("other", 2, false)] {
         let created = lockhouse.run(&["token", "create", name]);
         let client = daemon.http_client(Some(created.stdout.trim()));
         let mut message = client.calling("run_code", json!({"language": "python", "code": "print(1)\n2"}));
         // A client cannot select its form by the name that it reports.
-        message["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "program", "version": "0"});
+        message["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] =
+            json!({"name": "program", "version": "0"});
         let result = client.post(&message).await.answer()["result"].clone();
         let outcome = (result["content"].as_array().map(Vec::len), result["structuredContent"].is_object());
         table.row(name, equal(outcome, (Some(blocks), is_structured)));
