@@ -2,6 +2,7 @@
 //! texts.
 
 mod arguments;
+mod dialects;
 mod imports;
 mod names;
 mod naming_server;

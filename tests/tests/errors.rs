@@ -7,5 +7,7 @@
 
 mod error_documentation;
 mod error_snapshots;
+mod lengths;
 mod python;
+mod slips;
 mod typescript;

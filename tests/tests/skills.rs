@@ -3,6 +3,7 @@
 mod command;
 mod hostile;
 mod reuse;
+mod running;
 mod save_permission;
 mod saving;
 mod shared;

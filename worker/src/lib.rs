@@ -5,6 +5,7 @@
 
 pub mod channel;
 pub mod engine;
+pub mod markdown_fence;
 pub mod sandbox;
 pub mod signals;
 mod stack_overflow;

@@ -74,6 +74,11 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
         Ok(request) => request,
         Err(error) => return print_error(&error, USAGE),
     };
+    run_program(files, request, json).await
+}
+
+/// Runs a program, prints its output, result and error, and returns the exit status. With `json`, prints the answer as JSON.
+pub(super) async fn run_program(files: &Files, request: CodeRequest, json: bool) -> ExitCode {
     let supervisor = match start(files, request.language) {
         Ok(supervisor) => Arc::new(supervisor),
         Err(status) => return status,
@@ -202,8 +207,7 @@ fn print_for_people(answer: &Answer) {
 }
 
 fn format_error(answer: &Answer, error: &CodeError) -> String {
-    let traceback = error.traceback.as_ref().map(|text| format!("{}\n", without_error_line(text, error)));
-    let traceback = traceback.unwrap_or_default();
+    let traceback = error.traceback.as_ref().map(|text| format!("{}\n", text.trim_end())).unwrap_or_default();
     let place = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
     let hint = error.hint.as_ref().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
     let changed =
@@ -214,49 +218,4 @@ fn format_error(answer: &Answer, error: &CodeError) -> String {
         error.kind,
         error.message
     )
-}
-
-/// Removes the last line of a Python traceback if it repeats the error message that is printed after it.
-fn without_error_line<'t>(traceback: &'t str, error: &CodeError) -> &'t str {
-    let traceback = traceback.trim_end();
-    let message = error.message.trim_end();
-    // Python omits a long message from the last line.
-    let last = format!("{}: {message}", error.kind);
-    let without_message = traceback.strip_suffix(&last).or_else(|| traceback.strip_suffix(&error.kind));
-    let Some(before) = without_message else { return traceback };
-    // The module path of the exception class, if any.
-    let before = before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
-    match before.strip_suffix('\n') {
-        Some(frames) => frames.trim_end(),
-        None => traceback,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_is_printed_once() {
-        let error = |kind: &str, message: &str| CodeError {
-            kind: kind.into(),
-            message: message.into(),
-            ..CodeError::default()
-        };
-        let above = "Traceback (most recent call last):\n  File \"<code>\", line 1, in <module>\n    f()";
-        for (kind, message, last) in [
-            ("ValueError", "no", "ValueError: no"),
-            ("ValueError", "", "ValueError"),
-            ("JSONDecodeError", "no: 1", "json.decoder.JSONDecodeError: no: 1"),
-            ("ValueError", "two\nlines", "ValueError: two\nlines"),
-        ] {
-            assert_eq!(without_error_line(&format!("{above}\n{last}\n"), &error(kind, message)), above);
-        }
-        // A last line with other content is kept.
-        for last in ["ValueError: no\n  + KeyError: 1", "TypeError: no", "xValueError; ValueError: no"] {
-            let whole = format!("{above}\n{last}");
-            assert_eq!(without_error_line(&whole, &error("ValueError", "no")), whole);
-        }
-        assert_eq!(without_error_line("ValueError: no", &error("ValueError", "no")), "ValueError: no");
-    }
 }

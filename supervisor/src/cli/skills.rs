@@ -1,6 +1,7 @@
 //! `lockhouse skills`: lists, shows, tests, approves, removes and exports the skills that code has saved.
 
 mod approve;
+mod run;
 mod test;
 
 use std::path::PathBuf;
@@ -44,6 +45,8 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Call a skill in a sandboxed worker, and print its result
+    Run(run::Arguments),
     /// Run the tests of skills in a sandboxed worker
     Test(test::Arguments),
     /// Review a draft and approve it, so that code can import it
@@ -93,6 +96,11 @@ pub(super) async fn skills(files: &Files, Arguments { command, client }: Argumen
             Ok(ExitCode::SUCCESS)
         }
         Command::Show { name, version, json } => show(&skills, &name, version, json),
+        Command::Run(_) if client.is_some() => {
+            eprintln!("lockhouse: `skills run` runs your own skills and shared ones, not those of --client");
+            Err(ExitCode::from(USAGE))
+        }
+        Command::Run(arguments) => run::run(files, &skills, &arguments).await,
         Command::Test(arguments) => test::test(files, &skills, &arguments).await,
         Command::Approve { name, confirmation } => approve::approve(&skills, &name, confirmation),
         Command::Remove { name, confirmation } => remove(&skills, &name, confirmation),

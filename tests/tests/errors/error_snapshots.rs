@@ -153,7 +153,8 @@ fn stable(printed: &str, lockhouse: &Lockhouse) -> String {
     without_time.collect::<Vec<_>>().join("there is room again in ")
 }
 
-fn lockhouse() -> Lockhouse {
+/// Returns a Lockhouse with issue trackers as servers, one of which does not start.
+pub(crate) fn lockhouse() -> Lockhouse {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/tracker.py");
     let server = |flags: &[&str]| {
         let arguments: Vec<Value> =

@@ -11,6 +11,7 @@ from lockhouse_decoded import texts_in
 from lockhouse_results import from_envelope
 from lockhouse_values import parse, to_json
 
+NAMES_MAX = 6  # Names that one message lists.
 _FRAMES_MAX = 64
 _REMEMBERED_BYTES = 64 * 1024
 
@@ -173,7 +174,7 @@ def encode_arguments(server, tool, parameters, positional, named):
     if positional and not named:
         return _encode(positional)
     if len(positional) > len(parameters):
-        names = ", ".join(parameters) or "none"
+        names = ", ".join(parameters[:NAMES_MAX]) + (", …" if len(parameters) > NAMES_MAX else "") or "none"
         message = f"{tool} takes {len(parameters)} positional arguments but {len(positional)} were given: {names}"
         raise ToolError("invalid_arguments", message, server, tool)
     for parameter, value in zip(parameters, positional):

@@ -4,20 +4,19 @@ import builtins
 import re
 import traceback
 import warnings
+from collections import deque
 
 import lockhouse_excerpts as excerpts
 import lockhouse_sources as sources
-from lockhouse_calls import ToolError
+from lockhouse_calls import NAMES_MAX, ToolError
 from lockhouse_excerpts import Location
 from lockhouse_hints import hint, sandbox_explanation
 
-MAX_MESSAGE = 2_000
+MAX_MESSAGE = 1_000
 MAX_TRACEBACK = 4_096
-MAX_CHAIN = 4
-MAX_REPEATED = 120  # Characters of a message that the traceback repeats.
-_COLLAPSE = 3
-_END_FRAMES = 100  # Frames that are kept at each end of a traceback; more than are shown.
-_CARET_FRAMES = 20  # Innermost frames that are shown with carets.
+MAX_LINE = 200  # Characters of the message of a cause.
+MAX_CAUSES = 3
+_FRAMES_MAX = 100  # Frames of one traceback that are looked at, the innermost ones.
 
 
 class ExecutionInterrupted(KeyboardInterrupt):
@@ -41,21 +40,17 @@ def report(error, awaiting=None):
     line, column = location.line, excerpts.column(location)
     if _is_in_source(error) and not frames:
         line, column = _positive(error.lineno), _positive(error.offset)
-    is_limit = isinstance(error, (ExecutionInterrupted, CpuLimitReached)) or type(error) is MemoryError and not error.args
     if isinstance(error, MemoryError):
         location.frame = None
         _release(error)
     message = _message(error, line)
-    chain = _chain(error, frames)
-    if is_limit:  # The supervisor adds which limit was reached.
-        chain = chain.rpartition("\n")[0]
     return {
         "kind": class_name(error),
         "code": _clean(error.code, 100) if isinstance(error, ToolError) else None,
         "message": message,
         "line": line,
         "column": column,
-        "traceback": _bounded(chain) or None,
+        "traceback": _bounded(_describe(error, frames)) or None,
         "hint": hint(error, message, location),
     }
 
@@ -80,23 +75,23 @@ def _positive(number):
 
 
 def traceback_text(error):
-    """Formats the traceback of an error."""
-    return _bounded(_chain(error, _frames(error.__traceback__), alone=True))
+    """Formats an error with its message, for errors that do not end the program."""
+    frames = _frames(error.__traceback__)
+    message = _clean(_message(error, frames[-1][1] if frames else None), MAX_MESSAGE)
+    return _bounded("\n".join(filter(None, [_describe(error, frames), f"{_full_name(error)}: {message}" if message else _full_name(error)])))
 
 
 def _frames(trace):
-    """Collects (code, line, instruction, repetitions) for the code's own frames, outermost first; long tracebacks keep both ends."""
-    frames = []
+    """Collects (code, line, instruction) for the code's own frames, outermost first: of a long traceback, the innermost ones and the
+    innermost one of the current program."""
+    frames, own = deque(maxlen=_FRAMES_MAX), None
     while trace is not None:
-        if sources.is_code(trace.tb_frame.f_code.co_filename):
-            code, line, times = trace.tb_frame.f_code, trace.tb_lineno, 1
-            if frames and frames[-1][:2] == (code, line):
-                times += frames.pop()[3]
-            frames.append((code, line, trace.tb_lasti, times))
-            if len(frames) > 4 * _END_FRAMES:
-                frames[_END_FRAMES:-_END_FRAMES] = []
+        code = trace.tb_frame.f_code
+        if sources.is_code(code.co_filename):
+            frames.append((code, trace.tb_lineno, trace.tb_lasti))
+            own = frames[-1] if sources.is_current(code.co_filename) else own
         trace = trace.tb_next
-    return frames
+    return list(frames) if own is None or own in frames else [own, *frames]
 
 
 def _coroutine_frames(coroutine):
@@ -105,7 +100,7 @@ def _coroutine_frames(coroutine):
     while getattr(coroutine, "cr_frame", None) is not None:
         frame = coroutine.cr_frame
         if sources.is_code(frame.f_code.co_filename):
-            frames.append((frame.f_code, frame.f_lineno, frame.f_lasti, 1))
+            frames.append((frame.f_code, frame.f_lineno, frame.f_lasti))
         coroutine = coroutine.cr_await
     return frames
 
@@ -120,57 +115,60 @@ def _innermost_location(trace, frames):
         if sources.is_current(trace.tb_frame.f_code.co_filename):
             innermost = trace.tb_frame
         trace = trace.tb_next
-    code, line, instruction, _ = own[-1]
+    code, line, instruction = own[-1]
     return Location(innermost, code.co_filename, line, excerpts.span(code, line, instruction))
 
 
-def _chain(error, frames, alone=False):
-    parts, seen = [], set()
-    link = None
-    while error is not None and len(parts) < MAX_CHAIN and id(error) not in seen:
-        seen.add(id(error))
-        # A CancelledError of a library is only the way in which a timeout ends a task.
-        if frames or not parts or class_name(error) != "CancelledError":
-            parts.append(_describe_one(error, frames, brief=not parts and not alone) + (f"\n\n{link}\n\n" if link else ""))
-        if isinstance(error, MemoryError):
-            break  # The context of a MemoryError is the same error again.
-        if error.__cause__ is not None:
-            error, link = error.__cause__, "The above exception was the direct cause of the following exception:"
-        elif error.__context__ is not None and not error.__suppress_context__:
-            error, link = error.__context__, "During handling of the above exception, another exception occurred:"
-        else:
-            break
-        frames = _frames(error.__traceback__)
-    return "".join(reversed(parts))
-
-
-def _describe_one(error, frames, brief):
-    """Formats one error of a chain. With `brief`, a long message is omitted, since the report contains it elsewhere."""
-    lines = ["Traceback (most recent call last):"] if frames else []
-    for number, (code, line, instruction, times) in enumerate(frames):
-        span = excerpts.span(code, line, instruction) if number >= len(frames) - _CARET_FRAMES else None
-        name = sources.display_name(code.co_filename)
-        entry = [f'  File "{name}", line {line}, in {code.co_name}', *excerpts.excerpt(code.co_filename, line, span)]
-        lines.extend(entry * min(times, _COLLAPSE))
-        if times > _COLLAPSE:
-            lines.append(f"  [Previous line repeated {times - _COLLAPSE} more times]")
+def _describe(error, frames):
+    """Formats the innermost frame of the program, and below it one line for each cause and each error of a group."""
+    lines = [line for frame in _shown_frames(frames) for line in _format_frame(*frame)]
     if _is_in_source(error):
         lines.append(f'  File "{sources.display_name(error.filename)}", line {error.lineno}')
         if _positive(error.lineno) and _positive(error.offset):
             lines.extend(excerpts.excerpt_at_column(error.filename, error.lineno, error.offset))
+    lines += [f"  {_clean(note, MAX_LINE)}" for note in getattr(error, "__notes__", None) or ()]
+    for inner in getattr(error, "exceptions", ())[:NAMES_MAX] if isinstance(error, _GROUP) else ():
+        lines.append(f"  + {_in_one_line(inner)}")
+    return "\n".join([*lines, *_causes(error)])
+
+
+def _shown_frames(frames):
+    """The innermost frame of the current program; if that has called a skill or a function of an earlier run, their innermost as well."""
+    own = [frame for frame in frames if sources.is_current(frame[0].co_filename)][-1:]
+    return own if own and own[0] is frames[-1] else own + frames[-1:]
+
+
+def _format_frame(code, line, instruction):
+    span = excerpts.span(code, line, instruction)
+    name = sources.display_name(code.co_filename)
+    return [f'  File "{name}", line {line}, in {code.co_name}', *excerpts.excerpt(code.co_filename, line, span)]
+
+
+def _causes(error):
+    """One line for each error that led to this one, as far as Python would show it."""
+    seen = {id(error)}
+    while len(seen) <= MAX_CAUSES and not isinstance(error, MemoryError):  # The context of a MemoryError is the same error again.
+        words = "caused by" if error.__cause__ is not None else "while handling"
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        if error is None or id(error) in seen:
+            return
+        seen.add(id(error))
+        # A CancelledError of a library is only the way in which a timeout ends a task.
+        if class_name(error) != "CancelledError" or _frames(error.__traceback__):
+            yield f"  {words} {_in_one_line(error)}"
+
+
+def _in_one_line(error):
+    frames = _frames(error.__traceback__)
+    where = f" (line {frames[-1][1]})" if frames and sources.is_current(frames[-1][0].co_filename) else ""
+    return f"{_full_name(error)}: {_clean(_message(error), MAX_LINE)}{where}"
+
+
+def _full_name(error):
+    """Name of an error's class, with its module if that is neither the program nor the language."""
     module = _CLASS["__module__"].__get__(type(error))
-    prefix = "" if module in ("builtins", "__main__", __name__) else f"{_clean(module, 200)}."
-    message = _clean(_message(error, frames[-1][1] if frames else None), MAX_MESSAGE // 2)
-    name = _clean(_CLASS["__qualname__"].__get__(type(error)), 200)
-    is_repeated = not message or brief and len(message) > MAX_REPEATED
-    lines.append(f"{prefix}{name}" if is_repeated else f"{prefix}{name}: {message}")
-    for note in getattr(error, "__notes__", None) or ():
-        lines.append(_clean(note, 200))
-    for inner in getattr(error, "exceptions", ())[:10] if isinstance(error, _GROUP) else ():
-        own = _frames(inner.__traceback__)
-        where = f" (line {own[-1][1]})" if own else ""
-        lines.append(f"  + {class_name(inner)}{where}: {_clean(_message(inner), 200)}")
-    return "\n".join(lines)
+    prefix = "" if module in ("builtins", "__main__", "mcp_tools", __name__) else f"{_clean(module, 200)}."
+    return f"{prefix}{_clean(_CLASS['__qualname__'].__get__(type(error)), 200)}"
 
 
 _GROUP = getattr(builtins, "BaseExceptionGroup", ())  # Since Python 3.11.

@@ -5,12 +5,11 @@ import ast
 import builtins
 from types import CoroutineType
 
-from lockhouse_calls import last_result
+from lockhouse_calls import NAMES_MAX, last_result
 from lockhouse_excerpts import program_text
 from lockhouse_decoded import plain_type
 from lockhouse_values import Text
 
-_KEYS = 12
 _NAME = 40
 _SOURCE = 60
 UNKNOWN = object()
@@ -143,10 +142,10 @@ def _kind(value):
 
 def _keys(value):
     shown = []
-    for name, item in list(value.items())[:_KEYS]:
+    for name, item in list(value.items())[:NAMES_MAX]:
         nested = f" ({_kind(item)})" if type(item) in (list, dict) else ""
         shown.append(f"{clip(name) if type(name) is str else _NAMES(type(name))}{nested}")
-    more = f" and {len(value) - _KEYS} more" if len(value) > _KEYS else ""
+    more = f" and {len(value) - NAMES_MAX} more" if len(value) > NAMES_MAX else ""
     return ", ".join(shown) + more
 
 

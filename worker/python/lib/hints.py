@@ -114,7 +114,7 @@ _OPERATORS = re.compile(r"&&|\|\||(?<![<>=!])!(?!=)|!==|\+\+|--")
 
 def _hint_for_runtime(error, message, location):
     if "cannot be called from a running event loop" in message or "event loop is already running" in message:
-        return "top-level await works here: write `await main()` instead of asyncio.run(main())"
+        return "top-level await works here: write `await main()` instead of loop.run_until_complete(main())"
     return None
 
 

@@ -41,7 +41,7 @@ def hint_for_name(error, message, location):
     if tool:
         return tool
     names.update(known for known in vars(builtins) if known[:1] != "_")
-    near = difflib.get_close_matches(name, sorted(names), 1)
+    near = difflib.get_close_matches(name, sorted(names), 1, 0.75)
     return f"did you mean {near[0]}?" if near else None
 
 

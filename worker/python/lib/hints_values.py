@@ -39,6 +39,8 @@ def hint_for_index(error, message, location):
 
 
 def hint_for_value(error, message, location):
+    if message.startswith("a coroutine was expected"):
+        return "it is a value already, and needs no asyncio.run; functions to await are in mcp_tools.aio"
     if not isinstance(error, JSONDecodeError):
         return None
     text = error.doc if type(error.doc) is str else str(error.doc)

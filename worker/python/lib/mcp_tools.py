@@ -8,9 +8,9 @@ import sys as _sys
 
 import _lockhouse
 from lockhouse_calls import ToolError, ask, call, identifier, known_servers, unwrap_reply, find_server
-from lockhouse_calls import encode_arguments as _encode_arguments, search_limit as _search_limit, tools_of as _tools_of
+from lockhouse_calls import encode_arguments as _encode_arguments, search_limit as _search_limit, search_names as _search_names, tools_of as _tools_of
 from lockhouse_resources import get_prompt, list_prompts, list_resources, read_resource
-from lockhouse_servers import server_attribute as _server_attribute
+from lockhouse_servers import server_attribute as _server_attribute, split_flat_name as _split_flat_name
 from lockhouse_streams import flush, require_room
 from lockhouse_decoded import is_decoded as _is_decoded, raw_text
 from lockhouse_results import stored_value
@@ -32,12 +32,18 @@ def list_servers():
     return [Server(row) for row in ask(_lockhouse.list_servers)]
 
 
-def search_tools(query, limit=_lockhouse.SEARCH_LIMIT_DEFAULT, detail="signatures", server=None):
+def search_tools(query="", limit=_lockhouse.SEARCH_LIMIT_DEFAULT, detail="signatures", server=None, search=None):
     """Searches permitted tools, best match first. `detail` is "names", "signatures" or "full"; `server` restricts it to one.
 
-    Servers that do not connect in time are not searched: a line on stderr names them.
+    A dict as the only argument contains the arguments by name. Servers that do not connect in time are not searched: a line on
+    stderr names them.
     """
-    words = str(query) if server is None else f"server:{find_server(str(server)) or server} {query}"
+    if isinstance(query, dict):
+        names = ("query", "limit", "detail", "server", "search")
+        return search_tools(**{"limit": limit, "detail": detail, "server": server, **{name: query[name] for name in names if name in query}})
+    query = query if search is None else search
+    query = " ".join(map(str, query)) if isinstance(query, (list, tuple)) else str(query)
+    words = query if server is None else f"server:{find_server(str(server)) or server} {query}"
     found = ask(_lockhouse.search, words, _search_limit(limit), detail)
     for missing in found["missing"]:
         print(f"search_tools: {missing}", file=_sys.stderr)
@@ -94,18 +100,19 @@ def _server_and_tool(server, tool):
 
 
 def _split_name(name):
-    if name.startswith("mcp__"):
-        rest = name[5:]
-        for server in sorted(known_servers(), key=len, reverse=True):
-            for written in (server, identifier(server)):
-                if rest.startswith(f"{written}__"):
-                    return server, rest[len(written) + 2:]
-        server, found, tool = rest.partition("__")
-    else:
-        server, found, tool = name.partition(".")
+    found = _split_flat_name(name)
+    if found:
+        return found
+    mark = "__" if name.startswith("mcp__") else "."
+    server, found, tool = name.removeprefix("mcp__").partition(mark)
     if not found:
-        raise ToolError("unknown_tool", f"{name!r} names no tool; write 'server.tool', as in 'github.list_issues'")
+        raise ToolError("unknown_tool", f"{name!r} names no tool; write {_full_name_of(name) or 'server.tool, as in github.list_issues'!r}")
     return server, tool
+
+
+def _full_name_of(tool):
+    """The name with its server of a tool whose name is given alone; None if no tool has the name."""
+    return next((f"{row['server']}.{row['tool']}" for row in _search_names(tool) if tool in (row["tool"], identifier(row["tool"]))), None)
 
 
 # Aliases with the names that similar products use.

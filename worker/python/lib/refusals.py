@@ -18,6 +18,7 @@ from importlib.machinery import BuiltinImporter, FrozenImporter
 from lockhouse_calls import identifier, find_server
 from lockhouse_servers import ServerFinder
 from lockhouse_sources import is_code
+from lockhouse_dialects import DialectFinder
 from skills import SkillFinder
 from lockhouse_streams import NO_INPUT, PREFIX, warn_once
 
@@ -103,7 +104,7 @@ def install():
     os.getcwd = lambda: "/"
     if "ctypes" in sys.modules:
         _refuse_callbacks(sys.modules["ctypes"])
-    sys.meta_path[:] = [BuiltinImporter, FrozenImporter, ServerFinder, SkillFinder, MissingModuleFinder]
+    sys.meta_path[:] = [BuiltinImporter, FrozenImporter, ServerFinder, SkillFinder, DialectFinder, MissingModuleFinder]
 
 
 def _owner_object(owner):
@@ -268,7 +269,7 @@ def _missing_module_message(name):
     parts = name.split(".")
     top, words = parts[0], missing_module_reason(name)
     # Import paths that similar products use.
-    server = find_server(name) or (find_server(parts[1]) if top in ("servers", "mcp", "tools") and len(parts) > 1 else None)
+    server = find_server(parts[1]) if top in ("servers", "mcp", "tools") and len(parts) > 1 else None
     if words is None and server is not None:
         words = f"the MCP server is at mcp_tools.{identifier(server)}"
     elif words is None:

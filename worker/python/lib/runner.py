@@ -9,6 +9,7 @@ import sys
 import threading
 from types import CoroutineType, ModuleType
 
+import lockhouse_dialects
 import lockhouse_errors as errors
 import lockhouse_preload
 import lockhouse_refusals
@@ -54,6 +55,7 @@ def preload(extra):
     threading.stack_size(_THREAD_STACK_BYTES)
     errors.hide_own_frames()
     lockhouse_refusals.install()
+    lockhouse_dialects.install()
     threading.excepthook = _report_thread_error
     _keep_reserve()  # Allocated here, so that it does not count as memory of the code.
     _Execution.first_main = sys.modules["__main__"]
@@ -91,6 +93,7 @@ def run(code, servers, session=False):
             _keep_reserve()
             _Execution.interruptible = True
             lockhouse_servers.begin_run(servers)
+            lockhouse_dialects.begin_run()
             value = _execute(code, _session_module() if session else _new_main_module(), sources.begin_program(code, _run_number(session)))
             answer = "value", None if value is None else to_json(value)
             lockhouse_refusals.warn_of_hidden_refusals()
@@ -139,7 +142,10 @@ def _execute(code, main, filename):
     names = main.__dict__
     names.pop(_RESULT, None)
     sys.modules["__main__"] = main
-    result = eval(_compile(code, filename), names)
+    tree, program = _compile(code, filename)
+    lockhouse_dialects.offer(program, tree, names)
+    del tree
+    result = eval(program, names)
     if isinstance(result, CoroutineType):
         _run_coroutine(result)
     value = names.pop(_RESULT, None)
@@ -148,16 +154,27 @@ def _execute(code, main, filename):
 
 
 def _compile(code, filename):
-    """Compiles the program so that its last expression is assigned to a reserved name."""
+    """Returns the syntax tree of the program, and its code, which assigns the last expression to a reserved name."""
     try:
         tree = compile(code, filename, "exec", ast.PyCF_ONLY_AST | _FLAGS, dont_inherit=True)
-        if tree.body and isinstance(tree.body[-1], ast.Expr):
-            last = tree.body[-1]
+        body = _final_block(tree.body)
+        if body and isinstance(body[-1], ast.Expr):
+            last = body[-1]
             name = ast.copy_location(ast.Name(_RESULT, ast.Store()), last)
-            tree.body[-1] = ast.copy_location(ast.Assign([name], last.value), last)
-        return compile(tree, filename, "exec", _FLAGS, dont_inherit=True)
+            body[-1] = ast.copy_location(ast.Assign([name], last.value), last)
+        return tree, compile(tree, filename, "exec", _FLAGS, dont_inherit=True)
     except (MemoryError, RecursionError):  # Raised by the parser for its own limits.
         raise SyntaxError("the code is nested too deeply") from None
+
+
+def _final_block(body):
+    """The statements whose last one is the result: those of the program, or of `if __name__ == "__main__":` at its end."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If) and not last.orelse and isinstance(last.test, ast.Compare):
+        left = last.test.left
+        if isinstance(left, ast.Name) and left.id == "__name__" and isinstance(last.test.ops[0], ast.Eq):
+            return last.body
+    return body
 
 
 def _run_coroutine(coroutine):

@@ -9,7 +9,7 @@ from types import ModuleType
 import _lockhouse
 import lockhouse_signatures
 from lockhouse_calls import (
-    ToolError, encode_arguments, ask, begin_run as _begin_run, call, identifier, known_servers, calling_line, find_server, find_tool,
+    NAMES_MAX, ToolError, encode_arguments, ask, begin_run as _begin_run, call, identifier, known_servers, calling_line, find_server, find_tool,
     tools_of,
 )
 from lockhouse_resources import FUNCTIONS, bind_to_server
@@ -17,6 +17,8 @@ from lockhouse_resources import FUNCTIONS, bind_to_server
 _SYNC, _ASYNC = "mcp_tools.", "mcp_tools.aio."
 _imported = []
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
+# Names of the search function in programs for similar products; a tool of such a name has precedence.
+SEARCHES = ("search", "search_tools", "searchTools")
 
 
 def begin_run(servers):
@@ -26,7 +28,8 @@ def begin_run(servers):
         name = _imported.pop()
         sys.modules.pop(name, None)
         parent, _, child = name.rpartition(".")
-        vars(sys.modules[parent]).pop(child, None)
+        if parent in sys.modules:
+            vars(sys.modules[parent]).pop(child, None)
 
 
 class ServerModule(ModuleType):
@@ -48,7 +51,12 @@ class ServerModule(ModuleType):
         elif row is None and name in FUNCTIONS:
             function = bind_to_server(FUNCTIONS[name], self.__name__, server)
         else:
-            row = row or _describe_unlisted(server, name, self.__name__)
+            try:
+                row = row or _describe_unlisted(server, name, self.__name__)
+            except (AttributeError, ImportError):
+                if name not in SEARCHES:
+                    raise
+                return _make_search(self.__name__, server)
             function = vars(self).get(row["identifier"]) or _make_function(self.__name__, server, row)
             vars(self).setdefault(row["identifier"], function)
         return vars(self).setdefault(name, function)
@@ -153,10 +161,34 @@ def _make_list_tools(module, server):
     return list_tools
 
 
+def _make_search(module, server):
+    def search(query="", limit=_lockhouse.SEARCH_LIMIT_DEFAULT, **options):
+        """Searches the permitted tools of this server, as `mcp_tools.search_tools` does."""
+        return sys.modules["mcp_tools"].search_tools(query, limit, **{"server": server, **options})
+
+    async def search_async(*arguments, **options):
+        """Searches the permitted tools of this server."""
+        return search(*arguments, **options)
+
+    return search_async if module.startswith(_ASYNC) else search
+
+
+def split_flat_name(name, marks=("__", ".", "/", "_")):
+    """Splits a name such as `mcp__github__list_issues` or `github.list_issues` into server and tool; None if no server has such a name."""
+    plain = name.removeprefix("mcp__")
+    for server in sorted(known_servers(), key=len, reverse=True):
+        for written in (server, identifier(server)):
+            for mark in marks:
+                tool = plain.removeprefix(f"{written}{mark}")
+                if tool and tool != plain:
+                    return server, tool
+    return None
+
+
 def unknown_server_message(name):
     """Message for an unknown server."""
     servers = known_servers()
-    shown = ", ".join(servers[:20]) + (", …" if len(servers) > 20 else "")
+    shown = ", ".join(servers[:NAMES_MAX]) + (f" and {len(servers) - NAMES_MAX} more" if len(servers) > NAMES_MAX else "")
     near = difflib.get_close_matches(name, map(identifier, servers), 1)
     hint = f"did you mean {near[0]}? " if near else ""
     return f"there is no MCP server {name!r}; {hint}servers: {shown or 'none'}"

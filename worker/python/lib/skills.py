@@ -9,16 +9,16 @@
 import builtins
 import sys
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import _lockhouse
 import lockhouse_sources as sources
-from lockhouse_calls import ToolError, ask, call, search_limit as _search_limit
+from lockhouse_calls import NAMES_MAX, ToolError, ask, call, search_limit as _search_limit
 from lockhouse_servers import _imported, missing_name_error
 from lockhouse_values import to_json
 
 __path__ = []
-__all__ = ["list", "save", "search"]
+__all__ = ["list", "run", "save", "search"]
 _PREFIX = "skills."
 
 
@@ -66,6 +66,22 @@ def search(query="", limit=_lockhouse.SEARCH_LIMIT_DEFAULT):
 def list():
     """Lists all saved skills, in the form of `search`."""
     return search("", _lockhouse.SEARCH_LIMIT_MAX)
+
+
+def run(name, /, *arguments, **named):
+    """Calls the function of a saved skill by the name of the skill: run("weekly_report", "acme", days=7)."""
+    name = str(name).replace("-", "_")
+    __import__(_PREFIX + name)
+    module = sys.modules[_PREFIX + name]
+    functions = {key: value for key, value in vars(module).items() if isinstance(value, FunctionType) and value.__module__ == module.__name__}
+    wanted = name.replace("_", "").lower()
+    found = [value for key, value in functions.items() if key.replace("_", "").lower() == wanted]
+    public = [value for key, value in functions.items() if key[:1] != "_"]
+    found = found or (public if len(public) == 1 else [])
+    if not found:
+        names = ", ".join(value.__name__ for value in public[:NAMES_MAX]) or "none"
+        raise AttributeError(f"the skill {name} has no function of its name; import one of its functions: {names}")
+    return found[0](*arguments, **named)
 
 
 class SkillFinder:

@@ -5,6 +5,7 @@ use std::ffi::CString;
 
 use lockhouse_protocol::{CodeError, Job, Outcome};
 use lockhouse_worker::engine::{Engine, EngineError};
+use lockhouse_worker::markdown_fence::blank_fence;
 use lockhouse_worker::sandbox::Sandboxed;
 use lockhouse_worker::tool_host::ToolHost;
 use pyo3::ffi;
@@ -14,7 +15,7 @@ use pyo3::types::{PyBytes, PyDict, PyModule};
 use crate::native;
 
 /// Embedded Python modules, in an order in which each one imports only earlier ones.
-const MODULES: [(&str, &str); 22] = [
+const MODULES: [(&str, &str); 23] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
     ("lockhouse_decoded", include_str!("../lib/decoded.py")),
     ("lockhouse_results", include_str!("../lib/results.py")),
@@ -28,6 +29,7 @@ const MODULES: [(&str, &str); 22] = [
     ("mcp_tools.aio", include_str!("../lib/aio.py")),
     ("skills", include_str!("../lib/skills.py")),
     ("lockhouse_skill_source", include_str!("../lib/skill_source.py")),
+    ("lockhouse_dialects", include_str!("../lib/dialects.py")),
     ("lockhouse_refusals", include_str!("../lib/refusals.py")),
     ("lockhouse_excerpts", include_str!("../lib/excerpts.py")),
     ("lockhouse_expressions", include_str!("../lib/expressions.py")),
@@ -97,8 +99,9 @@ impl Engine for PythonEngine {
 
     fn run(&mut self, _sandboxed: &Sandboxed, job: &Job) -> Outcome {
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
+        let code = blank_fence(&job.code);
         let outcome = Python::attach(|py| {
-            outcome(&self.runner.bind(py).call_method1("run", (job.code.as_str(), servers, job.session))?)
+            outcome(&self.runner.bind(py).call_method1("run", (&*code, servers, job.session))?)
         });
         // The runner catches errors of the code. An interrupt can still arrive within the runner itself.
         outcome.unwrap_or_else(|error| {

@@ -1,7 +1,7 @@
 // Suggestions for error messages: similar names, and outlines of recent tool results. Called only after a program has
 // failed.
 (native, realm) => {
-  const { answers, closest, servers } = realm;
+  const { NAMES_MAX, answers, closest, servers } = realm;
 
   const pythonNames = new Map(Object.entries({
     print: "console.log(...)", None: "null", True: "true", False: "false", len: "....length", str: "String(...)",
@@ -19,13 +19,21 @@
   const names = (object) => Object.getOwnPropertyNames(object);
   const standardNames = () => [Array, String, Map, Set, Promise, Number, Date, RegExp].flatMap((object) => names(object.prototype)).concat(names(Object), names(Math), names(JSON));
 
-  // Describes how to call a tool with a similar name. Sends one search request if there are servers.
+  // Finds a tool by its name without its server. Sends one search request if there are servers.
   const findTool = (name) => {
-    if (!servers.size) return null;
+    if (!servers.size) return undefined;
     const loose = (text) => text.replace(/[-_.]/g, "").toLowerCase();
     const words = name.replace(/([a-z])([A-Z])/g, "$1_$2").toLowerCase();
     const [done, found] = native.ask("search", words, `${native.searchLimitDefault}`, "names");
-    const row = done && found.tools.find((row) => loose(row.tool) === loose(name));
+    return done ? found.tools.find((row) => loose(row.tool) === loose(name)) : undefined;
+  };
+  realm.fullNameOfTool = (name) => {
+    const row = findTool(name);
+    return row && `${row.server}.${row.tool}`;
+  };
+  // Describes how to call a tool whose name is given without its server; null if no tool has the name.
+  realm.placeOfTool = (name) => {
+    const row = findTool(name);
     if (!row) return null;
     const { proxy } = servers.get(row.server) ?? {};
     const shown = globalThis[row.server.replaceAll("-", "_")] === proxy ? row.server.replaceAll("-", "_") : `mcp[${JSON.stringify(row.server)}]`;
@@ -35,7 +43,7 @@
   // Suggests a name that the program declares, a global or a tool.
   realm.suggestName = (name, bound) => {
     if (pythonNames.has(name)) return `in TypeScript it is ${pythonNames.get(name)}`;
-    const near = findTool(name) ?? closest(name, bound) ?? closest(name, names(globalThis).filter((other) => other !== name));
+    const near = realm.placeOfTool(name) ?? closest(name, bound) ?? closest(name, names(globalThis).filter((other) => other !== name));
     if (!near) return null;
     return near.startsWith("it is") ? near : `did you mean ${near}?`;
   };
@@ -52,8 +60,8 @@
 
   // Describes the outlines of recent results: their structure, never their contents.
   const describeOutline = ([kind, count, keys]) => {
-    const more = keys?.length > 12 ? ` and ${keys.length - 12} more` : "";
-    const list = keys && (keys.length ? `the keys ${keys.slice(0, 12).join(", ")}${more}` : "no keys");
+    const more = keys?.length > NAMES_MAX ? ` and ${keys.length - NAMES_MAX} more` : "";
+    const list = keys && (keys.length ? `the keys ${keys.slice(0, NAMES_MAX).join(", ")}${more}` : "no keys");
     if (kind === "object") return `an object with ${list}`;
     if (kind !== "array") return kind === "string" ? "text; if it is JSON, .json() gives its value" : kind === "null" ? "null" : `a ${kind}`;
     return count ? `an array of ${count}${keys ? ` objects with ${list}` : ""}` : "an empty array";

@@ -13,6 +13,9 @@ use super::typescript::SyntaxError;
 /// Maximum length of an error message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 4096;
 
+/// Maximum length of the message of a cause, in bytes.
+const CAUSE_BYTES_MAX: usize = 200;
+
 /// Maximum length of an error name, in bytes.
 const KIND_BYTES_MAX: usize = 100;
 
@@ -77,7 +80,8 @@ pub(super) fn describe_exception<'js>(
     };
     let read = |key: &str| {
         let property = object.get::<_, Value>(key).ok();
-        let text = property.and_then(|property| call_for_text(ctx, functions, "clip", &property));
+        let clip = if key == "message" { "clipMessage" } else { "clip" };
+        let text = property.and_then(|property| call_for_text(ctx, functions, clip, &property));
         ctx.catch();
         text
     };
@@ -154,10 +158,9 @@ fn causes<'js>(
         };
         let (mut name, mut message, stack) = (read("name"), read("message"), read("stack"));
         truncate(&mut name, KIND_BYTES_MAX);
-        truncate(&mut message, MESSAGE_BYTES_MAX / 8);
-        let frames: Vec<StackFrame> = traceback::frames(&stack, source_map).collect();
-        let frames = traceback::render(&frames, source_map);
-        texts.push(format!("  caused by {name}: {message}\n{frames}").trim_end().to_owned());
+        truncate(&mut message, CAUSE_BYTES_MAX);
+        let place = traceback::line(&stack, source_map).map(|line| format!(" (line {line})"));
+        texts.push(format!("  caused by {name}: {message}{}", place.unwrap_or_default()));
         next = cause.get::<_, Option<Object>>("cause");
     }
     ctx.catch();

@@ -113,7 +113,7 @@ fn add_skills<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedState
     // exports.
     let shared = Rc::clone(state);
     let skill = move |ctx: Ctx<'js>, name: String, code: String| -> Result<Function<'js>> {
-        let Translation { javascript, source_map } =
+        let Translation { javascript, source_map, .. } =
             typescript::translate_skill(&code).map_err(|error| syntax_exception(&ctx, &name, error))?;
         if let Some(program) = shared.source_map.borrow_mut().as_mut() {
             program.add_skill(name.clone(), source_map);

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lockhouse_protocol::{Job, Outcome};
+use lockhouse_worker::markdown_fence::blank_fence;
 use lockhouse_worker::signals;
 use lockhouse_worker::tool_host::{ToolHost, WaitOutcome};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -127,8 +128,9 @@ impl Execution<'_> {
         functions: &Object<'js>,
         job: &Job,
     ) -> Result<Persistent<Promise<'static>>, ProgramFailure> {
-        let program = typescript::translate(&job.code, job.session)
-            .map_err(|error| ProgramFailure::Report(Box::new(errors::syntax_error(&job.code, error))))?;
+        let code = blank_fence(&job.code);
+        let program = typescript::translate(&code, job.session)
+            .map_err(|error| ProgramFailure::Report(Box::new(errors::syntax_error(&code, error))))?;
         let shared = &self.realm.shared;
         shared.runs.set(shared.runs.get() + u32::from(job.session));
         let before = shared.source_map.take();
@@ -140,6 +142,9 @@ impl Execution<'_> {
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
         functions.get::<_, Function>("serve")?.call::<_, ()>((servers,))?;
         functions.get::<_, Function>("forget")?.call::<_, ()>(())?;
+        if !program.flat_names.is_empty() {
+            functions.get::<_, Function>("offerFlatNames")?.call::<_, ()>((program.flat_names,))?;
+        }
 
         let part = |name: &str| functions.get::<_, Value>(name);
         let lookups = (part("module")?, part("import")?);

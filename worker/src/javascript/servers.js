@@ -58,6 +58,10 @@
     return new ToolError(message + hint, { code: "unknown_tool", ...details });
   };
 
+  // Names of the search function in programs for similar products; a tool of such a name has precedence.
+  const isSearch = (key) => ["search", "searchtools"].includes(normalize(key));
+  const NAMES_MAX = 6;
+
   // Property names that the language or a console looks up on any object.
   const ordinaryNames = new Set(["then", "catch", "finally", "toJSON", "inspect", "nodeType", "$$typeof", "prototype"]);
   const isOrdinary = (key) => typeof key === "symbol" || ordinaryNames.has(key) || key in Object.prototype;
@@ -80,6 +84,7 @@
       return toolFunction(server, answer[1]?.name ?? key, parameters);
     }
     if (answer[1].code !== "unknown_tool") throw errorFrom(answer[1]);
+    if (isSearch(key)) return (query, options) => realm.searchTools({ server: server.name, ...(typeof query === "object" ? query : { query }) }, options);
     throw unknownToolError(answer[1].message, key, toolList(server).map((tool) => tool.identifier ?? tool.name), {
       server: server.name,
       tool: key,
@@ -121,5 +126,5 @@
   };
   realm.serverName = (value) => names.get(value);
 
-  Object.assign(realm, { closest, servers, names, findServer, findTool, isOrdinary, serverObject, unknownToolError });
+  Object.assign(realm, { NAMES_MAX, toolList, closest, servers, names, findServer, findTool, isOrdinary, serverObject, unknownToolError });
 }

@@ -1,6 +1,6 @@
 // Saved skills: the module `skills`, and one module for each skill.
 (native, realm) => {
-  const { ask, global, invoke, isOrdinary, names, request, searchLimit, wellFormed } = realm;
+  const { NAMES_MAX, ask, global, invoke, isOrdinary, names, request, searchLimit, wellFormed } = realm;
 
   const DEPTH_MAX = 32;
   const loaded = new Map();
@@ -58,7 +58,19 @@
   const search = (query = "", limit) =>
     request("search_skills", [[query].flat().join(" "), searchLimit(limit)], undefined, "a search for skills");
   const list = () => search("", native.searchLimitMax);
-  const skills = { save, search, list };
+  // Calls the function of a skill by the name of the skill.
+  const run = async (name, ...values) => {
+    const module = load(String(name));
+    const plain = (text) => text.replace(/[-_]/g, "").toLowerCase();
+    const exported = Object.keys(module).filter((key) => typeof module[key] === "function");
+    const key = exported.find((key) => plain(key) === plain(String(name))) ?? (exported.length === 1 ? exported[0] : "default");
+    if (!exported.includes(key)) {
+      const shown = exported.slice(0, NAMES_MAX).join(", ") || "none";
+      throw new Error(`the skill ${name} exports no function of its name; import one of its functions: ${shown}`);
+    }
+    return module[key](...values);
+  };
+  const skills = { save, search, list, run };
 
   // Each program of a session imports the current version of a skill.
   const serve = realm.serve;

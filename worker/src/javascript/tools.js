@@ -1,17 +1,25 @@
 // The module `mcp_tools`, and module lookup for `import` and `require`.
 (native, realm) => {
-  const { ToolError, closest, findTool, global, invoke, isOrdinary, names, offers, request, searchLimit, serverObject, findServer, servers, unknownToolError } = realm;
+  const { NAMES_MAX, ToolError, closest, findTool, global, invoke, isOrdinary, names, offers, request, searchLimit, serverObject, findServer, toolList, servers, unknownToolError } = realm;
 
-  const splitName = (name) => {
-    const text = String(name);
+  // Splits a name that begins with a server, such as `mcp__github__list_issues`; undefined if no server has such a name.
+  const splitFlatName = (text, marks = ["__", ".", "/", "_"]) => {
     const plain = text.startsWith("mcp__") ? text.slice(5) : text;
-    for (const mark of ["__", ".", "/"]) {
-      for (const server of servers.values()) {
-        if (plain.startsWith(server.name + mark)) return [server.name, plain.slice(server.name.length + mark.length)];
+    const longestFirst = [...servers.keys()].sort((a, b) => b.length - a.length);
+    for (const server of longestFirst) {
+      for (const written of [server, server.replaceAll("-", "_")]) {
+        const mark = marks.find((mark) => plain.startsWith(written + mark) && plain.length > written.length + mark.length);
+        if (mark) return [server, plain.slice(written.length + mark.length)];
       }
     }
+  };
+  const splitName = (name) => {
+    const text = String(name);
+    const found = splitFlatName(text);
+    if (found) return found;
+    const plain = text.startsWith("mcp__") ? text.slice(5) : text;
     const [, server, tool] = /^(.+?)(?:__|\.|\/)(.+)$/.exec(plain) ?? [];
-    if (!tool) throw unknownToolError(`"${text}" names no tool: write "server.tool"`, text, [...servers.keys()], { tool: text });
+    if (!tool) throw unknownToolError(`"${text}" names no tool: write "${realm.fullNameOfTool(text) ?? "server.tool"}"`, text, [...servers.keys()], { tool: text });
     return [server, tool];
   };
   const resolve = (serverName, tool) => {
@@ -79,6 +87,7 @@
   };
   const [listResources, readResource] = [offer("listResources"), offer("readResource")];
   const [listPrompts, getPrompt] = [offer("listPrompts"), offer("getPrompt")];
+  realm.searchTools = searchTools;
   const functions = {
     ToolError, callTool, describe, searchTools, listServers,
     call_tool: callTool, search_tools: searchTools, list_servers: listServers,
@@ -91,7 +100,8 @@
   };
   const unknownServerError = (name) => {
     const all = [...servers.keys()];
-    const list = all.length ? `the servers are ${all.slice(0, 20).join(", ")}` : "no server is available";
+    const more = all.length > NAMES_MAX ? ` and ${all.length - NAMES_MAX} more` : "";
+    const list = all.length ? `the servers are ${all.slice(0, NAMES_MAX).join(", ")}${more}` : "no server is available";
     const near = closest(String(name), [...all, ...Object.keys(functions)]);
     return new ToolError(`no MCP server is named "${name}": ${near ? `did you mean ${near}? ` : ""}${list}`, { code: "unknown_tool", server: name });
   };
@@ -106,6 +116,50 @@
     has: (target, key) => Object.hasOwn(target, key) || (typeof key === "string" && findServer(key) !== undefined),
   });
   names.set(mcp, "[MCP servers]");
+
+  // Names that programs use in similar products: `tools` and `codemode` with the servers and functions, `ALL_TOOLS`, and
+  // functions such as `github__list_issues`.
+  const functionOf = (name) => ({ search: searchTools, call: callTool })[name] ?? (Object.hasOwn(functions, name) ? functions[name] : undefined);
+  const flatFunction = (name, marks) => {
+    const found = splitFlatName(name, marks);
+    return found && ((...values) => findServer(found[0]).proxy[found[1]](...values));
+  };
+  const namespace = (own) => {
+    const made = new Proxy(Object.create(null), {
+      get(target, key) {
+        if (isOrdinary(key)) return Reflect.get(target, key);
+        const value = findServer(key)?.proxy ?? functionOf(key) ?? flatFunction(key);
+        if (value === undefined) throw unknownToolName(key) ?? unknownServerError(key);
+        return value;
+      },
+      has: (target, key) => typeof key === "string" && (findServer(key) ?? functionOf(key) ?? flatFunction(key)) !== undefined,
+      ownKeys: () => [...servers.keys()],
+      getOwnPropertyDescriptor(target, key) {
+        return servers.has(key) ? { value: this.get(target, key), enumerable: true, configurable: true } : undefined;
+      },
+    });
+    names.set(made, `[${own}]`);
+    return made;
+  };
+  const unknownToolName = (name) => {
+    const place = realm.placeOfTool(name);
+    return place && new ToolError(`${name}: ${place}`, { code: "unknown_tool", tool: name });
+  };
+  const allTools = () =>
+    [...servers.values()].flatMap((server) => {
+      try {
+        return toolList(server).map(({ name, summary }) => ({ server: server.name, name, description: summary ?? "" }));
+      } catch {
+        return []; // An unavailable server must not hide the tools of others.
+      }
+    });
+  const similar = { tools: namespace("tools"), codemode: namespace("codemode") };
+  realm.offerFlatNames = (list) => {
+    for (const name of list) {
+      const call = name in globalThis ? undefined : flatFunction(name, ["__"]);
+      if (call) global(name, call);
+    }
+  };
 
   // Alternatives for well-known modules, by the first part of the module name.
   const alternatives = new Map([
@@ -139,11 +193,11 @@
     [".", "a program is alone: put the code into it"],
     ["..", "a program is alone: put the code into it"],
   ]);
-  const alternativeFor = (name) => {
-    // Import paths that similar products use.
-    const server = findServer(name) ?? (/^\.{1,2}\/(?:servers|mcp)\/|^servers\//.test(name) ? findServer(name.split("/servers/").at(-1).split("/")[0]) : undefined);
-    if (server) return `write "mcp_tools/${server.name}"`;
-    return alternatives.get(name.replace(/^node:/, "").split("/")[0]) ?? "use a tool of an MCP server instead";
+  const alternativeFor = (name) => alternatives.get(name.replace(/^node:/, "").split("/")[0]) ?? "use a tool of an MCP server instead";
+  // Import paths of similar products: "./servers/github", "../servers/github/index.ts", "tools/github" and "github".
+  const serverOfPath = (path) => {
+    const inner = /^(?:\.{1,2}\/)*(?:servers|mcp|tools)\/([^/]+?)(?:\/index)?(?:\.[jt]s)?$/.exec(path);
+    return findServer(inner ? inner[1] : path);
   };
 
   // Module lookup for `import` and `require`.
@@ -154,6 +208,8 @@
       if (server) return server.proxy;
       throw unknownServerError(name.slice("mcp_tools/".length));
     }
+    const server = serverOfPath(name);
+    if (server) return server.proxy;
     throw new Error(
       `No module named '${name}': not available in the Lockhouse sandbox: there are no packages, files, network and ` +
         `processes; ${alternativeFor(name)}`,
@@ -162,8 +218,9 @@
   realm.import = async (name) => realm.module(String(name));
 
   const camel = (name) => name.replace(/[-_]+([A-Za-z0-9])/g, (_, letter) => letter.toUpperCase());
-  // A server named `mcp` replaces the global of that name.
-  const isFree = (name) => !(name in globalThis) || (name === "mcp" && globalThis.mcp === mcp);
+  // A server replaces these globals if it has the same name.
+  const replaceable = { mcp, ...similar, ...functions };
+  const isFree = (name) => !(name in globalThis) || (Object.hasOwn(replaceable, name) && globalThis[name] === replaceable[name]);
   // Creates the servers of a run. Each becomes a global variable unless its name is in use.
   const knownServers = new Map();
   realm.serve = (list) => {
@@ -187,6 +244,11 @@
     }
   };
   global("mcp_tools", mcp);
-  global("mcp", mcp);
-  for (const name of Object.keys(functions)) global(name, functions[name]);
+  for (const name of Object.keys(replaceable)) global(name, replaceable[name]);
+  Object.defineProperty(globalThis, "ALL_TOOLS", {
+    get: allTools,
+    set: (value) => global("ALL_TOOLS", value),
+    configurable: true,
+    enumerable: false,
+  });
 }

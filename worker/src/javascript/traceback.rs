@@ -19,9 +19,6 @@ const NAME_CHARACTERS_MAX: usize = 80;
 /// Maximum number of frames in a traceback.
 const FRAMES_MAX: usize = 20;
 
-/// Maximum number of identical successive frames that are shown.
-const REPEATED_FRAMES_MAX: usize = 3;
-
 /// Returns the line of a stack's innermost frame in the current program; `None` if it has none.
 pub(super) fn line(stack: &str, source_map: Option<&SourceMap>) -> Option<u32> {
     frames(stack, source_map)
@@ -135,18 +132,13 @@ pub(super) fn frames<'s>(
     stack.lines().enumerate().filter_map(frame).take(FRAMES_MAX)
 }
 
-/// Formats frames with their source lines, innermost first. Repeated frames are collapsed.
+/// Formats the innermost frame of the current program with its source line. If the error is in a skill or in a function of
+/// an earlier run, its frame comes first.
 pub(super) fn render(frames: &[StackFrame], source_map: Option<&SourceMap>) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for group in frames.chunk_by(|one, other| one == other) {
-        lines.extend(
-            group.iter().take(REPEATED_FRAMES_MAX).map(|frame| frame.to_text_with_excerpt(source_map)),
-        );
-        if group.len() > REPEATED_FRAMES_MAX {
-            lines.push(format!("    … {} more like it", group.len() - REPEATED_FRAMES_MAX));
-        }
-    }
-    lines.join("\n")
+    let is_own = |frame: &&StackFrame| frame.origin == CodeOrigin::Program;
+    let innermost = frames.first().filter(|frame| !is_own(frame));
+    let shown = innermost.into_iter().chain(frames.iter().find(is_own));
+    shown.map(|frame| frame.to_text_with_excerpt(source_map)).collect::<Vec<_>>().join("\n")
 }
 
 /// Formats a position in the current program as a frame with its source line.

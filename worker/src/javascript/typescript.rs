@@ -39,6 +39,8 @@ pub(super) struct Translation {
     pub(super) javascript: String,
     /// Maps generated positions to the submitted code.
     pub(super) source_map: SourceMap,
+    /// Names with two underscores that the program uses and does not declare, such as `github__list_issues`.
+    pub(super) flat_names: Vec<String>,
 }
 
 /// Why a program cannot be translated.
@@ -120,7 +122,7 @@ fn translate_as(source: &str, kind_of_code: CodeKind) -> Result<Translation, Syn
     let builder = AstBuilder::new(&allocator);
     let exports = modules::Exports::collect(&program);
     rewrite(source, &mut program, &builder, kind_of_code)?;
-    let exported = remove_types(source, &mut program, &allocator, kind_of_code, &exports)?;
+    let (exported, flat_names) = remove_types(source, &mut program, &allocator, kind_of_code, &exports)?;
     // After the transformation, which removes imports that are used as types only.
     let (mut head, tail) = kind_of_code.wrapper(&exported);
     let imports = modules::take_imports(&mut program, &mut head, kind_of_code == CodeKind::Session);
@@ -141,7 +143,7 @@ fn translate_as(source: &str, kind_of_code: CodeKind) -> Result<Translation, Syn
     });
     let imports = imports.into_iter().map(|span| Position::from_byte(source, span.start as usize)).collect();
     let source_map = SourceMap::new(source, imports, calls, mappings);
-    Ok(Translation { javascript: head + &generated.code + &tail, source_map })
+    Ok(Translation { javascript: head + &generated.code + &tail, source_map, flat_names })
 }
 
 /// Checks the text before it is parsed.
@@ -152,11 +154,20 @@ fn check_text(source: &str) -> Result<(), SyntaxError> {
     if let Some(at) = nesting_limit::too_deep_at(source) {
         return wrong("the program is nested too deeply", at);
     }
-    // A Markdown fence would parse as nested template literals.
-    if source.trim_start().starts_with("```") {
-        return wrong("a Markdown fence is not TypeScript", source.find('`').unwrap_or_default());
+    // A Markdown fence would parse as nested template literals. In a comment it is text.
+    if let Some(at) = fence_at(source).filter(|_| !source.contains("/*")) {
+        return wrong("only a Markdown fence around the whole program is accepted", at);
     }
     Ok(())
+}
+
+/// Byte offset of the first line that begins with a Markdown fence.
+fn fence_at(source: &str) -> Option<usize> {
+    let mut lines = source.split_inclusive('\n').scan(0, |end, line| {
+        *end += line.len();
+        Some((*end - line.len(), line))
+    });
+    lines.find(|(_, line)| line.trim_start().starts_with("```")).map(|(start, _)| start)
 }
 
 /// Checks the positions of imports, and of `await` in skills.
@@ -203,19 +214,21 @@ fn rewrite<'a>(
     Ok(())
 }
 
-/// Removes TypeScript syntax. Returns an object literal with the exports.
+/// Removes TypeScript syntax. Returns an object literal with the exports, and the program's [`Translation::flat_names`].
 fn remove_types<'a>(
     source: &str,
     program: &mut Program<'a>,
     allocator: &'a Allocator,
     kind_of_code: CodeKind,
     exports: &modules::Exports,
-) -> Result<String, SyntaxError> {
+) -> Result<(String, Vec<String>), SyntaxError> {
     let semantic =
         SemanticBuilder::new_compiler().with_enum_eval(true).with_check_syntax_error(true).build(program);
     check_diagnostics(source, &semantic.diagnostics)?;
     let scoping = semantic.semantic.into_scoping();
     let exported = exports.to_object_literal(&scoping);
+    let unresolved = scoping.root_unresolved_references().keys().map(ToString::to_string);
+    let flat_names = unresolved.filter(|name| name.contains("__")).collect();
     let mut options = TransformOptions::default();
     if kind_of_code == CodeKind::Session {
         // Later programs of the session may use imports that this program does not.
@@ -225,7 +238,7 @@ fn remove_types<'a>(
     }
     let transformer = Transformer::new(allocator, Path::new(FILE), &options);
     check_diagnostics(source, &transformer.build_with_scoping(scoping, program).diagnostics)?;
-    Ok(exported)
+    Ok((exported, flat_names))
 }
 
 /// Returns the first error, since later ones often follow from it.
@@ -323,7 +336,7 @@ mod tests {
     fn positions_come_back() {
         let source =
             "import * as m from \"m\";\ninterface I {\n  a: number;\n}\n\n// é\nconst é = '😀'; m.f(é);\n";
-        let Ok(Translation { javascript, source_map }) = translate(source, false) else {
+        let Ok(Translation { javascript, source_map, .. }) = translate(source, false) else {
             panic!("it is valid")
         };
         let (before, _) = javascript.split_at(javascript.find("m.f").unwrap_or_default());

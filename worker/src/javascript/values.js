@@ -166,12 +166,14 @@
   };
 
   // Shortens a text to a bounded length and makes it valid UTF-8; null if the value is no string.
-  realm.clip = (value) => {
+  const clip = (value, head, tail) => {
     if (typeof value !== "string") return null;
-    if (value.length <= 3900) return wellFormed(value);
-    const count = `${value.length - 3700}`.replace(/\B(?=(\d{3})+$)/g, ",");
-    return wellFormed(`${slice(value, 0, 2500)} … ${count} more characters … ${slice(value, -1200)}`);
+    if (value.length <= head + tail) return wellFormed(value);
+    const count = `${value.length - head - tail}`.replace(/\B(?=(\d{3})+$)/g, ",");
+    return wellFormed(`${slice(value, 0, head)} … ${count} more characters … ${slice(value, -tail)}`);
   };
+  realm.clip = (value) => clip(value, 2600, 1300);
+  realm.clipMessage = (value) => clip(value, 660, 330);
   realm.global = (name, value) =>
     Object.defineProperty(globalThis, name, { value, configurable: true, writable: true, enumerable: false });
   realm.latin1 = latin1;

@@ -45,7 +45,7 @@ def list_servers() -> list[Server]:
     """Returns the MCP servers that this code may use, each with its `state` and the number of its `tools`."""
 
 def search_tools(
-    query: str,
+    query: str | list[str] | dict[str, Any] = "",
     limit: int = 10,
     detail: Literal["names", "signatures", "full"] = "signatures",
     server: str | None = None,

@@ -7,7 +7,7 @@ use lockhouse_protocol::SkillName;
 /// Characters of a name, as in the Agent Skills specification.
 const NAME_CHARS_MAX: usize = 64;
 /// Names that the module `skills` defines itself.
-const RESERVED: [&str; 3] = ["save", "search", "list"];
+const RESERVED: [&str; 4] = ["save", "search", "list", "run"];
 
 /// Why a folder name is no valid skill name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
