@@ -11,7 +11,6 @@ fn importing_an_unavailable_module_says_why() {
         ("python", "import urllib.request", "there is no network"),
         ("python", "import multiprocessing", "processes cannot be started"),
         ("python", "import no_such_module", "[python] preload"),
-        ("python", "import fixture", "mcp_tools.fixture"),
         ("typescript", "import fs from 'fs'", UNAVAILABLE),
         ("typescript", "const fs = require('node:fs')", UNAVAILABLE),
         ("typescript", "const x = await import('axios')", UNAVAILABLE),
