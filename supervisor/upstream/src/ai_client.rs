@@ -1,5 +1,5 @@
-//! The channel from one execution to its AI client while the code runs: questions of upstream servers to the user,
-//! forwarded notifications, and progress.
+//! The channel from one execution of submitted code to its AI client: questions of upstream servers to the user,
+//! notifications of upstream servers, and progress messages.
 
 mod pausable_timer;
 mod progress_requests;
@@ -20,29 +20,31 @@ pub use lockhouse_messages::{
 pub use pausable_timer::{OpenQuestions, PausableTimer};
 pub use progress_requests::{ProgressHandle, ProgressRequests, RunStarted, TAIL_BYTES_MAX, progress_channel};
 
-/// Maximum number of messages of one run that wait for the AI client. Progress messages beyond it are dropped.
+/// Maximum number of messages of one run that wait to be sent to the AI client. If the queue is full, a question to the
+/// user fails.
 const WAITING_MAX: usize = 16;
-/// Number of places in the queue of messages that are reserved for questions, so that progress messages never block a
-/// question.
+/// Number of places in a run's message queue that are reserved for questions to the user, so that progress messages
+/// cannot fill the queue.
 const FOR_QUESTIONS: usize = 8;
-/// How much longer than a question's deadline the engine waits, because the front answers an expired question itself.
+/// How long the engine waits for an answer after a question's deadline. Within this time the front, which faces the AI
+/// client, reports that the question has expired.
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// A message of a run to the AI client that started it.
 #[derive(Debug)]
 pub enum ClientMessage {
     Question(PendingQuestion),
-    /// A progress message as text.
+    /// A progress message of the run, as text.
     Progress(String),
-    /// A notification of a server that the client uses directly.
+    /// A notification of an upstream server that the AI client uses directly, without submitted code.
     Forwarded(ForwardedNotification),
 }
 
-/// A question that waits for the user's answer.
+/// A question to the user of an AI client that is not answered yet.
 #[derive(Debug)]
 pub struct PendingQuestion {
     pub question: Question,
-    /// When the call that asked the question stops waiting for its answer.
+    /// When the call that asked the question stops waiting for the user's answer.
     pub deadline: Instant,
     pub answer: oneshot::Sender<Result<Answer, AskError>>,
 }
@@ -59,7 +61,7 @@ impl PendingQuestion {
     }
 }
 
-/// Sends questions, notifications and progress to the AI client of one execution. Clones use the same channel.
+/// Sends questions, notifications and progress messages to the AI client of one execution. Clones use the same channel.
 #[derive(Clone, Debug)]
 pub struct AiClient(Arc<Shared>);
 
@@ -74,22 +76,24 @@ struct Shared {
     messages: mpsc::Sender<ClientMessage>,
 }
 
-/// What an execution knows of its AI client: identity, abilities, and where to send messages. Made by the front's
-/// side together with a [`RunFollower`].
+/// What an execution knows of its AI client: the client's identity and capabilities, and the channel for messages to
+/// the client. The front (the side that faces AI clients) creates it together with the other end of the channel, a
+/// [`RunFollower`].
 #[derive(Debug)]
 pub struct ClientChannel {
-    /// The name by which the AI client calls itself; `None` if it gave none.
+    /// The name that the AI client gave itself; `None` if it gave no name.
     pub client: Option<ClientName>,
     /// The authenticated identity of the AI client.
     pub principal: Principal,
     pub execution: ExecutionId,
-    /// Receives the requests of clients and commands for the progress of the run.
+    /// Receives requests for a progress report on the run, from AI clients and from commands.
     pub progress_requests: ProgressRequests,
     abilities: InputSupport,
     messages: mpsc::Sender<ClientMessage>,
 }
 
-/// The front's side of the channel: receives the messages of the run and can request its progress.
+/// The end of the channel between a run and its AI client that belongs to the front (the side that faces AI clients).
+/// Receives the messages of the run and can request its progress.
 #[derive(Debug)]
 pub struct RunFollower {
     pub execution: ExecutionId,
@@ -112,8 +116,8 @@ impl ClientChannel {
 }
 
 impl AiClient {
-    /// Creates the channel of one run. `time_left` is how long the user may take to answer a question of an upstream
-    /// server.
+    /// Creates the sender of one run's messages to its AI client. `time_left` is how long the user may take to answer a
+    /// question of an upstream server.
     pub fn new(channel: ClientChannel, audit: Arc<Audit>, time_left: Duration, open: OpenQuestions) -> Self {
         let ClientChannel { execution, abilities, messages, .. } = channel;
         let asked = AtomicU32::new(0);
@@ -128,13 +132,13 @@ impl AiClient {
         }
     }
 
-    /// Whether the client lists its roots to servers that it uses directly.
+    /// Whether the AI client lists its roots (`roots/list` of MCP) to upstream servers that it uses directly.
     pub fn supports_roots(&self) -> bool {
         self.0.abilities.roots
     }
 
-    /// Asks the user a question of a server and waits for the answer. The question and its outcome are recorded in
-    /// the audit log.
+    /// Asks the user a question of an upstream server and waits for the answer. The question and its outcome are
+    /// recorded in the audit log.
     pub async fn ask(&self, server: &ServerName, question: Question) -> Result<Answer, AskError> {
         let answer = self.try_ask(server, question).await;
         let outcome = match &answer {
@@ -149,7 +153,8 @@ impl AiClient {
         answer
     }
 
-    /// Records that a server's question was forwarded to the client, which answers it with its next call.
+    /// Records in the audit log that an upstream server's question was forwarded to the AI client, which answers the
+    /// question when it repeats its call.
     pub fn record_forwarded(&self, server: &ServerName) {
         self.record(server, "handed on");
     }
@@ -171,8 +176,9 @@ impl AiClient {
         self.ask_unrecorded(question, self.0.time_left).await
     }
 
-    /// Asks the user a question without counting or recording it. The caller must keep an
-    /// [`OpenQuestionGuard`](pausable_timer::OpenQuestionGuard) meanwhile.
+    /// Asks the user a question without counting it and without recording it in the audit log. While this method waits,
+    /// its caller must hold an [`OpenQuestionGuard`](pausable_timer::OpenQuestionGuard), which pauses the timers of the
+    /// run.
     pub async fn ask_unrecorded(&self, question: Question, time_left: Duration) -> Result<Answer, AskError> {
         let (answer, answered) = oneshot::channel();
         let posed = ClientMessage::Question(PendingQuestion {
@@ -189,14 +195,16 @@ impl AiClient {
         }
     }
 
-    /// Forwards a notification of a server if the queue has room; drops it otherwise.
+    /// Sends a notification of an upstream server to the AI client. Drops the notification if the message queue has
+    /// only the places left that are reserved for questions.
     pub fn forward(&self, notification: ForwardedNotification) {
         if self.0.messages.capacity() > FOR_QUESTIONS {
             let _ = self.0.messages.try_send(ClientMessage::Forwarded(notification));
         }
     }
 
-    /// Sends a progress message if the queue has room; drops it otherwise.
+    /// Sends a progress message to the AI client. Drops the message if the message queue has only the places left that
+    /// are reserved for questions.
     pub fn send_progress(&self, words: String) {
         if self.0.messages.capacity() > FOR_QUESTIONS {
             let _ = self.0.messages.try_send(ClientMessage::Progress(words));

@@ -1,7 +1,8 @@
-//! Provides the `Authorization` header for upstream servers over HTTP.
+//! Provides the `Authorization` header of HTTP requests to upstream servers.
 //!
-//! Tokens are read from their file when they are first needed, renewed before they expire, and renewed once more when
-//! the server refuses them. If that fails, the error names the command that helps.
+//! An access token is read from its file when it is first needed, and renewed before it expires. If the server refuses
+//! a token, the token is renewed once. If the renewal fails, the error names the command with which the user logs in
+//! again.
 
 mod challenge;
 pub(super) mod oauth;
@@ -23,10 +24,10 @@ use super::definition::{Authorization, HttpEndpoint, OAuthClient};
 use super::http_error::{HttpError, HttpErrorKind};
 use token_file::{AccessToken, StoredLogin, TokenFile, TokenFileError};
 
-/// Minimum time between two requests to an authorization server: a new token that is refused at once is not renewed
-/// again.
+/// Minimum time between two requests for a token to an authorization server. A new token that the upstream server
+/// refuses within this time is not renewed again.
 const RENEWAL_EVERY: Duration = Duration::from_secs(5);
-/// Timeout for an authorization server to issue an access token.
+/// Timeout of a request for an access token to an authorization server.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Provides the access tokens for the requests to one upstream server over HTTP.
@@ -36,17 +37,18 @@ pub(super) struct TokenProvider {
     source: CredentialSource,
     secrets: Secrets,
     current: Mutex<Option<AccessToken>>,
-    /// Held while a token is renewed; other requests wait for the same token. Contains when a token was last
-    /// requested.
+    /// Locked while a token is renewed, so that concurrent requests wait for the same new token. Contains the time of
+    /// the last request for a token; `None` before the first.
     renewing: tokio::sync::Mutex<Option<Instant>>,
 }
 
 enum CredentialSource {
-    /// A fixed `Authorization` header from the configuration; `None` if no header is configured.
+    /// A fixed `Authorization` header with the configured token; `None` if the configured headers already contain
+    /// `Authorization`.
     Fixed(Option<HeaderValue>),
-    /// OAuth tokens that a user obtained with `lockhouse server login`, in their file.
+    /// The file with the OAuth tokens that a user obtained with `lockhouse server login`.
     Login(TokenFile),
-    /// Access tokens that Lockhouse obtains itself by the OAuth client credentials grant.
+    /// The OAuth client for which Lockhouse itself obtains access tokens by the client credentials grant.
     Service(OAuthClient),
 }
 
@@ -79,7 +81,8 @@ impl TokenProvider {
         })
     }
 
-    /// Returns the value of the `Authorization` header to send now; `None` to send no such header.
+    /// Returns the value of the `Authorization` header for the next request; `None` if the request is sent without this
+    /// header. Renews an expired token first.
     pub(super) async fn token(&self) -> Result<Option<HeaderValue>, HttpError> {
         if let CredentialSource::Fixed(token) = &self.source {
             return Ok(token.clone());
@@ -106,7 +109,8 @@ impl TokenProvider {
         self.keep(token)
     }
 
-    /// Returns the value of the `Authorization` header to send in place of one that the server refused.
+    /// Returns the value of the `Authorization` header to send in place of the one that the server refused. Returns an
+    /// error if no other token is available.
     pub(super) async fn renewed(
         &self,
         refused: Option<HeaderValue>,
@@ -139,7 +143,7 @@ impl TokenProvider {
         self.keep(token)?.ok_or_else(|| self.refused(challenge))
     }
 
-    /// The error for a request that the server refuses, when no other token is available.
+    /// Returns the error of a request that the server refuses with this challenge, when no other token is available.
     pub(super) fn refused(&self, challenge: &Challenge) -> HttpError {
         let code = challenge.status.as_u16();
         let lacks = challenge.missing_scope(&self.url).is_some();
@@ -161,7 +165,8 @@ impl TokenProvider {
         HttpError::new(HttpErrorKind::Unauthorized, reason, &self.redact(&challenge.www_authenticate))
     }
 
-    /// Returns a text, such as an error of the server, with the secrets and the current access token redacted.
+    /// Returns `text`, such as an error message of the server, with the configured secrets and the current access token
+    /// redacted.
     pub(super) fn redact(&self, text: &str) -> String {
         let text = self.secrets.redact(text);
         match self.current() {
@@ -189,7 +194,8 @@ impl TokenProvider {
         Err(HttpError::new(HttpErrorKind::Unauthorized, reason, &self.redact(&server_text)))
     }
 
-    /// Renews a stored access token, unless another process has renewed it meanwhile.
+    /// Renews a stored access token with its refresh token, unless another process has renewed it meanwhile. Returns
+    /// the new token.
     async fn refreshed(
         &self,
         file: &TokenFile,

@@ -1,4 +1,5 @@
-//! Deserializes a list of a server up to a maximum number of items; further items are read and dropped.
+//! Deserializes a JSON list from an upstream server, such as its tools, up to a maximum number of items. Further items
+//! are parsed and dropped.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,14 +7,15 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Maximum number of items of one page. A list of the smallest values would take many times its size in memory.
+/// Maximum number of items that are kept of one JSON list. Without it, a list of very small values would take many
+/// times its text size in memory.
 const ENTRIES_MAX: usize = 10_000;
 
-/// The first items of a list, each as its JSON text.
+/// The first items of a JSON list from an upstream server, each as its JSON text.
 #[derive(Default)]
 pub(super) struct BoundedList<'a> {
     pub(super) items: Vec<&'a RawValue>,
-    /// Whether the list had more items than the limit; the others were dropped.
+    /// Whether the list had more items than the limit of 10,000. The further items were dropped.
     pub(super) has_more: bool,
 }
 

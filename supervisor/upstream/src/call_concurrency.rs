@@ -1,5 +1,5 @@
-//! Limits how many calls of one server run concurrently, and queues the others. The time in the queue does not count
-//! against a call's timeout.
+//! Limits how many calls to one upstream server run concurrently, and queues further calls. The time in the queue does
+//! not count against a call's timeout.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::definition::ServerLimits;
 
-/// The slots for concurrent calls of one upstream server, and the queue of calls that wait for a slot.
+/// The slots for concurrent calls to one upstream server, and the queue of calls that wait for a slot.
 #[derive(Debug)]
 pub(super) struct CallSlots {
     free: Arc<Semaphore>,
@@ -21,19 +21,19 @@ pub(super) struct CallSlots {
     slot_freed: Notify,
 }
 
-/// A reserved slot, which permits one call to be sent to the server. Dropping it frees the slot.
+/// A reserved slot, which permits one call to be sent to the upstream server. Dropping it frees the slot.
 #[derive(Debug)]
 pub struct CallSlot {
     slots: Arc<CallSlots>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Why a call got no slot of the server's concurrency limit.
+/// Why a call to an upstream server was not admitted by the limit on concurrent calls.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SlotError {
-    /// As many calls already wait as the configured maximum, which is this number.
+    /// The queue is full: it already contains the configured maximum number of calls, which is given here.
     QueueFull(usize),
-    /// No slot became free within the queue timeout, which is this duration.
+    /// No call to the server ended within the configured queue timeout, which is given here.
     QueueTimeout(Duration),
 }
 
@@ -48,7 +48,8 @@ impl CallSlots {
         })
     }
 
-    /// Acquires a slot in first-in, first-out order.
+    /// Waits for a free slot, in first-in, first-out order. Returns an error if the queue is full or the queue timeout
+    /// passes.
     pub(super) async fn acquire(self: &Arc<Self>) -> Result<CallSlot, SlotError> {
         let slot = |permit| CallSlot { slots: self.clone(), permit: Some(permit) };
         if let Ok(permit) = self.free.clone().try_acquire_owned() {
@@ -82,7 +83,7 @@ impl CallSlots {
         }
     }
 
-    /// Waits until no call is in flight.
+    /// Waits until no call to the server is in flight.
     pub(super) async fn wait_drained(&self) {
         while self.in_use() > 0 {
             let slot_freed = self.slot_freed.notified();
@@ -92,7 +93,7 @@ impl CallSlots {
         }
     }
 
-    /// Records a use of the server that takes no slot.
+    /// Records that the server is in use now, which restarts its idle time. Takes no slot.
     pub(super) fn record_use(&self) {
         *self.last_used.lock() = Instant::now();
     }
@@ -107,7 +108,7 @@ impl Drop for CallSlot {
     }
 }
 
-/// Counts a call as waiting for a slot. Dropping the guard ends the count.
+/// Guard that counts one call as waiting in the queue for a slot. Dropping it removes the call from the count.
 struct QueuedCall<'a>(&'a CallSlots);
 
 impl<'a> QueuedCall<'a> {

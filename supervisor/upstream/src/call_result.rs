@@ -1,4 +1,5 @@
-//! Converts the result of a call for submitted code. Content remains JSON text; only the outer structure is parsed.
+//! Converts an upstream server's result of a call for submitted code. Only the outer structure of the result is parsed;
+//! its content remains JSON text.
 
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::FailureCode;
@@ -9,7 +10,7 @@ use super::call_types::CallError;
 use super::definition::TextDecoding;
 use super::input_required;
 
-/// Maximum number of characters of a tool's error text that programs receive.
+/// Maximum number of characters of a tool's error text that submitted code receives.
 const ERROR_CHARS_MAX: usize = 4_000;
 /// Maximum number of content blocks of a failed call's result that are searched for an error text.
 const ERROR_BLOCKS_MAX: usize = 20;
@@ -43,7 +44,8 @@ struct Block<'a> {
 
 /// The parsed answer of an upstream server to a call.
 pub(super) enum CallAnswer {
-    /// The server asks the user for input before it completes the call; contains the raw JSON result.
+    /// The server requires input of the user before it completes the call. Contains the JSON text of its
+    /// `input_required` result.
     Asks(String),
     Result {
         raw: String,
@@ -63,7 +65,7 @@ pub(super) fn read_answer(
     })
 }
 
-/// How the results of a tool are converted.
+/// How the results of an upstream server's tool are converted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ResultOptions {
     /// Whether the server's library wraps values as `{"result": …}`; the inner value is used then.
@@ -137,8 +139,8 @@ fn envelope(item: &CallTarget, result: &str, options: ResultOptions) -> Result<V
     })
 }
 
-/// Makes the error of a failed tool. The TypeScript SDK reports arguments that do not match the schema this way, with
-/// the error code in the text.
+/// Creates the error of a call whose result has `isError`. The TypeScript SDK of MCP also reports arguments that do not
+/// match the schema as such a result; these are recognized by the error code at the start of `text`.
 fn failure_of(text: String) -> CallError {
     let code = if text.starts_with("MCP error -32602") {
         FailureCode::InvalidArguments
@@ -156,7 +158,7 @@ fn blocks(content: &str) -> Vec<&RawValue> {
     serde_json::from_str(content).unwrap_or_default()
 }
 
-/// Returns the JSON string of a text block; `None` for other blocks.
+/// Returns the text of a content block of type `text`, as a JSON string; `None` for blocks of other types.
 fn text_of<'a>(block: &'a RawValue) -> Option<&'a RawValue> {
     let block: Block<'a> = serde_json::from_str(block.get()).ok()?;
     let is_text = block.kind.is_some_and(|kind| kind.get() == "\"text\"");

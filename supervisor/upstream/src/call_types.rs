@@ -1,11 +1,12 @@
-//! Types that all steps of a call to an upstream server share: the error, and the answers to a server's questions.
+//! Types that all steps of a call to an upstream server share: the error of the call, and the user's answers to
+//! questions of the server.
 
 use std::collections::BTreeMap;
 
 use lockhouse_protocol::FailureCode;
 use serde_json::Value;
 
-/// Why a call of a tool failed. The message is shown to submitted code and the model.
+/// Why a call to an upstream server failed. Submitted code and the model can read the message.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct CallError {
@@ -18,13 +19,14 @@ impl CallError {
         Self { code, message: message.into() }
     }
 
-    /// The error of a tool that failed, or whose server broke the MCP protocol.
+    /// Creates the error of a tool that failed, or whose server broke the MCP protocol.
     pub(super) fn tool_failed(message: impl Into<String>) -> Self {
         Self::new(FailureCode::ToolFailed, message)
     }
 }
 
-/// The answers and the state to send when a call is repeated because its server required input.
+/// What is sent when a call is repeated because its server required input: the user's answers and the server's opaque
+/// state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InputResponses {
     pub(super) responses: Option<BTreeMap<String, Value>>,

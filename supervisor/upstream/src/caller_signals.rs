@@ -1,4 +1,5 @@
-//! Signals from the callers of an upstream server to its connection task: a demand, a timeout, statistics of answers.
+//! Signals from the callers of an upstream server to its connection task: that the server is needed, that a call timed
+//! out, and statistics of answered calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +12,9 @@ use super::definition::ServerLimits;
 /// The signals from callers to the connection task of one upstream server.
 #[derive(Debug)]
 pub(super) struct CallerSignals {
-    /// Notified when a caller needs the server, so that a stopped one is started.
+    /// Notified when a caller needs the server, so that the connection task starts the server if it is stopped.
     pub(super) demand: Notify,
-    /// Notified when a call has timed out.
+    /// Notified when a call has timed out, so that the connection task pings the server.
     pub(super) call_timed_out: Notify,
     pub(super) slots: Arc<CallSlots>,
     answers: watch::Sender<CallStats>,
@@ -37,7 +38,7 @@ impl CallerSignals {
         }
     }
 
-    /// Records a call that was answered after this time.
+    /// Records that a call was answered, and how long the answer took.
     pub(super) fn record_answer(&self, took: Duration) {
         self.answers.send_modify(|answers| {
             *answers = CallStats { answered_calls: answers.answered_calls + 1, latency: Some(took) };

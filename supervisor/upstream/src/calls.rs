@@ -1,4 +1,4 @@
-//! Sends permitted calls to a server and returns their results.
+//! Sends calls that the policy has permitted to an upstream server, and returns their results.
 
 mod errors;
 mod input_rounds;
@@ -22,15 +22,18 @@ use super::request::CallTimeout;
 use super::resource_and_prompt_lists;
 use super::resource_subscriptions::{SubscribeError, uses_subscription_stream};
 
-/// The JSON result of a request that returns nothing.
+/// The JSON result of a request that returns nothing, such as a subscription.
 const EMPTY: &[u8] = b"{}";
 
 impl Connection {
-    /// Checks that the server announced the capability for this kind of item.
+    /// Checks that the server announced the capability that a call of `item` needs: resources or prompts. Tools are not
+    /// checked.
     ///
     /// # Errors
+    /// If `item` is a resource or the list of resources, and the server offers no resources at all; likewise for
+    /// prompts.
     ///
-    /// If the server offers no resources or no prompts at all.
+    /// If `item` is a resource, a prompt or a list of these, and the server offers none at all.
     pub fn check_offered(&self, offer: &ConnectedServer, item: &CallTarget) -> Result<(), Failure> {
         let capabilities = offer.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default();
         let lacking = match item {
@@ -47,8 +50,8 @@ impl Connection {
         Err(self.failure(FailureCode::UnknownTool, message))
     }
 
-    /// Sends a permitted call in its slot. If the future is dropped, the server is notified that the call is
-    /// cancelled.
+    /// Sends a call that the policy has permitted, and returns its result as JSON. `slot` permits one of the server's
+    /// concurrent calls. If the future is dropped, the call is cancelled at the server.
     pub async fn call(
         &self,
         offer: &ConnectedServer,
@@ -77,8 +80,8 @@ impl Connection {
         outcome.map_err(|error| Failure { tool: named, ..self.failure(error.code, error.message) })
     }
 
-    /// Returns the timeout of a call. A timeout set by code is absolute; the configured one restarts with each
-    /// progress notification.
+    /// Returns the timeout of a call. A timeout that submitted code sets does not restart. The configured timeout,
+    /// which applies if `timeout` is `None`, restarts with each progress notification.
     fn timeout(&self, timeout: Option<Duration>) -> CallTimeout {
         match timeout {
             Some(timeout) => {
@@ -114,7 +117,8 @@ impl Connection {
         }
     }
 
-    /// Records the outcome of a request for metrics and for the connection task.
+    /// Records for metrics and for the connection task how a request to the server ended. `error` is `None` if the
+    /// server answered with a result.
     fn record_outcome(&self, error: Option<&ServiceError>, took: Duration) {
         telemetry::record_upstream_request(self.name.as_str(), took, error.is_some());
         match error {

@@ -1,26 +1,26 @@
-//! Notices that the tools, resources or prompts of directly exposed servers have changed, for the AI clients that use
-//! them.
+//! Notices to AI clients that the tools, resources or prompts of an upstream server that they use directly have
+//! changed.
 
 use lockhouse_protocol::ServerName;
 use tokio::sync::broadcast;
 
-/// Notices that may wait for a slow subscriber. A subscriber that misses some must assume that everything has
-/// changed.
+/// Maximum number of notices that wait for a slow subscriber. A subscriber that misses notices must assume that
+/// everything has changed.
 const WAITING_MAX: usize = 256;
 
-/// A notice that something which AI clients use directly may have changed.
+/// A notice of what may have changed in the upstream servers that AI clients use directly, without submitted code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeNotice {
     Tools,
     Resources,
     Prompts,
-    /// The content of one resource has changed: the server, and the URI of the resource.
+    /// The content of one resource has changed. Contains the server and the resource's URI.
     Resource(ServerName, String),
-    /// The configuration or the policy has changed, and so may all lists.
+    /// The configuration or the policy has changed, so the lists of tools, resources and prompts may all have changed.
     Everything,
 }
 
-/// Broadcasts the change notices of all upstream servers to the fronts.
+/// Broadcasts the change notices of all upstream servers to the fronts, which send them to AI clients.
 #[derive(Clone, Debug)]
 pub struct ChangeNotices(broadcast::Sender<ChangeNotice>);
 
@@ -41,7 +41,7 @@ impl ChangeNotices {
     }
 }
 
-/// Sends the change notices of one server; drops them if AI clients do not use the server directly.
+/// Sends the change notices of one upstream server. Drops them if AI clients do not use the server directly.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DirectChangeNotices(Option<ChangeNotices>);
 

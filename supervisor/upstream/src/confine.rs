@@ -1,7 +1,9 @@
-//! The sandbox of stdio servers that are configured with `sandbox`: Landlock and seccomp.
+//! The sandbox of upstream servers over standard input and output that are configured with `sandbox`: Landlock and
+//! seccomp.
 //!
-//! The supervisor never forks without exec. The server's process therefore starts as `lockhouse confine`, which
-//! restricts itself permanently and then executes the server's program. Child processes inherit the restrictions.
+//! The supervisor runs no code of its own between fork and exec. The server's process therefore starts as `lockhouse
+//! confine`, which restricts itself permanently and then executes the server's program. Child processes inherit the
+//! restrictions.
 #![allow(
     unsafe_code,
     reason = "Privileges, descriptors and Landlock's version are asked for with bare system calls"
@@ -27,13 +29,13 @@ use tokio::process::Command;
 use super::definition::Confinement;
 use program::Program;
 
-/// The required Landlock ABI and the kernel that introduced it. With an older ABI, a server could truncate every file
-/// of its user.
+/// The oldest Landlock ABI that is accepted, its number, and the kernel version that introduced it. Older ABIs do not
+/// restrict truncation, so a sandboxed server could empty every file of its user.
 const NEEDED: (ABI, i64, &str) = (ABI::V3, 3, "Linux 6.2");
 /// The newest Landlock ABI whose rights are used if the kernel supports them.
 const NEWEST: ABI = ABI::V9;
 
-/// Why a server cannot be confined as configured. The server is not started then.
+/// Why the sandbox of an upstream server cannot be set up as configured. The server is not started then.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
     #[error(
@@ -64,7 +66,8 @@ pub enum ConfineError {
     NotEnforced,
 }
 
-/// Returns the command that confines itself and executes `program`; the program's arguments must be added.
+/// Returns the command that enters the sandbox and then executes `program`. The caller must append the program's
+/// arguments.
 ///
 /// # Errors
 ///
@@ -87,7 +90,7 @@ pub(super) fn confined(confinement: &Confinement, program: &str) -> Result<Comma
     Ok(command)
 }
 
-/// Confines this process and executes the program. Returns only if that fails.
+/// Puts this process into the sandbox and executes the program `name`. Returns, with the error, only if that fails.
 pub fn exec_confined(confinement: &Confinement, name: &OsStr, arguments: &[OsString]) -> ConfineError {
     let program = match Program::find(name) {
         Some(program) => program,
@@ -120,7 +123,8 @@ fn restrict(confinement: &Confinement, program: &Program) -> Result<(), ConfineE
 /// A Landlock rule: a path, and the access rights to it and everything below it.
 type Rule = PathBeneath<PathFd>;
 
-/// Access rights for the list `read`. They include execution, since a server's programs and libraries are in it.
+/// Returns the Landlock access rights for paths of the configured list `read`: reading and execution. Execution is
+/// included because the list contains the server's programs and libraries.
 fn reading() -> BitFlags<AccessFs> {
     AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir
 }
@@ -132,7 +136,7 @@ fn writing() -> BitFlags<AccessFs> {
     AccessFs::from_all(NEWEST) & !(devices | AccessFs::Execute)
 }
 
-/// Returns the Landlock rules for the configured paths.
+/// Returns the Landlock rules for the configured paths. Returns an error if a path is not absolute or cannot be opened.
 fn rules(confinement: &Confinement) -> Result<Vec<Rule>, ConfineError> {
     let lists = [("read", &confinement.read, reading()), ("write", &confinement.write, writing())];
     let rule = |list: &'static str, path: &Path, access| {
@@ -148,7 +152,8 @@ fn rules(confinement: &Confinement) -> Result<Vec<Rule>, ConfineError> {
     rules.collect()
 }
 
-/// Makes a Landlock rule. Rights that apply only to directories are removed if the path is a file.
+/// Creates the Landlock rule that permits `access` to a path. If the path is a file, the rights that apply only to
+/// directories are left out.
 fn grant(path: &Path, access: BitFlags<AccessFs>) -> io::Result<Rule> {
     let is_directory = std::fs::metadata(path)?.is_dir();
     let opened = PathFd::new(path).map_err(io::Error::other)?;
@@ -182,15 +187,16 @@ fn check_kernel() -> Result<(), ConfineError> {
     }
 }
 
-/// Marks all other file descriptors close-on-exec: Landlock does not restrict files that are already open, so the
-/// program gets only its standard streams.
+/// Marks all file descriptors except the standard streams close-on-exec. Landlock does not restrict files that are
+/// already open, so the sandboxed program must not inherit them.
 fn close_others() -> Result<(), ConfineError> {
     let flags = libc::CLOSE_RANGE_CLOEXEC;
     // SAFETY: sets a flag of file descriptors and takes no pointers.
     done("close_range", unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, flags) })
 }
 
-/// Starts a new session: a process can join any process group of its session and so receive signals for that group.
+/// Starts a new session for the sandboxed server. A process can join any process group of its own session, so in the
+/// supervisor's session the server could receive signals for other groups.
 fn lead_session() -> Result<(), ConfineError> {
     let failed = |errno: nix::Error| ConfineError::Step { step: "setsid", source: errno.into() };
     match nix::unistd::setsid() {
@@ -201,8 +207,8 @@ fn lead_session() -> Result<(), ConfineError> {
     }
 }
 
-/// Leaves the IPC namespace if this process is root, so that queues and shared memory of others are out of reach. The
-/// seccomp filter refuses them in any case.
+/// Moves this process to a new IPC namespace if it is root, so that it cannot reach the message queues and shared
+/// memory of other processes. The seccomp filter refuses access to them in any case.
 fn leave_queues() {
     if nix::unistd::geteuid().is_root() {
         // Root in a container may lack the right; then the filter alone protects.
@@ -210,7 +216,8 @@ fn leave_queues() {
     }
 }
 
-/// Drops root's capabilities, which would bypass the list of files: kernel modules, namespaces, physical memory.
+/// Sets `no_new_privs` and drops root's capabilities. With these capabilities, a sandboxed server could bypass the file
+/// restrictions: by kernel modules, namespaces or physical memory.
 fn give_up_privileges() -> Result<(), ConfineError> {
     // `SECBIT_NOROOT` and its lock: root becomes an ordinary user at the next exec, permanently.
     const NOROOT_FOR_GOOD: libc::c_ulong = 0b11;

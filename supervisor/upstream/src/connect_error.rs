@@ -1,5 +1,5 @@
-//! Errors of the handshake and of listing the tools: fixed texts for submitted code and the model, and the server's
-//! own text for users.
+//! Errors of the MCP handshake with an upstream server and of listing its tools. Submitted code and the model get fixed
+//! texts; users also get the server's own text.
 
 use std::process::ExitStatus;
 
@@ -20,9 +20,9 @@ pub(super) enum ConnectError {
     Closed,
     /// The server answered with a JSON-RPC error.
     Refused(ErrorData),
-    /// The server's answer is not valid MCP, for the reason in this text, which may quote the server.
+    /// The server's answer is not valid MCP, for the reason in this text. The text may quote the server.
     Strange(String),
-    /// The HTTP request failed.
+    /// The HTTP request to the server failed.
     Http(HttpError),
 }
 
@@ -60,13 +60,13 @@ impl From<ClientInitializeError> for ConnectError {
 }
 
 impl ConnectError {
-    /// Whether an attempt with the older handshake (`initialize`) may succeed.
+    /// Whether another attempt, with the older MCP handshake (`initialize`), may succeed.
     pub(super) fn may_need_legacy_handshake(&self) -> bool {
         !matches!(self, Self::Http(fault) if fault.kind != HttpErrorKind::Answered)
     }
 
-    /// Describes the error without any text of the server. `status` is the exit status if the process exited by
-    /// itself.
+    /// Describes the error without any text of the server. `status` is the exit status of the server's process if the
+    /// process exited by itself.
     pub(super) fn reason(&self, status: Option<ExitStatus>) -> String {
         match (self, status) {
             (Self::Closed, Some(status)) => format!("it ended before it was ready ({status})"),
@@ -85,7 +85,8 @@ impl ConnectError {
         }
     }
 
-    /// Returns what the server said, with secrets redacted, as a clause for the log.
+    /// Returns the server's own error text, with secrets redacted, as a clause to append to a log message. Empty if the
+    /// server sent no text.
     pub(super) fn server_message(&self, secrets: &Secrets) -> String {
         let server_message = match self {
             Self::Closed => return String::new(),

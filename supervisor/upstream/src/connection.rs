@@ -1,5 +1,5 @@
-//! The interface of one connection for its callers. [`connection_task`](super::connection_task) is the task behind
-//! it.
+//! The connection to one upstream server as its callers use it. The task in [`connection_task`](super::connection_task)
+//! starts, monitors and restarts the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use super::storage_paths::StoragePaths;
 use super::tool_cache::ToolCache;
 use super::tool_pins::Pins;
 
-/// Additional time that callers wait for a start that exceeds its timeout, so that its error can be reported.
+/// How long callers wait after a server's start timeout has passed, so that they receive the error of the start.
 const START_MARGIN: Duration = Duration::from_secs(1);
 
 /// A handle to one upstream server's connection task, by which callers use the server. Clones use the same
@@ -126,9 +126,9 @@ impl Connection {
         ConnectionStatus { answered_calls: answered, last_latency: latency, ..self.status.borrow().clone() }
     }
 
-    /// Returns how long a caller should still wait for the current attempt to connect: at most `most` and the start
-    /// timeout, less the time that the attempt has taken. Callers thus do not wait again and again for a server that
-    /// never answers.
+    /// Returns how long a caller should still wait for the current attempt to connect: the smaller of `most` and the
+    /// start timeout, less the time that the attempt has already taken. Callers that come one after another thus do not
+    /// each wait for the full time if a server never answers.
     pub fn connect_time_left(&self, most: Duration) -> Duration {
         let begun = matches!(self.state(), ConnectionState::Connecting)
             .then(|| self.status().attempt_began)
@@ -137,7 +137,8 @@ impl Connection {
         most.min(self.limits.start_timeout).saturating_sub(waited)
     }
 
-    /// The prefix of the server's tools and prompts for AI clients that use it directly; `None` if they do not.
+    /// Returns the prefix of the names of the server's tools and prompts for AI clients that use the server directly;
+    /// `None` if AI clients do not use it directly.
     pub fn prefix(&self) -> Option<&str> {
         let directly = self.exposure.direct.as_ref()?;
         Some(directly.prefix.as_deref().unwrap_or(self.name.as_str()))
@@ -148,7 +149,8 @@ impl Connection {
         self.known_catalogue.borrow().clone()
     }
 
-    /// Waits until the server is connected, has failed, or is idle, and returns the tools as known then.
+    /// Waits while the server is being started, and then returns its tools as they were last listed; `None` if they
+    /// were never listed.
     pub async fn settled_catalogue(&self) -> Option<Arc<Catalogue>> {
         let mut state = self.state.clone();
         // If the task has ended, there is nothing to wait for.
@@ -156,7 +158,8 @@ impl Connection {
         self.known_catalogue()
     }
 
-    /// Returns the tools as last known; waits for the first connection if none are known.
+    /// Returns the server's tools as they were last listed. If they were never listed, waits until the server is
+    /// connected.
     pub async fn catalogue(&self) -> Result<Arc<Catalogue>, Failure> {
         match self.known_catalogue() {
             Some(catalogue) => Ok(catalogue),
@@ -164,8 +167,8 @@ impl Connection {
         }
     }
 
-    /// Returns a usable connection. Starts an idle server, and waits while it connects, at most for the start
-    /// timeout.
+    /// Returns the connected server. Starts the server if it is idle, and waits while it connects, at most for the
+    /// start timeout.
     ///
     /// # Errors
     ///
@@ -202,11 +205,11 @@ impl Connection {
         ping(connected_server.peer.clone(), self.limits.call_timeout).await
     }
 
-    /// Acquires a slot for one call; waits in the queue if all slots are in use.
+    /// Acquires one of the server's slots for concurrent calls. Waits in the queue if all slots are in use.
     ///
     /// # Errors
     ///
-    /// If the queue is full or no slot becomes free in time.
+    /// If the queue is full or no slot becomes free within the queue timeout.
     pub async fn call_slot(&self) -> Result<CallSlot, Failure> {
         self.signals.slots.acquire().await.map_err(|busy| {
             let (name, at_once) = (&self.name, self.limits.calls_max);
@@ -228,8 +231,8 @@ impl Connection {
         Failure { code, message, server: Some(self.name.to_string()), tool: None, retryable }
     }
 
-    /// Closes the connection once no call is in flight or the drain timeout has passed, and waits until the process
-    /// has exited.
+    /// Closes the connection once no call is in flight or the drain timeout has passed, and waits until the server's
+    /// process has exited.
     pub(super) async fn close(&self) {
         self.closing.cancel();
         let mut state = self.state.clone();

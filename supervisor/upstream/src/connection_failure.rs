@@ -1,10 +1,11 @@
-//! Signals to the connection task that a connection has failed, with the reason.
+//! Signals to the connection task that a connection to an upstream server has failed, with the reason.
 
 use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
-/// Why a connection failed. The message contains no text of the server, so submitted code and the model may read it.
+/// Why a connection to an upstream server failed. The message contains no text of the server, so submitted code and the
+/// model may read it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ConnectionFailure {
     pub(super) message: String,
@@ -18,8 +19,8 @@ impl ConnectionFailure {
     }
 }
 
-/// Records the first failure of one connection and wakes those who wait for it. Needed because neither HTTP nor a
-/// pipe reports why it ended.
+/// Records why a connection failed, and wakes the tasks that wait for its failure. Needed because the end of an HTTP
+/// stream or a pipe does not tell the reason.
 #[derive(Clone, Default)]
 pub(super) struct FailureSignal {
     reason: Arc<OnceLock<ConnectionFailure>>,
@@ -32,7 +33,8 @@ impl FailureSignal {
         self.set(message, false);
     }
 
-    /// Records that the server exceeded a limit or broke the protocol.
+    /// Records that the connection failed because the server exceeded a limit or broke the protocol. Only the first
+    /// failure counts.
     pub(super) fn fail_for_violation(&self, message: &str) {
         self.set(message, true);
     }
@@ -42,12 +44,12 @@ impl FailureSignal {
         self.token.cancel();
     }
 
-    /// Returns why the connection has failed; `None` while it works.
+    /// Returns why the connection has failed; `None` if it has not failed.
     pub(super) fn reason(&self) -> Option<ConnectionFailure> {
         self.reason.get().cloned()
     }
 
-    /// Waits until the connection has failed.
+    /// Waits until the connection has failed, and returns the reason.
     pub(super) async fn failed(&self) -> ConnectionFailure {
         self.token.cancelled().await;
         self.reason().unwrap_or_else(|| ConnectionFailure::new(""))

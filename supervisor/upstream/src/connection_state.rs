@@ -22,7 +22,7 @@ pub enum ConnectionState {
     Failed(String),
 }
 
-/// A connected server and its tools.
+/// A connected upstream server with its tools.
 #[derive(Debug)]
 pub struct ConnectedServer {
     pub catalogue: Arc<Catalogue>,

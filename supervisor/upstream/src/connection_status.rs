@@ -2,21 +2,23 @@
 
 use std::time::{Duration, Instant};
 
-/// What is known about one server since Lockhouse started. The connection task records it; callers record their own
-/// calls.
+/// The status of one upstream server since Lockhouse started. The connection task records it, except the statistics of
+/// answered calls, which callers record.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionStatus {
     /// When the most recent attempt to connect to the server began; `None` before the first.
     pub attempt_began: Option<Instant>,
-    /// The negotiated MCP protocol version; `None` before the first connection.
+    /// The MCP protocol version that was negotiated at the most recent start; `None` until the handshake has ended.
     pub protocol_version: Option<String>,
-    /// Whether the server had to be restarted with the older handshake.
+    /// Whether the server was started with the older MCP handshake (`initialize`) because a start with the newest one
+    /// had failed.
     pub used_legacy_handshake: bool,
-    /// Time from the start until the process was running, at the last start; `None` for HTTP servers.
+    /// How long it took until the server's process was running, at the most recent start; `None` for HTTP servers.
     pub spawn_time: Option<Duration>,
-    /// Time from the server's most recent start to the end of the MCP handshake; `None` before the first.
+    /// Time from the server's most recent start to the end of its MCP handshake; `None` until the handshake has ended.
     pub handshake_time: Option<Duration>,
-    /// Time from the server's most recent start until its tools were listed; `None` before the first.
+    /// How long the server's most recent successful start took, including the listing of its tools; `None` before the
+    /// first.
     pub start_time: Option<Duration>,
     /// How long the most recently answered call took; `None` before the first answer.
     pub last_latency: Option<Duration>,
@@ -26,17 +28,17 @@ pub struct ConnectionStatus {
     pub reconnects: u64,
     /// The message of the most recent failure, with secrets redacted; `None` if there was none.
     pub last_error: Option<String>,
-    /// How the server's process ended when Lockhouse last closed the connection; `None` if it did not.
+    /// How the server's process ended when Lockhouse closed the connection; `None` if Lockhouse has not closed it.
     pub shutdown: Option<ShutdownMethod>,
 }
 
-/// What it took to end a server's process.
+/// Which step was needed to end a server's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShutdownMethod {
     /// The process exited by itself once its connection was closed.
     Exited,
     /// The process exited on SIGTERM.
     Sigterm,
-    /// The process was killed with SIGKILL.
+    /// The process did not exit on SIGTERM and was killed with SIGKILL.
     Sigkill,
 }

@@ -1,6 +1,7 @@
-//! The task that owns one connection: starts the server on demand, monitors it, and restarts it with backoff.
+//! The task that owns the connection to one upstream server: starts the server on demand, monitors it, and restarts it
+//! with backoff.
 //!
-//! [`StateMachine`] decides what to do; this task does it and reports events back.
+//! [`StateMachine`] decides which effects follow an event; this task performs the effects and reports the next event.
 
 mod monitor;
 mod published_tools;
@@ -29,12 +30,13 @@ use super::live_connection::{ConnectionEnd, LiveConnection, exit_message};
 use super::server_log::ServerLog;
 use super::server_start::{ServerStarter, StartFailure, StartedServer};
 
-/// The log target of all messages about the state of a connection. Commands that print the state themselves filter
-/// this target out.
+/// The `tracing` target of all log messages about the state of a connection. Commands that print the connection state
+/// themselves filter this target out.
 const LOG_TARGET: &str = "lockhouse_upstream::connection_task";
-/// How long calls in flight may still take before a connection that is to be closed is closed.
+/// How long calls in flight may still take when Lockhouse closes their connection.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Appended to errors, because submitted code and the model do not get the server's own output.
+/// Hint that is appended to the error of a failed start. Submitted code and the model do not get the server's own
+/// output, so the hint names the command that shows it.
 const SERVER_LOGS_HINT: &str = "; `lockhouse server logs` shows its stderr";
 
 /// The task that starts, monitors and restarts one upstream server. It runs until Lockhouse closes the connection.
@@ -47,16 +49,17 @@ pub(super) struct ConnectionTask {
     pub(super) state: watch::Sender<ConnectionState>,
     pub(super) status: watch::Sender<ConnectionStatus>,
     pub(super) signals: Arc<CallerSignals>,
-    /// Statistics of answered calls, marked as seen when an attempt to connect begins.
+    /// Statistics of answered calls. Marked as seen when an attempt to connect begins, so a change means that a call
+    /// was answered since then.
     pub(super) answers: watch::Receiver<CallStats>,
-    /// Whether the server is known to understand only the older handshake.
+    /// Whether the server is known to understand only the older MCP handshake (`initialize`).
     pub(super) legacy_handshake: bool,
     /// Limits how many servers start at a time; shared by all servers.
     pub(super) starts: Arc<Semaphore>,
     pub(super) closing: CancellationToken,
 }
 
-/// What the task is waiting for.
+/// What the connection task is waiting for.
 enum Wait {
     Demand,
     /// An attempt to start the server, which completes with its result and its duration.
@@ -126,7 +129,7 @@ impl ConnectionTask {
         waiting_for
     }
 
-    /// Starts the server once the limit on concurrent starts permits it. The start timeout begins then.
+    /// Starts the server once the limit on concurrent starts permits it. The start timeout begins only then.
     fn connect(&mut self) -> Wait {
         self.answers.mark_unchanged();
         let (starts, starter, legacy_handshake, begun) =
@@ -227,7 +230,8 @@ impl ConnectionTask {
         })));
     }
 
-    /// Publishes the tools again if a user may have accepted them meanwhile.
+    /// Publishes the server's tools again if the file of accepted tool definitions (pins) has changed, because a user
+    /// may have accepted tools.
     fn recheck_pins(&mut self, connected: &ConnectionMonitor) {
         let ConnectionState::Connected(publish_connected) = self.state.borrow().clone() else { return };
         if let Some(catalogue) = self.tools.recheck(&publish_connected.catalogue) {
@@ -273,7 +277,7 @@ impl ConnectionTask {
         Event::Disconnected { has_answered: self.answers.has_changed().unwrap_or(false) }
     }
 
-    /// Records the reason for the disconnection in the log of the server's output.
+    /// Records in the server's log file why Lockhouse disconnected the server.
     fn log_violation(&self, how: &str) {
         if let Some(path) = &self.starter.log {
             ServerLog::new(path).write_line(&format!("[Lockhouse disconnected the server: {how}]"));

@@ -6,38 +6,38 @@ use std::time::Duration;
 
 use lockhouse_policies::OnChange;
 
-/// One configured upstream server, with all references and variables resolved.
+/// One configured upstream server, with all placeholders replaced by their values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerDefinition {
     pub endpoint: Endpoint,
     pub limits: ServerLimits,
     pub start: StartOptions,
-    /// The server's tools that Lockhouse uses at all. The policy decides about these.
+    /// The tools of the server that Lockhouse offers. The policy decides which of them may be called.
     pub tools: ToolSelection,
     pub decode: DecodeRules,
     pub exposure: Exposure,
     /// What happens to tools whose current definition no user has accepted, unless the policy says otherwise.
     pub on_change: OnChange,
-    /// Values that references put into arguments or the URL. They may be secrets.
+    /// Values that replaced placeholders, such as `${env:…}`, in the arguments or the URL. They may be secrets.
     pub referenced: ReferencedValues,
-    /// `FILE` or `FILE:LINE` where the server is configured, for messages.
+    /// `FILE` or `FILE:LINE` where the server is configured, for error messages.
     pub origin: String,
 }
 
-/// Values of a server's configuration that must not be shown, since they may be secrets.
+/// Values that replaced placeholders in a server's configuration. They must not be shown, since they may be secrets.
 #[derive(Clone, Default, PartialEq)]
 pub struct ReferencedValues(pub Vec<String>);
 
-/// How a server is reached.
+/// How an upstream server is reached.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Endpoint {
-    /// A child process, over its standard streams.
+    /// The server is a child process, reached over its standard input and output.
     Stdio(ServerCommand),
-    /// A URL, over streamable HTTP.
+    /// The server is reached at a URL, over streamable HTTP.
     Http(HttpEndpoint),
 }
 
-/// How a stdio server is started.
+/// How an upstream server over standard input and output is started.
 #[derive(Clone, Default, PartialEq)]
 pub struct ServerCommand {
     pub program: String,
@@ -49,20 +49,20 @@ pub struct ServerCommand {
     pub confinement: Option<Confinement>,
 }
 
-/// What a sandboxed stdio server may do, besides what every program needs to run. The kernel enforces it. Paths are
-/// absolute.
+/// What a sandboxed upstream server may access, in addition to the files that every program needs to run. The kernel
+/// enforces it. Paths are absolute.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Confinement {
-    /// Files and directories that the server may read, and whose programs it may execute.
+    /// Files and directories that the server may read and execute.
     pub read: Vec<PathBuf>,
-    /// Files and directories that the server may read and change.
+    /// Files and directories that the server may read and change, but not execute.
     pub write: Vec<PathBuf>,
-    /// Whether the server may create sockets.
+    /// Whether the server may use the network. If not, it can create no sockets except connected pairs.
     pub network: bool,
 }
 
-/// The endpoint of a server over HTTP.
+/// How an upstream server over HTTP is reached: its URL, headers and authorization.
 #[derive(Clone, PartialEq)]
 pub struct HttpEndpoint {
     pub url: url::Url,
@@ -71,31 +71,32 @@ pub struct HttpEndpoint {
     pub authorization: Authorization,
 }
 
-/// The source of the `Authorization` header, unless `headers` contain one.
+/// How Lockhouse obtains the `Authorization` header of requests to an upstream server.
 #[derive(Clone, Default, PartialEq)]
 pub enum Authorization {
-    /// Tokens that `lockhouse server login` obtained, if the server requires any.
+    /// The tokens that a user obtained with `lockhouse server login`, if the server requires any. Not used if the
+    /// configured headers contain `Authorization`.
     #[default]
     OnDemand,
-    /// A fixed token.
+    /// A fixed bearer token from the configuration.
     Bearer(String),
-    /// OAuth with a registered client.
+    /// OAuth with this configured client, after a user has logged in with `lockhouse server login`.
     OAuth(OAuthClient),
-    /// OAuth client credentials, without any user.
+    /// The client credentials grant of OAuth with this client, without any user.
     ClientCredentials(OAuthClient),
 }
 
-/// An OAuth client that is registered with the authorization server.
+/// The configuration of Lockhouse as an OAuth client at an authorization server.
 #[derive(Clone, Default, PartialEq)]
 pub struct OAuthClient {
     pub client_id: Option<String>,
     pub client_secret: Option<String>,
-    /// A private key in PEM, used instead of a secret.
+    /// The client's private key in PEM. If it is set, it is used instead of `client_secret`.
     pub private_key: Option<String>,
-    /// The algorithm of the private key: `RS256`, `ES256` and so on.
+    /// The algorithm of the private key: `RS256`, `ES256` and so on. `None` means `RS256`.
     pub signing_algorithm: Option<String>,
     pub scopes: Vec<String>,
-    /// The port of the loopback address that the browser is redirected to. Any free port by default.
+    /// The port on the loopback address to which the browser is redirected after a login. `None` means any free port.
     pub callback_port: Option<u16>,
 }
 
@@ -108,12 +109,13 @@ pub struct ServerLimits {
     pub call_timeout: Duration,
     /// The longest timeout that submitted code can set for a call. Never less than `call_timeout`.
     pub call_timeout_max: Duration,
-    /// Maximum number of concurrent calls of the server; further calls wait.
+    /// Maximum number of concurrent calls to the server; further calls wait in a queue.
     pub calls_max: usize,
-    /// Maximum number of calls that wait for a slot, and how long each may wait.
+    /// Maximum number of calls in the server's queue; further calls fail.
     pub queue_max: usize,
+    /// How long a call may wait in the server's queue before it fails.
     pub queue_timeout: Duration,
-    /// Maximum number of bytes of one message of the server.
+    /// Maximum size of one message that the server sends, in bytes. A result that exceeds it fails its call.
     pub message_bytes_max: usize,
 }
 
@@ -136,7 +138,8 @@ impl Default for ServerLimits {
 pub struct StartOptions {
     /// Whether the server is started only when it is first needed.
     pub lazy: bool,
-    /// The server is stopped after this time without a call, and started again when it is needed.
+    /// The server is stopped after this time without a call, and started again when it is needed. `None` if it is never
+    /// stopped for lack of calls.
     pub idle_stop: Option<Duration>,
 }
 
@@ -203,22 +206,24 @@ impl TextDecoding {
     }
 }
 
-/// Maximum characters of the prefix for the names of a server's tools and prompts.
+/// Maximum length of the prefix that is put before the names of a server's tools and prompts, in characters.
 pub const PREFIX_CHARS_MAX: usize = 32;
 
-/// Whether submitted code, AI clients directly, or both can use a server.
+/// Who can use an upstream server: submitted code, AI clients directly, or both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exposure {
-    /// Whether submitted code can import it.
+    /// Whether submitted code can import the server as a module.
     pub to_code: bool,
-    /// How AI clients see the server's tools, resources and prompts among those of Lockhouse; `None` if they do not.
+    /// How AI clients see the server's tools, resources and prompts beside Lockhouse's own tools; `None` if AI clients
+    /// do not see them.
     pub direct: Option<DirectExposure>,
 }
 
-/// How a server's tools are named for AI clients that use it directly.
+/// How the tools and prompts of an upstream server are named for AI clients that use it directly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectExposure {
-    /// The prefix for names of tools and prompts: the server's name if `None`, no prefix if empty.
+    /// The prefix of the names of the server's tools and prompts. `None` means the server's name; an empty string means
+    /// no prefix.
     pub prefix: Option<String>,
 }
 
@@ -228,10 +233,10 @@ impl Default for Exposure {
     }
 }
 
-/// A selection of tools by exact name. The configuration of an AI client can restrict a server's tools this way.
+/// Which tools of an upstream server Lockhouse offers, selected by exact name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolSelection {
-    /// The only tools that are used; `None` if all are.
+    /// The names of the only tools that are offered; `None` if all are. A tool in `except` is never offered.
     pub only: Option<Vec<String>>,
     pub except: Vec<String>,
 }
@@ -259,7 +264,7 @@ impl ServerDefinition {
         }
     }
 
-    /// Whether two server definitions are equal, regardless of where they are configured.
+    /// Whether two server definitions are equal, regardless of the place in the configuration that they come from.
     pub fn is_same_server(&self, other: &Self) -> bool {
         let Self { endpoint, limits, start, tools, decode, exposure, on_change, referenced, origin: _ } =
             self;
@@ -268,7 +273,8 @@ impl ServerDefinition {
             && *on_change == other.on_change
     }
 
-    /// The values to redact from the server's output, each with its name in the configuration.
+    /// Returns the values to redact from the server's output, since they may be secrets. The keys are their names in
+    /// the configuration.
     pub fn secrets(&self) -> BTreeMap<String, String> {
         let mut secrets = match &self.endpoint {
             Endpoint::Stdio(command) => command.environment.clone(),
@@ -321,7 +327,8 @@ impl std::fmt::Debug for ReferencedValues {
     }
 }
 
-/// Prints names only: the values may be secrets.
+/// Prints the program and the names of the environment variables. Their values and the arguments may be secrets and are
+/// left out.
 impl std::fmt::Debug for ServerCommand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let environment: Vec<_> = self.environment.keys().collect();
@@ -332,7 +339,7 @@ impl std::fmt::Debug for ServerCommand {
     }
 }
 
-/// Prints the host only: headers and the URL may contain secrets.
+/// Prints only the host. The headers and the rest of the URL may contain secrets.
 impl std::fmt::Debug for HttpEndpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpEndpoint").field("host", &self.url.host_str()).finish_non_exhaustive()

@@ -1,5 +1,5 @@
-//! Requests of AI clients that use a server directly: what the client sent besides arguments, and the server's own
-//! error.
+//! Requests of AI clients that use an upstream server directly, without submitted code: the kind of the request, the
+//! user's answers that the client sent with it, and the server's own error.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -9,41 +9,41 @@ use serde_json::Value;
 
 use super::call_types::InputResponses;
 
-/// The kind of a request of an AI client that uses a server directly.
+/// The kind of a request of an AI client that uses an upstream server directly, without submitted code.
 #[derive(Debug, Default)]
 pub enum DirectRequestKind {
-    /// The request that the item implies: `tools/call`, `resources/read`, `prompts/get`, or a list.
+    /// The usual request for the target of the call: `tools/call`, `resources/read`, `prompts/get`, or a list request.
     #[default]
     Usual,
-    /// Completion of an argument (`completion/complete`).
+    /// Completion of an argument of a prompt or a resource template (`completion/complete`).
     Complete(Box<CompleteRequestParams>),
-    /// A subscription to changes of a resource.
+    /// A subscription to changes of a resource (`resources/subscribe`).
     Subscribe,
 }
 
-/// One request of an AI client that uses a server directly.
+/// One request of an AI client that uses an upstream server directly, without submitted code.
 #[derive(Debug, Default)]
 pub struct DirectRequest {
     pub verb: DirectRequestKind,
-    /// Whether the client answers `input_required` results itself, by repeating the call; they are forwarded to it
-    /// then.
+    /// Whether the AI client itself answers `input_required` results, by repeating the call. If so, such results are
+    /// forwarded to the client.
     pub retries_with_input: bool,
     responses: Mutex<InputResponses>,
     failure: Mutex<Option<DirectFailure>>,
 }
 
-/// The server's own error for a request that failed.
+/// The upstream server's own error for a failed request of an AI client.
 #[derive(Debug)]
 pub enum DirectFailure {
-    /// A JSON-RPC error.
+    /// The server answered the request with this JSON-RPC error.
     Error(ErrorData),
-    /// A tool result with `isError`, as its JSON text.
+    /// The server answered with a tool result that has `isError`. Contains the JSON text of the result.
     Result(String),
 }
 
 impl DirectRequest {
-    /// Creates a direct request. `responses` and `state` are the user's answers and the server's state, of a client
-    /// that repeats its call.
+    /// Creates a direct request. If the AI client repeats a call with the input that the server required, `responses`
+    /// contains the user's answers and `state` the server's `requestState`; otherwise they are `None`.
     pub fn new(
         verb: DirectRequestKind,
         retries_with_input: bool,
@@ -54,7 +54,8 @@ impl DirectRequest {
         Self { verb, retries_with_input, responses, failure: Mutex::default() }
     }
 
-    /// Takes the responses to send with the first request; empty after that.
+    /// Returns the user's answers and the server's state to send with the first request. Returns empty ones when called
+    /// again.
     pub(super) fn take_responses(&self) -> InputResponses {
         std::mem::take(&mut *self.responses.lock())
     }
@@ -63,7 +64,7 @@ impl DirectRequest {
         *self.failure.lock() = Some(failure);
     }
 
-    /// Takes the server's error, if the server itself failed the request.
+    /// Removes and returns the server's own error; `None` if the server reported no error.
     pub fn take_failure(&self) -> Option<DirectFailure> {
         self.failure.lock().take()
     }

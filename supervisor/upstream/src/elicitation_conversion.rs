@@ -1,4 +1,5 @@
-//! Converts questions to users to and from MCP: the announced capabilities and the results.
+//! Elicitation by upstream servers: the client capabilities that Lockhouse announces, and the conversion of users'
+//! answers to MCP results.
 
 use rmcp::model::{
     ClientCapabilities, ElicitResult, ElicitationAction, ElicitationCapability, FormElicitationCapability,
@@ -7,8 +8,9 @@ use rmcp::model::{
 
 use crate::ai_client::Answer;
 
-/// Returns the client capabilities that are announced to servers. Connections are shared and outlive AI clients, so the
-/// older handshake always announces elicitation; in the newer protocol each request has its own capabilities.
+/// Returns the client capabilities that Lockhouse announces to upstream servers: elicitation by form and by URL. Many
+/// AI clients share a connection, so the `initialize` handshake of older protocol versions announces these capabilities
+/// for all of them. From version 2026-07-28 on, each request announces those of its own AI client.
 pub(super) fn capabilities() -> ClientCapabilities {
     let elicitation = ElicitationCapability::new()
         .with_form(FormElicitationCapability::new())

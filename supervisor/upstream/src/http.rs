@@ -1,7 +1,7 @@
 //! Streamable HTTP transport to an upstream server.
 //!
-//! rmcp implements the protocol: sessions, protocol versions, headers, resumed streams. [`client`] and [`exchange`]
-//! send its requests and limit what is read of the responses.
+//! The library rmcp implements the protocol: sessions, protocol versions, headers, resumed streams. [`client`] and
+//! [`exchange`] send rmcp's HTTP requests and limit how much of the responses is read.
 
 mod backlog_limits;
 mod buffer_budget;
@@ -36,19 +36,20 @@ use super::definition::{HttpEndpoint, ServerLimits};
 use super::http_error::{HttpError, HttpErrorKind};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an unused connection is kept. Node closes it after five seconds, and a request sent then would be lost.
+/// How long an unused TCP connection is kept open. Servers on Node.js close it after five seconds, and a request that
+/// is sent at that moment would be lost.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 /// Interval of TCP keepalive probes, which detect peers that vanished.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
-/// First and longest delay before an event stream that the server closed is opened again.
+/// First delay before an event stream that the server closed is opened again. The delay grows up to `REOPEN_MAX`.
 const REOPEN_MIN: Duration = Duration::from_secs(1);
 const REOPEN_MAX: Duration = Duration::from_secs(30);
-/// Maximum number of concurrent HTTP requests to one server besides calls.
+/// Number of concurrent HTTP requests to one server that are permitted in addition to its concurrent calls.
 const OTHER_REQUESTS_MAX: usize = 16;
 const PROXY_VARIABLES: [&str; 6] =
     ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
-/// Headers that Lockhouse or rmcp sets and the configuration must not.
+/// HTTP headers that Lockhouse or rmcp sets. A configuration that sets one of them is refused.
 const OWN_HEADERS: [&str; 11] = [
     "accept",
     "connection",
@@ -65,7 +66,7 @@ const OWN_HEADERS: [&str; 11] = [
 const DEPRECATED: &str = "it speaks HTTP+SSE, a transport that MCP has deprecated and Lockhouse does not speak; configure its \
                           streamable HTTP endpoint, usually the same URL with /mcp in place of /sse";
 
-/// Creates the HTTP transport to an upstream server, and the signal that reports its failure.
+/// Creates the HTTP transport to an upstream server, and the signal that reports when the connection has failed.
 pub(super) fn transport(
     endpoint: &HttpEndpoint,
     limits: &ServerLimits,
@@ -94,7 +95,8 @@ pub(super) fn transport(
     Ok((StreamableHttpClientTransport::with_client(client, config), failure_signal))
 }
 
-/// Sends a `server/discover` request without a token and returns the response.
+/// Sends a `server/discover` request without a token and returns the response, which shows whether the server requires
+/// authorization.
 pub(super) async fn probe(endpoint: &HttpEndpoint) -> Result<reqwest::Response, HttpError> {
     let unusable = |reason: String| HttpError::new(HttpErrorKind::Unusable, reason, "");
     let http = connector(endpoint).map_err(|error| unusable(format!("cannot set up HTTP: {error}")))?;
@@ -127,7 +129,8 @@ fn connector(endpoint: &HttpEndpoint) -> reqwest::Result<reqwest::Client> {
     if endpoint.is_on_this_host() { builder.no_proxy() } else { builder }.build()
 }
 
-/// `HOST:PORT` for error messages, with the proxy variable that is set, if any.
+/// Returns `HOST:PORT` of the endpoint for error messages, followed by the name of the proxy variable that is set, if
+/// any.
 fn host_and_port(endpoint: &HttpEndpoint) -> String {
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     match PROXY_VARIABLES.iter().find(|name| is_set(name) && !endpoint.is_on_this_host()) {
@@ -136,7 +139,7 @@ fn host_and_port(endpoint: &HttpEndpoint) -> String {
     }
 }
 
-/// Why a configured header cannot be sent.
+/// Why a header from an upstream server's configuration cannot be sent.
 #[derive(Debug, thiserror::Error)]
 enum HeaderError {
     #[error("its header {0:?} is one that Lockhouse sets itself; take it out of `headers`")]

@@ -1,4 +1,4 @@
-//! Errors of HTTP requests to servers.
+//! Errors of HTTP requests to upstream servers.
 
 use std::error::Error;
 
@@ -6,27 +6,27 @@ use reqwest::StatusCode;
 use rmcp::service::ServiceError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-/// Maximum number of characters of an error response's text that are kept for users.
+/// Maximum number of characters of a server's error text that are kept. The text is shown only to users.
 const SERVER_TEXT_CHARS_MAX: usize = 400;
 
-/// Why an HTTP request failed.
+/// Why an HTTP request to an upstream server failed.
 #[derive(Clone)]
 pub(crate) struct HttpError {
     pub(crate) kind: HttpErrorKind,
     /// Describes the error without any text of the server; submitted code and the model may read it.
     pub(crate) reason: String,
-    /// The text of the server or of a library, for users only. May contain secrets.
+    /// The error text of the server or of the HTTP library. Shown only to users; may contain secrets.
     pub(crate) server_text: String,
 }
 
-/// The kind of error, which decides whether to try again.
+/// The kind of an HTTP error, which decides whether the server is started again with the older MCP handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HttpErrorKind {
-    /// No connection to the server could be made, or it broke.
+    /// No connection to the server could be established, or the connection broke.
     Unreachable,
     /// The server requires an access token, or a token other than the one that was sent.
     Unauthorized,
-    /// The server or its configuration cannot work, however the request is made.
+    /// The endpoint cannot be used whatever the request is: its configuration is invalid, or it is no MCP endpoint.
     Unusable,
     /// The server answered with an HTTP error status.
     Answered,
@@ -41,7 +41,8 @@ impl HttpError {
         }
     }
 
-    /// Creates the error of a request that got no response. `host_and_port` comes from the configuration.
+    /// Creates the error of a request that got no complete response. `host_and_port` is the configured server, which
+    /// the message names.
     pub(crate) fn from_reqwest(error: &reqwest::Error, host_and_port: &str) -> Self {
         let chain = || causes(error);
         let server_text = chain().last().map(ToString::to_string).unwrap_or_default();
@@ -75,7 +76,7 @@ impl HttpError {
         )
     }
 
-    /// Creates the error of a response with an HTTP error status.
+    /// Creates the error of a request that the server answered with an HTTP error status.
     pub(crate) fn from_status(status: StatusCode, server_text: &str) -> Self {
         let reason = match status.as_u16() {
             300..400 => format!(
@@ -89,7 +90,7 @@ impl HttpError {
         Self::new(HttpErrorKind::Answered, reason, server_text)
     }
 
-    /// Returns the HTTP error in an error of rmcp, if there is one.
+    /// Returns the HTTP error that caused an error of rmcp; `None` if the error has another cause.
     pub(crate) fn in_service_error(error: &ServiceError) -> Option<&Self> {
         match error {
             ServiceError::TransportSend(error) => Self::in_error_chain(error.error.as_ref()),
@@ -109,7 +110,8 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     std::iter::successors(error.source(), |error: &&'a (dyn Error + 'static)| (**error).source())
 }
 
-/// Describes a TLS certificate error. Names in the certificate are not repeated, since its owner chooses them.
+/// Describes why a server's TLS certificate was not accepted; empty if the reason is not known. The names in the
+/// certificate are left out, since the server chooses them and the model may read the description.
 fn certificate_fault(server_text: &str) -> &'static str {
     if server_text.contains("UnknownIssuer") {
         ": no authority that this host trusts has signed it"

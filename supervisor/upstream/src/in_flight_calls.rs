@@ -1,5 +1,5 @@
-//! Calls in flight on one connection and their callers: finds whom a server's question or progress notification is
-//! for.
+//! The calls in flight on one connection to an upstream server. Finds the caller that a question or a progress
+//! notification of the server is for.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
@@ -14,15 +14,16 @@ use tokio::sync::{Notify, watch};
 use super::direct_request::DirectRequest;
 use crate::ai_client::{AiClient, ForwardedNotification, OpenQuestions};
 
-/// The run or AI client that makes a call of an upstream server.
+/// The run, or the AI client with direct access, that makes a call to an upstream server.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub execution: ExecutionId,
-    /// The name by which the AI client calls itself; `None` at the command line.
+    /// The name that the AI client gave itself; `None` if it gave no name, or if the call comes from the command line.
     pub client: Option<ClientName>,
-    /// The AI client that can be asked questions; `None` without one, as with `lockhouse run`.
+    /// The AI client to which questions and notifications can be sent; `None` if there is none, as with `lockhouse
+    /// run`.
     pub ai_client: Option<AiClient>,
-    /// Open questions to users on behalf of this caller.
+    /// Questions to users that were asked on behalf of this caller and are not answered yet.
     pub questions: OpenQuestions,
     /// The request of an AI client that uses the server directly; `None` for calls of submitted code.
     pub direct: Option<Arc<DirectRequest>>,
@@ -38,7 +39,7 @@ struct Registry {
     calls: BTreeMap<u64, InFlightCall>,
 }
 
-/// A call in flight.
+/// A call to an upstream server that is not answered yet.
 #[derive(Debug)]
 struct InFlightCall {
     caller: Caller,
@@ -46,11 +47,11 @@ struct InFlightCall {
     token: Option<ProgressToken>,
     /// The number of progress notifications that the server has sent for this call.
     progress: watch::Sender<u64>,
-    /// Notified when the server asks for input that no user can give.
+    /// Notified when the server asks for input that no user can give. The call fails then.
     unanswerable: Arc<Notify>,
 }
 
-/// Registers a call as in flight until it is dropped.
+/// Guard that registers a call as in flight. Dropping it removes the call.
 #[derive(Debug)]
 pub(super) struct CallRegistration {
     number: u64,
@@ -59,11 +60,12 @@ pub(super) struct CallRegistration {
     pub(super) unanswerable: Arc<Notify>,
 }
 
-/// The caller that a server's request is for, if the request does not name a call.
+/// The caller that a request of the server, such as a question, is for. The request names no call, so the caller is
+/// inferred from the calls in flight.
 pub(super) enum RequestOrigin {
-    /// All calls in flight belong to one execution.
+    /// All calls in flight belong to one execution, whose caller this is.
     One(Caller),
-    /// No call is in flight, or several executions have one.
+    /// The caller is unknown: no call is in flight, or calls of several executions are.
     Unclear,
 }
 
@@ -102,7 +104,8 @@ impl InFlightCalls {
         }
     }
 
-    /// Fails the call in flight if there is only one: its server asks for input that no user can give.
+    /// Fails the call in flight because its server asks for input that no user can give. If several calls are in
+    /// flight, fails none, since it is not known which call the input is for.
     pub(super) fn fail_only_call(&self) {
         let state = self.state();
         if let (1, Some(call)) = (state.calls.len(), state.calls.values().next()) {
@@ -110,7 +113,8 @@ impl InFlightCalls {
         }
     }
 
-    /// Forwards a progress notification to the caller with its progress token.
+    /// Forwards a progress notification of the server to the AI client whose call has the notification's progress
+    /// token. Dropped if no call has it.
     pub(super) fn progress(&self, notification: ProgressNotificationParam, message: &str) {
         let state = self.state();
         let token = &notification.progress_token;
@@ -126,7 +130,8 @@ impl InFlightCalls {
         }
     }
 
-    /// Forwards a log message of the server, which names no call, if all calls in flight belong to one direct caller.
+    /// Forwards a log message of the server to the AI client that uses the server directly. A log message names no
+    /// call, so it is dropped unless all calls in flight belong to one such client.
     pub(super) fn log(&self, line: Value) {
         if let RequestOrigin::One(Caller { ai_client: Some(ai_client), direct: Some(_), .. }) =
             self.request_origin()

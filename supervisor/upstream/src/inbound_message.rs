@@ -1,5 +1,5 @@
-//! Classifies one message of a server and converts it for rmcp. Nothing is parsed into a tree before its size is
-//! checked.
+//! Classifies one message of an upstream server and converts it for the library rmcp. The size of a message is checked
+//! before the message is parsed into a tree of values.
 
 use lockhouse_base::json::{self, JsonFault};
 use rmcp::RoleClient;
@@ -11,50 +11,55 @@ use serde_json::value::RawValue;
 
 use super::response_id_scan::find_id;
 
-/// The message of an error made by Lockhouse: the result exceeds the size limit.
+/// Error message that Lockhouse returns in place of a result that exceeds the size limit.
 pub(super) const TOO_LARGE: &str = "lockhouse: result too large";
 
-/// The message of an error made by Lockhouse: the connection ended before the answer was complete.
+/// Error message that Lockhouse returns in place of an answer if the connection ended before the answer was complete.
 pub(super) const CUT_OFF: &str = "lockhouse: the answer was cut off";
 
 pub(super) const NOT_JSON: &str = "the server's answer is not valid JSON, or is nested too deeply";
 
-/// Maximum bytes of a message that is parsed completely: a request of the server, an error, or a handshake result.
+/// Maximum size in bytes of a server's message that is parsed completely: a request, an error, or a handshake result.
 pub(super) const TYPED_BYTES_MAX: usize = 1024 * 1024;
-/// Maximum bytes and JSON values of a notification. No notification of MCP needs more.
+/// Maximum size in bytes of a notification of the server. Larger notifications are dropped; no notification of MCP
+/// needs more.
 const NOTIFICATION_BYTES_MAX: usize = 64 * 1024;
+/// Maximum number of JSON values in a notification of the server. Notifications with more values are dropped.
 const NOTIFICATION_VALUES_MAX: usize = 256;
-/// Maximum JSON values of a message that is parsed completely. Two bytes of text can take a hundred in a tree.
+/// Maximum number of JSON values in a message that is parsed completely. Limited in addition to the size, because two
+/// bytes of text can become a value that takes a hundred bytes of memory.
 pub(super) const TYPED_NODES_MAX: usize = 4096;
-/// Bytes that each JSON value of a completely parsed message costs besides its length, beyond `VALUES_FREE` free
-/// values. rmcp parses a message once for each kind that it could be, which takes up to 0.6 µs for each value.
+/// Number of bytes that are charged to the server's traffic allowance for each JSON value of a completely parsed
+/// message, in addition to the size of the message. The first `VALUES_FREE` values are free. Parsing takes up to 0.6 µs
+/// for each value, because rmcp tries each type that the message could have.
 const VALUE_BYTES: usize = 64;
 const VALUES_FREE: usize = 32;
-/// Maximum bytes of an ID or a method. IDs are repeated in the answer.
+/// Maximum size in bytes of the `id` or the `method` of a message. A server that sends a longer one is disconnected.
 const NAME_BYTES_MAX: usize = 256;
 
 const LONG_NAME: &str = "it sent a message whose `id` or `method` is longer than 256 bytes";
 
-/// The method of the placeholder for a request that is too large to be parsed.
+/// The method name of the placeholder that replaces a server's request that is too large to be parsed. The placeholder
+/// is answered with an error.
 pub(super) const REFUSED_METHOD: &str = "lockhouse/refused";
 
-/// Messages with more bytes take milliseconds to parse and are parsed on another thread.
+/// Messages of more bytes than this take milliseconds to parse and are parsed on another thread.
 const LARGE_BYTES: usize = 256 * 1024;
 
 pub(super) type RxMessage = RxJsonRpcMessage<RoleClient>;
 
 /// A message that was received from an upstream server, by its kind.
 pub(super) enum InboundMessage {
-    /// The response to the request with this ID.
+    /// The response of the server to Lockhouse's request with this ID.
     Answer(RequestId, RxMessage),
     /// A request or notification of the server; `None` if it is dropped, because it cannot be parsed or exceeds a
     /// limit.
     Unsolicited(Option<RxMessage>),
-    /// A message that violates the protocol or its limits.
+    /// A message that violates the protocol or a limit, for the reason in this text. The server is disconnected.
     Violation(&'static str),
 }
 
-/// The members of a message that determine its kind.
+/// The members of a JSON-RPC message that determine its kind.
 #[derive(Deserialize)]
 pub(super) struct Envelope<'a> {
     #[serde(borrow)]
@@ -65,8 +70,9 @@ pub(super) struct Envelope<'a> {
     pub(super) result: Option<&'a RawValue>,
 }
 
-/// Parses a message. Returns its cost in bytes of the server's allowance, and its kind. `convert` converts a result
-/// for rmcp, or returns `None` if rmcp needs it typed.
+/// Parses a message of the server. Returns the number of bytes to charge to the server's traffic allowance, and the
+/// classified message. `convert` converts a result for rmcp. If `convert` returns `None`, the result is parsed into
+/// rmcp's types.
 pub(super) fn parse(
     text: &[u8],
     convert: impl FnOnce(&RequestId, &RawValue) -> Option<ServerResult>,
@@ -107,8 +113,9 @@ pub(super) fn parse(
     }
 }
 
-/// Parses a message completely, within limits. Returns its cost in bytes with the message, or the error message if it
-/// exceeds a limit. A message that is not parsed costs only its length.
+/// Parses a message completely if it is within the given limits. Returns the number of bytes to charge to the server's
+/// traffic allowance, and the message; or, in place of the message, an error text if it is invalid or exceeds a limit.
+/// A message that is not parsed costs only its size.
 pub(super) fn parse_typed(
     text: &[u8],
     bytes_max: usize,
@@ -128,7 +135,8 @@ pub(super) fn parse_typed(
     (text.len() + of_values, message)
 }
 
-/// Keeps a result as text. Parsed completely, a hostile result would take a hundred times its size.
+/// Converts a result for rmcp as unparsed JSON text. Parsed completely, a hostile result would take a hundred times its
+/// size in memory.
 pub(super) fn raw_result(result: &RawValue) -> ServerResult {
     ServerResult::CustomResult(CustomResult(Value::String(result.get().to_owned())))
 }
@@ -137,18 +145,19 @@ pub(super) fn error_response(message: &'static str, id: RequestId) -> RxMessage 
     RxMessage::error(ErrorData::internal_error(message, None), Some(id))
 }
 
-/// Makes the placeholder for a request that is too large.
-/// [`McpClientHandler`](super::mcp_client_handler::McpClientHandler) answers it with an error.
+/// Creates the placeholder that replaces a server's request that is too large to be parsed.
+/// [`McpClientHandler`](super::mcp_client_handler::McpClientHandler) answers the placeholder with an error.
 fn refused_request(id: RequestId) -> RxMessage {
     RxMessage::request(ServerRequest::CustomRequest(CustomRequest::new(REFUSED_METHOD, None)), id)
 }
 
-/// Whether a text of this length is parsed on another thread.
+/// Whether a text of this length in bytes is parsed on another thread.
 pub(super) fn is_large(bytes: usize) -> bool {
     bytes > LARGE_BYTES
 }
 
-/// Runs `read` for a text of this length, on another thread if it is large, so that other tasks are not blocked.
+/// Runs `task`, which parses a text of this length in bytes. For a large text, `task` runs on another thread, so that
+/// other async tasks are not blocked. `None` if it panicked there.
 pub(super) async fn offload_if_large<T: Send + 'static>(
     bytes: usize,
     task: impl FnOnce() -> T + Send + 'static,
@@ -209,7 +218,7 @@ mod tests {
         }
     }
 
-    /// The placeholder for a request that is too large.
+    /// How these tests describe the placeholder that replaces a request that is too large to be parsed.
     const REFUSED: &str = r#"unsolicited: {"jsonrpc":"2.0","id":1,"method":"lockhouse/refused""#;
 
     #[test]

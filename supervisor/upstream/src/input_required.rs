@@ -1,4 +1,4 @@
-//! Results of the type `input_required`, with which a server asks for input before a call can continue (MCP
+//! Results of the type `input_required`, with which an upstream server asks for input before a call can continue (MCP
 //! 2026-07-28).
 
 use std::collections::BTreeMap;
@@ -15,9 +15,10 @@ use super::elicitation_conversion;
 use super::in_flight_calls::Caller;
 use crate::ai_client::{Answer, Question};
 
-/// Maximum number of times that a server may ask the user for input during one call.
+/// Maximum number of times that a server may ask the user for input during one call. After that the call fails.
 pub(super) const ROUNDS_MAX: usize = 10;
-/// Maximum number of bytes of an `input_required` result, including its questions and state.
+/// Maximum size in bytes of an `input_required` result, including its questions and state. A larger result fails the
+/// call.
 const BYTES_MAX: usize = 256 * 1024;
 /// Maximum number of JSON values in an `input_required` result that is forwarded to the AI client.
 const VALUES_MAX: usize = 10_000;
@@ -30,7 +31,7 @@ struct Outline<'a> {
     result_type: Option<&'a RawValue>,
 }
 
-/// A parsed `input_required` result.
+/// A parsed `input_required` result of an upstream server: its questions to the user and its state.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct InputRequired<'a> {
@@ -46,7 +47,8 @@ struct Request<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// Parses the result of a call as `input_required`; `None` if it is an ordinary result.
+/// Parses the result of a call as `input_required`; `None` if it is an ordinary result. Returns an error if the result
+/// is `input_required` but invalid or too large.
 pub(super) fn parse(result: &str) -> Result<Option<InputRequired<'_>>, CallError> {
     let outline: Option<Outline<'_>> = serde_json::from_str(result).ok();
     if outline.and_then(|outline| outline.result_type).is_none_or(|kind| kind.get() != "\"input_required\"") {
@@ -105,7 +107,8 @@ impl InputRequired<'_> {
 }
 
 impl Request<'_> {
-    /// Returns the question in a form that can be shown to the user.
+    /// Converts the server's question into a form that can be shown to the user. Returns an error if that is not
+    /// possible.
     fn question(&self, server: &ServerName) -> Result<Question, CallError> {
         let parameters = self.params.map_or("", RawValue::get);
         let question = match self.method.as_str() {
@@ -119,12 +122,12 @@ impl Request<'_> {
     }
 }
 
-/// Forwards an `input_required` result to an AI client that answers it with its next call. Questions to the user are
-/// changed to name their server.
+/// Prepares an `input_required` result for an AI client that answers it by repeating its call, and returns the JSON
+/// text of the result. Each question to the user is changed so that it names the upstream server that asks.
 ///
 /// # Errors
 ///
-/// If the client lacks a capability that a question needs.
+/// If the result is invalid, or the AI client lacks a capability that a question needs.
 pub(super) fn forward_to_client(
     raw: &str,
     server: &ServerName,
@@ -160,7 +163,7 @@ fn not_a_question() -> CallError {
     CallError::tool_failed("it requires input of a kind that Lockhouse does not provide")
 }
 
-/// The error of a call whose server asks for input that no user can give.
+/// Returns the error of a call whose server asks for input that no user can give.
 pub(super) fn unanswerable(item: &CallTarget) -> CallError {
     let kind = item.kind();
     let words = format!(

@@ -1,6 +1,7 @@
-//! Connections to upstream MCP servers. One task owns each connection and restarts its server with backoff.
+//! Connections to upstream MCP servers. One task owns each connection and restarts its server after a growing delay.
 //!
-//! A call needs a [`PermittedCall`], which only a decision of the policy creates, so no call can bypass the policy.
+//! A call needs a [`PermittedCall`], which only the evaluation of the policy can create, so no call can bypass the
+//! policy.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
 
@@ -72,10 +73,12 @@ pub use storage_paths::StoragePaths;
 pub use tool_cache::cached_tools;
 pub use tool_pins::{ChangedTool, Pins, ToolReview};
 
-/// Set in the environment of every upstream server, so that a Lockhouse among them does not start servers of its own.
+/// Environment variable that is set for every upstream server. A Lockhouse that finds it set does not start, so that no
+/// Lockhouse is an upstream server of another one.
 pub const NESTED_VARIABLE: &str = "LOCKHOUSE_UPSTREAM";
 
-/// Maximum number of servers that start at a time. If dozens start together, each takes so long that all time out.
+/// Returns the maximum number of upstream servers that start at the same time. If dozens started together, each would
+/// take so long that all of them would time out.
 fn starts_at_once() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     (4 * cores).max(8)
@@ -95,14 +98,14 @@ struct Upstream {
 }
 
 impl Upstreams {
-    /// Starts to connect to all servers concurrently, without waiting. A server that fails delays only its own
-    /// callers.
+    /// Begins to connect to all upstream servers concurrently, and returns at once. A server that fails delays only its
+    /// own callers.
     pub fn connect(servers: BTreeMap<ServerName, ServerDefinition>, paths: &StoragePaths) -> Self {
         Self::default().replace_servers(servers, paths).0
     }
 
-    /// Returns the connections for a changed configuration, and those that are no longer needed, still open. A server
-    /// whose definition is unchanged keeps its connection.
+    /// Applies a changed configuration. Returns the connections of its servers, and then the connections that are no
+    /// longer needed, which are still open. A server whose definition is unchanged keeps its connection.
     pub fn replace_servers(
         &self,
         servers: BTreeMap<ServerName, ServerDefinition>,
@@ -140,7 +143,8 @@ impl Upstreams {
         self.servers.iter().map(|(name, upstream)| (name, &upstream.connection))
     }
 
-    /// The channel for changes of directly exposed servers. It stays the same when servers are replaced.
+    /// The channel for notices about changes of the upstream servers that AI clients use directly. The channel stays
+    /// the same when a changed configuration replaces the servers.
     pub fn notices(&self) -> &ChangeNotices {
         &self.notices
     }

@@ -1,6 +1,7 @@
-//! Collects one line of a server's output from chunks, within a size limit.
+//! Assembles the lines of an upstream server's output from chunks, with a size limit for each line.
 
-/// Bytes that are kept of each end of a line over the limit, enough to find the ID of the answered request.
+/// Number of bytes that are kept of the beginning and of the end of a line over the size limit. They suffice to find
+/// the ID of the request that the line answers.
 const KEEP_BYTES: usize = 256;
 
 /// The line of a server's output that is being received.
@@ -8,7 +9,7 @@ pub(super) struct LineBuffer {
     bytes_max: usize,
     bytes: Vec<u8>,
     tail: Vec<u8>,
-    /// Number of bytes of the line that were dropped because it exceeds the size limit.
+    /// Number of bytes in the chunk with which the line exceeded the size limit and in all later chunks of the line.
     skipped: usize,
     over_limit: bool,
 }
@@ -17,7 +18,7 @@ pub(super) struct LineBuffer {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CompleteLine {
     Within(Vec<u8>),
-    /// A line over the limit: its beginning and its end.
+    /// A line over the size limit. Contains only its first and its last bytes.
     TooLong(Vec<u8>, Vec<u8>),
 }
 
@@ -48,12 +49,13 @@ impl LineBuffer {
         self.bytes.len()
     }
 
-    /// Returns how many bytes of the current line were dropped because it exceeds the size limit.
+    /// Returns how many bytes of the current line were received after it had reached the size limit; 0 if it is within
+    /// the limit.
     pub(super) fn skipped(&self) -> usize {
         self.skipped
     }
 
-    /// Returns the complete line and begins the next one.
+    /// Ends the current line and returns it. The next chunk begins a new line.
     pub(super) fn take(&mut self) -> CompleteLine {
         let Self { bytes, tail, over_limit, .. } = std::mem::replace(self, Self::new(self.bytes_max));
         match over_limit {

@@ -1,4 +1,4 @@
-//! An established connection to a server, from the end of its handshake until it is closed.
+//! An established connection to an upstream server, from the end of its MCP handshake until it is closed.
 
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -19,18 +19,19 @@ use super::in_flight_calls::InFlightCalls;
 use super::mcp_client_handler::McpClientHandler;
 use super::process::ServerProcess;
 
-/// How long a failed HTTP connection is kept, so that waiting requests receive the reason.
+/// How long an HTTP connection is kept after its failure, so that requests that wait for answers receive the reason.
 const HTTP_FAILURE_GRACE: Duration = Duration::from_millis(100);
-/// Delay before a subscription that the server ended or refused is requested again.
+/// How long Lockhouse waits before it subscribes to list changes again after the server ended or refused the
+/// subscription.
 const SUBSCRIBE_AGAIN: Duration = Duration::from_secs(30);
-/// How long the request that ends an HTTP session may take.
+/// How long closing an HTTP connection may take, including the request that ends the MCP session.
 const HTTP_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An established MCP connection to a server, with the process or HTTP transport below it.
 pub(super) struct LiveConnection {
     peer: Peer<RoleClient>,
     callers: InFlightCalls,
-    /// The task of the MCP conversation; completes when the connection ends.
+    /// The task that exchanges MCP messages with the server. It completes when the connection ends.
     conversation: JoinHandle<()>,
     ending: RunningServiceCancellationToken,
     ground: LiveTransport,
@@ -46,19 +47,20 @@ pub(super) type Service = RunningService<RoleClient, McpClientHandler>;
 pub(super) enum LiveTransport {
     Process {
         process: ServerProcess,
-        /// Signals that the HTTP connection has failed; set by the transport.
+        /// Signals that the connection to the process has failed, for example because the server exceeded a limit.
         failure_signal: FailureSignal,
         last_lines: LastLines,
     },
     Http(FailureSignal),
 }
 
-/// How a connection to a server ended.
+/// How a connection to an upstream server ended.
 pub(super) struct ConnectionEnd {
     pub(super) ending: ShutdownMethod,
     /// The exit status of the server's process if it exited by itself; otherwise `None`.
     pub(super) status: Option<ExitStatus>,
-    /// The last lines of the server's output with secrets redacted, for users.
+    /// The last lines of the server's standard error with secrets redacted, shown only to users. Empty for HTTP
+    /// servers.
     pub(super) server_output: String,
 }
 
@@ -84,7 +86,7 @@ impl LiveConnection {
         self.changed.clone()
     }
 
-    /// Returns why the connection failed, if it has failed.
+    /// Returns why the connection failed; `None` if it has not failed.
     pub(super) fn reason(&self) -> Option<ConnectionFailure> {
         match &self.ground {
             LiveTransport::Http(failure_signal) | LiveTransport::Process { failure_signal, .. } => {
@@ -93,7 +95,7 @@ impl LiveConnection {
         }
     }
 
-    /// Waits until the connection ends or fails. Returns the reason if one is known.
+    /// Waits until the connection ends or fails. Returns the reason; `None` if it is not known.
     pub(super) async fn wait_ended(&mut self) -> Option<ConnectionFailure> {
         match &mut self.ground {
             LiveTransport::Http(failure_signal) => tokio::select! {
@@ -137,7 +139,8 @@ impl LiveConnection {
     }
 }
 
-/// Subscribes to changes of the server's lists. From protocol version 2026-07-28 on, servers notify only subscribers.
+/// Subscribes to changes of the server's lists of tools, resources and prompts. Returns `None` if the server announces
+/// no changes, or if its protocol version is older than 2026-07-28, in which servers notify without a subscription.
 fn subscribe(
     peer: &Peer<RoleClient>,
     changed: &Arc<Notify>,
@@ -160,7 +163,8 @@ fn subscribe(
     Some(tokio::spawn(follow(peer.clone(), filter, changed.clone(), notices)))
 }
 
-/// Keeps the subscription open as long as the connection lasts; an HTTP server may end it at any time.
+/// Keeps the subscription to list changes open as long as the connection lasts. An HTTP server may end a subscription
+/// at any time; it is then opened again.
 async fn follow(
     peer: Peer<RoleClient>,
     filter: SubscriptionFilter,

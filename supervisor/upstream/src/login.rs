@@ -1,4 +1,4 @@
-//! Logs in to a server over HTTP with OAuth: obtains the user's consent and exchanges it for tokens.
+//! Logs in to an upstream server over HTTP with OAuth: obtains the user's consent and exchanges it for tokens.
 
 use std::time::SystemTime;
 
@@ -19,7 +19,7 @@ use super::http_error::HttpError;
 
 const CLIENT_NAME: &str = "Lockhouse";
 
-/// Why a login failed.
+/// Why a login to an upstream server, or a logout, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
     #[error("{0}")]
@@ -60,11 +60,11 @@ impl From<AuthError> for LoginError {
     }
 }
 
-/// A login that waits for the user's consent.
+/// An OAuth login to an upstream server that waits for the user's consent.
 pub struct Login {
-    /// The address that the user must open.
+    /// The address that the user must open in a browser to give consent.
     pub address: Url,
-    /// The OAuth `state`, which identifies the answer to this login.
+    /// The OAuth `state` parameter, by which the redirect of the browser is recognized as the answer to this login.
     pub state: String,
     manager: AuthorizationManager,
     store: InMemoryCredentialStore,
@@ -73,7 +73,7 @@ pub struct Login {
     url: Url,
 }
 
-/// What a successful login granted.
+/// When the token that a login obtained expires, and whether it can be renewed without another login.
 #[derive(Debug)]
 pub struct LoginGrant {
     pub expires: Option<SystemTime>,
@@ -81,8 +81,9 @@ pub struct LoginGrant {
 }
 
 impl Login {
-    /// Discovers the authorization server, registers a client if necessary, and prepares the address for the user.
-    /// `redirect` is the address to which the browser returns.
+    /// Begins a login: discovers the authorization server, registers Lockhouse as an OAuth client if necessary, and
+    /// creates the address that the user must open. `redirect` is the address to which the browser returns after the
+    /// consent.
     pub async fn begin(
         name: &ServerName,
         endpoint: &HttpEndpoint,
@@ -126,7 +127,8 @@ impl Login {
         Ok(Self { address, state, manager, store, client, file, url: endpoint.url.clone() })
     }
 
-    /// Exchanges the code in the address to which the browser was redirected for tokens, and stores them.
+    /// Completes the login: exchanges the code in `callback`, the address to which the browser was redirected, for
+    /// tokens, and stores the tokens.
     pub async fn finish(&self, callback: &str) -> Result<LoginGrant, LoginError> {
         let url = Url::parse(callback).map_err(|_| LoginError::NotACallback)?;
         let value =
@@ -156,7 +158,7 @@ impl Login {
     }
 }
 
-/// Deletes the stored OAuth tokens for a server. Returns whether there were any.
+/// Deletes the stored OAuth tokens for an upstream server. Returns whether there were any.
 pub fn log_out(name: &ServerName, endpoint: &HttpEndpoint) -> Result<bool, LoginError> {
     Ok(TokenFile::new(name, &endpoint.url)?.delete()?)
 }
@@ -174,7 +176,8 @@ fn configured_client(authorization: &Authorization) -> Result<OAuthClient, Login
     }
 }
 
-/// Returns the configured client, if the authorization server knows it or can fetch its metadata document.
+/// Returns the configured OAuth client. `None` if none is configured, or if its ID is the URL of a metadata document
+/// and the authorization server does not support such documents.
 fn own_client(
     configured_client: &OAuthClient,
     metadata: &AuthorizationMetadata,
@@ -192,7 +195,8 @@ fn own_client(
     })
 }
 
-/// Adds the scope `offline_access`, without which some authorization servers issue no refresh token.
+/// Adds the scope `offline_access` if the authorization server supports it. Without it, some authorization servers
+/// issue no refresh token.
 fn with_offline_access(mut scopes: Vec<String>, metadata: &AuthorizationMetadata) -> Vec<String> {
     let offline = "offline_access".to_owned();
     if metadata.scopes_supported.as_ref().is_some_and(|supported| supported.contains(&offline)) {
@@ -201,7 +205,8 @@ fn with_offline_access(mut scopes: Vec<String>, metadata: &AuthorizationMetadata
     scopes
 }
 
-/// Returns the server's challenge to a request without a token.
+/// Returns the upstream server's authorization challenge to a request without a token; `None` if the server accepts the
+/// request.
 async fn request_challenge(endpoint: &HttpEndpoint) -> Result<Option<Challenge>, LoginError> {
     let unreachable = |fault: HttpError| {
         let server_text =

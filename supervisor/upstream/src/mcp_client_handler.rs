@@ -1,4 +1,4 @@
-//! Handles requests and notifications of a server, and announces Lockhouse's client capabilities.
+//! Handles requests and notifications of an upstream server, and announces Lockhouse's client capabilities.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,18 +23,19 @@ use crate::ai_client::{AiClient, Answer, AskError, Question, QuestionKind};
 /// Maximum number of characters of a server's progress message that AI clients receive.
 const PROGRESS_CHARS_MAX: usize = 200;
 
-/// The error message for a server's request that exceeds the size limits.
+/// The message of the error with which Lockhouse answers a server's request that exceeds the size limits.
 const UNREAD_REQUEST: &str =
     "the request is larger than 1 MiB, has more than 4,096 JSON values or is nested too deeply";
 
-/// Handles the requests and notifications of one server. Implements rmcp's `ClientHandler`.
+/// Handles the requests and notifications of one upstream server. Implements rmcp's `ClientHandler`.
 pub(super) struct McpClientHandler {
     name: ServerName,
     callers: InFlightCalls,
     /// Notified when the server announces that its tools have changed.
     changed: Arc<Notify>,
     notices: DirectChangeNotices,
-    /// Whether a declined question was logged already. A server could ask without end.
+    /// Whether a declined question of the server was logged. Only the first is logged, since a server could ask any
+    /// number of questions.
     decline_logged: AtomicBool,
 }
 
@@ -74,8 +75,8 @@ impl ClientHandler for McpClientHandler {
         ClientConfig::new(capabilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
-    /// Handles `elicitation/create` of the older protocol versions. Over stdio the request does not say which call it
-    /// belongs to.
+    /// Handles `elicitation/create`, with which a server of an older protocol version asks the user a question. The
+    /// request does not name a call, so the question is declined unless all calls in flight belong to one execution.
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
@@ -104,7 +105,7 @@ impl ClientHandler for McpClientHandler {
         }
     }
 
-    /// Refuses `roots/list`. rmcp's default would return an empty list.
+    /// Answers `roots/list` with the error for an unknown method. rmcp's default would return an empty list.
     #[expect(deprecated)]
     async fn list_roots(
         &self,
@@ -113,7 +114,8 @@ impl ClientHandler for McpClientHandler {
         Err(ErrorData::method_not_found::<rmcp::model::ListRootsRequestMethod>())
     }
 
-    /// Handles `sampling/createMessage` of the older protocol versions.
+    /// Handles `sampling/createMessage`, with which a server of an older protocol version asks for an answer of the AI
+    /// client's model. Refused unless the AI client uses the server directly and supports sampling.
     #[expect(deprecated)]
     async fn create_message(
         &self,
@@ -140,7 +142,7 @@ impl ClientHandler for McpClientHandler {
         }
     }
 
-    /// Answers unknown methods, and the placeholder for requests that are too large, with an error.
+    /// Answers requests with unknown methods, and the placeholder for requests that are too large, with an error.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

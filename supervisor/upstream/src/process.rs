@@ -1,4 +1,4 @@
-//! The process of a stdio server, and its process group.
+//! The process of an upstream server over standard input and output, and its process group.
 
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -12,16 +12,17 @@ use super::confine;
 use super::connection_status::ShutdownMethod;
 use super::definition::ServerCommand;
 
-/// Environment variables that a server inherits, besides those in its configuration.
+/// Environment variables of Lockhouse that a server's process inherits, in addition to those in its configuration.
 const INHERITED: [&str; 9] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
-/// How long a server's process may take to exit after its input was closed, and again after SIGTERM.
+/// How long a server's process may take to exit after its standard input was closed, and again after SIGTERM.
 const LEAVE: Duration = Duration::from_millis(500);
-/// Interval and number of checks whether killed processes have exited.
+/// Interval between two checks whether killed processes have exited.
 const REAP_EVERY: Duration = Duration::from_millis(20);
+/// Maximum number of checks whether killed processes have exited.
 const REAP_TRIES: usize = 50;
 
-/// A server's process. Dropping it kills the whole process group, since wrappers such as `npx` and `sh -c` have
-/// children.
+/// A server's process. Dropping it kills the whole process group, since programs such as `npx` and `sh -c` run the
+/// server as a child process.
 pub(super) struct ServerProcess {
     /// The child process; `None` once it has been ended.
     child: Option<Child>,
@@ -63,8 +64,8 @@ impl ServerProcess {
         self.child.as_mut()?.wait().await.ok()
     }
 
-    /// Ends a process whose input was closed: waits, then sends SIGTERM, then SIGKILL. Returns what was needed, and
-    /// the exit status if the process exited by itself.
+    /// Ends a process whose standard input was closed: waits for its exit, then sends SIGTERM, then SIGKILL. Returns
+    /// the step that was needed, and the exit status if the process exited by itself.
     pub(super) async fn end(mut self) -> (ShutdownMethod, Option<ExitStatus>) {
         if let Ok(status) = tokio::time::timeout(LEAVE, self.wait()).await {
             return (ShutdownMethod::Exited, status);
@@ -76,7 +77,8 @@ impl ServerProcess {
         (if left.is_ok() { ShutdownMethod::Sigterm } else { ShutdownMethod::Sigkill }, None)
     }
 
-    /// Kills the group and also the leader, since a confined process has no group until it has started its session.
+    /// Kills the process group and also the child process itself, since a sandboxed process leads no group until it has
+    /// started its own session.
     fn kill(&mut self) {
         self.signal(Signal::SIGKILL);
         if let Some(child) = &mut self.child {
@@ -102,7 +104,8 @@ impl Drop for ServerProcess {
     }
 }
 
-/// Reaps the killed processes of a group. Orphans in the group are children of the supervisor, which is a subreaper.
+/// Reaps the killed processes of a group, so that no zombies remain. Orphans in the group are children of the
+/// supervisor, which is a subreaper.
 async fn reap(mut leader: Child, group: Pid) {
     let _ = leader.wait().await;
     for _ in 0..REAP_TRIES {

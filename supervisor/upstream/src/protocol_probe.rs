@@ -1,7 +1,8 @@
-//! Finds out which protocol version a stdio server speaks, before the handshake.
+//! Finds out which MCP protocol version an upstream server over standard input and output supports, before the
+//! handshake.
 //!
-//! rmcp can probe as well, but allows only ten seconds from the start of the process, and takes a server that needs
-//! longer for one of an older version.
+//! The library rmcp has a probe as well, but it waits only ten seconds after the start of the process, and then assumes
+//! that a slower server supports only an older version.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use tokio::time::timeout;
 use super::transport::LineTransport;
 
 const ID: &str = "lockhouse-probe";
-/// Errors that only servers of the newest protocol version return.
+/// Error codes that only servers of the newest protocol version return.
 const NEWEST: [ErrorCode; 3] = [
     ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
     ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -24,9 +25,9 @@ const NEWEST: [ErrorCode; 3] = [
 /// What the probe found about a server's MCP protocol version.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ProbeOutcome {
-    /// The server supports the protocol version without `initialize`.
+    /// The server supports the newest protocol version, which has no `initialize` request.
     Newest,
-    /// The server does not know the method `server/discover`.
+    /// The server does not know the method `server/discover`, so it supports only an older protocol version.
     Older,
     /// The server exited or closed its output.
     Closed,
@@ -47,7 +48,8 @@ struct Error {
     code: i32,
 }
 
-/// Sends `server/discover` and waits for the answer. Other output of the server is ignored.
+/// Sends `server/discover` to the server and waits for the answer, at most for `limit`. Other output of the server is
+/// ignored.
 pub(super) async fn probe(transport: &mut LineTransport, limit: Duration) -> ProbeOutcome {
     timeout(limit, ask(transport)).await.unwrap_or(ProbeOutcome::Silent)
 }

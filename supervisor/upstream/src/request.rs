@@ -1,4 +1,5 @@
-//! Sends one request to a server, and waits for its answer until the timeout, and cancels it if its caller stops waiting.
+//! Sends one MCP request to an upstream server, waits for the answer until the timeout, and cancels the request if its
+//! caller stops waiting.
 
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ impl From<ServiceError> for RequestError {
     }
 }
 
-/// The timeout of a call of an upstream server.
+/// The timeout of a call to an upstream server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallTimeout {
     pub(super) limit: Duration,
@@ -43,7 +44,7 @@ pub(super) struct CallTimeout {
     pub(super) restarts_on_progress: bool,
 }
 
-/// Sends a request that is not on behalf of a caller. Returns the result as JSON text.
+/// Sends a request of Lockhouse itself, such as a ping or a list request. Returns the result as JSON text.
 pub(super) async fn send(
     peer: Peer<RoleClient>,
     request: ClientRequest,
@@ -63,7 +64,8 @@ pub(super) async fn ping(peer: Peer<RoleClient>, limit: Duration) -> bool {
     matches!(send(peer, ping, limit).await, Ok(_) | Err(ServiceError::McpError(_)))
 }
 
-/// Sends a call on behalf of a caller. The timeout pauses while the user is asked a question.
+/// Sends a call on behalf of a caller. Returns the result as JSON text. The timeout pauses while the user is asked a
+/// question.
 pub(super) async fn send_for(
     caller: &Caller,
     ticket: CallRegistration,
@@ -78,7 +80,8 @@ pub(super) async fn send_for(
     exchange(peer, request, options, clock, timeout.restarts_on_progress, Some(ticket)).await
 }
 
-/// Announces the caller's capabilities in the request, as the protocol version without `initialize` requires.
+/// Returns the options of a request to an upstream server. From protocol version 2026-07-28 on, the options announce
+/// the capabilities of the caller's AI client.
 fn options_for(caller: &Caller, peer: &Peer<RoleClient>) -> PeerRequestOptions {
     use crate::ai_client::QuestionKind::{Form, Sampling, Url};
     let mut options = PeerRequestOptions::no_options();
@@ -107,8 +110,8 @@ fn options_for(caller: &Caller, peer: &Peer<RoleClient>) -> PeerRequestOptions {
     options
 }
 
-/// Sends a request and waits for its answer in a task of its own: rmcp drops a request without a waiting caller without
-/// cancelling it at the server.
+/// Sends a request and waits for its answer in a separate task. If the caller stops waiting, that task cancels the
+/// request at the server, which rmcp does not do.
 async fn exchange(
     peer: Peer<RoleClient>,
     request: ClientRequest,
@@ -164,7 +167,7 @@ async fn unanswerable(ticket: Option<&CallRegistration>) {
     }
 }
 
-/// Waits for the next progress notification of the call; forever if there are none to come.
+/// Waits for the next progress notification of the call. Never returns if no further notification can come.
 async fn next(progress: &mut Option<watch::Receiver<u64>>) {
     if let Some(progress) = progress
         && progress.changed().await.is_ok()
@@ -174,7 +177,7 @@ async fn next(progress: &mut Option<watch::Receiver<u64>>) {
     std::future::pending().await
 }
 
-/// Adds the trace context of the request to its metadata, if there is one.
+/// Adds the trace context of `span` to the metadata of a request, if the span has one.
 fn set_trace_context(span: &Span, meta: &mut Option<RequestMetaObject>) {
     let TraceContext { parent: Some(parent), state } = traces::trace_context(span) else { return };
     let meta = meta.get_or_insert_default();

@@ -1,4 +1,5 @@
-//! Lists the resources and prompts of a server: all pages, within limits.
+//! Lists the resources and prompts of an upstream server: all pages, up to a maximum number of pages, entries and
+//! bytes.
 
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ struct Page<'a> {
     next_cursor: Option<String>,
 }
 
-/// The entries collected from all pages, each as JSON text.
+/// The resources, resource templates or prompts collected from all pages of a list, each as JSON text.
 #[derive(Default)]
 struct CollectedEntries {
     entries: Vec<String>,
@@ -46,7 +47,8 @@ struct CollectedEntries {
     incomplete: bool,
 }
 
-/// Returns the list as JSON for the gate: `{"items", "templates", "incomplete"}`.
+/// Returns a JSON object with the server's resources or prompts in `items`, its resource templates in `templates`, and
+/// in `incomplete` whether entries are missing. `limit` is the timeout for all pages together.
 pub(super) async fn list(
     peer: &Peer<RoleClient>,
     listing: Listing,

@@ -1,4 +1,5 @@
-//! Subscriptions of AI clients to resources of a server that notifies over subscription streams (MCP 2026-07-28).
+//! Subscriptions of AI clients to resources of an upstream server that sends notifications over subscription streams
+//! (MCP 2026-07-28).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,10 +13,10 @@ use rmcp::service::{Peer, ServiceError};
 
 use super::change_notices::{ChangeNotice, DirectChangeNotices};
 
-/// Maximum number of subscribed resources of one server.
+/// Maximum number of subscribed resources of one server. Further subscriptions fail.
 const RESOURCES_MAX: usize = 100;
 
-/// The resources of one server to whose changes AI clients are subscribed.
+/// The resources of one upstream server to whose changes AI clients are subscribed.
 #[derive(Clone, Debug)]
 pub(super) struct Subscriptions {
     server: ServerName,
@@ -23,7 +24,7 @@ pub(super) struct Subscriptions {
     notices: DirectChangeNotices,
 }
 
-/// Why a subscription failed.
+/// Why a subscription to changes of a resource failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SubscribeError {
     #[error("{RESOURCES_MAX} resources of server {server} are followed already")]
@@ -42,7 +43,8 @@ impl Subscriptions {
         Self { server, uris: Arc::default(), notices }
     }
 
-    /// Subscribes to a resource until the connection ends, unless it is subscribed already.
+    /// Subscribes to changes of a resource until the connection ends. Does nothing if there is a subscription to it
+    /// already.
     pub(super) async fn subscribe(
         &self,
         peer: &Peer<RoleClient>,
@@ -62,7 +64,8 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Registers a resource as subscribed; `None` if it is registered already.
+    /// Registers a resource as subscribed. Returns `None` if it is registered already, and an error if the maximum
+    /// number is reached.
     fn register(&self, uri: &str) -> Result<Option<Entry>, SubscribeError> {
         let mut uris = self.uris.lock();
         if uris.contains(uri) {
@@ -76,7 +79,8 @@ impl Subscriptions {
     }
 }
 
-/// Registers a resource until it is dropped, also if the subscribing request was cancelled.
+/// Guard that keeps a resource registered as subscribed. Dropping it removes the resource, even if the request to
+/// subscribe was cancelled.
 struct Entry {
     uris: Arc<Mutex<BTreeSet<String>>>,
     uri: String,

@@ -1,6 +1,6 @@
-//! Finds the ID of a response that is too large to be parsed, at the beginning or the end of its text.
+//! Finds the ID of a server's response that is too large to be parsed, at the beginning or the end of its text.
 //!
-//! Only the `id` of the message itself counts; results can contain members with the same name.
+//! Only the `id` of the message itself counts; the result in it can contain members with the same name.
 
 use memchr::memmem;
 use rmcp::model::RequestId;
@@ -10,7 +10,8 @@ use serde::de::IgnoredAny;
 const END_BYTES: usize = 256;
 
 const ID: &[u8] = b"\"id\"";
-/// Only requests and notifications of the server have a method. Their IDs are not those of our requests.
+/// The key of the member `method`. Only requests and notifications of the server have it; their IDs are not those of
+/// Lockhouse's requests.
 const METHOD: &[u8] = b"\"method\"";
 
 /// Finds the ID of a JSON-RPC response in a text that may be truncated or invalid; `None` if there is none.
@@ -19,12 +20,13 @@ pub(super) fn find_id(text: &[u8]) -> Option<RequestId> {
     find_ids_at_ends(head, tail).next()
 }
 
-/// Finds the ID of a JSON-RPC response in its beginning; `None` if there is none.
+/// Finds the ID of a JSON-RPC response in the beginning of its text; `None` if it is not there.
 pub(super) fn find_id_at_start(head: &[u8]) -> Option<RequestId> {
     find_ids_at_ends(head, b"").next()
 }
 
-/// Finds the IDs at both ends of a response; none if an end shows that it is a request.
+/// Finds the IDs in the beginning and the end of a response's text. Returns none if a `method` there shows that the
+/// message is a request.
 pub(super) fn find_ids_at_ends(head: &[u8], tail: &[u8]) -> impl Iterator<Item = RequestId> {
     let is_answer = members(head, METHOD).chain(members_at_end(tail, METHOD)).next().is_none();
     let find_id_at_start = members(head, ID).find_map(number);
@@ -32,7 +34,8 @@ pub(super) fn find_ids_at_ends(head: &[u8], tail: &[u8]) -> impl Iterator<Item =
     [find_id_at_start, id_at_end].into_iter().flatten().filter(move |_| is_answer)
 }
 
-/// Finds members of the message itself in its beginning, and returns the text from each member on.
+/// Finds the top-level members with the name `key` in `head`, the beginning of a message. Returns the text from each of
+/// these members to the end of `head`.
 fn members<'a>(head: &'a [u8], key: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     let is_member = move |at: &usize| {
         let before = head[..*at].trim_ascii_end();
@@ -42,7 +45,8 @@ fn members<'a>(head: &'a [u8], key: &'a [u8]) -> impl Iterator<Item = &'a [u8]> 
     memmem::find_iter(head, key).filter(is_member).map(move |at| &head[at..])
 }
 
-/// Finds members of the message itself in its end, and returns the text from each member on.
+/// Finds the top-level members with the name `key` in `tail`, the end of a message. Returns the text from each of these
+/// members to the end of `tail`.
 fn members_at_end<'a>(tail: &'a [u8], key: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     // If the text is an object once it is opened here, it closes no other object.
     let is_member =
@@ -54,7 +58,8 @@ fn is_object(text: &[u8]) -> bool {
     text.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(text).is_ok()
 }
 
-/// Returns the numeric value of an `id` member, unless it is truncated. IDs of our requests are numbers.
+/// Returns the value of an `id` member if it is a complete number; otherwise `None`. The IDs of Lockhouse's requests
+/// are numbers.
 fn number(member: &[u8]) -> Option<RequestId> {
     let value = member[ID.len()..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
     let digits = value.iter().position(|byte| !byte.is_ascii_digit())?;

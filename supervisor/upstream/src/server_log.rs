@@ -1,6 +1,7 @@
-//! The log file with a server's standard error, for `lockhouse server logs`.
+//! The log file with an upstream server's standard error, which `lockhouse server logs` shows.
 //!
-//! Lines are `TIME PID TEXT`. Several Lockhouse processes may append to one file; each line is one write.
+//! Each line is `TIME PID TEXT`, with the process ID of Lockhouse. Several Lockhouse processes may append to one file,
+//! so each line is written with one system call.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,11 +13,12 @@ use lockhouse_base::log_throttle::LogThrottle;
 
 /// Maximum number of bytes of the log file. A larger one is renamed to `.log.1`, in place of the previous `.log.1`.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// Lines that are written in one burst, and the interval of further lines, so that a server cannot fill the disk.
+/// Number of lines that may be written in one burst. After that, at most one line is written per `LINE_EVERY`, so that
+/// a server cannot fill the disk.
 const BURST_LINES: u32 = 200;
 const LINE_EVERY: Duration = Duration::from_millis(50);
 
-/// The log file of one server.
+/// The log file of one upstream server.
 pub(super) struct ServerLog {
     path: PathBuf,
     file: Option<File>,
@@ -28,8 +30,8 @@ impl ServerLog {
         Self { path: path.to_owned(), file: None, throttle: LogThrottle::new(BURST_LINES, LINE_EVERY) }
     }
 
-    /// Writes one line of the server's output to the log file, or counts it as omitted. If the file cannot be
-    /// written, the line is lost.
+    /// Writes one line of the server's output to the log file. Lines above the rate limit are counted and left out. If
+    /// the file cannot be written, the line is lost.
     pub(super) fn write_line(&mut self, text: &str) {
         let Some(left_out) = self.throttle.admit() else { return };
         let written = match left_out {

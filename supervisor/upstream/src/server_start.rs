@@ -1,4 +1,5 @@
-//! Starts a server until its tools are listed: with the newest protocol version first, then with the older handshake.
+//! Starts an upstream server and lists its tools: first with the newest MCP protocol version and, if that fails, with
+//! the older handshake (`initialize`).
 
 mod attempt;
 
@@ -17,7 +18,7 @@ use super::connection_status::ConnectionStatus;
 use super::definition::{Endpoint, ServerDefinition, ServerLimits};
 use super::live_connection::LiveConnection;
 
-/// Why a server could not be started.
+/// Why an upstream server could not be started.
 pub(super) struct StartFailure {
     /// Describes the failure without any text of the server; submitted code and the model may read it.
     pub(super) reason: String,
@@ -30,7 +31,8 @@ pub(super) struct StartFailure {
 }
 
 impl StartFailure {
-    /// Replaces the reason by the violation for which the connection was ended, if there was one.
+    /// If the connection was ended because the server exceeded a limit or broke the protocol, makes that the reason of
+    /// the failed start.
     fn or_violation(self, failure_signal: &FailureSignal) -> Self {
         match failure_signal.reason().filter(|reason| reason.is_violation) {
             Some(ConnectionFailure { message, is_violation }) => {
@@ -45,19 +47,19 @@ impl StartFailure {
     }
 }
 
-/// Starts one server, as often as necessary.
+/// Starts one upstream server, each time the connection task asks for it.
 pub(super) struct ServerStarter {
     name: ServerName,
     endpoint: Endpoint,
     pub(super) limits: ServerLimits,
     secrets: Secrets,
-    /// The log file for the server's standard error.
+    /// The log file for the server's standard error; `None` if it is not stored.
     pub(super) log: Option<PathBuf>,
     status: watch::Sender<ConnectionStatus>,
     notices: DirectChangeNotices,
 }
 
-/// A server that has been started.
+/// An upstream server that has been started, with its connection and its tools.
 pub(super) struct StartedServer {
     pub(super) link: LiveConnection,
     pub(super) catalogue: Catalogue,
@@ -66,7 +68,8 @@ pub(super) struct StartedServer {
 }
 
 impl ServerStarter {
-    /// `log` is the file for the server's standard error; the progress of each start is recorded in `status`.
+    /// Creates the starter of one upstream server. `log` is the file for the server's standard error; the progress of
+    /// each start is recorded in `status`.
     pub(super) fn new(
         name: &ServerName,
         definition: ServerDefinition,
@@ -79,7 +82,8 @@ impl ServerStarter {
         Self { name: name.clone(), endpoint, limits, secrets, log, status, notices }
     }
 
-    /// Connects to the server and lists its tools. `legacy_handshake` skips the newest protocol version.
+    /// Connects to the server and lists its tools. If `legacy_handshake` is true, uses only the older MCP handshake
+    /// (`initialize`); otherwise tries the newest protocol version first.
     pub(super) async fn start(&self, legacy_handshake: bool) -> Result<StartedServer, StartFailure> {
         let begun = Instant::now();
         let deadline = begun + self.limits.start_timeout;

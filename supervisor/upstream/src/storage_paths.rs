@@ -9,29 +9,32 @@ use sha2::{Digest, Sha256};
 use super::definition::{DecodeRules, Endpoint, ServerDefinition};
 use data_encoding::HEXLOWER;
 
-/// Number of characters of a server definition's digest in the name of its files.
+/// Number of characters of a server definition's digest in the names of the server's files.
 const DIGEST_CHARS: usize = 16;
 
-/// The directories of this installation. Files in a directory that is `None` are not stored.
+/// The directories in which Lockhouse stores files for upstream servers. Files whose directory is `None` are not
+/// stored.
 #[derive(Clone, Debug, Default)]
 pub struct StoragePaths {
-    /// The directory for files that can be created again; `None` to store none.
+    /// The directory for files that can be created again, such as cached tools; `None` to store none.
     pub cache_dir: Option<PathBuf>,
-    /// The directory for files that cannot be created again; `None` to store none.
+    /// The directory for files that cannot be created again, such as pins and logs; `None` to store none.
     pub state_dir: Option<PathBuf>,
-    /// How long cached tools are used for a server that is not connected.
+    /// How long cached tools are used for a server that is not connected. Older ones are used only if the server cannot
+    /// be started.
     pub tools_ttl: Duration,
     /// Whether the observed result types of tools are stored.
     pub records_shapes: bool,
 }
 
 impl StoragePaths {
-    /// Returns the path of the file with a server's cached tools; `None` if none are stored.
+    /// Returns the path of the file with a server's cached tools; `None` if Lockhouse has no cache directory.
     pub(super) fn tools_file(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
         Some(self.cache_dir.as_ref()?.join("tools").join(file_name(name, definition)))
     }
 
-    /// Returns the path of the file with the observed result types of a server's tools; `None` if none are stored.
+    /// Returns the path of the file with the observed result types of a server's tools; `None` if Lockhouse has no
+    /// cache directory.
     pub(super) fn shapes_file(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
         // Text that is decoded in another way has other shapes.
         let decoding = match definition.decode == DecodeRules::default() {
@@ -44,7 +47,7 @@ impl StoragePaths {
         Some(self.cache_dir.as_ref()?.join("shapes").join(decoding + &file_name(name, definition)))
     }
 
-    /// Returns the paths of a server's files that can be created again.
+    /// Returns the paths of a server's files that can be created again: its cached tools and observed result types.
     pub fn cached_files(
         &self,
         name: &ServerName,
@@ -53,25 +56,26 @@ impl StoragePaths {
         self.tools_file(name, definition).into_iter().chain(self.shapes_file(name, definition))
     }
 
-    /// Returns the path of the file with the tools that a user has accepted (pins); `None` if none are stored.
+    /// Returns the path of the file with the tool definitions that a user has accepted (pins); `None` if Lockhouse has
+    /// no state directory.
     pub fn pins_file(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
         Some(self.state_dir.as_ref()?.join("pins").join(file_name(name, definition)))
     }
 
-    /// Returns the path of the log file with a server's standard error; `None` if none is stored.
+    /// Returns the path of the log file with a server's standard error; `None` if Lockhouse has no state directory.
     pub fn log_file(&self, name: &ServerName) -> Option<PathBuf> {
         Some(self.state_dir.as_ref()?.join("logs").join(format!("{name}.log")))
     }
 }
 
-/// Builds a file name from the server's name and how it is reached: a server that is reached differently is another
-/// server.
+/// Builds a file name from the server's name and a digest of how the server is reached. So a server with the same name
+/// but another command or URL has files of its own.
 fn file_name(name: &ServerName, definition: &ServerDefinition) -> String {
     format!("{name}-{}.json", &identity(definition)[..DIGEST_CHARS])
 }
 
-/// Returns a digest of how the server is reached. Values of its environment are excluded, so that a new token makes
-/// no new server.
+/// Returns a digest of how the server is reached: by its command or its URL. The values of environment variables are
+/// left out, so that a changed token does not make it another server.
 fn identity(definition: &ServerDefinition) -> String {
     let mut hasher = Sha256::new();
     let mut part = |part: &str| hasher.update(format!("{}:{part}", part.len()));

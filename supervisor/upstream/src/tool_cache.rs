@@ -1,5 +1,5 @@
-//! Cache file with the tools of a server and the handshake that it understood, as of the last connection. It avoids
-//! waiting for slow servers and replaces unavailable ones.
+//! The cache file with the tools of an upstream server and the MCP handshake that it understood, as of the last
+//! connection. The cached tools are used until the server has started, and while it is not available.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -15,10 +15,10 @@ use super::storage_paths::StoragePaths;
 
 /// Version of the file format. Files with another version are ignored.
 const VERSION: u32 = 1;
-/// Maximum number of bytes of a cache file besides the tool definitions.
+/// Maximum size of a cache file in bytes, in addition to the size of the tool definitions in it.
 const OVERHEAD_BYTES: usize = 64 * 1024;
 
-/// The cache file of one server.
+/// The cache file of one upstream server.
 pub(super) struct ToolCache {
     name: ServerName,
     path: Option<PathBuf>,
@@ -44,16 +44,16 @@ struct NewRecord<'a> {
     tools: Vec<&'a RawValue>,
 }
 
-/// The content of a cache file.
+/// The content of an upstream server's cache file: its tools and the handshake that it understood.
 pub(super) struct CachedTools {
     pub(super) catalogue: Catalogue,
     /// Whether the server understood only the older MCP handshake (`initialize`).
     pub(super) legacy: bool,
-    /// Whether the cached tools have expired, so that they are used only if the server fails.
+    /// Whether the cached tools have expired. Expired tools are used only if the server cannot be started.
     pub(super) expired: bool,
 }
 
-/// Returns the cached tools of a server, without connecting to it.
+/// Returns the cached tools of an upstream server, without connecting to it; `None` if there is no valid cache file.
 pub fn cached_tools(
     name: &ServerName,
     definition: &ServerDefinition,
@@ -84,7 +84,8 @@ impl ToolCache {
         Some(CachedTools { catalogue, legacy: record.legacy, expired: age >= self.lifetime })
     }
 
-    /// Saves the tools. A failure is logged and costs only time at the next start.
+    /// Saves the server's tools to the cache file. A failure is only logged: the next start must then list the tools
+    /// again.
     pub(super) fn save(&self, catalogue: &Catalogue, legacy: bool) {
         let Some(path) = &self.path else { return };
         let saved = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();

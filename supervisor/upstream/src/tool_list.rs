@@ -1,4 +1,4 @@
-//! Lists the tools of a server, within limits.
+//! Lists the tools of an upstream server, up to a maximum number of pages, tools and bytes.
 
 use std::time::Duration;
 
@@ -15,12 +15,13 @@ use super::inbound_message::offload_if_large;
 use super::request::send;
 
 const PAGES_MAX: usize = 100;
-/// Maximum number of bytes of all pages of a server's list; no further page is requested after that.
+/// Maximum total size in bytes of the pages of a server's list. If it is exceeded, no further page is requested.
 pub(super) const PAGES_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Maximum bytes of a page cursor, which is repeated in the next request.
+/// Maximum size in bytes of a page cursor, which the request for the next page repeats. If it is exceeded, no further
+/// page is requested.
 pub(super) const CURSOR_BYTES_MAX: usize = 8 * 1024;
 
-/// One page of `tools/list`.
+/// One page of the result of `tools/list`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Page<'a> {
@@ -29,7 +30,8 @@ struct Page<'a> {
     next_cursor: Option<String>,
 }
 
-/// Lists all tools of a server. `limit` is the timeout for each page.
+/// Lists all tools of a server. `limit` is the timeout for each page. If the server offers more tools than the limits
+/// permit, the further tools are left out.
 pub(super) async fn list_tools(
     name: &ServerName,
     peer: &Peer<RoleClient>,

@@ -1,8 +1,9 @@
-//! Pins the definitions of a server's tools as a user accepted them. A server that was harmless when it was permitted
-//! may later change its tools' descriptions, and so influence the model.
+//! Pins the definitions of an upstream server's tools that a user has accepted. A server that was harmless when it was
+//! permitted may later change its tools' descriptions, and so influence the model.
 //!
-//! When a server offers tools for the first time, they are pinned. After that only a user pins tools: a tool that
-//! differs from its pin, has no pin, or whose pin cannot be read counts as changed.
+//! The tools that a server offers at first are pinned automatically. After that, tools are pinned only when a user
+//! accepts them. A tool counts as changed if its definition differs from its pin, if it has no pin, or if its pin
+//! cannot be read.
 
 mod review;
 #[cfg(test)]
@@ -23,17 +24,18 @@ use lockhouse_catalog::{Catalogue, DEFINITIONS_BYTES_MAX, Tool, ToolChange};
 pub use review::{ChangedTool, ToolReview};
 
 const VERSION: u32 = 1;
-/// Maximum number of pins of one server. More than a server can offer, so accepting all of its tools always fits.
+/// Maximum number of pinned tools of one server. It is higher than the number of tools that a server can offer, so all
+/// tools of a server can be accepted.
 const PINS_MAX: usize = 10_000;
 const FILE_BYTES_MAX: usize = 4 * DEFINITIONS_BYTES_MAX;
 
-/// The pins file of one server. Without a path, nothing can be pinned.
+/// The file with the pinned tool definitions of one upstream server. If its path is `None`, nothing can be pinned.
 #[derive(Clone, Debug)]
 pub struct Pins {
     path: Option<PathBuf>,
 }
 
-/// Identifies one version of the pins file.
+/// Identifies one version of the file with a server's pinned tool definitions. Changes whenever the file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileVersion {
     inode: u64,
@@ -55,7 +57,7 @@ struct Pin {
     definition: Box<RawValue>,
 }
 
-/// Why tools cannot be compared with their pins, or cannot be pinned.
+/// Why a server's tools cannot be compared with their pins, or cannot be pinned.
 #[derive(Debug, thiserror::Error)]
 pub enum PinsError {
     #[error("there is no place to keep the pinned definitions: set HOME, XDG_STATE_HOME or STATE_DIRECTORY")]
@@ -74,7 +76,8 @@ impl Pins {
         Self { path }
     }
 
-    /// Marks the tools that are not accepted. Pins all tools if the server has no pins yet.
+    /// Marks the tools of `catalogue` whose definitions no user has accepted. If the server has no pins yet, pins all
+    /// of its tools.
     ///
     /// # Errors
     ///
@@ -90,14 +93,16 @@ impl Pins {
         record.map(drop)
     }
 
-    /// Returns the version of the pins file, which changes whenever a process writes the pins.
+    /// Returns the version of the pins file, which changes whenever a process writes the file; `None` if there is no
+    /// file.
     pub fn version(&self) -> Option<FileVersion> {
         let file = std::fs::metadata(self.path.as_ref()?).ok()?;
         Some(FileVersion { inode: file.ino(), changed: (file.ctime(), file.ctime_nsec()) })
     }
 
-    /// Pins the current tools: those in `only`, or if it is empty all tools, which also removes the pins of tools
-    /// that are no longer offered. Returns how many pins changed.
+    /// Accepts tools by pinning their current definitions: the tools in `only`, or all tools if `only` is empty. In the
+    /// second case, the pins of tools that the server no longer offers are removed. Returns the number of tools whose
+    /// pins were added or changed.
     ///
     /// # Errors
     ///
@@ -120,7 +125,7 @@ impl Pins {
         Ok(changed.len())
     }
 
-    /// Loads the pins of the server. If there are none yet, pins all tools of the catalogue.
+    /// Loads the pins of the server. If there are none yet, pins all tools of `catalogue` and returns these pins.
     fn accepted(&self, catalogue: &Catalogue) -> Result<Record, PinsError> {
         if let Some(record) = self.load()? {
             return Ok(record);
@@ -157,7 +162,8 @@ impl Pins {
         Err(failed(std::io::Error::other("they are of another version of Lockhouse")))
     }
 
-    /// Serializes the pins, unless they exceed the limits for loading them.
+    /// Returns the path of the pins file, and the pins as JSON. Returns an error if the pins exceed the limits within
+    /// which they can be loaded again.
     fn serialized(&self, record: &Record) -> Result<(&Path, Vec<u8>), PinsError> {
         let path = self.path()?;
         let content = serde_json::to_vec(record).map_err(|error| self.failed("written", error.into()))?;
@@ -183,7 +189,7 @@ impl Record {
         }
     }
 
-    /// Pins a tool. A definition that is not JSON gets no pin and stays new.
+    /// Pins the current definition of a tool. A tool whose definition is not valid JSON gets no pin and counts as new.
     fn pin(&mut self, tool: &Tool) {
         let Ok(definition) = RawValue::from_string(tool.definition().to_owned()) else { return };
         let since = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();

@@ -1,9 +1,11 @@
-//! Limits the unsolicited traffic of a server on one connection, and tracks requests without an answer.
+//! Limits how much an upstream server may send on one connection without being asked, and tracks Lockhouse's requests
+//! that the server has not answered.
 //!
-//! All messages of upstream servers are read on the thread that serves all clients. Answers belong to calls, and
-//! calls have limits. All other messages (notifications, requests, unexpected answers, invalid text) are charged to
-//! the server's allowance; a server that exceeds it is disconnected. Progress notifications of a call have an
-//! allowance of their own; when it is used up, reading pauses until it is refilled.
+//! The messages of all upstream servers are read on threads that they share, so many messages of one server would block
+//! the others. Answers to calls are not limited here, since calls have limits of their own. All other messages
+//! (notifications, requests, unexpected answers, invalid text) are charged to the server's allowance; a server that
+//! exceeds its allowance is disconnected. Progress notifications of a call have a separate allowance; when it is used
+//! up, reading pauses until it is refilled.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
@@ -18,18 +20,20 @@ use tokio::time::Instant;
 use super::connection_failure::FailureSignal;
 use super::inbound_message::{InboundMessage, RxMessage};
 
-/// Unsolicited bytes in one burst, and the rate after that.
+/// Number of bytes of unsolicited messages that a server may send at once. After that it may send `BYTES_PER_SECOND`.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
 const BYTES_PER_SECOND: f64 = 256.0 * 1024.0;
-/// Bytes of unsolicited messages and of progress that are read without a pause. After that, reading is paced, since a
-/// full burst would block all other clients for half a second.
+/// Number of bytes of unsolicited messages, and of progress notifications, that are read without a pause. After that,
+/// reading is slowed down, since reading a full burst at once would block all other connections for half a second.
 const UNPACED_BYTES: f64 = 256.0 * 1024.0;
 const PACED_BYTES_PER_SECOND: f64 = 2.0 * 1024.0 * 1024.0;
-/// Rate of progress notifications, in bytes per second.
+/// Rate at which progress notifications of calls are read, in bytes per second.
 const PROGRESS_BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
-/// Bytes that each unsolicited message costs besides its length, since small messages take time as well.
+/// Number of bytes that are charged for each unsolicited message in addition to its size, since small messages take
+/// time as well.
 const MESSAGE_BYTES: usize = 256;
-/// Maximum number of unanswered requests that are tracked. A server may still answer a cancelled request.
+/// Maximum number of Lockhouse's unanswered requests that are tracked; beyond it, the oldest is forgotten. A cancelled
+/// request is tracked as well, since the server may still answer it.
 const PENDING_REQUESTS_MAX: usize = 4096;
 
 const TOO_MUCH: &str = "it exceeded the limit for unsolicited messages: 4 MiB at once, and 256 KiB per second \
@@ -43,7 +47,8 @@ pub(super) struct TrafficLimiter {
 }
 
 struct TrafficState {
-    /// Our requests without an answer by ID, which rmcp assigns in ascending order, with their progress tokens.
+    /// The IDs of Lockhouse's unanswered requests, each with the request's progress token. rmcp assigns IDs in
+    /// ascending order, so the first is the oldest.
     pending_requests: BTreeMap<i64, Option<ProgressToken>>,
     charge_unsolicited: TokenBucket,
     pace: TokenBucket,
@@ -59,7 +64,7 @@ impl TrafficLimiter {
         Self { state: Arc::new(Mutex::new(state)), failure_signal }
     }
 
-    /// Records that Lockhouse sent a request, so that its answer is expected.
+    /// Records that Lockhouse sent a request to the server, so that the answer is expected.
     pub(super) fn record_request(&self, request: &JsonRpcRequest<ClientRequest>) {
         if let RequestId::Number(id) = request.id {
             let token = request.request.get_meta().get_progress_token();
@@ -71,18 +76,18 @@ impl TrafficLimiter {
         }
     }
 
-    /// Records an answer of the server. Returns whether it is the first answer to a request that Lockhouse sent.
+    /// Records an answer of the server. Returns true if it is the first answer to a request that Lockhouse sent.
     pub(super) fn take_pending(&self, id: &RequestId) -> bool {
         matches!(id, RequestId::Number(id) if self.state().pending_requests.remove(id).is_some())
     }
 
-    /// Whether the server has not yet answered a request of Lockhouse.
+    /// Whether any request of Lockhouse to the server is not answered yet.
     pub(super) fn has_pending_requests(&self) -> bool {
         !self.state().pending_requests.is_empty()
     }
 
-    /// Charges a message. Returns the message if it is to be passed on, and until when reading pauses; `None` if the
-    /// server must be disconnected.
+    /// Charges a message to the server's allowance. Returns the message, or `None` in its place if it is dropped, and
+    /// the time until which reading pauses, if it does. Returns `None` if the server must be disconnected.
     pub(super) fn admit(
         &self,
         (cost, message): (usize, InboundMessage),
@@ -101,8 +106,8 @@ impl TrafficLimiter {
         }
     }
 
-    /// Charges a request, a notification or an invalid message. Returns until when reading pauses; `None` if the
-    /// server must be disconnected.
+    /// Charges a request, a notification or an invalid message to the server's allowance. Returns the time until which
+    /// reading pauses, or `Some(None)` if it does not pause. Returns `None` if the server must be disconnected.
     fn charge_unsolicited_message(
         &self,
         cost: usize,
@@ -120,12 +125,14 @@ impl TrafficLimiter {
         Some(wait.map(|wait| Instant::now() + wait))
     }
 
-    /// Charges an unsolicited message of this cost. Returns whether the connection may continue.
+    /// Charges an unsolicited message of this cost in bytes to the server's allowance. Returns whether the connection
+    /// may continue.
     pub(super) fn charge_unsolicited(&self, cost: usize) -> bool {
         self.charge_bytes(cost + MESSAGE_BYTES)
     }
 
-    /// Charges bytes that are not part of a message. Returns whether the connection may continue.
+    /// Charges a number of bytes, such as those of comments in an event stream, to the server's allowance. Returns
+    /// whether the connection may continue.
     pub(super) fn charge_bytes(&self, bytes: usize) -> bool {
         let within = self.state().charge_unsolicited.take(bytes).is_ok();
         if !within {
@@ -134,8 +141,9 @@ impl TrafficLimiter {
         within && !self.has_failed()
     }
 
-    /// Ends the connection for a message over the limit without a known ID. It may be the answer to a request, whose
-    /// caller would wait for ever. If no request is unanswered, this is a violation.
+    /// Ends the connection because of a message over the size limit that cannot be matched to a request of Lockhouse.
+    /// The message could be an answer, whose caller would otherwise wait for ever. If Lockhouse has no unanswered
+    /// request, the message counts as a violation.
     pub(super) fn fail_unattributable(&self, message: &str) {
         match self.has_pending_requests() {
             true => self.failure_signal.fail(message),
@@ -157,7 +165,7 @@ impl TrafficLimiter {
     }
 }
 
-/// Returns the progress token of a progress notification.
+/// Returns the progress token of a progress notification; `None` for other messages.
 fn progress(message: &RxMessage) -> Option<&ProgressToken> {
     match message {
         JsonRpcMessage::Notification(note) => match &note.notification {
@@ -174,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    /// A request whose progress token equals its ID.
+    /// Creates a ping request whose progress token equals its ID.
     fn request(id: i64) -> JsonRpcRequest<ClientRequest> {
         let mut request = ClientRequest::PingRequest(PingRequest::default());
         let meta: &mut RequestMetaObject = request.get_meta_mut();

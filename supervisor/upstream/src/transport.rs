@@ -1,7 +1,8 @@
-//! Transport over the standard streams of a child process: one JSON message per line, within size limits.
+//! MCP transport to an upstream server over the standard input and output of a child process: one JSON message per
+//! line, within size limits.
 //!
-//! Results are passed on as raw text: rmcp's typed results would drop unknown fields, and the keys of a result could
-//! make rmcp choose the wrong type.
+//! Results are given to the library rmcp as raw text. Its typed results would drop unknown fields, and a server could
+//! choose the keys of a result so that rmcp takes it for another type.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,11 +24,11 @@ use super::line_buffer::{CompleteLine, LineBuffer};
 use super::response_id_scan::find_ids_at_ends;
 use super::traffic_limits::TrafficLimiter;
 
-/// Maximum messages waiting to be written. rmcp answers each request of a server in a task of its own, so a server
-/// that sends requests and never reads would accumulate tasks without limit.
+/// Maximum number of messages that wait to be written to the server. rmcp answers each request of a server in a task of
+/// its own, so a server that sends requests and never reads would accumulate tasks without limit.
 const UNWRITTEN_MAX: usize = 512;
-/// Bytes beyond the limit of a line or event that are skipped, so that a result that is too large fails only its own
-/// call.
+/// Maximum number of bytes of a line or event over the size limit that are skipped. Up to this number, a result that is
+/// too large fails only its own call; above it, the server is disconnected.
 pub(super) const SKIPPED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 const UNREAD: &str = "it does not read its standard input";
@@ -36,26 +37,29 @@ const LONG_LINE: &str = "it sent an unsolicited line of more than 1 MiB";
 const ENDLESS_LINE: &str = "it sent a line of more than 256 MiB beyond the limit of one message";
 const UNKNOWN_LINE: &str = "it sent a line over the limit of one message that answers no request";
 
-/// Whether results are passed on as raw text. False during the handshake, whose results rmcp must parse.
+/// Whether results of the server are given to rmcp as raw text. False during the handshake, whose results rmcp must
+/// parse.
 pub(super) type RawResults = Arc<AtomicBool>;
 
-/// The limits for lines that a server writes.
+/// Limits for the lines that Lockhouse reads from and writes to an upstream server.
 #[derive(Clone, Copy)]
 pub(super) struct Lines {
     /// Maximum number of bytes of a line that is read from the server.
     pub(super) bytes_max: usize,
-    /// Maximum time to write a line. After that the connection has failed, since a partial line cannot be taken back.
+    /// Maximum time to write a line to the server. After that the connection fails, since a partly written line cannot
+    /// be withdrawn.
     pub(super) write_timeout: Duration,
 }
 
-/// The transport over the standard input and output of a child process.
+/// The MCP transport over the standard input and output of an upstream server's process.
 pub(super) struct LineTransport {
     read: BufReader<ChildStdout>,
     // These two survive the cancellation of `receive`, which rmcp polls inside a `select!`.
     line: LineBuffer,
     /// The task that parses the previous line on another thread, if that line is large; otherwise `None`.
     reading: Option<JoinHandle<(usize, InboundMessage)>>,
-    /// Until when reading pauses; the full pipe blocks the server meanwhile.
+    /// Until when no output of the server is read, because of its traffic limits; `None` if reading does not pause.
+    /// Meanwhile the full pipe blocks the server.
     pause: Option<Instant>,
     write_timeout: Duration,
     write: Arc<Mutex<Option<ChildStdin>>>,
@@ -89,7 +93,8 @@ impl LineTransport {
         }
     }
 
-    /// Reads the next line as it is, before the handshake. Lines over the limit are skipped.
+    /// Reads the next line of the server's output unparsed. Used before the handshake. Lines over the size limit are
+    /// skipped. Returns `None` if the output has ended or the server exceeded its traffic limits.
     pub(super) async fn line(&mut self) -> Option<Vec<u8>> {
         loop {
             if !self.piece().await? {
@@ -105,7 +110,7 @@ impl LineTransport {
         }
     }
 
-    /// Writes a line, before the handshake.
+    /// Writes a line to the server's standard input. Used before the handshake.
     pub(super) async fn write_line(&mut self, line: &str) -> std::io::Result<()> {
         let mut write = self.write.lock().await;
         let stdin = write.as_mut().ok_or(std::io::ErrorKind::NotConnected)?;
@@ -114,8 +119,8 @@ impl LineTransport {
         stdin.flush().await
     }
 
-    /// Reads a chunk of the current line. Returns whether the line is complete; `None` at the end. Cancellation loses
-    /// nothing.
+    /// Reads the next chunk of the current line. Returns whether the line is complete, or `None` if the output has
+    /// ended or the line is too long. The future can be dropped without losing data.
     async fn piece(&mut self) -> Option<bool> {
         // A buffer contains many short lines. Yield, so that other tasks can run between them.
         coop::consume_budget().await;
@@ -142,7 +147,8 @@ impl LineTransport {
         None
     }
 
-    /// Parses the complete line: `None` closes the connection, `Some(None)` if there is no message for rmcp yet.
+    /// Parses the complete line. Returns the message for rmcp, or `Some(None)` if there is none yet. Returns `None` if
+    /// the connection must be closed.
     fn message(&mut self) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
         let raw = self.raw.load(Ordering::Acquire);
         match self.line.take() {
@@ -161,7 +167,8 @@ impl LineTransport {
         }
     }
 
-    /// Returns the message if the server's traffic limits admit it.
+    /// Charges a parsed message to the server's traffic limits. Returns the message for rmcp, or `Some(None)` if the
+    /// message is dropped. Returns `None` if the connection must be closed.
     fn admitted(&mut self, read: (usize, InboundMessage)) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
         let (message, pause) = self.traffic.admit(read)?;
         self.pause = pause;
@@ -234,7 +241,7 @@ impl Transport<RoleClient> for LineTransport {
     }
 }
 
-/// Counts a message to the server as not yet written. Dropping the guard ends the count.
+/// Guard that counts one message to the server as not yet written. Dropping it removes the message from the count.
 struct Unwritten(Arc<AtomicUsize>);
 
 impl Unwritten {

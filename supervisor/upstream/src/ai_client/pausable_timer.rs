@@ -1,4 +1,4 @@
-//! A timer that pauses while a question to the user is open, and the list of open questions.
+//! A timer that pauses while a question to the user is open, and the list of an execution's open questions.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ pub struct OpenQuestions(Arc<watch::Sender<Questions>>);
 #[derive(Debug, Default)]
 struct Questions {
     last: u64,
-    /// The subject of each open question, and since when it is open.
+    /// The subject of each open question and since when it is open. The key is the number of the question.
     open: BTreeMap<u64, (String, Instant)>,
 }
 
@@ -27,7 +27,7 @@ impl Default for OpenQuestions {
 }
 
 impl OpenQuestions {
-    /// Adds an open question with this subject. It stays open until the guard is dropped.
+    /// Adds an open question; `about` is its subject. The question stays open until the returned guard is dropped.
     pub fn open(&self, about: String) -> OpenQuestionGuard {
         let mut number = 0;
         self.0.send_modify(|questions| {
@@ -38,20 +38,20 @@ impl OpenQuestions {
         OpenQuestionGuard { questions: self.0.clone(), number }
     }
 
-    /// Returns the question that has been open for the longest time.
+    /// Returns the question that has been open for the longest time; `None` if no question is open.
     pub fn oldest(&self) -> Option<UserWait> {
         let questions = self.0.borrow();
         let (about, since) = questions.open.values().next()?;
         Some(UserWait { reason: about.clone(), since: since.elapsed() })
     }
 
-    /// Returns a timer for `limit` that pauses while a question of this execution is open.
+    /// Returns a timer that expires after `limit`, and pauses while a question of this execution is open.
     pub fn timer(&self, limit: Duration) -> PausableTimer {
         PausableTimer::new(limit, Some(self.0.subscribe()))
     }
 }
 
-/// Keeps a question open until it is dropped.
+/// Guard that keeps a question to the user open. Dropping it ends the question, and the execution's timers continue.
 #[derive(Debug)]
 pub struct OpenQuestionGuard {
     questions: Arc<watch::Sender<Questions>>,
@@ -64,14 +64,14 @@ impl Drop for OpenQuestionGuard {
     }
 }
 
-/// Expires after a limit, not counting the time while questions are open.
+/// A timer that expires after a time limit. Time during which a question to the user is open does not count.
 #[derive(Debug)]
 pub struct PausableTimer {
     limit: Duration,
     deadline: Pin<Box<Sleep>>,
     /// Since when the timer is paused; `None` while it runs.
     stopped: Option<Instant>,
-    /// The open questions. `None` if the timer never pauses.
+    /// The open questions during which the timer pauses; `None` if the timer never pauses.
     open: Option<watch::Receiver<Questions>>,
 }
 
@@ -91,7 +91,8 @@ impl PausableTimer {
         self.stopped = self.stopped.map(|_| Instant::now());
     }
 
-    /// Waits until the timer expires and returns its limit. May be awaited again after it was cancelled.
+    /// Waits until the timer expires, and returns its time limit. If the future is dropped, the method can be called
+    /// again.
     pub async fn expired(&mut self) -> Duration {
         loop {
             let Some(open) = &mut self.open else {

@@ -8,16 +8,18 @@ use tokio::sync::{mpsc, oneshot};
 
 use lockhouse_messages::Progress;
 
-/// Maximum number of waiting requests for the progress of one run. Further requests get no progress report.
+/// Maximum number of requests for the progress of one run that wait for an answer. Further requests get no progress
+/// report.
 const REQUESTERS_MAX: usize = 4;
-/// How long a run may take to report its progress; it may be waiting for a worker to exit.
+/// How long a request waits for the progress report of a run. A run that waits for its worker to exit does not answer
+/// in time.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(200);
 /// Maximum number of bytes of the end of a run's output that a progress report contains.
 pub const TAIL_BYTES_MAX: usize = 1_000;
 
 type ProgressReply = oneshot::Sender<Progress>;
 
-/// Whether a run has been given a worker. Clones belong to the same run.
+/// Whether a run has been given a worker process, and so has started. Clones belong to the same run.
 #[derive(Clone, Debug, Default)]
 pub struct RunStarted(Arc<AtomicBool>);
 
@@ -27,14 +29,14 @@ impl RunStarted {
     }
 }
 
-/// Requests the progress of one run.
+/// Sends requests for the progress of one run.
 #[derive(Clone, Debug)]
 pub struct ProgressHandle {
     has_started: RunStarted,
     sender: mpsc::Sender<ProgressReply>,
 }
 
-/// Receives the requests for the progress of one run. The default value never receives any.
+/// Receives the requests for the progress of one run. The default value receives none.
 #[derive(Debug)]
 pub struct ProgressRequests {
     has_started: RunStarted,
@@ -47,7 +49,7 @@ impl Default for ProgressRequests {
     }
 }
 
-/// Creates both ends of the channel for one run.
+/// Creates the sender and the receiver of requests for the progress of one run.
 pub fn progress_channel() -> (ProgressHandle, ProgressRequests) {
     let (sender, receiver) = mpsc::channel(REQUESTERS_MAX);
     let has_started = RunStarted::default();
@@ -55,12 +57,13 @@ pub fn progress_channel() -> (ProgressHandle, ProgressRequests) {
 }
 
 impl ProgressHandle {
-    /// Whether the run has been given a worker. Until then it waits for one.
+    /// Whether the run has been given a worker process. Before that, the run waits for a worker to become free.
     pub fn has_started(&self) -> bool {
         self.has_started.get()
     }
 
-    /// Requests a progress report. `None` while the run waits for a worker, or has ended.
+    /// Requests a progress report and waits for it. Returns `None` if the run still waits for a worker process, has
+    /// ended, or does not answer in time.
     pub async fn request(&self) -> Option<Progress> {
         if !self.has_started() {
             return None;
@@ -80,7 +83,8 @@ impl ProgressRequests {
         self.has_started.0.store(true, Ordering::Relaxed);
     }
 
-    /// Waits for the next request. Returns `None` once all [`ProgressHandle`]s are dropped.
+    /// Waits for the next request, and returns the sender for its progress report. Returns `None` once all
+    /// [`ProgressHandle`]s are dropped.
     pub async fn next(&mut self) -> Option<ProgressReply> {
         self.receiver.recv().await
     }

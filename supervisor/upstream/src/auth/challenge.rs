@@ -1,14 +1,14 @@
-//! The authorization challenge in a server's HTTP response (`WWW-Authenticate`).
+//! The authorization challenge in the HTTP response of an upstream server (`WWW-Authenticate`).
 
 use http::header::WWW_AUTHENTICATE;
 use reqwest::{Response, StatusCode};
 use rmcp::transport::auth::WWWAuthenticateParams;
 use url::Url;
 
-/// A response that refuses the request's `Authorization` header, or requires one.
+/// The authorization challenge of a server that refuses the request's `Authorization` header, or requires one.
 pub(crate) struct Challenge {
     pub(crate) status: StatusCode,
-    /// The value of `WWW-Authenticate`.
+    /// The value of the response's `WWW-Authenticate` header; empty if there is none.
     pub(crate) www_authenticate: String,
 }
 
@@ -23,7 +23,8 @@ impl Challenge {
         is_one.then(|| Self { status, www_authenticate: www_authenticate.unwrap_or_default().to_owned() })
     }
 
-    /// Returns the scopes that the token lacks, if the server refused it for insufficient scope.
+    /// Returns the scopes that the token lacks, which may be empty; `None` if the server refused the token for another
+    /// reason than insufficient scope.
     pub(crate) fn missing_scope(&self, url: &Url) -> Option<String> {
         let parameters = WWWAuthenticateParams::parse(&self.www_authenticate, url);
         parameters.is_insufficient_scope().then(|| parameters.scope.unwrap_or_default())

@@ -1,8 +1,8 @@
-//! OAuth 2.1 requests to authorization servers, by means of rmcp. [`token_file`](super::token_file) stores the
-//! results.
+//! OAuth 2.1 requests to the authorization servers of upstream servers, by means of the library rmcp.
+//! [`token_file`](super::token_file) stores the tokens.
 //!
-//! rmcp's manager refuses addresses in private networks that the server's metadata names, unless the server itself is
-//! configured at an address of the same kind.
+//! The metadata of an upstream server names its authorization server. rmcp refuses an address in a private network
+//! there, unless the upstream server itself is configured at an address of the same kind.
 
 use rmcp::transport::JwtSigningAlgorithm;
 use rmcp::transport::auth::{
@@ -14,14 +14,16 @@ use url::Url;
 use super::token_file::StoredLogin;
 use crate::definition::OAuthClient;
 
-/// A manager with the metadata of the authorization server, and its own credential store.
+/// The result of discovering an authorization server: rmcp's authorization manager with the metadata of that server,
+/// and the store in which the manager puts credentials.
 pub(crate) struct OAuthDiscovery {
     pub(crate) manager: AuthorizationManager,
     pub(crate) store: InMemoryCredentialStore,
     pub(crate) resolution: AuthorizationMetadataResolution,
 }
 
-/// Discovers the authorization server, with the server's challenge if there is one.
+/// Discovers the authorization server of the upstream server at `url`. `challenge` is the value of the
+/// `WWW-Authenticate` header in the upstream server's response, if there is one.
 pub(crate) async fn discover(url: &Url, challenge: Option<&str>) -> Result<OAuthDiscovery, AuthError> {
     let mut manager = AuthorizationManager::new(url.clone()).await?;
     let store = InMemoryCredentialStore::new();
@@ -31,7 +33,7 @@ pub(crate) async fn discover(url: &Url, challenge: Option<&str>) -> Result<OAuth
     Ok(OAuthDiscovery { manager, store, resolution })
 }
 
-/// Renews a token with its refresh token.
+/// Renews a stored access token with its refresh token, and returns the new tokens.
 pub(crate) async fn refresh(url: &Url, stored: &StoredLogin) -> Result<StoredCredentials, AuthError> {
     let credentials = stored.credentials.clone().ok_or(AuthError::AuthorizationRequired)?;
     let OAuthDiscovery { mut manager, store, .. } = discover(url, None).await?;
@@ -46,7 +48,7 @@ pub(crate) async fn refresh(url: &Url, stored: &StoredLogin) -> Result<StoredCre
     store.load().await?.ok_or(AuthError::AuthorizationRequired)
 }
 
-/// Obtains a token with client credentials, without any user.
+/// Obtains an access token by the client credentials grant of OAuth, without any user.
 pub(crate) async fn client_credentials_token(
     url: &Url,
     client: &OAuthClient,
@@ -68,7 +70,7 @@ async fn exchange(url: &Url, client: &OAuthClient) -> Result<StoredCredentials, 
     store.load().await?.ok_or(AuthError::AuthorizationRequired)
 }
 
-/// What is wrong with the configuration of client credentials.
+/// What is wrong with the client credentials in an upstream server's configuration.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 pub(crate) enum CredentialsError {
     #[error("its oauth.client_id is missing")]
@@ -79,7 +81,7 @@ pub(crate) enum CredentialsError {
     UnknownAlgorithm,
 }
 
-/// Returns the client credentials in rmcp's form.
+/// Converts configured client credentials for rmcp. Returns an error if they are incomplete.
 pub(crate) fn client_credentials_config(
     url: &Url,
     client: &OAuthClient,

@@ -1,4 +1,4 @@
-//! Stores the OAuth tokens of one server in a file that only its owner can read.
+//! Stores the OAuth tokens of one upstream server in a file that only its owner can read.
 
 use std::fs::{DirBuilder, File};
 use std::io::{ErrorKind, Read};
@@ -16,19 +16,22 @@ use sha2::{Digest, Sha256};
 
 use data_encoding::HEXLOWER;
 
-/// Maximum bytes of one token file.
+/// Maximum size of a token file, in bytes.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
-/// How long another process may hold the lock while it renews a token, and how often the lock is tried.
+/// How long to wait for the lock of a token file, which another process may hold while it renews a token.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(45);
+/// Interval between two attempts to lock a token file.
 const LOCK_EVERY: Duration = Duration::from_millis(50);
-/// Hexadecimal digits of the hash of a URL, enough to distinguish the servers of one user.
+/// Number of hexadecimal digits of the URL's hash in the name of a token file. They suffice to distinguish the servers
+/// of one user.
 const HASH_DIGITS: usize = 16;
-/// Maximum number of scopes that are stored besides the granted ones.
+/// Maximum number of scopes that are stored for the next login, in addition to the granted ones.
 const WANTED_SCOPES_MAX: usize = 64;
-/// A token that expires sooner than this is not sent, since it might expire on the way.
+/// An access token that expires within this time is renewed before it is sent, since it might expire before the server
+/// checks it.
 const MARGIN: Duration = Duration::from_secs(30);
 
-/// Why tokens cannot be read or stored.
+/// Why the OAuth tokens of an upstream server cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenFileError {
     #[error("no place to keep tokens: set HOME, XDG_STATE_HOME or STATE_DIRECTORY")]
@@ -43,7 +46,7 @@ pub enum TokenFileError {
     Locked { path: PathBuf },
 }
 
-/// The path of the file for one server at one URL.
+/// The path of the file with the OAuth tokens of one upstream server at one URL.
 #[derive(Clone)]
 pub(crate) struct TokenFile {
     path: PathBuf,
@@ -52,18 +55,18 @@ pub(crate) struct TokenFile {
 /// The content of a token file. Contains secrets, so it has no `Debug`.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct StoredLogin {
-    /// The URL of the server that the tokens are for.
+    /// The URL of the upstream server that the tokens are for.
     pub(crate) url: String,
     pub(crate) client_id: String,
     pub(crate) client_secret: Option<String>,
     pub(crate) redirect_uri: String,
     pub(crate) credentials: Option<StoredCredentials>,
-    /// Scopes that a request required and the token did not have.
+    /// Scopes that a request required and the token did not have. The next login asks for them.
     #[serde(default)]
     pub(crate) wanted_scopes: Vec<String>,
 }
 
-/// An access token and when it expires.
+/// An OAuth access token and the time when it expires. A token without this time is assumed to be valid.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct AccessToken {
     pub(crate) secret: String,
@@ -88,7 +91,7 @@ impl AccessToken {
     }
 }
 
-/// The fields used of an authorization server's token response (RFC 6749).
+/// The fields of an authorization server's token response (RFC 6749) that Lockhouse uses.
 #[derive(Deserialize)]
 struct TokenResponse {
     access_token: String,
@@ -121,7 +124,8 @@ impl StoredLogin {
         }
     }
 
-    /// Returns the granted scopes and those that requests required besides.
+    /// Returns the scopes for the next login: those that were granted, and those that a request required and the token
+    /// did not have.
     pub(crate) fn scopes(&self) -> Vec<String> {
         let granted = self.credentials.iter().flat_map(|credentials| &credentials.granted_scopes);
         granted.chain(&self.wanted_scopes).cloned().collect()
@@ -129,7 +133,8 @@ impl StoredLogin {
 }
 
 impl TokenFile {
-    /// Returns the file for a name and a URL: a server at another URL does not get these tokens.
+    /// Returns the token file for the upstream server with this name and URL. A server at another URL has another file,
+    /// so that it does not get these tokens.
     pub(crate) fn new(name: &ServerName, url: &url::Url) -> Result<Self, TokenFileError> {
         let directory = lockhouse_base::directories::state().ok_or(TokenFileError::NoPlace)?.join("tokens");
         let hash = HEXLOWER.encode(&Sha256::digest(url.as_str()));
@@ -150,14 +155,14 @@ impl TokenFile {
         serde_json::from_str(&text).map(Some).map_err(damaged)
     }
 
-    /// Replaces the file atomically.
+    /// Replaces the token file atomically.
     pub(crate) fn save(&self, stored: &StoredLogin) -> Result<(), TokenFileError> {
         self.make_directory()?;
         let text = serde_json::to_string(stored).map_err(|error| self.failed(error.into()))?;
         files::replace_durably(&self.path, text.as_bytes()).map_err(|error| self.failed(error))
     }
 
-    /// Deletes the file. Returns whether there was one.
+    /// Deletes the token file. Returns whether there was one.
     pub(crate) fn delete(&self) -> Result<bool, TokenFileError> {
         match std::fs::remove_file(&self.path) {
             Ok(()) => Ok(true),
@@ -166,7 +171,7 @@ impl TokenFile {
         }
     }
 
-    /// Locks the file against all other processes until the lock is dropped.
+    /// Locks the token file against all other processes until the lock is dropped. Waits at most `LOCK_TIMEOUT`.
     pub(crate) async fn lock(&self) -> Result<Flock<File>, TokenFileError> {
         self.make_directory()?;
         let path = self.path.with_extension("lock");
@@ -185,7 +190,8 @@ impl TokenFile {
         }
     }
 
-    /// Stores the scopes that a request required, so that the next login asks for them.
+    /// Stores the scopes that a request required, so that the next login asks for them. Does nothing if no tokens are
+    /// stored.
     pub(crate) async fn remember_wanted_scopes(&self, scopes: &str) -> Result<(), TokenFileError> {
         let _lock = self.lock().await?;
         let Some(mut stored) = self.load()? else { return Ok(()) };
@@ -208,7 +214,7 @@ impl TokenFile {
         self.check(directory, &metadata)
     }
 
-    /// Checks that no other user can read or replace the file.
+    /// Checks that the token file, or its directory, belongs to this user and that other users have no access to it.
     fn check(&self, path: &Path, metadata: &std::fs::Metadata) -> Result<(), TokenFileError> {
         let exposed = |reason, advice| Err(TokenFileError::Exposed { path: path.to_owned(), reason, advice });
         if metadata.uid() != nix::unistd::geteuid().as_raw() {

@@ -1,4 +1,4 @@
-//! Converts errors of requests to servers into errors for submitted code, for AI clients that use the server
+//! Converts errors of requests to upstream servers into errors for submitted code, for AI clients that use the server
 //! directly, and for traces.
 
 use std::time::Duration;
@@ -12,10 +12,11 @@ use crate::call_types::CallError;
 use crate::http_error::HttpError;
 use crate::inbound_message::{CUT_OFF, NOT_JSON, TOO_LARGE};
 
-/// Characters of a server's error text that are passed on.
+/// Maximum number of characters of a server's error text that submitted code receives.
 const ERROR_CHARS_MAX: usize = 4_000;
 
-/// Converts the error of a request into the error of its call. `limit` is the timeout of the request.
+/// Converts the error of a request to an upstream server into the error of its call. `limit` is the timeout of the
+/// request.
 pub(super) fn call_error(
     server: &ServerName,
     secrets: &Secrets,
@@ -51,7 +52,7 @@ pub(super) fn call_error(
     }
 }
 
-/// Returns the server's own error with secrets redacted; `None` if the error was made by Lockhouse.
+/// Returns the server's own error with secrets redacted; `None` if Lockhouse made the error.
 pub(super) fn own_error(secrets: &Secrets, error: &ErrorData) -> Option<ErrorData> {
     if matches!(&*error.message, TOO_LARGE | CUT_OFF | NOT_JSON) {
         return None;
@@ -63,7 +64,7 @@ pub(super) fn own_error(secrets: &Secrets, error: &ErrorData) -> Option<ErrorDat
     Some(error)
 }
 
-/// A fixed word for the kind of error, for traces.
+/// Returns a fixed word for the kind of a request's error, for traces.
 pub(super) fn kind(error: &ServiceError) -> &'static str {
     match error {
         ServiceError::McpError(_) => "mcp_error",

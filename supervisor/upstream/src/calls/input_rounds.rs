@@ -1,4 +1,5 @@
-//! Sends a call, and repeats it with the input that its server requires, up to a maximum number of rounds.
+//! Sends a call to an upstream server, and repeats it with the input that the server requires of the user, up to a
+//! maximum number of rounds.
 
 use std::time::{Duration, Instant};
 
@@ -20,10 +21,11 @@ use crate::inbound_message::offload_if_large;
 use crate::input_required;
 use crate::request::{CallTimeout, RequestError, send_for};
 
-/// Delay before a call is repeated without any new input. Doubles with each round.
+/// Delay before a call is repeated because the server asked for that without requiring input. The delay doubles with
+/// each round, up to 32 times this one.
 const STATE_ONLY_DELAY: Duration = Duration::from_millis(50);
 
-/// A call with everything that stays the same in all rounds.
+/// A call to an upstream server, with everything that stays the same when the call is repeated.
 pub(super) struct InputRounds<'a> {
     pub(super) connection: &'a Connection,
     pub(super) offer: &'a ConnectedServer,
@@ -33,17 +35,17 @@ pub(super) struct InputRounds<'a> {
     pub(super) caller: &'a Caller,
 }
 
-/// What follows from an answer of the server.
+/// What is done after a server's answer to a call.
 enum NextStep {
-    /// The call is complete, with this result.
+    /// The call is complete, with this result as JSON.
     Result(Vec<u8>),
-    /// The call is repeated with these responses.
+    /// The call is repeated with these answers of the user and this state of the server.
     SendAgain(InputResponses),
 }
 
 impl InputRounds<'_> {
-    /// Sends the call, and repeats it with the input that the server requires. `slot` is the slot for the first
-    /// round.
+    /// Sends the call, and repeats it with the input that the server requires. `slot` is the server's slot for the
+    /// first round; each further round acquires a new one.
     pub(super) async fn run(self, slot: CallSlot) -> Result<Vec<u8>, CallError> {
         let mut input = self.direct().map(DirectRequest::take_responses).unwrap_or_default();
         let mut slot = Some(slot);
@@ -75,7 +77,7 @@ impl InputRounds<'_> {
         self.caller.direct.as_deref()
     }
 
-    /// Sends the call once. Returns the answer as JSON text.
+    /// Sends the call once. Returns the server's answer as JSON text.
     async fn send(&self, input: InputResponses) -> Result<String, CallError> {
         let Self { connection, offer, item, caller, timeout, .. } = self;
         let ticket = offer.callers.register(&connection.name, item, caller);
@@ -104,7 +106,7 @@ impl InputRounds<'_> {
         }
     }
 
-    /// Parses an answer and obtains the input that it requires, if any.
+    /// Parses the server's answer to the call and obtains the input that the answer requires, if any.
     async fn next(&self, raw: String) -> Result<NextStep, CallError> {
         let (of, how) = ((*self.item).clone(), self.reading());
         let read = offload_if_large(raw.len(), move || read_answer(&of, raw, how)).await;
@@ -128,7 +130,7 @@ impl InputRounds<'_> {
         }
     }
 
-    /// Returns how results of this tool are converted.
+    /// Returns how the results of the called tool are converted.
     fn reading(&self) -> ResultOptions {
         let tool = match self.item {
             CallTarget::Tool(name) => self.offer.catalogue.tool(name),

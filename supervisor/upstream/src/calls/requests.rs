@@ -1,4 +1,4 @@
-//! Builds the MCP requests of calls.
+//! Builds the MCP requests for calls to upstream servers.
 
 use lockhouse_policies::CallTarget;
 use rmcp::model::{
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::call_types::InputResponses;
 use crate::direct_request::DirectRequestKind;
 
-/// Builds a request that only AI clients with direct access make: completion or subscription.
+/// Builds a request that only AI clients with direct access to the server can make: completion or subscription.
 #[expect(deprecated)]
 pub(super) fn verb_request(verb: &DirectRequestKind, item: &CallTarget) -> ClientRequest {
     use rmcp::model::{SubscribeRequest, SubscribeRequestParams};

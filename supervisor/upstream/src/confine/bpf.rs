@@ -1,37 +1,39 @@
-//! Instructions of classic BPF for seccomp filters, and how a filter is installed.
+//! Instructions of classic BPF for the seccomp filters of sandboxed upstream servers, and how a filter is installed.
 //!
-//! Filters compare the low 32 bits of arguments: all arguments inspected here are `int`, of which the kernel uses the
-//! low half.
+//! Filters compare the low 32 bits of system call arguments: all arguments inspected here are `int`, of which the
+//! kernel uses the low half.
 #![allow(unsafe_code, reason = "seccomp(2) has no wrapper in nix")]
 
 use std::io;
 
 pub(super) use libc::sock_filter;
 
-/// Offsets in `struct seccomp_data`.
+/// Offset of the system call number in `struct seccomp_data`.
 const NUMBER: u32 = 0;
+/// Offset of the architecture in `struct seccomp_data`.
 const ARCHITECTURE: u32 = 4;
+/// Offset of the first system call argument in `struct seccomp_data`.
 const ARGUMENTS: u32 = 16;
 
-/// `AUDIT_ARCH_X86_64` or `AUDIT_ARCH_AARCH64`, from linux/audit.h.
+/// The architecture of this build: `AUDIT_ARCH_X86_64` or `AUDIT_ARCH_AARCH64`, from linux/audit.h.
 #[cfg(target_arch = "x86_64")]
 const OWN_ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const OWN_ARCHITECTURE: u32 = 0xc000_00b7;
 
-/// The bit that marks x32 calls; numbers of other architectures do not have it.
+/// The bit in a system call number that marks calls of the x32 ABI. System call numbers of other ABIs do not have it.
 const X32: u32 = 0x4000_0000;
 
 pub(super) const ALLOWED: u32 = libc::SECCOMP_RET_ALLOW;
-/// The verdict of a kernel without this system call: ENOSYS.
+/// The filter's result that fails a system call with ENOSYS, as a kernel without this system call does.
 pub(super) const UNKNOWN: u32 = refused(libc::ENOSYS);
 
 pub(super) const fn refused(errno: i32) -> u32 {
     libc::SECCOMP_RET_ERRNO | errno as u32
 }
 
-/// The start of every filter: refuses calls with numbers of another architecture, which the rules do not cover, and
-/// loads the number of the call for comparison.
+/// The first instructions of every filter. They refuse system calls of another architecture, whose numbers the rules do
+/// not cover, and load the system call number for comparison.
 #[rustfmt::skip] // One instruction a line.
 pub(super) const HEAD: [sock_filter; 6] = [
     load(ARCHITECTURE),
@@ -42,7 +44,7 @@ pub(super) const HEAD: [sock_filter; 6] = [
     answer(UNKNOWN),                                 // x32 has the same calls under other numbers.
 ];
 
-/// Loads the low half of an argument.
+/// Returns the instruction that loads the low half of the system call argument with this index.
 pub(super) const fn argument(index: u32) -> sock_filter {
     load(ARGUMENTS + 8 * index)
 }
@@ -59,7 +61,8 @@ pub(super) const fn answer(verdict: u32) -> sock_filter {
     instruction(libc::BPF_RET | libc::BPF_K, 0, 0, verdict)
 }
 
-/// Skips `so` instructions if the comparison holds, else `not` instructions.
+/// Returns the instruction that compares the loaded value, and then skips `so` instructions if the comparison is true,
+/// otherwise `not` instructions.
 pub(super) const fn when((comparison, value): (u32, u32), so: u8, not: u8) -> sock_filter {
     instruction(libc::BPF_JMP | comparison | libc::BPF_K, so, not, value)
 }
@@ -76,7 +79,7 @@ const fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
     sock_filter { code: code as u16, jt, jf, k }
 }
 
-/// Installs a filter on this process permanently. Requires `no_new_privs`.
+/// Installs a seccomp filter on this process permanently. Requires `no_new_privs`.
 pub(super) fn install(program: &[sock_filter]) -> io::Result<()> {
     let header = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
     // SAFETY: the header points at a live program of its stated length.
@@ -90,7 +93,7 @@ pub(super) fn install(program: &[sock_filter]) -> io::Result<()> {
 pub(super) mod tests {
     use super::*;
 
-    /// Interprets a filter as the kernel would and returns its verdict on a call.
+    /// Interprets a filter as the kernel would and returns its result for a system call.
     fn verdict(program: &[sock_filter], architecture: u32, number: u32, arguments: &[u32]) -> u32 {
         let word = |offset| match offset {
             ARCHITECTURE => architecture,
@@ -114,12 +117,12 @@ pub(super) mod tests {
         }
     }
 
-    /// Returns the verdict on a call of the native architecture.
+    /// Returns the filter's result for a system call of the native architecture.
     pub(crate) fn own(program: &[sock_filter], number: libc::c_long, arguments: &[u32]) -> u32 {
         verdict(program, OWN_ARCHITECTURE, number as u32, arguments)
     }
 
-    /// Checks that no call passes under a number of another architecture.
+    /// Checks that the filter refuses system calls that use the numbers of another architecture.
     pub(crate) fn check_other_numbers(program: &[sock_filter]) {
         const I386: u32 = 0x4000_0003;
         for number in 0..600 {

@@ -1,4 +1,5 @@
-//! Paths that every confined program may use, because it needs them to run at all. No home directory is among them.
+//! Paths that every sandboxed upstream server may use, because programs need them to run at all. No home directory is
+//! among them.
 
 use std::path::Path;
 
@@ -11,7 +12,8 @@ use super::{Rule, grant, reading};
 const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 
-/// Settings that system libraries read. Not all of /etc, which contains keys that root can read.
+/// Paths with configuration and system information that system libraries read. Not all of /etc is listed, since it also
+/// contains private keys.
 const SETTINGS: [&str; 39] = [
     // The dynamic loader.
     "/etc/ld.so.cache",
@@ -62,10 +64,10 @@ const SETTINGS: [&str; 39] = [
     "/sys/fs/cgroup",
 ];
 
-/// Devices that are read and written, and store nothing.
+/// Device files that a sandboxed server may read and write. They store no data.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Landlock rules for those of the paths that exist, and for the files of the program.
+/// Returns the Landlock rules for the paths of this module that exist, and for the files of the server's program.
 pub(super) fn rules(program: &Program) -> Vec<Rule> {
     let settings = AccessFs::ReadFile | AccessFs::ReadDir;
     let devices = AccessFs::ReadFile | AccessFs::WriteFile;

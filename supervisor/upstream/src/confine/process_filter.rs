@@ -1,9 +1,9 @@
-//! A seccomp filter that protects processes outside the sandbox where Landlock does not: their limits, priorities,
-//! memory and signals, and objects that the kernel shares among all processes of a user (SysV and POSIX queues,
-//! shared memory, keyrings).
+//! A seccomp filter for sandboxed upstream servers. It protects processes outside the sandbox where Landlock does not:
+//! their limits, priorities, memory and signals, and objects that the kernel shares among all processes of a user (SysV
+//! and POSIX queues, shared memory, keyrings).
 //!
-//! A filter sees only numbers and cannot know which processes the server has started. A call that takes a PID is
-//! therefore allowed for the caller itself (0), and refused otherwise.
+//! A filter sees only numbers and cannot know which processes the server has started. A system call that takes a PID is
+//! therefore allowed only with the PID 0, which means the calling process itself.
 
 use std::io;
 
@@ -11,16 +11,19 @@ use super::bpf::{self, ALLOWED, HEAD, UNKNOWN, answer, argument, equals, refused
 
 const REFUSED: u32 = refused(libc::EPERM);
 
-/// The argument values of setpriority(2) and ioprio_set(2) that select one process.
+/// The value of the first argument of setpriority(2) that selects one process.
 const PRIO_PROCESS: u32 = 0;
+/// The value of the first argument of ioprio_set(2) that selects one process.
 const IOPRIO_WHO_PROCESS: u32 = 1;
-/// Requests for a signal to a process when a descriptor is readable, from linux/sockios.h.
+/// The ioctl(2) request, from linux/sockios.h, that has a signal sent to a process when a descriptor becomes readable.
 const FIOSETOWN: u32 = 0x8901;
+/// Another ioctl(2) request with the same effect as `FIOSETOWN`.
 const SIOCSPGRP: u32 = 0x8902;
 const F_SETSIG: u32 = 10;
 const F_SETOWN_EX: u32 = 15;
 
-/// Calls that no server needs: memory and descriptors of other processes, BPF and perf.
+/// System calls that are refused with EPERM, since no server needs them: access to the memory and descriptors of other
+/// processes, BPF and perf.
 const NEVER: [libc::c_long; 9] = [
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -33,7 +36,7 @@ const NEVER: [libc::c_long; 9] = [
     libc::SYS_perf_event_open,
 ];
 
-/// Calls that a kernel can be built without, so that programs handle their absence.
+/// System calls that are refused with ENOSYS. A kernel can be built without them, so programs handle this error.
 const ABSENT: [libc::c_long; 22] = [
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -60,7 +63,8 @@ const ABSENT: [libc::c_long; 22] = [
     libc::SYS_pidfd_send_signal,
 ];
 
-/// Calls that take a PID: allowed only with these values of these arguments.
+/// System calls that take a PID, each with the arguments (index and value) with which it is allowed. With other values
+/// it is refused.
 const ONLY: [(libc::c_long, &[(u32, u32)]); 9] = [
     (libc::SYS_prlimit64, &[(0, 0)]),
     (libc::SYS_setpriority, &[(0, PRIO_PROCESS), (1, 0)]),
@@ -73,8 +77,8 @@ const ONLY: [(libc::c_long, &[(u32, u32)]); 9] = [
     (libc::SYS_move_pages, &[(0, 0)]),
 ];
 
-/// Calls that are refused with this value of this argument: they request a signal to a process when a descriptor is
-/// readable.
+/// System calls that are refused if the argument with this index has this value. With it, they request that a signal is
+/// sent to a process when a descriptor becomes readable.
 const NOT_WITH: [(libc::c_long, u32, u32); 5] = [
     (libc::SYS_fcntl, 1, libc::F_SETOWN as u32),
     (libc::SYS_fcntl, 1, F_SETSIG),
@@ -83,8 +87,8 @@ const NOT_WITH: [(libc::c_long, u32, u32); 5] = [
     (libc::SYS_ioctl, 1, SIOCSPGRP),
 ];
 
-/// Installs the filter on this process permanently. Requires `no_new_privs`. The filter also refuses signals to the
-/// supervisor, because Landlock before ABI 6 does not restrict signals.
+/// Installs the filter of this module on this process permanently. Requires `no_new_privs`. The filter also refuses
+/// signals to the supervisor, because Landlock before ABI 6 does not restrict signals.
 pub(super) fn install(supervisor: nix::unistd::Pid) -> io::Result<()> {
     bpf::install(&program(supervisor.as_raw()))
 }
@@ -113,13 +117,13 @@ fn program(supervisor: i32) -> Vec<sock_filter> {
     program
 }
 
-/// Loads the number of the call again, after an argument was loaded.
+/// Returns the instruction that loads the system call number again, after an argument was loaded in its place.
 fn reload() -> sock_filter {
     HEAD[3]
 }
 
-/// Lists all calls that can signal the supervisor, its process group, or all processes of the user. A negative PID
-/// means a process group.
+/// Lists the system calls that can send a signal to the supervisor, its process group, or all processes of the user:
+/// each with the index and the value of its PID argument. A negative PID means a process group.
 fn signals(supervisor: i32) -> impl Iterator<Item = (libc::c_long, u32, u32)> {
     let ways = [
         (libc::SYS_kill, supervisor),

@@ -1,4 +1,5 @@
-//! Finds the files that the kernel opens to execute a program: the file itself and its interpreters.
+//! Finds the files that the kernel opens to execute an upstream server's program: the program file itself and its
+//! interpreters.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -7,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
-/// Maximum nesting of scripts whose interpreter is a script, as in the kernel.
+/// Maximum nesting of scripts whose interpreter is itself a script. The kernel has the same limit.
 const INTERPRETERS_MAX: usize = 5;
-/// Bytes of a script that the kernel reads to find its interpreter.
+/// Number of bytes at the start of a script in which the kernel looks for the interpreter.
 const FIRST_LINE_BYTES_MAX: u64 = 256;
 
-/// A program: its file, and the files of its interpreters.
+/// The program of an upstream server: its file, and the files of its interpreters.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
@@ -20,7 +21,8 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Finds a program. A name without a slash is searched in `PATH`, as exec does.
+    /// Finds a program and its interpreters; `None` if there is no such program. A name without a slash is searched in
+    /// `PATH`, as exec does.
     pub(super) fn find(name: &OsStr) -> Option<Self> {
         let path = find(name)?;
         let mut interpreters = Vec::new();
@@ -47,7 +49,8 @@ fn find(name: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|directory| directory.join(name)).find(is_program)
 }
 
-/// Returns the interpreter in the first line of a script, and the program that it runs if it is `env`.
+/// Returns the interpreter that the first line of a script names. If it is `env`, also returns the program that `env`
+/// runs. Returns `None` if the file is no script.
 fn interpreter(script: &Path) -> Option<(PathBuf, Option<PathBuf>)> {
     let mut start = Vec::new();
     if !script.is_file() {
@@ -63,7 +66,7 @@ fn interpreter(script: &Path) -> Option<(PathBuf, Option<PathBuf>)> {
     Some((interpreter, it_runs))
 }
 
-/// Returns the words after `#!`.
+/// Returns the words after `#!` in the first line of a script; `None` if the file does not begin with `#!`.
 fn words(start: &[u8]) -> Option<Vec<OsString>> {
     let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());

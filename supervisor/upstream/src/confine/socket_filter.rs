@@ -1,12 +1,14 @@
-//! A seccomp filter without network access: a process can create only socket pairs.
+//! A seccomp filter for sandboxed upstream servers without network access: they can create no sockets except connected
+//! pairs.
 //!
-//! Landlock restricts TCP alone, and unix sockets of the host (D-Bus, Docker) may grant more than any network.
+//! Landlock is not sufficient for this. It restricts only TCP, and the Unix sockets of the host (D-Bus, Docker) may
+//! permit more than the network does.
 
 use std::io;
 
 use super::bpf::{self, ALLOWED, HEAD, UNKNOWN, and, answer, argument, equals, refused, sock_filter, when};
 
-/// Mask for the type of a socket without its flags.
+/// Mask that removes flags such as `SOCK_CLOEXEC` from a socket's type.
 const TYPE: u32 = 0xf;
 
 const REFUSED: u32 = refused(libc::EACCES);
@@ -30,7 +32,7 @@ const RULES: [sock_filter; 15] = [
     answer(REFUSED),
 ];
 
-/// Installs the filter on this process permanently. Requires `no_new_privs`.
+/// Installs the filter against sockets on this process permanently. Requires `no_new_privs`.
 pub(super) fn install() -> io::Result<()> {
     bpf::install(&program())
 }

@@ -1,4 +1,5 @@
-//! Monitors a live connection and returns the first of all events that can happen to it.
+//! Monitors a live connection to an upstream server and returns the next event: the end of the connection, a change of
+//! the tools, a call that timed out, and so on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +22,15 @@ use crate::live_connection::LiveConnection;
 use crate::request::ping;
 use crate::tool_list::list_tools;
 
-/// How often the pins are checked while tools wait to be accepted.
+/// Interval at which the file of accepted tool definitions (pins) is checked for changes while tools wait for a user to
+/// accept them.
 const ACCEPTANCE_EVERY: Duration = Duration::from_secs(1);
-/// A server that lets a call time out and does not answer a ping within this time is restarted.
+/// Timeout of the ping that is sent after a call has timed out. A server that does not answer the ping is restarted.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 const SILENT: &str = "it does not answer any more";
 
-/// A live connection with its ping, its listing of tools and its idle timer.
+/// A live connection to an upstream server, with a ping and a listing of its tools that may be in progress, and its
+/// idle timer.
 pub(super) struct ConnectionMonitor {
     pub(super) link: LiveConnection,
     pub(super) peer: Peer<RoleClient>,
@@ -36,19 +39,19 @@ pub(super) struct ConnectionMonitor {
     changed: Arc<Notify>,
     /// Completes once the server has been idle for the configured time.
     idle: BoxFuture<'static, ()>,
-    /// The listing of tools in progress; at most one at a time.
+    /// The listing of the server's tools that is in progress, if any; at most one at a time.
     listing: Fuse<BoxFuture<'static, Result<Catalogue, ConnectError>>>,
-    /// The ping in progress; completes with whether the server answered.
+    /// The ping that is in progress, if any. Completes with whether the server answered.
     ping: Fuse<BoxFuture<'static, bool>>,
 }
 
-/// An event of a live connection.
+/// An event of a live connection to an upstream server.
 #[allow(clippy::large_enum_variant)] // Only one exists at a time, and it is matched at once.
 pub(super) enum MonitorEvent {
     Event(Event),
-    /// The tools were listed again.
+    /// The server's tools were listed again, or listing them failed.
     Listed(Result<Catalogue, ConnectError>),
-    /// A user may have accepted tools, so the pins must be checked.
+    /// A user may have accepted tools, so the file of accepted tool definitions (pins) must be checked for changes.
     AcceptanceDue,
 }
 
@@ -59,7 +62,7 @@ impl ConnectionMonitor {
         Self { link, peer, callers, changed, idle, listing, ping }
     }
 
-    /// Lists the tools again after a delay. `limit` is the timeout for each page.
+    /// Begins to list the server's tools again after the delay `after`. `limit` is the timeout for each page.
     pub(super) fn list_tools(&mut self, name: ServerName, after: Duration, limit: Duration) {
         let peer = self.peer.clone();
         let listing = async move {
@@ -73,7 +76,7 @@ impl ConnectionMonitor {
         self.ping = ping(self.peer.clone(), PING_TIMEOUT).boxed().fuse();
     }
 
-    /// Waits for the next event. Cancellation loses nothing.
+    /// Waits for the next event of the connection. The future can be dropped without losing an event.
     pub(super) async fn next(
         &mut self,
         signals: &CallerSignals,

@@ -1,5 +1,5 @@
-//! Publishes the tools of a server to callers: from the cache, or as listed by the server, with those marked that no
-//! user has accepted.
+//! Publishes the tools of an upstream server to callers: from the cache, or as listed by the server. Tools that no user
+//! has accepted are marked.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::definition::ToolSelection;
 use crate::tool_cache::ToolCache;
 use crate::tool_pins::{FileVersion, Pins};
 
-/// The tools of one server and where they are published.
+/// Publishes the tools of one upstream server: has the channel to callers, the tool cache, and the pins with which
+/// tools are compared.
 pub(crate) struct PublishedTools {
     name: ServerName,
     selection: ToolSelection,
@@ -21,14 +22,15 @@ pub(crate) struct PublishedTools {
     pins: Pins,
     notices: DirectChangeNotices,
     known: watch::Sender<Option<Arc<Catalogue>>>,
-    /// Expired tools from the cache, which are published only if the server fails.
+    /// Expired tools from the cache, which are published only if the server cannot be started.
     fallback: Option<Catalogue>,
-    /// The version of the pins that the tools were last compared with.
+    /// The version of the file of accepted tool definitions (pins) with which the tools were last compared; `None` if
+    /// there was no file.
     pinned: Option<FileVersion>,
 }
 
 impl PublishedTools {
-    /// Returns the tools and the receiver with which callers read them.
+    /// Creates the publisher of a server's tools, and the receiver by which callers read the published tools.
     pub(crate) fn new(
         name: ServerName,
         selection: ToolSelection,
@@ -40,8 +42,8 @@ impl PublishedTools {
         (Self { name, selection, cache, pins, notices, known, fallback: None, pinned: None }, receiver)
     }
 
-    /// Publishes the cached tools of an earlier process. Returns whether the server understood only the older
-    /// handshake.
+    /// Publishes the tools in the cache file, unless they have expired. Returns whether the server understood only the
+    /// older MCP handshake (`initialize`) at its last connection; false if the cached tools have expired.
     pub(super) fn load_cached(&mut self) -> bool {
         let Some(remembered) = self.cache.load() else { return false };
         let mut catalogue = remembered.catalogue;
@@ -65,7 +67,7 @@ impl PublishedTools {
         }
     }
 
-    /// Publishes the tools of a new connection.
+    /// Saves and publishes the tools that the server has listed on a new connection.
     pub(super) fn connected(&mut self, catalogue: Catalogue, legacy_handshake: bool) -> Arc<Catalogue> {
         self.fallback = None;
         self.pinned = self.pins.version();
@@ -78,7 +80,8 @@ impl PublishedTools {
         self.publish(catalogue)
     }
 
-    /// Compares the tools with the pins again if the pins have changed, and publishes them.
+    /// Compares the tools with the accepted definitions (pins) again if the pins file has changed, and publishes the
+    /// tools. Returns the published tools; `None` if the file has not changed.
     pub(super) fn recheck(&mut self, catalogue: &Catalogue) -> Option<Arc<Catalogue>> {
         let now = self.pins.version();
         let is_other = std::mem::replace(&mut self.pinned, now) != now;
@@ -99,7 +102,7 @@ impl PublishedTools {
         catalogue
     }
 
-    /// Removes tools that the configuration excludes, and marks those that no user has accepted.
+    /// Removes the tools that the configuration excludes, and marks the tools that no user has accepted.
     fn prepare(&self, catalogue: &mut Catalogue) {
         catalogue.retain(|tool| self.selection.admits(tool));
         let name = &self.name;

@@ -1,26 +1,30 @@
-//! Computes how long to wait before a server is started again: exponential backoff, with jitter after ordinary failures.
+//! Computes how long to wait before an upstream server is started again: exponential backoff, with jitter unless the
+//! server violated a limit or the protocol.
 
 use std::time::{Duration, Instant};
 
-/// The first and the longest delay before a restart after an ordinary failure.
+/// The first and the longest delay before a server is restarted after a failure other than a violation of a limit or
+/// the protocol.
 const FAILURE_BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
-/// A connection that lasted this long, or on which a call was answered, resets the backoff of ordinary failures.
+/// A connection that lasted this long, or on which a call was answered, resets the restart delay to its minimum, but
+/// not the delay after violations.
 const STEADY: Duration = Duration::from_secs(60);
-/// The first and the longest delay before a restart of a server that was disconnected because it exceeded a limit or broke the
-/// protocol. Answered calls do not reset this backoff.
+/// The first and the longest delay before a server is restarted that was disconnected because it exceeded a limit or
+/// broke the protocol. Answered calls do not reset this delay.
 const VIOLATION_BACKOFF: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(600));
 
-/// The delay before the next attempt to connect.
+/// The delay before the next attempt to connect to an upstream server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum RestartDelay {
-    /// Exactly this long.
+    /// The delay is exactly this long.
     Exactly(Duration),
-    /// Between 0.5 and 1.5 times this long, so that servers that failed together do not restart at the same moment.
+    /// The delay is between 0.5 and 1.5 times this long, so that servers that failed together do not restart at the
+    /// same moment.
     Jittered(Duration),
 }
 
 impl RestartDelay {
-    /// The time to sleep, with a random factor for [`Self::Jittered`].
+    /// Returns the time to sleep. For [`Self::Jittered`], the delay is multiplied by a random factor.
     pub(super) fn to_duration(self) -> Duration {
         match self {
             Self::Exactly(delay) => delay,
@@ -29,7 +33,8 @@ impl RestartDelay {
     }
 }
 
-/// The backoff of one server.
+/// The restart delays of one upstream server: one after ordinary failures, and one after violations of a limit or the
+/// protocol.
 pub(super) struct RestartBackoff {
     after_failure: DoublingDelay,
     after_violation: DoublingDelay,
@@ -43,7 +48,9 @@ impl RestartBackoff {
         }
     }
 
-    /// Returns the delay after an attempt to connect that began at `attempt` and has failed, or whose connection has ended.
+    /// Returns the delay before the next attempt to connect. `attempt` is when the previous attempt began,
+    /// `is_violation` whether it ended by a violation, and `has_answered` whether a call was answered on its
+    /// connection.
     pub(super) fn next_delay(
         &mut self,
         now: Instant,
@@ -66,7 +73,7 @@ impl RestartBackoff {
     }
 }
 
-/// A delay that doubles up to a limit.
+/// A delay that doubles with each use, up to a maximum.
 pub(super) struct DoublingDelay {
     min: Duration,
     pub(super) max: Duration,

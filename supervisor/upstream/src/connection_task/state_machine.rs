@@ -1,4 +1,4 @@
-//! State machine of one connection, without I/O: decides what follows each event.
+//! State machine of the connection to one upstream server, without I/O: decides which effects follow each event.
 //!
 //! The connection task performs the effects in order and then waits for the next event.
 
@@ -10,84 +10,84 @@ use std::time::{Duration, Instant};
 use super::restart_backoff::{DoublingDelay, RestartBackoff, RestartDelay};
 use crate::connection_failure::ConnectionFailure;
 
-/// The shortest and the longest delay before tools are listed again after the server announced a change. The delay doubles
-/// with each announcement and resets after a calm period.
+/// The shortest and the longest delay before a server's tools are listed again after it announced a change. The delay
+/// doubles with each announcement and resets after a calm period.
 const LISTING_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// What happens to a connection.
+/// An event of the connection to an upstream server.
 #[derive(Debug)]
 pub(super) enum Event {
     /// A caller needs the server.
     Demanded,
-    /// The server has started, and its tools are listed.
+    /// The server has started and has listed its tools.
     Connected,
     /// The server could not be started.
     StartFailed {
-        /// Whether the server exceeded a limit or broke the protocol.
+        /// Whether the start failed because the server exceeded a limit or broke the protocol.
         is_violation: bool,
     },
     /// The server announced that its tools have changed.
     ToolsChanged,
-    /// The tools were listed again, or listing them failed.
+    /// The server's tools were listed again, or listing them failed.
     ToolsListed,
     /// A call was not answered within its timeout.
     CallTimedOut,
-    /// The server's side ended the connection, or the connection has failed for this reason.
+    /// The server ended the connection, or the connection failed. Contains the reason; `None` if it is not known.
     Lost(Option<ConnectionFailure>),
-    /// No caller has used the server for the configured time.
+    /// No caller has used the server for the configured idle time.
     IdleTimeout,
-    /// Lockhouse does not need the server any more.
+    /// Lockhouse does not need the server any more, so the connection must be closed.
     CloseRequested,
     /// No call is in flight any more, or the time limit for draining has passed.
     Drained,
-    /// The MCP connection has ended and the process has exited.
+    /// The MCP connection has ended, and the server's process, if any, has exited.
     Disconnected {
-        /// Whether any call was answered since the start.
+        /// Whether any call was answered since the server was started.
         has_answered: bool,
     },
-    /// The restart delay has passed.
+    /// The delay before a restart of the server has passed.
     RestartDue,
 }
 
-/// What the connection task must do.
+/// What the connection task must do after an event.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Effect {
     PublishIdle,
     PublishConnecting,
     AwaitDemand,
     Connect,
-    /// Lists the tools again after this delay.
+    /// Lists the server's tools again after this delay.
     ListTools(Duration),
-    /// Pings the server. A server that does not answer is lost.
+    /// Pings the server. If the server does not answer, the connection counts as lost.
     Ping,
-    /// Waits for the calls in flight, for a limited time.
+    /// Waits until no call is in flight, at most for the drain timeout.
     Drain,
     Disconnect(EndReason),
-    /// Waits before the next attempt to connect.
+    /// Waits for this delay before the next attempt to connect to the server.
     BackOff(RestartDelay),
     /// Ends the connection task.
     Finish,
 }
 
-/// Why a connection ends.
+/// Why the connection to an upstream server ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum EndReason {
-    /// The server's side ended it, or it failed.
+    /// The server ended the connection, or the connection failed. Contains the reason; `None` if it is not known.
     Lost(Option<ConnectionFailure>),
-    /// No caller has used the server for the configured time.
+    /// No caller has used the server for the configured idle time.
     Idle,
-    /// Lockhouse closes it.
+    /// Lockhouse closes the connection.
     Closing,
 }
 
-/// The state of the connection.
+/// The phase of the connection to an upstream server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// Not started until a caller needs the server.
+    /// The server is not started until a caller needs it.
     Idle,
     Connecting(Attempt),
     Connected(Attempt),
-    /// To be closed once the calls in flight have ended.
+    /// The connection is closed once the calls in flight have ended.
     Draining,
     Disconnecting(Next),
     BackingOff,
@@ -97,28 +97,30 @@ enum Phase {
 /// Identifies an attempt to connect by the time when it began.
 type Attempt = Instant;
 
-/// What follows once the connection has ended.
+/// What the connection task does once the connection has ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Next {
-    /// Waits until a caller needs the server.
+    /// The task waits until a caller needs the server.
     AwaitDemand,
-    /// Restarts the server after a backoff.
+    /// The task restarts the server after a delay, which depends on when the last attempt began and whether it ended by
+    /// a violation.
     Restart { attempt: Attempt, is_violation: bool },
-    /// Ends the task.
+    /// The connection task ends.
     End,
 }
 
-/// The lifecycle of one connection: its phase and its backoffs.
+/// The state machine of one connection: its phase, and the delays before a restart and before tools are listed again.
 pub(super) struct StateMachine {
     phase: Phase,
     backoff: RestartBackoff,
     listing_delay: DoublingDelay,
-    /// When the tools were last listed.
+    /// When the server's tools were last listed.
     listed_at: Instant,
 }
 
 impl StateMachine {
-    /// Creates the state machine and returns it with the first effects. A lazy server is not started before it is needed.
+    /// Creates the state machine of a connection and returns it with the first effects. If `is_lazy` is true, the
+    /// server is not started before a caller needs it.
     pub(super) fn new(is_lazy: bool, now: Instant) -> (Self, Vec<Effect>) {
         let (phase, first) = match is_lazy {
             true => (Phase::Idle, Effect::AwaitDemand),
@@ -160,7 +162,7 @@ impl StateMachine {
         effects
     }
 
-    /// Handles an event of a connection in use.
+    /// Handles an event while the server is connected. Returns the next phase and the effects.
     fn handle_connected(&mut self, attempt: Attempt, event: Event, now: Instant) -> (Phase, Vec<Effect>) {
         let stays = Phase::Connected(attempt);
         match event {
@@ -198,7 +200,8 @@ impl StateMachine {
     }
 }
 
-/// Begins to disconnect. Callers that come from now on wait for the next connection.
+/// Returns the phase and the effects that end the connection. The published state changes before the connection ends,
+/// so that new callers wait for the next connection.
 fn disconnect(reason: EndReason, next: Next) -> (Phase, Vec<Effect>) {
     let publish = if reason == EndReason::Idle { Effect::PublishIdle } else { Effect::PublishConnecting };
     (Phase::Disconnecting(next), vec![publish, Effect::Disconnect(reason)])

@@ -1,5 +1,5 @@
-//! Limits what one server can accumulate inside rmcp, which has no limits of its own. A connection that exceeds them
-//! fails, which frees the memory.
+//! Limits what one upstream server can accumulate in the library rmcp, which has no limits of its own. A connection
+//! that exceeds a limit fails, which frees the memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::connection_failure::FailureSignal;
 use crate::traffic_limits::TrafficLimiter;
 
-/// Bytes of tools with header parameters: rmcp keeps the schema of every tool name that it has seen.
+/// Maximum total size in bytes of the tools with header parameters that a server may list: rmcp keeps the schema of
+/// every tool name that it has seen.
 const ANNOTATED_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Requests of the server without an answer: rmcp answers each in a task of its own.
+/// Maximum number of the server's requests that are not answered yet: rmcp answers each in a task of its own.
 const UNANSWERED_MAX: usize = 512;
 
-/// The limits of one connection. Clones share the counters.
+/// Counts and limits what the server of one connection accumulates in rmcp. Clones share the counters.
 #[derive(Clone)]
 pub(super) struct BacklogLimiter {
     counts: Arc<BacklogCounts>,
@@ -49,7 +50,8 @@ impl BacklogLimiter {
         }
     }
 
-    /// Counts an answer to a request of the server, sent or given up.
+    /// Removes a request of the server from the count of unanswered requests, because it was answered or the answer
+    /// could not be sent.
     pub(super) fn record_answer(&self) {
         let one_less = |count: usize| Some(count.saturating_sub(1));
         let _ = self.counts.unanswered_requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);

@@ -1,19 +1,19 @@
-//! Memory budget for responses that are being received: for each response, and for all responses of a connection
-//! together.
+//! Memory budget for HTTP responses of an upstream server that are being received: for each response, and for all
+//! responses of a connection together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Responses of the maximum size that a connection may buffer at a time.
+/// The budget of a connection, as the number of responses of the maximum size that it may buffer at a time.
 const FULL_SIZE_MESSAGES: usize = 2;
-/// Bytes that each response may always buffer, so that a small message never fails for lack of budget.
+/// Number of bytes that each response may always buffer, so that a small message never fails for lack of budget.
 const GUARANTEED_BYTES: usize = 64 * 1024;
 
-/// The budget of one connection. Clones share it.
+/// The memory budget of one connection to an upstream server. Clones share it.
 #[derive(Clone)]
 pub(super) struct BufferBudget {
     bytes: Arc<AtomicUsize>,
-    /// Maximum bytes of one response.
+    /// Maximum size of one response, in bytes.
     bytes_max: usize,
 }
 
@@ -22,20 +22,20 @@ impl BufferBudget {
         Self { bytes: Arc::default(), bytes_max }
     }
 
-    /// Returns the share for one more response or stream.
+    /// Returns a share of the budget for one more response or event stream. It holds no bytes yet.
     pub(super) fn share(&self) -> BufferShare {
         BufferShare { budget: self.clone(), bytes: 0 }
     }
 }
 
-/// The bytes that one response or stream holds of the budget. They are released on drop.
+/// The bytes of the budget that one response or event stream holds. They are released on drop.
 pub(super) struct BufferShare {
     budget: BufferBudget,
     bytes: usize,
 }
 
 impl BufferShare {
-    /// Returns how many bytes this share may hold now.
+    /// Returns how many bytes this share may hold now, given what the other shares of the connection hold.
     pub(super) fn bytes_max(&self) -> usize {
         let BufferBudget { bytes, bytes_max } = &self.budget;
         let others = bytes.load(Ordering::Relaxed).saturating_sub(self.bytes);
@@ -43,13 +43,14 @@ impl BufferShare {
         left.max(GUARANTEED_BYTES).min(*bytes_max)
     }
 
-    /// Sets the number of bytes that this share holds.
+    /// Sets the number of bytes that this share holds, without a check of the budget.
     pub(super) fn set_held_bytes(&mut self, bytes: usize) {
         self.budget.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.budget.bytes.fetch_sub(std::mem::replace(&mut self.bytes, bytes), Ordering::Relaxed);
     }
 
-    /// Sets the number of bytes if the budget permits it. Returns whether it does.
+    /// Sets the number of bytes that this share holds and returns true; if the budget does not permit it, changes
+    /// nothing and returns false.
     pub(super) fn try_hold(&mut self, bytes: usize) -> bool {
         let try_hold = bytes <= self.bytes_max();
         if try_hold {

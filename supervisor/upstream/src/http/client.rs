@@ -1,4 +1,5 @@
-//! Implements rmcp's HTTP client trait: posts messages to one endpoint, and opens and closes its streams.
+//! Implements the library rmcp's HTTP client trait for one upstream server: posts messages, opens event streams and
+//! ends sessions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ const NO_ENDPOINT: &str =
 type Error = StreamableHttpError<HttpError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// The HTTP client for one endpoint. Clones share it.
+/// The HTTP client for one upstream server's endpoint. Clones share its state.
 #[derive(Clone)]
 pub(crate) struct UpstreamHttpClient(Arc<Inner>);
 
@@ -43,8 +44,8 @@ struct Inner {
     exchange: HttpExchange,
     held: BufferBudget,
     load: BacklogLimiter,
-    /// Whether the server has opened its own stream before. If so, a 404 for a new stream means that the session has
-    /// ended.
+    /// Whether a stream for the server's own messages was opened before. If so, the status 404 for a new stream means
+    /// that the MCP session has ended.
     has_streamed: AtomicBool,
 }
 
@@ -113,7 +114,9 @@ impl UpstreamHttpClient {
         }
     }
 
-    /// Handles a response whose status is not a success.
+    /// Handles a response with an HTTP error status. Returns the JSON-RPC error in its body, if there is one, as the
+    /// server's answer. Otherwise returns `fault`, unless the status shows that the server uses an older protocol
+    /// version.
     async fn handle_error_status(
         &self,
         asked: &PendingRequest,

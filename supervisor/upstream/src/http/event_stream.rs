@@ -1,4 +1,5 @@
-//! Converts a server's event stream for rmcp: checks the limits of each event and keeps results as raw text.
+//! Converts an upstream server's event stream for the library rmcp: checks the size of each event and keeps results as
+//! raw text.
 
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::Response;
@@ -22,8 +23,8 @@ const LONG_EVENT: &str = "it sent an unsolicited event of more than 1 MiB";
 const ENDLESS_EVENT: &str = "it sent an event of more than 256 MiB beyond the limit of one message";
 const UNKNOWN_EVENT: &str = "it sent an event over the limit of one message that answers no request";
 
-/// Returns the events of a response. `request` is the request that the response answers; `None` for the server's own
-/// stream.
+/// Returns the converted events of an HTTP response. `request` is the request that the response answers; `None` for a
+/// stream of the server's own messages.
 pub(super) fn answers(
     response: Response,
     share: BufferShare,
@@ -42,11 +43,12 @@ pub(super) fn answers(
 }
 
 struct EventReader {
-    /// `None` once the stream has ended.
+    /// The response whose events are read; `None` once the stream has ended.
     response: Option<Response>,
     events: SseParser,
     share: BufferShare,
-    /// The request of this stream; `None` once it is answered.
+    /// The request that this stream answers; `None` once it is answered, or if the stream contains the server's own
+    /// messages.
     request: Option<PendingRequest>,
     load: BacklogLimiter,
     can_resume: bool,
@@ -81,7 +83,7 @@ impl EventReader {
         }
     }
 
-    /// Reads a chunk of the stream. Returns whether the stream goes on; `None` if it had ended before.
+    /// Reads the next chunk of the stream. Returns whether the stream continues; `None` if it had already ended.
     async fn piece(&mut self) -> Option<reqwest::Result<bool>> {
         let traffic = &self.load.traffic;
         let response = self.response.as_mut()?;
@@ -145,7 +147,8 @@ impl EventReader {
         Some(sse)
     }
 
-    /// Decodes the message of an event, within the limits on traffic of this server.
+    /// Decodes the message in an event's data and charges it to the server's traffic limits. `None` if there is no
+    /// message for rmcp.
     async fn message(&self, data: String) -> Option<RxMessage> {
         let traffic = &self.load.traffic;
         let (request, load) = (self.request.clone(), self.load.clone());
@@ -161,7 +164,8 @@ impl EventReader {
         message
     }
 
-    /// Clears the request once it is answered, and counts requests of the server.
+    /// Takes note of a message of the server: clears this stream's request once it is answered, and counts requests of
+    /// the server.
     fn note(&mut self, message: &RxMessage) {
         if matches!(message, JsonRpcMessage::Request(_)) {
             self.load.record_server_request();
@@ -195,10 +199,11 @@ mod tests {
     use super::*;
     use crate::connection_failure::FailureSignal;
 
-    /// Maximum bytes of one message.
+    /// Maximum size of one message in these tests, in bytes.
     const BYTES_MAX: usize = 1024 * 1024;
 
-    /// A connection with unanswered requests that have these IDs.
+    /// Creates the limits of a connection with unanswered requests that have these IDs, and the signal that reports its
+    /// failure.
     fn connection_with_pending(ids: &[i64]) -> (BacklogLimiter, FailureSignal) {
         let failure_signal = FailureSignal::default();
         let load = BacklogLimiter::new(failure_signal.clone());
@@ -213,13 +218,13 @@ mod tests {
         Some(PendingRequest { id: RequestId::Number(id), method: RequestMethod::Other })
     }
 
-    /// A response that sends these chunks and never ends.
+    /// Returns an HTTP response whose body consists of these chunks and never ends.
     fn endless_response(pieces: Vec<String>) -> Response {
         let pieces = stream::iter(pieces).chain(stream::pending()).map(Ok::<_, Infallible>);
         http::Response::new(reqwest::Body::wrap_stream(pieces)).into()
     }
 
-    /// Returns the next event if it is available without waiting.
+    /// Returns the data of the next event if it is available without waiting; `None` otherwise.
     fn next_ready(events: &mut BoxStream<'static, SseItem>) -> Option<String> {
         let item = events.next().now_or_never()??;
         item.expect("no fault").data

@@ -1,4 +1,4 @@
-//! Sends one HTTP request with authorization, and reads its response, independent of MCP.
+//! Sends HTTP requests with authorization to an upstream server and reads the responses, independent of MCP.
 
 use std::time::Duration;
 
@@ -15,13 +15,14 @@ use crate::http_error::HttpError;
 pub(super) const JSON: &str = "application/json";
 pub(super) const EVENTS: &str = "text/event-stream";
 
-/// Maximum bytes of an error response.
+/// Maximum number of bytes that are read of the body of an error response.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
-/// How long the deprecated HTTP+SSE transport may take to send its first event, and the maximum bytes of that event.
+/// How long to wait for the first event of a server that may use the deprecated HTTP+SSE transport.
 const OLD_TRANSPORT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum size in bytes of the first event of a server that may use the deprecated HTTP+SSE transport.
 const OLD_TRANSPORT_BYTES_MAX: usize = 4 * 1024;
 
-/// Sends requests to one endpoint.
+/// Sends HTTP requests to the endpoint of one upstream server.
 pub(super) struct HttpExchange {
     pub(super) http: reqwest::Client,
     pub(super) url: url::Url,
@@ -32,7 +33,8 @@ pub(super) struct HttpExchange {
 }
 
 impl HttpExchange {
-    /// Sends a request with a token. If the server refuses the token, sends the request again with a renewed one.
+    /// Sends a request with the server's access token, if there is one. If the server refuses the token, sends the
+    /// request again with a renewed token.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, HttpError> {
         let again = request.try_clone();
         let token = self.authority.token().await?;
@@ -67,7 +69,8 @@ impl HttpExchange {
         })
     }
 
-    /// Reads the body; `None` if `fits` refuses its size.
+    /// Reads the body of a response. Before a chunk is added, `fits` is called with the new total size in bytes.
+    /// Returns `None` if `fits` returns false.
     pub(super) async fn body(
         &self,
         mut response: Response,
@@ -84,7 +87,8 @@ impl HttpExchange {
         }
     }
 
-    /// Reads the body of an error response and converts it into an error.
+    /// Reads the body of a response with an HTTP error status. Returns the body, and the error that describes the
+    /// response.
     pub(super) async fn read_refusal(&self, response: Response, status: StatusCode) -> (String, HttpError) {
         let noted = [LOCATION, RETRY_AFTER].map(|name| header(response.headers(), name.as_str()));
         let body = match ResponseContent::from_response(&response) {
@@ -100,7 +104,8 @@ impl HttpExchange {
         (body, fault)
     }
 
-    /// Whether the server uses the deprecated HTTP+SSE transport: a stream whose first event names another endpoint.
+    /// Whether the server uses the deprecated HTTP+SSE transport: a stream whose first event names another endpoint for
+    /// messages.
     pub(super) async fn is_deprecated(&self) -> bool {
         let request = self.http.get(self.url.clone()).header(ACCEPT, EVENTS);
         let first_event = async {
@@ -127,7 +132,7 @@ pub(super) fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-/// The content type of a response, as far as it matters.
+/// The content type of an HTTP response, as far as MCP distinguishes it.
 #[derive(PartialEq, Eq)]
 pub(super) enum ResponseContent {
     Json,

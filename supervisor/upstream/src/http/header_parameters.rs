@@ -1,8 +1,8 @@
-//! Tools with parameters that are sent as HTTP headers (`x-mcp-header`).
+//! Tools of upstream servers with parameters that are sent as HTTP headers (`x-mcp-header` in their schemas).
 //!
-//! rmcp sends those headers, and rejects tools with invalid annotations, if it sees their schemas. A list with such
-//! tools therefore passes through rmcp with these tools alone and the raw text beside them; other lists pass as raw
-//! text.
+//! The library rmcp sends those headers, and rejects tools with invalid annotations, but only for tools whose schemas
+//! it has parsed. Of a list that contains such tools, rmcp therefore gets these tools in parsed form, and the whole
+//! list beside them as raw text. Other lists are given to rmcp only as raw text.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,10 +19,10 @@ use crate::bounded_list::BoundedList;
 use crate::inbound_message::TYPED_BYTES_MAX;
 
 const ANNOTATION: &str = "\"x-mcp-header\"";
-/// The key in the list's `_meta` under which the raw text travels.
+/// The key in the `_meta` of the list for rmcp whose value is the raw text of the server's whole list of tools.
 const RAW: &str = "lockhouse/raw";
 
-/// The fields of a tool that rmcp needs.
+/// The fields that rmcp needs of a tool with header parameters.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Annotated {
@@ -30,7 +30,8 @@ struct Annotated {
     input_schema: JsonObject,
 }
 
-/// Converts the result of `tools/list` for rmcp.
+/// Converts the result of `tools/list` for rmcp. The tools with header parameters are parsed, if there are any; the
+/// whole list remains raw text.
 pub(super) fn tool_list(result: &RawValue, load: &BacklogLimiter) -> ServerResult {
     let mut room = TYPED_BYTES_MAX;
     let mut fits = |tool: &&RawValue| {
@@ -57,8 +58,8 @@ pub(super) fn tool_list(result: &RawValue, load: &BacklogLimiter) -> ServerResul
     ServerResult::ListToolsResult(list)
 }
 
-/// Returns the raw text of the list without the tools that rmcp rejected or that were too large. `None` if the list
-/// was not made by [`tool_list`].
+/// Returns the raw text of a list of tools, without the tools that rmcp rejected or that were too large. `None` if the
+/// list was not made by [`tool_list`].
 pub(crate) fn raw(list: ListToolsResult) -> Option<String> {
     let Value::String(text) = list.meta?.0.remove(RAW)? else { return None };
     let accepted: BTreeSet<&str> = list.tools.iter().map(|tool| &*tool.name).collect();

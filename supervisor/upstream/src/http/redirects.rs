@@ -4,13 +4,13 @@ use reqwest::redirect::{Action, Attempt, Policy};
 
 const REDIRECTS_MAX: usize = 5;
 
-/// The redirect policy of all connections.
+/// Returns the redirect policy of the HTTP connections to all upstream servers.
 pub(super) fn same_origin() -> Policy {
     Policy::custom(follow_at_home)
 }
 
-/// Follows redirects only to the same origin, so that headers and tokens are not sent elsewhere, and only with
-/// statuses that repeat the request unchanged.
+/// Decides whether to follow a redirect. Follows redirects only to the same origin, so that headers and tokens are not
+/// sent elsewhere, and only with the statuses 307 and 308, which repeat the request unchanged.
 fn follow_at_home(attempt: Attempt<'_>) -> Action {
     let is_home = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
     let repeats = matches!(attempt.status().as_u16(), 307 | 308);

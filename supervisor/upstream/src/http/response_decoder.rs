@@ -1,4 +1,5 @@
-//! Decodes messages from a server for rmcp. Results remain raw text, except those that rmcp needs to interpret.
+//! Decodes messages from an upstream server for the library rmcp. Results remain raw text, except those that rmcp needs
+//! to interpret.
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerResult,
@@ -11,7 +12,7 @@ use crate::inbound_message::{
     self, Envelope, InboundMessage, NOT_JSON, RxMessage, TYPED_BYTES_MAX, TYPED_NODES_MAX, error_response,
 };
 
-/// A request that has been sent and not answered.
+/// A request to an upstream server that has been sent and is not answered yet.
 #[derive(Clone)]
 pub(super) struct PendingRequest {
     pub(super) id: RequestId,
@@ -28,7 +29,7 @@ pub(super) enum RequestMethod {
 }
 
 impl PendingRequest {
-    /// Returns the request in a message; `None` for notifications and responses.
+    /// Returns the request that a message to the server contains; `None` for notifications and responses.
     pub(super) fn from_message(message: &ClientJsonRpcMessage) -> Option<Self> {
         let JsonRpcMessage::Request(request) = message else { return None };
         let method = match &request.request {
@@ -44,7 +45,7 @@ impl PendingRequest {
         error_response(message, self.id.clone())
     }
 
-    /// Decodes a response body as the answer to this request, whatever ID it contains.
+    /// Decodes the body of an HTTP response as the answer to this request, whatever ID the body contains.
     pub(super) fn decode_body(&self, body: &[u8], load: &BacklogLimiter) -> RxMessage {
         let message = serde_json::from_slice::<Envelope<'_>>(body).ok();
         let Some(message) = message else { return self.failed(NOT_JSON) };
@@ -67,7 +68,7 @@ impl PendingRequest {
         }
     }
 
-    /// Decodes the body of an error response; `None` unless it is a JSON-RPC error.
+    /// Decodes the body of a response with an HTTP error status; `None` unless the body is a JSON-RPC error.
     pub(super) fn decode_error_body(&self, body: &str, load: &BacklogLimiter) -> Option<RxMessage> {
         match self.decode_body(body.as_bytes(), load) {
             JsonRpcMessage::Error(error) if error.error.message != NOT_JSON => {
@@ -77,14 +78,15 @@ impl PendingRequest {
         }
     }
 
-    /// The answer to a `server/discover` request that the server refused with an HTTP status: an older server that
-    /// requires `initialize` first.
+    /// Returns the error that rmcp gets if a server refuses `server/discover` with an HTTP status. The server is then
+    /// an older one, and rmcp sends `initialize`.
     pub(super) fn legacy_error(&self) -> RxMessage {
         let error = ErrorData::new(ErrorCode::INVALID_REQUEST, "the probe was refused", None);
         RxMessage::error(error, Some(self.id.clone()))
     }
 
-    /// Converts a result for rmcp; `None` if rmcp needs it typed.
+    /// Converts the result of this request for rmcp as raw text; `None` if rmcp needs the result parsed into its own
+    /// types.
     fn convert_result(&self, result: &RawValue, load: &BacklogLimiter) -> Option<ServerResult> {
         match self.method {
             RequestMethod::Initialize | RequestMethod::Discover => None,
@@ -94,8 +96,8 @@ impl PendingRequest {
     }
 }
 
-/// Decodes the data of an event and returns it with its cost in bytes. `asked` is the request that the stream
-/// answers, if any.
+/// Decodes the message in an event's data. Returns the number of bytes to charge to the server's traffic allowance, and
+/// the message. `asked` is the request that the event stream answers, if any.
 pub(super) fn decode_event(
     data: &str,
     asked: Option<&PendingRequest>,

@@ -1,5 +1,6 @@
-//! The Tokio runtime, with one thread, on which HTTP transports run. rmcp parses each event where its transport runs,
-//! and servers decide how large events are; on a separate thread they do not block other clients.
+//! The Tokio runtime, with one thread, on which the HTTP transports to upstream servers run. rmcp parses each event on
+//! the thread of the transport, and servers decide how large events are. On a separate thread, large events do not
+//! block AI clients.
 
 use parking_lot::Mutex;
 use std::io;
@@ -8,7 +9,8 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 static RUNTIME: Mutex<Option<Runtime>> = Mutex::new(None);
 
-/// Returns a handle to the runtime. The first call starts it; it runs until the process ends.
+/// Returns a handle to the runtime for HTTP transports. The first call starts the runtime, which runs until the process
+/// ends.
 pub(super) fn handle() -> io::Result<Handle> {
     let mut runtime = RUNTIME.lock();
     if let Some(runtime) = &*runtime {

@@ -1,33 +1,35 @@
-//! Parser for server-sent events with a size limit for each event. An event over the limit is reported as such, and
-//! parsing continues with the next event.
+//! Parser for the server-sent events of an upstream server, with a size limit for each event. An event over the limit
+//! is reported as too large, and parsing continues with the next event.
 
 use std::collections::VecDeque;
 
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::Sse;
 
-/// Bytes that are kept of an event over the limit, enough to find the ID of the answered request.
+/// Number of bytes that are kept of the data of an event over the size limit. They suffice to find the ID of the
+/// request that the event answers.
 const KEEP_BYTES: usize = 256;
 
-/// Bytes that a line without data costs besides its length, since short lines take time as well.
+/// Number of bytes that are charged for each line in addition to its length, since short lines take time as well. Only
+/// the first line of an event's data is exempt.
 const LINE_BYTES: usize = 16;
 
-/// Minimum value of the field `retry`, so that a server cannot make the client reconnect without delay.
+/// Minimum of the event field `retry`, in milliseconds, so that a server cannot make Lockhouse reconnect without delay.
 const RETRY_MILLISECONDS_MIN: u64 = 1_000;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 pub(super) type SseItem = Result<Sse, SseError>;
 
-/// An event of the stream.
+/// An event of an upstream server's event stream.
 #[derive(Debug, PartialEq)]
 pub(super) enum SseEvent {
     CompleteLine(Sse),
-    /// An event over the limit, with the beginning of its data. The rest is skipped.
+    /// An event over the size limit. Contains the beginning of its data; all further data of the event is skipped.
     TooLarge(Vec<u8>),
 }
 
-/// Receives chunks of a stream and returns its events.
+/// Receives the chunks of an event stream and returns its events.
 pub(super) struct SseParser {
     ready: VecDeque<SseEvent>,
     line: Vec<u8>,
@@ -35,11 +37,12 @@ pub(super) struct SseParser {
     follows_carriage_return: bool,
     event: Sse,
     data: Option<Vec<u8>>,
-    /// What lines of data cost besides their length, from the second line of an event on.
+    /// Number of bytes that are charged for the current event's lines of data in addition to their length.
     lines_bytes: usize,
-    /// For an event over the limit: bytes received since it was reported.
+    /// Number of bytes received of the current event since it was reported as too large; `None` if it is not too large.
     skipped: Option<usize>,
-    /// Bytes that belong to no event, since they were last taken.
+    /// Number of bytes received that are no data of an event, such as comments, since [`Self::take_ignored`] was last
+    /// called.
     ignored: usize,
 }
 
@@ -62,17 +65,20 @@ impl SseParser {
         self.ready.pop_front()
     }
 
-    /// Takes the number of bytes that belong to no event: comments, and fields other than data.
+    /// Returns the number of bytes received since the last call that are no data of an event: comments, and fields
+    /// other than `data`.
     pub(super) fn take_ignored(&mut self) -> usize {
         std::mem::take(&mut self.ignored)
     }
 
-    /// Bytes buffered for the current event.
+    /// Returns the number of bytes that are buffered for the current event, plus those that are charged for its lines
+    /// of data.
     pub(super) fn held(&self) -> usize {
         self.data.as_ref().map_or(0, Vec::len) + self.lines_bytes + self.line.len()
     }
 
-    /// Bytes buffered for the current event and for events that were not taken yet.
+    /// Returns the number of bytes that are buffered for the current event and for complete events that the caller has
+    /// not taken yet.
     pub(super) fn kept(&self) -> usize {
         let data = |event: &SseEvent| match event {
             SseEvent::CompleteLine(event) => event.data.as_ref().map_or(0, String::len),
@@ -81,12 +87,13 @@ impl SseParser {
         self.held() + self.ready.iter().map(data).sum::<usize>()
     }
 
-    /// Bytes of the current event received after it was reported as too large.
+    /// Returns the number of bytes of the current event that were received after it was reported as too large; 0 if it
+    /// was not.
     pub(super) fn skipped(&self) -> usize {
         self.skipped.unwrap_or(0)
     }
 
-    /// Parses a chunk. An event may have at most `bytes_max` bytes.
+    /// Parses the next chunk of the stream. An event of more than `bytes_max` bytes is reported as too large.
     pub(super) fn feed(&mut self, mut chunk: &[u8], bytes_max: usize) {
         while let Some(first) = chunk.first() {
             if std::mem::take(&mut self.follows_carriage_return) && *first == b'\n' {
@@ -103,7 +110,8 @@ impl SseParser {
         }
     }
 
-    /// Appends a piece of the current line, unless its event exceeds the limit.
+    /// Appends a piece to the current line. If its event thereby exceeds `bytes_max`, reports the event as too large
+    /// instead.
     fn keep(&mut self, piece: &[u8], bytes_max: usize) {
         if self.skipped.is_none() && self.held() + piece.len() <= bytes_max {
             return self.line.extend_from_slice(piece);
@@ -119,7 +127,8 @@ impl SseParser {
         self.skipped = Some(self.skipped() + piece.len());
     }
 
-    /// Returns the beginning of the data if `piece` is appended to it.
+    /// Returns the beginning of the current event's data, up to 256 bytes, as if `piece` had been appended to the
+    /// current line.
     fn head(&self, piece: &[u8]) -> Vec<u8> {
         let start = |text: &[u8]| text[..text.len().min(KEEP_BYTES)].to_vec();
         let (line, data) = (start(&[start(&self.line), start(piece)].concat()), self.data.as_deref());

@@ -1,4 +1,4 @@
-//! One attempt to start a server, with one protocol version.
+//! One attempt to start an upstream server, with the newest or with an older MCP protocol version.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,19 +30,20 @@ use crate::server_log::ServerLog;
 use crate::tool_list::list_tools;
 use crate::transport::{LineTransport, Lines, RawResults};
 
-/// Maximum time for the probe. Some servers neither answer it nor exit, and slower servers are treated as such.
+/// Maximum time to wait for the answer to the probe of a server's protocol version. Some older servers neither answer
+/// the probe nor exit; a server that takes longer than this is treated as one of them.
 const PROBE_MAX: Duration = Duration::from_secs(15);
 
-/// One attempt to start a server.
+/// One attempt to start an upstream server.
 pub(super) struct Attempt<'a> {
     pub(super) server: &'a ServerStarter,
     pub(super) begun: Instant,
-    /// Uses the older handshake without a probe.
+    /// Whether to use the older MCP handshake (`initialize`) without probing for the newest protocol version.
     pub(super) legacy_handshake: bool,
     pub(super) deadline: Instant,
 }
 
-/// The handshake mode for HTTP, where rmcp probes the server itself.
+/// Returns rmcp's handshake mode for servers over HTTP, in which rmcp itself finds out the server's protocol version.
 fn asking() -> ClientLifecycleMode {
     let legacy_version = Some(ProtocolVersion::LATEST_WITH_INITIALIZE);
     ClientLifecycleMode::Auto { preferred_versions: newest(), legacy_version }
@@ -104,7 +105,8 @@ impl Attempt<'_> {
         Err(refusal.or_violation(&failure_signal))
     }
 
-    /// Chooses the handshake for a stdio server, after a probe unless the older handshake is requested.
+    /// Chooses the MCP handshake for a server over standard input and output: the older one if this attempt requires
+    /// it, otherwise by a probe of the server.
     async fn era(&self, transport: &mut LineTransport) -> Result<ClientLifecycleMode, ConnectError> {
         if self.legacy_handshake {
             return Ok(ClientLifecycleMode::Initialize);
@@ -117,7 +119,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// Spawns a task that logs the process's standard error with secrets redacted.
+    /// Spawns a task that writes the process's standard error to the log file, with secrets redacted. Returns the last
+    /// lines of the output, which the task keeps up to date.
     fn follow(&self, stderr: ChildStderr) -> LastLines {
         let last_lines = LastLines::default();
         let secrets = self.server.secrets.clone();
@@ -160,7 +163,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Performs the handshake and lists the tools. `Err(None)` means that the start timeout has passed.
+    /// Performs the MCP handshake and lists the server's tools. `Err(None)` means that the start timeout has passed.
     async fn converse<T: Transport<RoleClient> + 'static>(
         &self,
         transport: T,

@@ -1,4 +1,5 @@
-//! The review of changed tools that a user reads before accepting them, with a digest of the reviewed tools.
+//! The review of an upstream server's changed tools that a user reads before accepting them, with a digest of the
+//! reviewed tools.
 
 use lockhouse_catalog::{Catalogue, Tool, ToolChange, tools_digest};
 use lockhouse_policies::escaped;
@@ -6,31 +7,33 @@ use lockhouse_protocol::{ServerName, ToolName};
 
 use super::{Pins, PinsError, Record};
 
-/// Tools of a server that are not accepted.
+/// The tools of an upstream server that no user has accepted, with what has changed in them.
 #[derive(Debug)]
 pub struct ToolReview {
     pub changes: Vec<ChangedTool>,
-    /// Pinned tools that the server no longer offers, or that the configuration excludes.
+    /// Names of pinned tools that the server no longer offers, or that the configuration excludes.
     pub removed: Vec<String>,
-    /// Why the pins cannot be read. All tools count as changed then.
+    /// Why the pins cannot be read, in which case all tools count as changed; `None` if they can be read.
     pub unreadable: Option<PinsError>,
-    /// Digest of all tools that accepting would pin, changed or not: `sha256:` and hexadecimal digits.
+    /// Digest of the definitions of all tools that would be pinned if the user accepted, changed or not: `sha256:` and
+    /// hexadecimal digits.
     pub digest: String,
 }
 
-/// A tool that differs from its pin or has none.
+/// A tool whose definition differs from its pin, or that has no pin.
 #[derive(Debug)]
 pub struct ChangedTool {
     pub tool: ToolName,
     pub kind: ToolChange,
-    /// When the tool was pinned, and the pinned definition as indented JSON, if there is a pin.
+    /// When the tool was pinned, and the pinned definition as indented JSON; `None` if the tool has no pin.
     pub before: Option<(String, String)>,
-    /// The current definition as indented JSON.
+    /// The tool's current definition as indented JSON.
     pub after: String,
 }
 
 impl Pins {
-    /// Compares tools with their pins without changing them: those in `only`, or all if it is empty.
+    /// Compares the current tools with their pins, for a user's review: the tools in `only`, or all tools if `only` is
+    /// empty. No pin is changed.
     pub fn review(&self, server: &ServerName, catalogue: &Catalogue, only: &[ToolName]) -> ToolReview {
         let is_chosen = |name: &str| only.is_empty() || only.iter().any(|chosen| chosen.as_str() == name);
         let chosen = || catalogue.tools.iter().filter(|tool| is_chosen(tool.name.as_str()));
@@ -59,7 +62,7 @@ impl Pins {
     }
 }
 
-/// Indents JSON and escapes invisible characters.
+/// Returns a tool's definition as indented JSON, with invisible characters escaped.
 fn indented(definition: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(definition).unwrap_or_default();
     let lines = format!("{value:#}");

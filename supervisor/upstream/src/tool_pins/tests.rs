@@ -5,7 +5,7 @@ fn catalogue(description: &str) -> Catalogue {
     Catalogue::from_definitions([definition.as_str(), r#"{"name": "show"}"#].into_iter()).0
 }
 
-/// Returns the tools that are not accepted.
+/// Returns the names of the tools that no user has accepted, with the kind of change of each.
 fn marked(pins: &Pins, mut catalogue: Catalogue) -> Vec<(String, ToolChange)> {
     pins.compare(&mut catalogue).expect("pins");
     catalogue.tools.iter().filter_map(|tool| Some((tool.name.to_string(), tool.change?))).collect()

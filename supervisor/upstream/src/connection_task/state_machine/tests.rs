@@ -29,7 +29,8 @@ fn lost(is_violation: bool) -> (Event, Vec<Effect>) {
     (Event::Lost(reason(is_violation)), vec![PublishConnecting, Disconnect(over)])
 }
 
-/// Checks a sequence of events: each row has the seconds since the last row, the event, and the expected effects.
+/// Checks the state machine with a sequence of events: each row has the seconds since the previous row, the event, and
+/// the effects that are expected.
 fn check(name: &str, is_lazy: bool, rows: Vec<(f64, Event, Vec<Effect>)>) {
     let mut now = Instant::now();
     let (mut machine, first) = StateMachine::new(is_lazy, now);
@@ -41,7 +42,8 @@ fn check(name: &str, is_lazy: bool, rows: Vec<(f64, Event, Vec<Effect>)>) {
     }
 }
 
-/// Checks a sequence of events of a server that has been started.
+/// Checks the state machine of a server that is already connected: each row has the seconds since the previous row, the
+/// event, and the effects that are expected.
 fn check_started(name: &str, rows: Vec<(f64, Event, Vec<Effect>)>) {
     let started = [(0.0, Event::Connected, vec![])];
     check(name, false, started.into_iter().chain(rows).collect());
