@@ -1,4 +1,4 @@
-//! The registry of active runs, for operators who list and end runs.
+//! The registry of active runs (executions of submitted code), with which operators list and end runs.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::execution::{Cancellation, StopHandle};
 use crate::sessions::SessionKey;
 
-/// All active runs of this process. Clones share one registry.
+/// The registry of all active runs of this process. Clones share one registry.
 #[derive(Clone, Debug, Default)]
 pub struct ActiveRuns(Arc<Mutex<BTreeMap<u128, ActiveRun>>>);
 
@@ -33,30 +33,33 @@ struct ActiveRun {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunListing {
     pub execution: String,
-    /// `None` for `lockhouse run`, and for an AI client that does not give its name.
+    /// The name of the AI client that started the run. `None` for `lockhouse run`, and for an AI client that does not
+    /// give its name.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub client: Option<String>,
     pub language: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub session: Option<String>,
-    /// `running`, `waiting` (for a worker or for its session), or `waiting for a person` (for an answer to a
-    /// question).
+    /// The state of the run: `running`, `waiting` (for a worker or for its session), or `waiting for a person` (for
+    /// the answer to a question).
     pub state: String,
-    /// The subject of the oldest pending question, and how long it has been pending.
+    /// What the oldest pending question of the run asks about, such as the approval of a call. `None` if no question
+    /// is pending.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub waiting_for: Option<String>,
+    /// For how many seconds the oldest question of the run has been pending. `None` if no question is pending.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub waiting_s: Option<f64>,
     /// Seconds since the run was requested.
     pub age_s: f64,
 }
 
-/// Removes the run from the registry when dropped.
+/// Keeps a run in the registry of active runs. Dropping the guard removes the run from the registry.
 #[derive(Debug)]
 pub struct ActiveRunGuard {
     execution: ExecutionId,
     active_runs: ActiveRuns,
-    /// Stops the run when its AI client or an operator ends it.
+    /// The handle with which the run's AI client or an operator stops the run.
     pub stop: StopHandle,
 }
 
@@ -107,7 +110,8 @@ impl ActiveRuns {
         self.active().iter().map(listing).collect()
     }
 
-    /// Stops the run with this ID, or all runs. Returns the IDs of the stopped runs.
+    /// Stops the run with this execution ID, or all runs if `execution` is `None`. Returns the execution IDs of the
+    /// stopped runs.
     pub fn end(&self, execution: Option<&str>) -> Vec<String> {
         let run = self.active();
         let ids = run.iter().map(|(id, run)| (ExecutionId(*id).to_string(), run));

@@ -1,8 +1,8 @@
-//! Runs that continue after their request ended.
+//! Background runs: runs of submitted code that continue after the request that started them was answered.
 //!
-//! A request follows its run until the answer comes or its waiting time is over. Then the run continues in the
-//! background, and the AI client gets a handle. A later request of the same owner can follow the run again or fetch
-//! its answer.
+//! A request waits for its run until the run ends or a configured time is over. In the second case the run continues
+//! in the background, and the AI client gets a handle. With the handle, a later request of the same owner can wait
+//! for the run again or fetch its answer.
 
 mod run_handle;
 
@@ -22,7 +22,7 @@ use crate::supervisor::BackgroundRunSettings;
 use run_handle::WeakRunHandle;
 pub(crate) use run_handle::{RunHandle, RunUpdate};
 
-/// The runs of all AI clients. Clones share one registry.
+/// The registry of the runs of all AI clients, in the foreground and in the background. Clones share one registry.
 #[derive(Clone, Debug)]
 pub(crate) struct BackgroundRuns(Arc<Shared>);
 
@@ -30,13 +30,13 @@ pub(crate) struct BackgroundRuns(Arc<Shared>);
 struct Shared {
     settings: BackgroundRunSettings,
     results: Arc<Results>,
-    /// All runs that have not ended, found by ID.
+    /// All runs that have not ended, by execution ID. The weak handles do not keep a run alive.
     live: Mutex<HashMap<ExecutionId, WeakRunHandle>>,
-    /// Background runs, found by handle.
+    /// The runs that were moved to the background, by the handle that the AI client got.
     kept: Mutex<HashMap<ResultHandle, RunHandle>>,
 }
 
-/// The result of looking up a background run by its handle or ID.
+/// The result of looking up a run by its handle or execution ID.
 pub(crate) enum RunLookup {
     Live(RunHandle),
     Ended(Box<FinishedRun>),
@@ -47,7 +47,8 @@ impl BackgroundRuns {
         Self(Arc::new(Shared { settings, results, live: Mutex::default(), kept: Mutex::default() }))
     }
 
-    /// Starts a run in a task of its own, which completes when the future `completion` does. Cancelling `token` ends the run early.
+    /// Starts a run as a task of its own. The run ends when the future `completion` completes. Cancelling `token`
+    /// ends the run early.
     pub(crate) fn start(
         &self,
         owner: Owner,
@@ -63,7 +64,7 @@ impl BackgroundRuns {
     }
 
     /// Moves a run to the background and returns its handle. Returns `None` if there are too many background runs, or
-    /// if answers cannot be stored.
+    /// if the answers of background runs cannot be stored.
     pub(crate) fn keep(&self, run: &RunHandle) -> Option<ResultHandle> {
         let BackgroundRunSettings { background, background_per_client, .. } = self.0.settings;
         let mut kept = self.0.kept.lock();
@@ -100,7 +101,8 @@ impl BackgroundRuns {
         }
     }
 
-    /// Looks up a run or its stored answer. Only the owner of the run finds it.
+    /// Looks up a run by its handle or execution ID. An ended run is found by its handle only, if its answer was
+    /// stored. Returns `None` if there is no such run or it belongs to another owner.
     pub(crate) fn find(&self, owner: Owner, name: &RunReference) -> Option<RunLookup> {
         let live = match name {
             RunReference::Execution(execution) => {
@@ -117,7 +119,7 @@ impl BackgroundRuns {
     }
 }
 
-/// The answer that is stored for a run whose task failed.
+/// Returns the answer to store for a background run whose task failed (panicked) and left no answer.
 fn failed_run(execution: ExecutionId) -> FinishedRun {
     let error = json!({"type": "InvalidRequest", "message": "the execution failed inside Lockhouse"});
     let json = json!({"status": "error", "error": error});

@@ -1,4 +1,5 @@
-//! Quotas of each AI client, so that one client cannot use up what all clients share.
+//! Quotas of each AI client: the rate of its runs, its concurrent runs and its CPU time. They prevent one client from
+//! using up the capacity that all clients share.
 
 mod cpu_credit;
 
@@ -13,20 +14,20 @@ use lockhouse_policies::Rate;
 
 use cpu_credit::CpuCredit;
 
-/// Settings of the table `[clients]`.
+/// The quotas of each AI client, from the configuration table `[clients]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientLimits {
-    /// Rate limit of one client's requests. A request also costs according to the size of its body.
+    /// Rate limit of one AI client's requests. A request with a large body counts as several requests.
     pub requests: Rate,
-    /// Rate limit of one client's runs.
+    /// Rate limit of one AI client's runs.
     pub runs: Rate,
-    /// Maximum number of concurrent runs, including those that wait for a worker.
+    /// Maximum number of concurrent runs of one AI client, including the runs that wait for a worker.
     pub running: usize,
-    /// Maximum number of open sessions of one client.
+    /// Maximum number of open sessions of one AI client.
     pub sessions: usize,
 }
 
-/// Why a run was refused.
+/// Why a run was refused: which quota its AI client exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuotaExceeded {
     #[error("this client reached its rate limit for runs; retry in {:.1} s", retry_after.as_secs_f64().max(0.1))]
@@ -35,7 +36,7 @@ pub enum QuotaExceeded {
     TooManyConcurrent { max: usize },
 }
 
-/// The usage of each AI client. Clones share one state.
+/// Counts the runs and the CPU time of each AI client, and checks them against the quotas. Clones share the counts.
 #[derive(Clone, Debug)]
 pub struct ClientQuotas(Arc<Usage>);
 
@@ -47,7 +48,8 @@ struct Usage {
     cpu: CpuCredit,
 }
 
-/// Counts as a concurrent run of its AI client until it is dropped.
+/// The permission for one run of an AI client. The run counts as one of the client's concurrent runs until the permit
+/// is dropped.
 #[derive(Debug)]
 pub struct RunPermit {
     quotas: ClientQuotas,
@@ -60,7 +62,7 @@ impl ClientQuotas {
         Self(Arc::new(Usage { limits, runs, running: Mutex::default(), cpu: CpuCredit::default() }))
     }
 
-    /// Admits one more run of an AI client, or returns the exceeded quota.
+    /// Admits one more run of an AI client, or returns the quota that the client exceeded as `Err`.
     pub fn admit_run(&self, owner: Owner) -> Result<RunPermit, QuotaExceeded> {
         let max = self.0.limits.running;
         let mut running = self.0.running.lock();
@@ -76,13 +78,13 @@ impl ClientQuotas {
         Ok(RunPermit { quotas: self.clone(), owner })
     }
 
-    /// CPU time that a run of this client may use before it is scheduled as idle work. `None` for a client without
-    /// this limit.
+    /// Returns the CPU time that a run of this AI client may use before it is scheduled as idle work. Returns `None`
+    /// for the local user, who has no limit.
     pub fn cpu_credit(&self, owner: Owner) -> Option<Duration> {
         self.0.cpu.remaining(owner, Instant::now())
     }
 
-    /// Deducts CPU time that a run has used from the client's credit.
+    /// Deducts the CPU time that a run has used from the CPU credit of its AI client.
     pub fn charge_cpu(&self, owner: Owner, used: Duration) {
         self.0.cpu.charge(owner, used, Instant::now());
     }

@@ -1,11 +1,12 @@
 //! The control socket, through which `lockhouse approvals`, `sessions`, `runs` and `status` reach a running
 //! supervisor.
 //!
-//! It is a Unix domain socket in a directory with mode 0700. Each line is one JSON object: a message of the approval
-//! queue (`supervisor/gate/src/approvals*`) or one of `operator_commands.rs`. A connection either watches the approval
-//! queue or sends one request. The kernel reports the peer's user ID; only this user and root are accepted. A worker
-//! cannot reach the socket: it has no file system access and cannot create sockets. Any other process of this user
-//! can, for example an AI client with a shell; docs/approvals.md explains the consequences.
+//! The control socket is a Unix domain socket in a directory with mode 0700. Each line is one JSON object: a message
+//! of the approval queue (`supervisor/gate/src/approvals*`) or one of `operator_commands.rs`. A connection either
+//! watches the approval queue or sends one request. The kernel reports the user ID of the peer; only the supervisor's
+//! own user and root are accepted. A worker cannot reach the socket: it has no file system access and cannot create
+//! sockets. Any other process of the same user can connect, for example an AI client with a shell; docs/approvals.md
+//! explains the consequences.
 
 mod connection;
 mod operator_commands;
@@ -30,9 +31,10 @@ use tokio::task::JoinHandle;
 pub use connection::{LINE_BYTES_MAX, VERSION, read_line, write_line};
 pub use operator_commands::{OperatorRequest, OperatorResponse};
 
-/// Maximum number of concurrent connections.
+/// Maximum number of concurrent connections to the control socket.
 const CONNECTIONS_MAX: usize = 16;
-/// Pause after a failed accept. The cause is often temporary, such as too many open files.
+/// Pause after the control socket failed to accept a connection. The cause is often temporary, such as too many open
+/// files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// The control socket could not be opened in any directory.
@@ -48,7 +50,7 @@ fn list(attempts: &[(PathBuf, std::io::Error)]) -> String {
     attempts.iter().map(attempt).collect::<Vec<_>>().join("; ")
 }
 
-/// The open control socket. Dropping it closes the socket and removes the file.
+/// The open control socket. Dropping this value closes the socket and removes its file.
 #[derive(Debug)]
 pub struct ControlSocket {
     path: PathBuf,
@@ -56,11 +58,11 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Opens the control socket of this process in the first usable directory, and removes sockets of supervisors that
-    /// were killed. Without a control socket, `lockhouse approvals` cannot answer questions of this process.
+    /// Opens the control socket of this process in the first usable directory, and removes the sockets of supervisors
+    /// that were killed. Without a control socket, `lockhouse approvals` cannot answer questions of this process.
     ///
     /// # Errors
-    /// [`ControlSocketError`] with the error of each directory.
+    /// If no directory is usable: [`ControlSocketError`] with the error of each directory.
     pub fn open(supervisor: &Arc<Supervisor>) -> Result<Self, ControlSocketError> {
         let mut attempts = Vec::new();
         for directory in socket_path::candidate_directories() {
@@ -125,13 +127,15 @@ async fn accept(listener: Listener, supervisor: Weak<Supervisor>) {
     }
 }
 
-/// The user at the other end, as the kernel reports it.
+/// Returns the user of the process at the other end of the connection, as the kernel reports it. `None` if the kernel
+/// does not report the user.
 fn peer_user(stream: &Stream) -> Option<LocalUser> {
     let peer = stream.peer_creds().ok()?;
     Some(LocalUser { uid: peer.euid()?, pid: peer.pid(), login_uid: None })
 }
 
-/// Whether the peer is this user or root, as the kernel reports it.
+/// Whether the process at the other end of the connection belongs to this process's user or to root, as the kernel
+/// reports it.
 pub fn is_trusted(stream: &Stream) -> bool {
     let peer = stream.peer_creds().ok().and_then(|peer| peer.euid());
     peer.is_some_and(|uid| uid == 0 || uid == geteuid().as_raw())

@@ -1,5 +1,5 @@
-//! Upstream servers with `direct` access: the names under which AI clients see their tools, resources and prompts, and
-//! what each AI client may see.
+//! Upstream servers with `direct` access, which AI clients use without writing code: the names under which AI clients
+//! see their tools, resources and prompts, and what each AI client may see.
 
 mod exposed_names;
 mod listings;
@@ -22,22 +22,25 @@ pub(crate) use name_resolution::{LookupError, restore_server_name};
 #[derive(Debug)]
 pub(crate) struct RequestingClient {
     pub(crate) principal: Principal,
-    /// Name of the AI client, for the policy and the audit log.
+    /// The name of the AI client for the policy and the audit log. `None` if the client gave no name.
     pub(crate) name: Option<ClientName>,
     pub(crate) abilities: InputSupport,
 }
 
 impl RequestingClient {
-    /// Creates the channel over which one execution can reach this AI client and its user.
+    /// Creates the channel over which one execution can reach this AI client and its user, and the receiver with
+    /// which a request follows the execution.
     pub(crate) fn open_channel(&self) -> (ClientChannel, RunFollower) {
         ClientChannel::new(self.name.clone(), self.principal.clone(), self.abilities)
     }
 }
 
-/// Cached names of the tools of upstream servers with `direct` access.
+/// The upstream servers with `direct` access, whose tools AI clients can call without code. Caches the names of these
+/// tools.
 #[derive(Debug, Default)]
 pub(crate) struct DirectServers {
-    /// The exposed tool names, with the catalogues from which they were computed.
+    /// The exposed tool names, with the catalogues from which they were computed. `None` until the names are first
+    /// needed.
     named: Mutex<Option<(Vec<Arc<Catalogue>>, Arc<ExposedNames>)>>,
 }
 

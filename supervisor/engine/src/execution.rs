@@ -1,8 +1,9 @@
-//! Executes one run in its worker and returns the one final result.
+//! Executes one run of submitted code in its worker and returns the one final result.
 //!
-//! [`run`] is the supervisor's half of the conversation: it reads the worker's messages, passes its requests to the
-//! gate, enforces the limits, and ends the worker in any case. `state_machine.rs` decides what each event leads to,
-//! `state_machine/deadline_and_interrupt.rs` enforces the deadline, and `driver.rs` does the I/O.
+//! [`run`] is the supervisor's side of the conversation with the worker: it reads the worker's messages, passes the
+//! worker's requests to the gate, and enforces the limits. At the end, the worker is killed, or paused for the next
+//! run of its session. `state_machine.rs` decides what each event leads to, `state_machine/deadline_and_interrupt.rs`
+//! enforces the deadline, and `driver.rs` does the I/O.
 
 mod answer;
 mod answer_json;
@@ -48,16 +49,16 @@ pub struct RunResult {
     pub stdout: String,
     pub stderr: String,
     pub calls: Vec<CallRecord>,
-    /// How many of the calls, the last ones in `calls`, had no reply when the run ended.
+    /// How many calls had no reply when the run ended. They are the last ones in `calls`.
     pub calls_in_flight: usize,
     pub wall: Duration,
     pub cpu: Option<Duration>,
     pub peak_memory_bytes: Option<u64>,
-    /// The session worker, if the session can have another run.
+    /// The worker of the session, if the session can have another run. `None` for a run without a session.
     pub session_worker: Option<SessionWorker>,
 }
 
-/// Runs `code` until it ends, reaches a limit, or `stop` completes with a cause.
+/// Runs `code` until it ends, reaches a limit, or the future `stop` completes with the cause of a cancellation.
 pub async fn run(
     mut run_worker: RunWorker,
     code: String,

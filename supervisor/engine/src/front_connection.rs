@@ -1,4 +1,5 @@
-//! The engine's end of the connection to one front. Each request becomes a task with an exchange.
+//! The engine's end of the connection to one front, the part that serves AI clients. Each request of the front is
+//! served by a task and opens an exchange of messages, which ends with the response.
 
 mod call_requests;
 mod change_notifications;
@@ -23,23 +24,23 @@ use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 use exchange::Exchange;
 
-/// Maximum number of queued inputs of one exchange. It exceeds the number of questions that one execution can have
-/// open.
+/// Maximum number of queued inputs of the front in one exchange. Further inputs are dropped. The number exceeds that
+/// of the questions that one execution can have open.
 const INPUTS_MAX: usize = 64;
 
-/// The connection to one front.
+/// The engine's end of the connection to one front, the part that serves AI clients.
 struct FrontConnection {
     supervisor: Arc<Supervisor>,
     front: Weak<dyn FrontEndpoint>,
     open_exchanges: Arc<Mutex<HashMap<ExchangeId, mpsc::Sender<Input>>>>,
-    /// The grants of AI clients of this front, by the numbers that the front uses for them. Revoking a grant ends the
-    /// client's runs.
+    /// The grants (revocable permissions) of AI clients of this front, by the numbers with which the front refers to
+    /// them. Revoking a grant ends the runs of its client.
     grants: Mutex<HashMap<u64, Grant>>,
     /// Cancelled when the front disconnects.
     closed: CancellationToken,
 }
 
-/// Connects a front in the same process. When `closing` is cancelled, the front's requests end.
+/// Connects a front in the same process to the engine. When `closing` is cancelled, the requests of the front end.
 pub fn connect(supervisor: &Arc<Supervisor>, closing: CancellationToken) -> EngineClient {
     EngineClient::connect(|front| FrontConnection::new(supervisor.clone(), front), closing)
 }
@@ -104,7 +105,7 @@ impl EngineEndpoint for FrontConnection {
     }
 }
 
-/// Serves one request and sends its response.
+/// Serves one request of the front and sends the response.
 async fn serve(
     supervisor: &Arc<Supervisor>,
     client: RequestingClient,

@@ -1,9 +1,9 @@
-//! Runs submitted code and answers the requests of fronts.
+//! The engine crate: runs submitted code and answers the requests of fronts, which serve AI clients.
 //!
-//! [`supervisor`] starts all parts and answers requests. [`execution`] carries out one run in one worker. [`sessions`]
-//! keeps workers between runs. [`connect`] connects a front. `direct` resolves the tools, resources and prompts that
-//! AI clients use without code. [`control_socket`] serves operators. [`active_runs`] lists the active runs.
-//! [`client_quotas`] limits each AI client.
+//! [`supervisor`] starts all parts and answers requests. [`execution`] carries out one run in one worker.
+//! [`sessions`] keeps workers between runs. [`connect`] connects a front. `direct` resolves the tools, resources and
+//! prompts that AI clients use without code. [`control_socket`] serves operators. [`active_runs`] lists the active
+//! runs. [`client_quotas`] limits each AI client.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 

@@ -1,12 +1,12 @@
-//! Pending questions of one exchange: questions to the user of an AI client that the front has and that are not
-//! answered.
+//! Pending questions of one exchange with a front: questions to the user of an AI client that were sent to the front
+//! and are not answered yet.
 
 use std::collections::BTreeMap;
 
 use lockhouse_messages::{Answer, AskError, OpenQuestion};
 use lockhouse_upstream::ai_client::PendingQuestion;
 
-/// Pending questions, by the key under which the front knows them.
+/// The pending questions of one exchange with a front, by the key that the front uses to answer a question.
 #[derive(Debug, Default)]
 pub(crate) struct PendingQuestions {
     last: usize,
@@ -14,7 +14,8 @@ pub(crate) struct PendingQuestions {
 }
 
 impl PendingQuestions {
-    /// Adds a question and returns the message for the front. Returns `None` if the asker no longer waits.
+    /// Adds a question, and returns the message that sends it to the front. Returns `None` if nobody waits for its
+    /// answer any more.
     pub(crate) fn open(&mut self, pending: PendingQuestion) -> Option<OpenQuestion> {
         if pending.is_abandoned() {
             return None;
@@ -32,7 +33,7 @@ impl PendingQuestions {
         }
     }
 
-    /// Returns all questions whose askers still wait.
+    /// Returns all pending questions whose answer is still awaited.
     pub(crate) fn all(&mut self) -> Vec<OpenQuestion> {
         self.open.retain(|_, pending| !pending.is_abandoned());
         self.open.iter().map(|(key, pending)| open_question(key, pending)).collect()

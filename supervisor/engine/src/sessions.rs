@@ -1,4 +1,4 @@
-//! Sessions: workers that keep their variables between runs. Each session belongs to one AI client.
+//! Sessions of AI clients: workers that keep their variables between runs. Each session belongs to one AI client.
 //!
 //! A session has a name, one language and one worker, and its runs execute one after another. When a session ends for
 //! any reason other than a request of its owner, the next run under its name fails once with that reason, because the
@@ -23,19 +23,19 @@ pub use session_name::{InvalidSessionName, SessionKey, SessionName};
 
 use crate::execution::SessionWorker;
 
-/// Maximum number of runs that wait for one session.
+/// Maximum number of runs that wait for one session. Further runs are refused.
 const WAITING_MAX: usize = 16;
 
-/// Settings of the table `[sessions]`.
+/// The limits on sessions, from the configuration table `[sessions]`.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionSettings {
     /// Maximum number of open sessions of all AI clients.
     pub max: usize,
     /// Maximum number of open sessions of one AI client.
     pub per_client: usize,
-    /// How long an unused session is kept.
+    /// How long a session is kept in which no run executes.
     pub idle_timeout: Duration,
-    /// Maximum age of a session.
+    /// Maximum age of a session. An older session ends as soon as no run executes in it.
     pub max_age: Duration,
 }
 
@@ -64,21 +64,22 @@ pub enum SessionError {
     Closed,
 }
 
-/// A session, as listed for an operator.
+/// A session, as an operator sees it in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionListing {
-    /// Number of the session, unique within this process. 0 from older versions, which do not send it.
+    /// ID of the session, unique within this process. 0 if a supervisor of an older version sent no ID.
     #[serde(default)]
     pub id: u64,
     pub name: String,
-    /// The owner: an authenticated identity or a connection, with the name that the AI client gives itself.
+    /// The owner of the session: an authenticated identity or a connection, with the name that the AI client gives
+    /// itself.
     #[serde(default)]
     pub owner: String,
     pub language: String,
     /// The state of the session: `idle` or `running`.
     pub state: String,
     pub runs: u32,
-    /// Seconds since the last run ended, or since the active run started.
+    /// Seconds since the last run of the session ended, or since its active run started.
     pub unused_s: u64,
     pub age_s: u64,
 }
@@ -87,26 +88,27 @@ pub struct SessionListing {
 #[derive(Clone, Copy, Debug)]
 pub enum SessionSelector<'a> {
     All,
-    /// The session with this name. Ambiguous if several AI clients have one.
+    /// The session with this name. The name is ambiguous if several AI clients have a session with it.
     Named(&'a str),
-    /// The session with this [`SessionListing::id`].
+    /// The session whose [`SessionListing::id`] is this number.
     Numbered(u64),
 }
 
-/// All sessions of this process. Clones share one registry.
+/// The registry of all sessions of this process. Clones share one registry.
 #[derive(Clone, Debug)]
 pub struct Sessions(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// The open sessions. Locked for single operations only, never across an await.
+    /// The registry of open sessions. The lock is held for single operations only, never across an await.
     state: Mutex<Registry<SessionWorker>>,
-    /// Wakes the expiry task.
+    /// Wakes the task that ends expired sessions.
     changed: Notify,
 }
 
 impl Sessions {
-    /// Creates the registry without sessions, and starts the expiry task, which runs as long as the process.
+    /// Creates a registry without sessions, and starts the task that ends expired sessions. The task runs as long as
+    /// the process.
     pub fn new(settings: SessionSettings) -> Self {
         let shared = Shared { state: Mutex::new(Registry::new(settings)), changed: Notify::new() };
         let sessions = Self(Arc::new(shared));
@@ -114,8 +116,8 @@ impl Sessions {
         sessions
     }
 
-    /// Acquires the session with this name, and waits while other runs use it. Starts the session if it does not
-    /// exist. `owner` describes its owner for operators.
+    /// Acquires the session with this name for one run, and waits while other runs use the session. Starts a session
+    /// if none has the name. `owner` describes its owner for operators.
     pub async fn acquire(
         &self,
         key: &SessionKey,
@@ -126,25 +128,25 @@ impl Sessions {
         SessionLease::next(self, key, next).await
     }
 
-    /// Lists the sessions of all owners, ordered by their start.
+    /// Lists the sessions of all owners, ordered by the time of their start.
     pub fn list(&self) -> Vec<SessionListing> {
         self.live_state().list(Instant::now())
     }
 
-    /// Ends the selected sessions and stops their active runs. Returns the names of the sessions.
+    /// Ends the selected sessions and stops their active runs. Returns the names of the ended sessions.
     ///
     /// # Errors
-    /// The number of sessions with the name, if the selector is ambiguous.
+    /// If several sessions have the selected name: their number. No session ends then.
     pub fn end(&self, which: SessionSelector<'_>, why: &str) -> Result<Vec<String>, usize> {
         self.state().end(which, why)
     }
 
-    /// Ends all sessions and refuses new ones.
+    /// Ends all sessions and refuses to start new ones.
     pub fn close(&self) {
         self.state().close();
     }
 
-    /// The expiry task: ends sessions that were unused for too long or are too old.
+    /// The expiry task: ends sessions that were unused for too long or exceed the maximum age.
     async fn run_expiry(self) {
         loop {
             let changed = self.0.changed.notified();
@@ -159,12 +161,12 @@ impl Sessions {
         }
     }
 
-    /// Wakes the expiry task, since the next expiry may now be earlier.
+    /// Wakes the expiry task, because a session may now expire earlier than the task expects.
     fn wake_expiry_task(&self) {
         self.0.changed.notify_one();
     }
 
-    /// Returns the registry without sessions whose worker was killed.
+    /// Ends the sessions whose worker was killed, and returns the locked registry.
     fn live_state(&self) -> MutexGuard<'_, Registry<SessionWorker>> {
         let mut state = self.state();
         state.end_killed(SessionWorker::is_alive);

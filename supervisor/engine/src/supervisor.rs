@@ -1,4 +1,5 @@
-//! The supervisor: starts all parts from the configuration, runs code, and shuts the parts down in order.
+//! The supervisor, the core of a Lockhouse process: starts all parts from the configuration, runs code, and shuts the
+//! parts down in order.
 
 mod direct_calls;
 mod fronts;
@@ -38,13 +39,15 @@ pub use run_code::CodeRequest;
 pub use settings::{BackgroundRunSettings, Settings};
 pub use unavailable_engine::{EngineUnavailable, MissingProgram, PrepareError};
 
-/// Bytes of a reply frame that are reserved for everything but the reply itself.
+/// Bytes that are reserved in a frame to a worker for everything but the reply in the frame.
 const FRAME_OVERHEAD: usize = 1024;
 
-/// The running supervisor, which owns every part of the engine.
+/// The running supervisor: owns the worker pools, the upstream connections, the sessions and all other parts of the
+/// engine crate.
 #[derive(Debug)]
 pub struct Supervisor {
-    /// The settings at the start of the process. A reload replaces the servers and the policy alone.
+    /// The settings with which the process was started. A reload of the configuration leaves them unchanged: it
+    /// replaces only the upstream servers and the policy, which `in_force` holds.
     settings: Settings,
     in_force: Mutex<Arc<ActiveConfiguration>>,
     retired_upstreams: Mutex<Vec<Upstreams>>,
@@ -62,15 +65,17 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Connects to every upstream server and starts the worker pools of `languages`.
+    /// Starts the supervisor: connects to every upstream server and starts the worker pools of `languages`.
     ///
-    /// A language whose engine is missing fails at each request to run it; the other language still works.
+    /// If the interpreter of a language is missing, each request to run code in that language fails. The other
+    /// language still works.
     pub fn start(settings: Settings, policy: Policy, languages: &[Language]) -> Result<Self, AuditError> {
         let results = Results::in_memory(settings.results);
         Self::start_with_results(settings, policy, languages, results)
     }
 
-    /// Starts the supervisor with a given store for results, which other processes may read.
+    /// Starts the supervisor like [`Self::start`], but with the given store for results. Other processes may read
+    /// this store.
     pub fn start_with_results(
         settings: Settings,
         policy: Policy,
@@ -124,14 +129,16 @@ impl Supervisor {
         })
     }
 
-    /// Waits until the zygote of a language is ready. Returns what the zygote found on this host.
+    /// Waits until the zygote (fork server) of a language is ready to fork workers. Returns what the zygote found out
+    /// about its interpreter and about the protections on this host.
     pub async fn wait_until_prepared(&self, language: Language) -> Result<ZygoteInfo, PrepareError> {
         let pool = self.pool(language).map_err(Clone::clone)?;
         Ok(pool.zygote_info().await?)
     }
 
-    /// Waits until the zygote of a language reports a required protection that is missing or does not hold. Returns
-    /// that error; Lockhouse must not serve then. Never completes otherwise.
+    /// Waits until the zygote (fork server) of a language reports that a required protection of the sandbox is
+    /// missing or ineffective. Returns that error; Lockhouse must not serve AI clients then. Never completes if all
+    /// required protections hold.
     pub async fn wait_for_failed_protection(&self) -> Arc<PoolError> {
         let failed_protection = async |language| match self.wait_until_prepared(language).await {
             Err(PrepareError::Pool(error)) if matches!(*error, PoolError::Unprotected { .. }) => error,
@@ -154,22 +161,23 @@ impl Supervisor {
         [&self.python, &self.typescript].into_iter().flatten()
     }
 
-    /// Lifecycle of this process: starting, serving, draining, closing.
+    /// Returns the lifecycle of this process: starting, serving, draining, closing.
     pub fn lifecycle(&self) -> &Lifecycle {
         &self.lifecycle
     }
 
-    /// The approval queue and its channels, for calls that require approval.
+    /// Returns the queue of calls that wait for approval, and the channels to the approvers.
     pub fn approvers(&self) -> &Arc<Approvers> {
         &self.approvers
     }
 
-    /// The stored results that were too long for an answer.
+    /// Returns the store of results: values and outputs that were too long for an answer, and the answers of
+    /// background runs.
     pub fn results(&self) -> &Results {
         &self.results
     }
 
-    /// The registry of active runs.
+    /// Returns the registry of active runs.
     pub fn active_runs(&self) -> &ActiveRuns {
         &self.active_runs
     }
@@ -191,7 +199,8 @@ impl Supervisor {
     }
 }
 
-/// Logs an audit record that could not be written. The run continues: no call is made without a record of its own.
+/// Logs the error if an audit record of a run could not be written. The run continues, because each of its calls is
+/// made only after a record of that call was written.
 fn log_audit_error(written: Result<(), AuditError>) {
     if let Err(error) = written {
         tracing::error!("{error}");

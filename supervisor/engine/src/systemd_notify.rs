@@ -1,6 +1,6 @@
-//! Notifies systemd: readiness, status, watchdog, reload and shutdown.
+//! Notifies systemd of readiness, status, reload and shutdown of the service, and sends watchdog messages.
 //!
-//! Does nothing if `NOTIFY_SOCKET` is not set.
+//! Does nothing if the environment variable `NOTIFY_SOCKET` is not set.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
@@ -10,15 +10,16 @@ use crate::supervisor::Supervisor;
 use lockhouse_base::language::Language;
 use sd_notify::NotifyState;
 
-/// Interval at which the status line is checked for changes.
+/// Maximum interval between two checks whether the status line for systemd has changed.
 const STATUS_INTERVAL: Duration = Duration::from_secs(5);
-/// Maximum number of queued messages. Further messages are dropped until systemd reads.
+/// Maximum number of messages to systemd that wait to be sent. Further messages are dropped until systemd reads.
 const QUEUED_MESSAGES_MAX: usize = 64;
 
-/// Sends `READY=1` once the service is ready, and then status changes and watchdog messages.
+/// Sends `READY=1` to systemd once the service is ready, and then status changes and watchdog messages.
 ///
-/// This task runs on the same event loop as everything else, so a blocked event loop sends no watchdog message.
-/// Neither does a process whose audit log cannot be written: it makes no calls, and a restart may fix that.
+/// This task runs on the same event loop as everything else, so a blocked event loop sends no watchdog message, and
+/// systemd restarts the service. A process whose audit log cannot be written sends no watchdog message either: it
+/// makes no calls, and a restart may fix that.
 pub async fn run(supervisor: Arc<Supervisor>) {
     for language in [Language::Python, Language::Typescript] {
         // A missing engine is reported when a request needs its language.
@@ -78,7 +79,7 @@ pub fn reloaded() {
     notify(&[NotifyState::Ready]);
 }
 
-/// Queues a message without blocking. Drops the message if the queue is full.
+/// Queues a message to systemd without blocking. Drops the message if the queue is full.
 fn notify(states: &[NotifyState<'_>]) {
     static SENDER: OnceLock<Option<SyncSender<String>>> = OnceLock::new();
     let Some(sender) = SENDER.get_or_init(start_sender) else { return };
@@ -86,8 +87,8 @@ fn notify(states: &[NotifyState<'_>]) {
     let _ = sender.try_send(states.join("\n"));
 }
 
-/// Starts the sender thread. It is separate because writing to the socket of systemd may block. Returns `None` if
-/// `NOTIFY_SOCKET` is not set.
+/// Starts the thread that sends messages to systemd. The thread is separate because writing to systemd's socket may
+/// block. Returns `None` if `NOTIFY_SOCKET` is not set or the thread cannot be started.
 fn start_sender() -> Option<SyncSender<String>> {
     std::env::var_os("NOTIFY_SOCKET")?;
     let (sender, messages) = sync_channel::<String>(QUEUED_MESSAGES_MAX);

@@ -1,4 +1,4 @@
-//! The AI client on whose behalf the front sends a request.
+//! The AI client on whose behalf a front sends a request to the engine.
 
 use lockhouse_base::principal::{Identity, Principal};
 use lockhouse_policies::ClientName;
@@ -10,10 +10,10 @@ use crate::InputSupport;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Caller {
     pub identity: Identity,
-    /// The number of the revocable grant under which the request was admitted, named by [`crate::ToEngine::Revoke`];
-    /// `None` if the access cannot be revoked.
+    /// The number of the revocable grant under which the request was admitted. [`crate::ToEngine::Revoke`] revokes
+    /// the grant by this number. `None` if the access cannot be revoked.
     pub grant: Option<u64>,
-    /// The client's name for the policy and the audit log.
+    /// The AI client's name for the policy and the audit log. `None` if the client gave no name.
     pub client: Option<ClientName>,
     pub abilities: InputSupport,
 }

@@ -1,4 +1,5 @@
-//! Calls of upstream servers that AI clients make directly, without code, by the names that the front exposes.
+//! Direct calls: calls of upstream servers that AI clients make themselves, without code, by the names that the front
+//! exposes.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +8,11 @@ use rmcp::model::{CompleteRequestParams, ErrorData, ProgressNotificationParam};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The names of the front's own tools, which no directly exposed tool may have. `health` is reserved even if it is
-/// not enabled.
+/// The names of Lockhouse's own tools, which no tool of an upstream server may have. `health` is reserved even if it
+/// is not enabled.
 pub const BUILT_IN_TOOL_NAMES: [&str; 4] = ["run_code", "search_tools", "get_result", "health"];
 
-/// The kinds of MCP lists that an AI client can request of directly exposed servers.
+/// The kinds of MCP lists that an AI client can request of the upstream servers whose tools it can call directly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ListKind {
     Tools,
@@ -20,68 +21,68 @@ pub enum ListKind {
     Prompts,
 }
 
-/// A direct call of an AI client.
+/// A direct call: a call that an AI client makes itself, without code.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DirectCall {
     pub target: DirectTarget,
     pub action: DirectAction,
-    /// The arguments: a JSON object as text.
+    /// The arguments of the call: a JSON object as text.
     pub arguments: String,
-    /// Whether the client answers input requests by repeating the call (MCP 2026-07-28). It then gets the server's
-    /// input requests in the result.
+    /// Whether the AI client answers input requests by repeating the call (MCP 2026-07-28). If so, the result of the
+    /// call has the input requests of the upstream server.
     pub supports_input_requests: bool,
-    /// The answers to input requests, in a repeated call.
+    /// In a repeated call: the AI client's answers to the input requests of the upstream server. Otherwise `None`.
     pub input_responses: Option<BTreeMap<String, Value>>,
-    /// The state that the server returned with its input requests, in a repeated call.
+    /// In a repeated call: the state that the upstream server returned with its input requests. Otherwise `None`.
     pub request_state: Option<String>,
 }
 
-/// The target of a direct call, by the name under which AI clients see it.
+/// The target of a direct call, by the name or the URI under which AI clients see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DirectTarget {
     Tool(String),
     Prompt(String),
-    /// A resource, by its URI.
+    /// A resource of an upstream server, by its URI.
     Resource(String),
 }
 
 /// What a direct call does with its target.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub enum DirectAction {
-    /// Calls a tool, reads a resource or gets a prompt.
+    /// Calls the tool, reads the resource or gets the prompt.
     #[default]
     Use,
-    /// Completes an argument (`completion/complete`).
+    /// Completes an argument of a prompt or resource (`completion/complete`).
     Complete(Box<CompleteRequestParams>),
-    /// Subscribes to updates of a resource.
+    /// Subscribes to updates of the resource.
     Subscribe,
 }
 
 /// The outcome of a direct call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum CallOutcome {
-    /// The server's result, unchanged. It may itself report an error (`isError`).
+    /// The upstream server's result, unchanged. The result may itself report an error (`isError`).
     Result(String),
-    /// The server's JSON-RPC error.
+    /// The JSON-RPC error with which the upstream server answered.
     Error(ErrorData),
-    /// Lockhouse did not make the call, or got no answer.
+    /// Lockhouse did not make the call, or got no answer from the upstream server.
     Failure(Failure),
 }
 
-/// A notification of a server during a call, forwarded unchanged.
+/// A notification of an upstream server during a direct call, forwarded to the AI client unchanged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ForwardedNotification {
     Progress(ProgressNotificationParam),
-    /// The parameters of `notifications/message`.
+    /// A log message of the upstream server: the parameters of `notifications/message`.
     Log(Value),
 }
 
-/// The lists and resources that changed since the last event.
+/// The MCP lists and the resources of upstream servers that changed since the last event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListChanges {
     pub tools: bool,
     pub resources: bool,
     pub prompts: bool,
-    /// The updated resources, by server and URI.
+    /// The resources whose updates the AI client subscribed to and that were updated, by server and URI.
     pub updated: Vec<(ServerName, String)>,
 }

@@ -1,5 +1,5 @@
-//! Elicitation and sampling requests of upstream servers, validated and cleaned before a client shows them: bounded,
-//! without hidden characters, and naming the server that asks.
+//! Validates and cleans elicitation and sampling requests of upstream servers before an AI client shows them. A
+//! validated request is limited in size, has no hidden characters, and names the server that asks.
 
 use lockhouse_base::json::{self, JsonFault};
 use lockhouse_policies::printable;
@@ -7,34 +7,34 @@ use lockhouse_protocol::ServerName;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Maximum number of bytes of an upstream server's elicitation request.
+/// Maximum bytes of the parameters of an upstream server's elicitation request.
 pub const QUESTION_BYTES_MAX: usize = 32 * 1024;
-/// Maximum number of bytes of an upstream server's sampling request.
+/// Maximum bytes of the parameters of an upstream server's sampling request.
 const SAMPLING_BYTES_MAX: usize = 256 * 1024;
 const MESSAGE_CHARS_MAX: usize = 2_000;
-/// Maximum number of JSON values in an elicitation or sampling request.
+/// Maximum number of JSON values in the parameters of an elicitation or sampling request.
 const VALUES_MAX: usize = 10_000;
 const FIELDS_MAX: usize = 40;
 const URL_BYTES_MAX: usize = 2_048;
 
-/// A validated question, which may be shown to a user.
+/// The kind of a question of an upstream server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuestionKind {
     Form,
     Url,
-    /// A request to the client's model, not to a user.
+    /// A sampling request, which is for the AI client's model and not for its user.
     Sampling,
 }
 
-/// A validated question of an upstream server that may be shown to the user.
+/// A validated elicitation or sampling request of an upstream server, which the AI client may show to its user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Question {
-    /// A form with flat fields.
+    /// A form to fill in, whose fields are not nested.
     Form { message: String, schema: Value },
-    /// A page for the user to open.
+    /// A web page that the user is asked to open.
     Url { message: String, url: String, id: String },
-    /// The parameters of `sampling/createMessage`, unchanged. The client decides what to show of them; nothing in
-    /// them is presented as a text of Lockhouse.
+    /// A sampling request: the parameters of `sampling/createMessage`, unchanged. The AI client decides what it shows
+    /// of them. Lockhouse presents nothing in them as its own text.
     Sampling(Value),
 }
 
@@ -64,7 +64,7 @@ fn object(parameters: &str) -> Result<Map<String, Value>, InvalidQuestion> {
 }
 
 impl Question {
-    /// Validates the parameters of `elicitation/create`, of any protocol version.
+    /// Validates the parameters of the server's `elicitation/create` request, of any MCP version.
     pub fn from_elicitation(server: &ServerName, parameters: &str) -> Result<Self, InvalidQuestion> {
         if parameters.len() > QUESTION_BYTES_MAX {
             return Err(InvalidQuestion::TooLarge);
@@ -85,7 +85,7 @@ impl Question {
         Ok(Self::Form { message: format!("Server {server} asks: {message}"), schema })
     }
 
-    /// Validates the parameters of `sampling/createMessage`.
+    /// Validates the parameters of a server's `sampling/createMessage` request.
     pub fn from_sampling(parameters: &str) -> Result<Self, InvalidQuestion> {
         if parameters.len() > SAMPLING_BYTES_MAX {
             return Err(InvalidQuestion::TooLarge);
@@ -93,7 +93,8 @@ impl Question {
         Ok(Self::Sampling(Value::Object(object(parameters)?)))
     }
 
-    /// Returns the parameters of `elicitation/create` that show the question; `None` for sampling.
+    /// Returns the parameters of an `elicitation/create` request to the AI client that shows the question. Returns
+    /// `None` for a sampling request.
     pub fn to_elicitation_parameters(&self) -> Option<Value> {
         match self {
             Self::Form { message, schema } => {
@@ -121,7 +122,7 @@ fn url(text: &str) -> Option<url::Url> {
     (matches!(url.scheme(), "http" | "https") && is_plain).then_some(url)
 }
 
-/// Checks that the schema is an object whose fields have no members of their own, as MCP requires.
+/// Checks that the schema of a form is an object schema whose fields are not nested, as MCP requires.
 fn check_form(schema: &Value) -> Result<(), InvalidQuestion> {
     let fields = schema.get("properties").and_then(Value::as_object).ok_or(InvalidQuestion::Form)?;
     if schema.get("type").and_then(Value::as_str) != Some("object") || fields.len() > FIELDS_MAX {
@@ -140,8 +141,8 @@ fn check_form(schema: &Value) -> Result<(), InvalidQuestion> {
     if fields.values().all(is_flat) { Ok(()) } else { Err(InvalidQuestion::Form) }
 }
 
-/// Cleans titles and descriptions. Rejects hidden characters in names and choices, because those return to the server
-/// and must not change.
+/// Removes hidden characters from the titles and descriptions in a form's schema. Rejects hidden characters in field
+/// names and choices, because the AI client returns those to the server unchanged.
 fn sanitize_texts(value: &mut Value) -> Result<(), InvalidQuestion> {
     match value {
         Value::Object(map) => map.iter_mut().try_for_each(|(name, value)| {
@@ -168,7 +169,8 @@ fn sanitize_texts(value: &mut Value) -> Result<(), InvalidQuestion> {
     }
 }
 
-/// Puts the text on one line, so that it cannot imitate other texts of the question, and truncates it with a note.
+/// Puts a text of an upstream server on one line, so that it cannot imitate other texts of the question. A text that
+/// is too long is truncated, with a note that says so.
 fn one_line(text: &str) -> String {
     let cut: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
     let line = printable(&cut.split_whitespace().collect::<Vec<_>>().join(" "));

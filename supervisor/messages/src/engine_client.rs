@@ -1,5 +1,5 @@
-//! The front's connection to the engine: sends requests, and delivers events and responses to the exchange that they
-//! belong to.
+//! The front's connection to the engine: sends requests, and passes each event and response of the engine to the
+//! exchange (the request) that it belongs to.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,13 +17,13 @@ use crate::{
     Response, ToEngine, ToFront, VERSION,
 };
 
-/// The number of undelivered events that one exchange buffers. Further progress events are dropped.
+/// Maximum number of buffered events of one exchange. Further events are dropped.
 const EVENTS_MAX: usize = 64;
-/// The part of [`EVENTS_MAX`] that progress events cannot use: more than the questions that one execution can have
-/// open.
+/// The number of places in the buffer of [`EVENTS_MAX`] events that progress events cannot use, so that they do not
+/// displace questions. One execution can have fewer open questions than this.
 const RESERVED_FOR_QUESTIONS: usize = 32;
 
-/// The front's connection to the engine. Clones share it.
+/// The front's connection to the engine. Clones share the connection.
 #[derive(Clone)]
 pub struct EngineClient(Arc<Shared>);
 
@@ -32,17 +32,19 @@ struct Shared {
     last: AtomicU64,
     settings: watch::Sender<FrontSettings>,
     open: Mutex<HashMap<ExchangeId, OpenExchange>>,
-    /// The numbers of the grants whose revocation is awaited.
+    /// The numbers of the grants of AI clients whose revocation this connection waits for, to report it to the
+    /// engine.
     grants: Mutex<HashSet<u64>>,
 }
 
-/// The channels of a request that the engine has not answered yet.
+/// The senders that pass the engine's events and response to the front's request.
 struct OpenExchange {
     events: mpsc::Sender<Event>,
     response: oneshot::Sender<Response>,
 }
 
-/// A request and its exchange of messages. Dropping it before the response closes the exchange.
+/// A request of the front to the engine, with the messages that belong to it. Dropping this value before the response
+/// ends the request.
 pub struct Exchange {
     id: ExchangeId,
     shared: Arc<Shared>,
@@ -50,7 +52,7 @@ pub struct Exchange {
     response: Option<oneshot::Receiver<Response>>,
 }
 
-/// The next message of an exchange.
+/// The next message of the engine in an exchange.
 #[derive(Debug)]
 pub enum ExchangeStep {
     Event(Event),
@@ -58,8 +60,8 @@ pub enum ExchangeStep {
 }
 
 impl EngineClient {
-    /// Connects to an engine in this process. Cancelling `closing` tells the engine to end everything that this front
-    /// began.
+    /// Connects a front to an engine in the same process. Cancelling `closing` makes the engine end everything that
+    /// this front began.
     pub fn connect(
         engine: impl FnOnce(Weak<dyn FrontEndpoint>) -> Arc<dyn EngineEndpoint>,
         closing: CancellationToken,
@@ -82,12 +84,13 @@ impl EngineClient {
         Self(shared)
     }
 
-    /// Returns the latest settings that the engine sent.
+    /// Returns the latest settings that the engine has sent.
     pub fn settings(&self) -> FrontSettings {
         self.0.settings.borrow().clone()
     }
 
-    /// Opens an exchange on behalf of a client.
+    /// Sends a request to the engine on behalf of an AI client, and returns the exchange of messages that the request
+    /// opens.
     pub fn open(
         &self,
         principal: &Principal,
@@ -107,7 +110,7 @@ impl EngineClient {
         Exchange { id, shared: self.0.clone(), events, response: Some(response) }
     }
 
-    /// Opens an exchange and waits for its response, ignoring events.
+    /// Sends a request to the engine, and waits for its response. Ignores events.
     pub async fn ask(&self, principal: &Principal, client: Option<ClientName>, request: Request) -> Response {
         self.open(principal, client, InputSupport::default(), request).response().await
     }
@@ -162,7 +165,7 @@ impl FrontEndpoint for Shared {
 }
 
 impl Exchange {
-    /// Waits for the next message. After the response it never completes.
+    /// Waits for the next event or for the response of the engine. After the response, never completes.
     pub async fn next(&mut self) -> ExchangeStep {
         let Some(response) = &mut self.response else { return std::future::pending().await };
         tokio::select! {
@@ -175,7 +178,7 @@ impl Exchange {
         }
     }
 
-    /// Waits for the response, ignoring events.
+    /// Waits for the response of the engine. Ignores events.
     pub async fn response(mut self) -> Response {
         loop {
             if let ExchangeStep::Finished(response) = self.next().await {
@@ -184,7 +187,7 @@ impl Exchange {
         }
     }
 
-    /// Sends an input to the engine.
+    /// Sends an input for this request to the engine, such as the answer to a question.
     pub fn send(&self, input: Input) {
         self.shared.send(ToEngine::Input(self.id, input));
     }

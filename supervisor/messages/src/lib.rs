@@ -1,12 +1,12 @@
 //! The messages between the front and the engine.
 //!
 //! The front speaks MCP with AI clients; the engine runs programs and calls upstream servers. Neither uses a type of
-//! the other: they exchange the messages of this crate, and each message can be serialized as JSON. In one process a
-//! message is a function call. A debug build serializes and parses each message on its way, so every test that passes
-//! through the front shows that a socket between the two would work.
+//! the other: they exchange the messages of this crate, and each message can be serialized as JSON. If both are in
+//! one process, a message is a function call. A debug build serializes and parses each message, so every test that
+//! uses the front shows that a socket between front and engine would work as well.
 //!
-//! The first message of a front is [`ToEngine::Hello`] with its protocol version. Each [`Request`] opens an exchange,
-//! which has any number of events and inputs and ends with one [`Response`].
+//! The first message of a front is [`ToEngine::Hello`] with its protocol version. Each [`Request`] opens an exchange
+//! of messages, which has any number of events and inputs and ends with one [`Response`].
 #![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
 #![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
 

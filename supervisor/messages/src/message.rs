@@ -13,101 +13,106 @@ use crate::{
     ListKind, OpenQuestion, RunCode, RunView,
 };
 
-/// The version of the messages between fronts and engine. The engine rejects a front with another version.
+/// The version of the protocol between fronts and engine. The engine rejects a front with another version.
 pub const VERSION: u32 = 1;
 
-/// The id of an exchange of a front. A front numbers its exchanges upwards from 1 and never reuses an id.
+/// The id of an exchange (a request with the messages that belong to it). A front numbers its exchanges upwards from
+/// 1 and never reuses an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ExchangeId(pub u64);
 
 /// A message from a front to the engine.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToEngine {
-    /// The first message, with the front's version.
+    /// The first message of a front, with the version of the protocol that it uses.
     Hello { version: u32 },
-    /// Opens an exchange.
+    /// Opens an exchange: sends a request on behalf of an AI client.
     Request(ExchangeId, Box<Caller>, Box<Request>),
-    /// An input for an open exchange.
+    /// An input of the front for an open exchange, such as the answer to a question.
     Input(ExchangeId, Input),
-    /// The front no longer follows the exchange. Cancels a run that is neither detached nor followed by another
-    /// exchange.
+    /// The front no longer follows the exchange. The engine cancels the run of the exchange, unless the run is in the
+    /// background or another exchange follows it.
     Close(ExchangeId),
-    /// A client's grant was revoked. Everything that the client began under it ends.
+    /// The grant of an AI client was revoked. The engine ends everything that the client began under the grant.
     Revoke { grant: u64 },
-    /// The front closes its connection. Everything that it began ends.
+    /// The front closes its connection. The engine ends everything that the front began.
     Goodbye,
 }
 
 /// A message from the engine to a front.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToFront {
-    /// The answer to [`ToEngine::Hello`].
+    /// The engine accepts the version in [`ToEngine::Hello`].
     Welcome {
         version: u32,
     },
-    /// The answer to a front whose version is not supported. No other message follows.
+    /// The engine does not support the version in [`ToEngine::Hello`]. `version` is the version that it supports. The
+    /// engine sends no other message.
     Unsupported {
         version: u32,
     },
-    /// The settings for the front: sent after the welcome, and again when they change.
+    /// The settings for the front: sent after `Welcome`, and again when they change.
     Settings(FrontSettings),
     Event(ExchangeId, Event),
-    /// The response to a request. It ends the exchange.
+    /// The response to a request of the front. The response ends the exchange.
     Response(ExchangeId, Response),
 }
 
 /// The settings of the engine that a front needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrontSettings {
-    /// Whether a server is exposed to AI clients directly.
+    /// Whether AI clients can call tools of some upstream server directly, without code.
     pub has_direct: bool,
-    /// Whether the tool `health` is exposed to models.
+    /// Whether AI clients get Lockhouse's own tool `health`.
     pub health_tool: bool,
-    /// How long an MCP request waits for its run to finish before it returns a handle of the run.
+    /// How long an MCP request waits for its run to finish. Then the AI client gets a handle, and the run continues
+    /// in the background.
     pub wait: Duration,
-    /// The longest time that a detached run and its result are kept.
+    /// The longest time that a background run can take, together with the time for which its answer is stored.
     pub task_lifetime: Duration,
 }
 
-/// A request that opens an exchange.
+/// A request of a front to the engine, which opens an exchange.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Request {
-    /// Runs a program. Events of the run come first, then [`Response::Run`].
+    /// Runs a program. The engine sends the events of the run, then [`Response::Run`].
     RunCode(RunCode),
-    /// Follows a detached or finished run. [`Event::Following`] comes first if it is still running, then the same
-    /// messages as for [`RunCode`](Self::RunCode).
+    /// Follows a run in the background, or gets the answer of an ended one. If the run has not ended, the engine
+    /// first sends [`Event::Following`], and then the same messages as for [`RunCode`](Self::RunCode).
     FollowRun(RunReference),
-    /// Searches tools. Answered with [`Response::Json`].
+    /// Searches the tools that the AI client may use. Answered with [`Response::Json`].
     Search(SearchRequest),
-    /// Reads a stored result from a byte offset. Answered with [`Response::Json`].
+    /// Reads a part of a stored result, which starts at `offset` bytes. Answered with [`Response::Json`].
     ReadResult { handle: ResultHandle, offset: usize },
-    /// Lists what all directly exposed servers offer. Answered with [`Response::Entries`].
+    /// Lists the tools, resources, resource templates or prompts that the AI client can use without code. Answered
+    /// with [`Response::Entries`].
     List(ListKind),
-    /// Makes a direct call. Answered with [`Response::Call`].
+    /// Makes a direct call (a call of an upstream server without code). Answered with [`Response::Call`].
     Call(DirectCall),
-    /// Follows changes of the lists that the client sees, until the exchange is closed. After each [`Event::Changed`]
-    /// the next one waits for [`Input::ChangesDelivered`].
+    /// Reports changes to the lists that the AI client can use without code, until the front closes the exchange.
+    /// After each [`Event::Changed`], the engine waits for [`Input::ChangesDelivered`] before it sends the next
+    /// event.
     FollowChanges,
-    /// Returns the health report as JSON. A client whose grant covers some servers only gets the report without
-    /// servers.
+    /// Requests the health report as JSON. An AI client that may use only some upstream servers gets a report without
+    /// upstream servers. Answered with [`Response::Json`].
     Health,
-    /// Returns the reasons why the service accepts no requests, as [`Response::Reasons`]; none if it accepts
-    /// requests.
+    /// Requests the reasons why the service cannot run code now. Answered with [`Response::Reasons`], which is empty
+    /// if the service can run code.
     Readiness,
-    /// Returns the metrics in the Prometheus text format.
+    /// Requests the metrics in the Prometheus text format. Answered with [`Response::Text`].
     Metrics,
 }
 
-/// A reference to a run of an earlier request.
+/// A reference to the run of an earlier request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunReference {
-    /// The handle that the run got when it was detached.
+    /// The handle that the AI client got when the run was moved to the background.
     Handle(ResultHandle),
-    /// The execution id, while the run is running.
+    /// The execution id of a run that has not ended.
     Execution(ExecutionId),
 }
 
-/// A search for tools.
+/// A search for tools of upstream servers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SearchRequest {
     pub query: String,
@@ -117,57 +122,59 @@ pub struct SearchRequest {
     pub language: Language,
 }
 
-/// An input of the front during an exchange.
+/// An input that the front sends for an open exchange.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Input {
-    /// The answer to the question with this key, or why it was not asked.
+    /// The answer to the question with this key, or as `Err` why the question was not asked.
     Answer(String, Result<Answer, AskError>),
-    /// Requests all unanswered questions of the run. Answered with [`Event::Questions`].
+    /// Requests all pending questions of the run. Answered with [`Event::Questions`].
     Questions,
-    /// Requests the state of the run. Answered with [`Event::View`].
+    /// Requests the state and the progress of the run. Answered with [`Event::View`].
     View,
-    /// Detaches the run, so that it continues without a request. Answered with [`Event::Detached`].
+    /// Moves the run to the background, so that it continues after the exchange is closed. Answered with
+    /// [`Event::Detached`].
     Detach,
     /// Cancels the run, even if other exchanges follow it.
     Cancel,
-    /// The client was notified of the last changes, so that the next ones may be sent.
+    /// The AI client was notified of the last changes, so that the engine may send the next [`Event::Changed`].
     ChangesDelivered,
 }
 
-/// An event of an exchange, sent by the engine.
+/// An event that the engine sends for an open exchange.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Event {
     Following(ExecutionId),
-    /// A question for the user of the AI client. The answer is [`Input::Answer`].
+    /// A question for the user of the AI client. The front answers it with [`Input::Answer`].
     Question(OpenQuestion),
     Questions(Vec<OpenQuestion>),
     View(RunView),
-    /// The handle of the detached run; `None` if no further run can be detached now.
+    /// The run was moved to the background and has this handle. `None` if the run cannot be moved, for example
+    /// because there are too many background runs.
     Detached(Option<ResultHandle>),
-    /// A progress message of the run.
+    /// A progress message of the run, for the AI client.
     ProgressMessage(String),
-    /// A notification of a directly exposed server.
+    /// A notification of an upstream server during a direct call.
     Notification(ForwardedNotification),
     Changed(ListChanges),
 }
 
-/// The response that ends an exchange.
+/// The response to a request of the front, which ends the exchange.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Response {
     Run(Box<FinishedRun>),
     Json(Value),
     Entries(Vec<String>),
-    /// The outcome of a direct call, with the server that was called.
+    /// The outcome of a direct call, with the upstream server that was called.
     Call(ServerName, CallOutcome),
     Reasons(Vec<String>),
     Text(Option<String>),
-    /// The run, tool or stored result that the request names does not exist.
+    /// The run or the tool that the request names does not exist.
     NotFound,
-    /// The request is not valid, for this reason.
+    /// The request is not valid. The text is the reason.
     Invalid(String),
-    /// The request is not valid, with the JSON-RPC error to return.
+    /// The request is not valid. The AI client gets this JSON-RPC error.
     Error(ErrorData),
-    /// The engine failed and sends nothing more.
+    /// The engine failed to process the request. The exchange ends without a result.
     EngineFailed,
 }
 

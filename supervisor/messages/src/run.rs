@@ -1,4 +1,4 @@
-//! Runs of programs: the request, the progress, and the result.
+//! Runs of programs, as front and engine exchange them: the request, the progress and the result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,37 +15,39 @@ use crate::UserWait;
 pub struct RunCode {
     pub language: Language,
     pub code: String,
-    /// The requested time limit; `None` uses the default. The configured maximum bounds it.
+    /// The requested time limit of the run. `None`, or a limit above the configured maximum, means the configured
+    /// maximum.
     pub timeout: Option<Duration>,
-    /// The servers and tools that the program may use: `NAME`, `NAME.TOOL` or `NAME.PREFIX*`. `None` allows all
-    /// permitted ones.
+    /// The upstream servers and tools that the program may use: `NAME`, `NAME.TOOL` or `NAME.PREFIX*`. `None` for all
+    /// that the AI client may use.
     pub servers: Option<Vec<String>>,
-    /// The name of the session that the run continues or starts; `None` for a run outside of sessions.
+    /// The name of the session in which the program runs, which is started if it does not exist. `None` for a run
+    /// outside of sessions.
     pub session: Option<String>,
 }
 
 /// The progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// The time since the worker received the code.
+    /// The time since the worker received the code of the run.
     pub elapsed: Duration,
-    /// The number of calls that have been answered.
+    /// The number of tool calls of the run that have been answered.
     pub finished_calls: usize,
-    /// The number of calls without an answer, by target.
+    /// The number of tool calls of the run without an answer, by the name of the server and tool.
     pub in_flight: BTreeMap<String, usize>,
-    /// The decision of a person that the run waits for; `None` if it waits for none.
+    /// The oldest question to a user or approver that the run waits for. `None` if no question is pending.
     pub waiting_for: Option<UserWait>,
-    /// The last part of the program's standard output.
+    /// The last part of the program's standard output so far.
     pub stdout: String,
 }
 
-/// A snapshot of a running run.
+/// The state of a run that has not ended, at one moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunView {
     pub execution: ExecutionId,
     /// The time since the run was requested.
     pub age: Duration,
-    /// When the run was requested, in RFC 3339.
+    /// When the run was requested, in RFC 3339 format.
     pub begun: String,
     pub state: RunState,
 }
@@ -55,12 +57,12 @@ pub enum RunState {
     /// The run waits for a worker.
     Queued,
     Running(Progress),
-    /// The run has a worker but does not report progress: it is ending.
+    /// The run has a worker but reports no progress any more, because it is ending.
     Ending,
 }
 
 impl RunView {
-    /// Returns the run's progress, if it reports any.
+    /// Returns the progress of the run. Returns `None` if the run waits for a worker or is ending.
     pub fn progress(&self) -> Option<&Progress> {
         match &self.state {
             RunState::Running(progress) => Some(progress),
@@ -76,18 +78,19 @@ pub struct FinishedRun {
     /// Whether the run was cancelled.
     pub cancelled: bool,
     pub is_error: bool,
-    /// When the run was requested, in RFC 3339.
+    /// When the run was requested, in RFC 3339 format.
     pub begun: String,
-    /// When the run ended, in RFC 3339.
+    /// When the run ended, in RFC 3339 format.
     pub ended: String,
-    /// The JSON result as it is shown to the client.
+    /// The answer to the run as JSON, as the AI client gets it.
     pub json: Value,
-    /// The files that were removed from the value. The placeholders in the value number them from 1.
+    /// The files that were moved out of the program's value. In the value, each file is replaced by its number,
+    /// starting at 1.
     pub files: Vec<ResultFile>,
 }
 
 impl FinishedRun {
-    /// Returns the record that is stored in place of a result that is too large to store.
+    /// Returns the record that is stored in place of an answer that is too large to be stored.
     pub fn without_result(&self) -> Self {
         let field = |key: &str| self.json.get(key).cloned();
         let message = "the run has ended, but its result is too large to be stored";
@@ -102,7 +105,7 @@ impl FinishedRun {
     }
 }
 
-/// A file that was removed from a value.
+/// A file that was moved out of the value of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultFile {
     pub base64: String,

@@ -1,4 +1,4 @@
-//! Questions to the user of an AI client, and their answers.
+//! Questions to the user of an AI client, and the answers to them.
 
 use std::time::Duration;
 
@@ -7,46 +7,46 @@ use serde_json::Value;
 
 use crate::Question;
 
-/// The kinds of input requests that the AI client supports.
+/// The kinds of requests to its user or its model that an AI client supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputSupport {
-    /// Elicitation with a form.
+    /// Whether the client supports elicitation with a form.
     pub form: bool,
-    /// Elicitation with a URL that the user opens.
+    /// Whether the client supports elicitation with a URL that the user opens.
     pub url: bool,
-    /// Sampling: a request to the client's model.
+    /// Whether the client supports sampling, which is a request to its model.
     pub sampling: bool,
-    /// Listing the client's roots, in answer to an input request.
+    /// Whether the client can list its roots in answer to an input request of a server.
     pub roots: bool,
 }
 
-/// A question that waits for its answer.
+/// A question to the user of an AI client that has no answer yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenQuestion {
-    /// The key that [`crate::Input::Answer`] names.
+    /// The key of the question, with which [`crate::Input::Answer`] refers to it.
     pub key: String,
     pub question: Question,
-    /// The time until the question expires.
+    /// The time that is left until the question expires.
     pub time_left: Duration,
 }
 
-/// A user's answer to a question.
+/// The answer to a question that was put to the user of an AI client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// The user accepted; with the values of the form if it was one.
+    /// The user accepted. For a form, contains the values that the user filled in.
     Accept(Option<Value>),
     Decline,
     Cancel,
-    /// The question expired without an answer.
+    /// The user did not answer before the question expired.
     TimedOut,
-    /// The client's answer is not valid in MCP.
+    /// The AI client sent an answer that is not valid in MCP.
     Malformed,
 }
 
-/// The number of questions that all upstream servers together may ask during one execution.
+/// Maximum number of questions that all upstream servers together may ask the user during one execution.
 pub const QUESTIONS_MAX: u32 = 20;
 
-/// Why a question was not shown to a user.
+/// Why a question of an upstream server was not shown to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum AskError {
     #[error("this AI client cannot ask its user a question")]
@@ -57,10 +57,10 @@ pub enum AskError {
     Busy,
 }
 
-/// A decision of a user that an execution waits for.
+/// A question to a user or approver that an execution waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UserWait {
-    /// What the user decides: the approval of a call, or a server's question.
+    /// What the question is about: the approval of a call, or what an upstream server asks.
     pub reason: String,
     pub since: Duration,
 }

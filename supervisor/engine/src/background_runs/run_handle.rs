@@ -1,4 +1,4 @@
-//! A handle to one run, through which any number of requests can follow it.
+//! A handle to one run, through which any number of requests can wait for its questions, its progress and its answer.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
@@ -18,7 +18,7 @@ use crate::pending_questions::PendingQuestions;
 #[derive(Clone, Debug)]
 pub(crate) struct RunHandle(Arc<Shared>);
 
-/// A weak handle, which does not keep the run alive.
+/// A weak handle to a run. A weak handle does not keep the run alive.
 #[derive(Clone, Debug)]
 pub(super) struct WeakRunHandle(Weak<Shared>);
 
@@ -40,12 +40,13 @@ struct Shared {
 pub(crate) enum RunUpdate {
     Question(OpenQuestion),
     Progress(String),
-    /// The run has ended. `None` if its task failed.
+    /// The run has ended, with its final answer. `None` if the task of the run failed.
     Finished(Option<Arc<FinishedRun>>),
 }
 
 impl RunHandle {
-    /// Starts a task that polls `completion`. Cancelling `token` ends the run early.
+    /// Starts a task that polls `completion`, the future that executes the run. Cancelling `token` ends the run
+    /// early.
     pub(super) fn start(
         owner: Owner,
         follower: RunFollower,
@@ -92,8 +93,8 @@ impl RunHandle {
         self.0.token.cancel();
     }
 
-    /// Waits for the next update. Several requests may wait at once: all of them get the final answer, and one of them
-    /// gets each question and progress message.
+    /// Waits for the next update on the run. Several requests may wait at once: all of them get the final answer, but
+    /// only one of them gets each question or progress message.
     pub(crate) async fn next(&self) -> RunUpdate {
         tokio::select! {
             biased;
@@ -102,7 +103,8 @@ impl RunHandle {
         }
     }
 
-    /// Waits for the final answer only. Returns `None` if the task of the run failed.
+    /// Waits for the final answer of the run, and ignores questions and progress. Returns `None` if the task of the
+    /// run failed.
     pub(crate) fn finished(&self) -> impl Future<Output = Option<Arc<FinishedRun>>> + use<> {
         let mut finished = self.0.finished.clone();
         async move { finished.wait_for(Option::is_some).await.ok()?.clone() }
@@ -157,7 +159,7 @@ impl RunHandle {
         questions.all()
     }
 
-    /// Passes on the answer to one pending question.
+    /// Passes on the answer to the pending question with this key, or as `Err` the reason why it was not asked.
     pub(crate) fn answer(&self, key: &str, answer: Result<Answer, AskError>) {
         self.0.questions.lock().answer(key, answer);
     }

@@ -1,8 +1,8 @@
-//! CPU credit of each AI client, as burstable virtual machines have it: a run that has used up its client's credit is
-//! scheduled as idle work, and the credit refills over time.
+//! CPU credit of each AI client, as burstable virtual machines have it: a run that has used up the credit of its
+//! client is scheduled as idle work, and the credit refills over time.
 //!
-//! The crate `governor` does not fit, because the remaining credit is read before a run starts and the used time is
-//! deducted after it has ended.
+//! The rate limiter crate `governor` does not fit, because the remaining credit is read before a run starts, and the
+//! used CPU time is deducted after the run has ended.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
@@ -10,24 +10,27 @@ use std::time::{Duration, Instant};
 
 use lockhouse_base::principal::Owner;
 
-/// The CPU time that an AI client may use at once, when its credit is full.
+/// The full CPU credit of an AI client: the CPU time that it may use at once before its runs are scheduled as idle
+/// work.
 const CREDIT_MAX: Duration = Duration::from_millis(50);
-/// Used credit takes this many times its duration to refill: one percent of a CPU.
+/// Used CPU time multiplied by this factor is the time until the CPU credit is full again. With 100, the credit grows
+/// by one percent of the elapsed time.
 const REFILL_FACTOR: u32 = 100;
 
-/// For each AI client with used credit: the time at which the credit is full again.
+/// The CPU credit of the AI clients: for each client that has used some, the time at which its credit is full again.
 #[derive(Debug, Default)]
 pub(super) struct CpuCredit(Mutex<BTreeMap<Owner, Instant>>);
 
 impl CpuCredit {
-    /// CPU time that a run of this client has now. `None` for the local user, who has no limit.
+    /// Returns the CPU credit that a run of this AI client has now. Returns `None` for the local user, who has no
+    /// limit.
     pub(super) fn remaining(&self, owner: Owner, now: Instant) -> Option<Duration> {
         let full_at = self.accounts().get(&owner).copied().unwrap_or(now);
         let missing = full_at.saturating_duration_since(now) / REFILL_FACTOR;
         owner.is_limited().then(|| CREDIT_MAX.saturating_sub(missing))
     }
 
-    /// Deducts the CPU time that a run has used.
+    /// Deducts the CPU time that a run has used from the CPU credit of its AI client.
     pub(super) fn charge(&self, owner: Owner, used: Duration, now: Instant) {
         let mut accounts = self.accounts();
         accounts.retain(|_, full_at| *full_at > now);

@@ -1,4 +1,4 @@
-//! One connection to the control socket, and its line protocol.
+//! One connection of an operator's command to the control socket, and its protocol of JSON lines.
 
 use std::io::{Error, ErrorKind, Result};
 use std::time::Duration;
@@ -13,20 +13,20 @@ use tokio::time::timeout;
 
 use super::operator_commands;
 
-/// Version of the control protocol.
+/// Version of the protocol on the control socket.
 pub const VERSION: u32 = 1;
-/// Maximum bytes of a line from a supervisor.
+/// Maximum bytes of a line that an operator's command reads from a supervisor over the control socket.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
-/// Maximum bytes of a line from an operator's command.
+/// Maximum bytes of a line that the supervisor reads from an operator's command over the control socket.
 const REQUEST_LINE_BYTES_MAX: usize = 4 * 1024;
-/// Time for a new connection to send its first line.
+/// Time for a new connection to the control socket to send its first line. Then the connection is closed.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time for a peer to read one message.
+/// Time for an operator's command to read one message of the supervisor. Then the connection is closed.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum number of queued lines from a peer.
+/// Maximum number of lines that were read from an operator's command and wait to be processed.
 const QUEUED_LINES_MAX: usize = 4;
 
-/// Serves one connection until either end closes it.
+/// Serves one connection to the control socket until either end closes it.
 pub(super) async fn serve(stream: &Stream, supervisor: &Supervisor) {
     let mut lines = BufReader::new(stream);
     let hello = timeout(HELLO_TIMEOUT, read_line(&mut lines, REQUEST_LINE_BYTES_MAX)).await;
@@ -99,7 +99,8 @@ pub async fn write_line(to: &mut (impl AsyncWrite + Unpin), message: &impl Seria
     to.flush().await
 }
 
-/// Reads the next line, without its line feed. Returns `None` at the end of the stream.
+/// Reads the next line, without its line feed. Returns `None` at the end of the stream. A line of more than
+/// `bytes_max` bytes or without a line feed is an error.
 pub async fn read_line(from: &mut (impl AsyncBufRead + Unpin), bytes_max: usize) -> Result<Option<String>> {
     let mut line = Vec::new();
     let read = from.take(bytes_max as u64 + 1).read_until(b'\n', &mut line).await?;

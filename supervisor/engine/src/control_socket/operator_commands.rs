@@ -1,4 +1,5 @@
-//! Requests of operators over the control socket. Each connection sends one request and gets one response.
+//! Requests of operators over the control socket, such as listing or ending sessions. Each connection sends one
+//! request and gets one response.
 
 use crate::active_runs::RunListing;
 use crate::sessions::{SessionListing, SessionSelector};
@@ -6,17 +7,17 @@ use crate::supervisor::Supervisor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The reason that the AI client gets for a session that an operator ended.
+/// The reason that an AI client gets for the end of its session after an operator ended the session.
 const ENDED_BY_OPERATOR: &str = "a person ended it with `lockhouse sessions end`";
 
-/// A request of an operator. The number is the version of the control protocol.
+/// A request of an operator over the control socket. A `u32` in a variant is the version of the control protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OperatorRequest {
     ListSessions(u32),
-    /// Ends the session with this name, if exactly one AI client has one.
+    /// Ends the session with this name. The request is refused if several AI clients have a session with the name.
     EndSession(String),
-    /// Ends the session with this ID from the list of sessions.
+    /// Ends the session with this ID, as the list of sessions shows it.
     EndSessionWithId(u64),
     EndSessions(u32),
     Health(u32),
@@ -26,26 +27,26 @@ pub enum OperatorRequest {
     EndRuns(u32),
 }
 
-/// The response to a request of an operator.
+/// The response to a request of an operator over the control socket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OperatorResponse {
     Sessions(Vec<SessionListing>),
-    /// Names of the sessions that are ending. Their active runs are being stopped.
+    /// The names of the sessions that were ended. Their active runs are being stopped.
     Ended(Vec<String>),
-    /// Health of the process, as `/health` reports it.
+    /// The health of the process, as `/health` reports it.
     Health(Value),
     Runs(Vec<RunListing>),
-    /// IDs of the executions that are being stopped.
+    /// The execution IDs of the runs that are being stopped.
     EndedRuns(Vec<String>),
-    /// The request was refused, and nothing changed.
+    /// The supervisor refused the request, and nothing changed.
     Refused {
         id: Option<u64>,
         reason: String,
     },
 }
 
-/// Carries out an operator's request, such as ending a session, and returns the response.
+/// Executes an operator's request, such as ending a session, and returns the response.
 pub(super) fn carry_out(request: &OperatorRequest, supervisor: &Supervisor) -> OperatorResponse {
     let (sessions, runs) = (supervisor.sessions(), supervisor.active_runs());
     match request {

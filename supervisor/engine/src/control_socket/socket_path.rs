@@ -1,4 +1,4 @@
-//! Directories and names of control sockets.
+//! Directories and file names of control sockets, through which operators' commands reach a supervisor.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -11,8 +11,9 @@ use nix::unistd::geteuid;
 const PREFIX: &str = "control-";
 const SUFFIX: &str = ".sock";
 
-/// All directories that may contain control sockets of this user, in the order in which they are tried. An AI client
-/// may start a supervisor with fewer environment variables than a terminal has, so all of them must be searched.
+/// Returns all directories that may contain control sockets of this user, in the order in which they are tried. A
+/// command must search all of them: an AI client may start a supervisor with fewer environment variables than a
+/// terminal has, and the supervisor then uses a later directory.
 pub fn candidate_directories() -> Vec<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let of_session = PathBuf::from(format!("/run/user/{}", geteuid())).join("lockhouse");
@@ -31,12 +32,12 @@ pub fn candidate_directories() -> Vec<PathBuf> {
     known
 }
 
-/// File name of the control socket of a process.
+/// Returns the file name of the control socket of the process `pid`.
 pub(super) fn socket_name(pid: u32) -> String {
     format!("{PREFIX}{pid}{SUFFIX}")
 }
 
-/// Creates the directory with mode 0700. Fails if the directory belongs to another user.
+/// Creates the directory for control sockets with mode 0700. Fails if the directory belongs to another user.
 pub(super) fn create_directory(directory: &Path) -> io::Result<()> {
     files::create_private_directory(directory)?;
     let metadata = std::fs::metadata(directory)?;
@@ -49,7 +50,7 @@ pub(super) fn create_directory(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Control sockets in a directory, each with the process ID from its name.
+/// Returns the control sockets in a directory, each with the process ID from its file name.
 pub fn sockets(directory: &Path) -> Vec<(u32, PathBuf)> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let socket = |entry: std::fs::DirEntry| {
@@ -60,7 +61,7 @@ pub fn sockets(directory: &Path) -> Vec<(u32, PathBuf)> {
     entries.filter_map(socket).collect()
 }
 
-/// Removes control sockets on which no process listens.
+/// Removes the control sockets in a directory on which no process listens.
 pub(super) fn remove_stale_sockets(directory: &Path) {
     for (_, path) in sockets(directory) {
         let connected = UnixStream::connect(&path);

@@ -1,4 +1,5 @@
-//! The names under which AI clients see the tools and prompts of upstream servers with `direct` access.
+//! Exposed names: the names under which AI clients see the tools and prompts of upstream servers with `direct`
+//! access.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,24 +8,25 @@ use lockhouse_messages::BUILT_IN_TOOL_NAMES;
 use lockhouse_protocol::ServerName;
 use sha2::{Digest, Sha256};
 
-/// Maximum characters of a name. AI clients prepend `mcp__lockhouse__`, and some accept at most 64 characters in
-/// total.
+/// Maximum characters of an exposed tool or prompt name. AI clients prepend `mcp__lockhouse__`, and some accept at
+/// most 64 characters in total.
 const NAME_CHARS_MAX: usize = 64 - "mcp__lockhouse__".len();
-/// Characters of the digest that ends a shortened name.
+/// Number of characters of the digest that ends a shortened tool or prompt name.
 const DIGEST_CHARS: usize = 8;
 
-/// Exposed names, mapped in both directions.
+/// The names under which AI clients see tools or prompts, mapped in both directions.
 #[derive(Debug, Default)]
 pub(super) struct ExposedNames {
     targets: BTreeMap<String, (ServerName, String)>,
     exposed: HashMap<(ServerName, String), String>,
-    /// Tools and prompts without a name, because another one has it already.
+    /// Descriptions of the tools and prompts that AI clients cannot see, because another tool or prompt already has
+    /// their exposed name.
     pub(super) refused: Vec<String>,
 }
 
 impl ExposedNames {
-    /// Assigns a name to each tool or prompt, given as server, prefix and original name. If two would get the same
-    /// name, the first one has it, and unshortened names come first.
+    /// Assigns an exposed name to each tool or prompt, which is given as server, prefix and original name. If two
+    /// would get the same name, only the first gets it. Names that need no shortening are assigned first.
     pub(super) fn new<'a>(targets: impl Iterator<Item = (&'a ServerName, &'a str, &'a str)>) -> Self {
         let candidates = targets.map(|(server, prefix, name)| (server, name, exposed(server, prefix, name)));
         let (unchanged, clipped): (Vec<_>, Vec<_>) =
@@ -42,12 +44,14 @@ impl ExposedNames {
         names
     }
 
-    /// Returns the server and the original name for an exposed name.
+    /// Returns the upstream server and the original name of the tool or prompt with this exposed name. `None` if no
+    /// tool or prompt has the name.
     pub(super) fn resolve(&self, exposed: &str) -> Option<&(ServerName, String)> {
         self.targets.get(exposed)
     }
 
-    /// Returns the exposed name of a tool or prompt.
+    /// Returns the name under which AI clients see a tool or prompt of an upstream server. `None` if AI clients
+    /// cannot see it.
     pub(super) fn exposed_name(&self, server: &ServerName, name: &str) -> Option<&str> {
         self.exposed.get(&(server.clone(), name.to_owned())).map(String::as_str)
     }
@@ -55,7 +59,7 @@ impl ExposedNames {
 
 struct ExposedName {
     name: String,
-    /// Whether the name was shortened or changed, and ends in a digest.
+    /// Whether the original name was shortened or changed. The exposed name then ends in a digest.
     is_clipped: bool,
 }
 

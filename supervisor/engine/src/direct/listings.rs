@@ -1,4 +1,5 @@
-//! Lists the tools, prompts and resources of upstream servers with `direct` access for one AI client.
+//! Lists the tools, prompts and resources of upstream servers with `direct` access for one AI client, which uses them
+//! without code.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use sha2::{Digest, Sha256};
 use super::{DirectServers, ExposedNames, RequestingClient};
 use crate::supervisor::Supervisor;
 
-/// How long a list waits for an upstream server whose tools are not yet known.
+/// How long a list request waits for an upstream server whose tools are not yet known.
 const CATALOG_WAIT: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
@@ -25,11 +26,12 @@ struct NamedEntry<'a> {
     name: &'a RawValue,
 }
 
-/// Server, prefix, JSON definition and original name of a prompt.
+/// A prompt as an upstream server lists it: the server, the server's name prefix, the JSON definition and the
+/// original name.
 pub(super) type PromptEntry = (ServerName, String, String, String);
 
 impl DirectServers {
-    /// Returns the entries of a list as JSON texts.
+    /// Returns the entries of a list (tools, prompts, resources or resource templates) as JSON texts.
     pub(crate) async fn list(
         &self,
         supervisor: &Supervisor,
@@ -49,7 +51,8 @@ impl DirectServers {
         }
     }
 
-    /// Returns a digest of the tools that an AI client sees, to detect changes.
+    /// Returns a digest of the tools that an AI client can call directly. A different digest shows that the tools
+    /// have changed.
     pub(crate) async fn tools_digest(&self, supervisor: &Supervisor, client: &RequestingClient) -> [u8; 32] {
         let mut digest = Sha256::new();
         self.list_tools(supervisor, client).await.iter().for_each(|tool| digest.update(tool));
@@ -74,8 +77,8 @@ impl DirectServers {
         entries
     }
 
-    /// Returns the exposed names of all tools, independent of the AI client, so that a tool has one name for all AI
-    /// clients.
+    /// Returns the exposed names of the tools of all servers with `direct` access. The names do not depend on the AI
+    /// client. If `waits` is set, first waits for servers whose tools are not yet known, up to a limit.
     pub(super) async fn tool_names(&self, supervisor: &Supervisor, waits: bool) -> Arc<ExposedNames> {
         let gate = supervisor.gate();
         if waits {
@@ -97,8 +100,9 @@ impl DirectServers {
         listed.iter().filter_map(renamed).collect()
     }
 
-    /// Lists resources or resource templates, each with its server and its URI. If several servers list the same URI,
-    /// the first one is kept.
+    /// Lists the resources (or the resource templates, if `templates` is set) of all servers with `direct` access.
+    /// Each has its server, JSON definition and URI. If several servers list the same URI, only the first server's
+    /// entry is kept.
     pub(super) async fn list_resources(
         &self,
         supervisor: &Supervisor,
@@ -124,7 +128,7 @@ impl DirectServers {
         resources
     }
 
-    /// Lists prompts with their servers and original names.
+    /// Lists the prompts of all servers with `direct` access, each with its server and original name.
     pub(super) async fn list_prompts(
         &self,
         supervisor: &Supervisor,
@@ -145,7 +149,8 @@ impl DirectServers {
     }
 }
 
-/// Asks all upstream servers concurrently. Servers that do not answer are left out.
+/// Requests a list from all upstream servers with `direct` access concurrently. Servers that do not answer are left
+/// out.
 async fn entries(
     supervisor: &Supervisor,
     client: &RequestingClient,
@@ -164,8 +169,8 @@ pub(super) fn prompt_names(listed: &[PromptEntry]) -> ExposedNames {
     ExposedNames::new(listed.iter().map(|(server, prefix, _, name)| (server, prefix.as_str(), name.as_str())))
 }
 
-/// Returns a definition with its name replaced by the exposed name, and with hidden characters made visible.
-/// Everything else stays byte for byte.
+/// Returns the JSON definition of a tool or prompt with its name replaced by the exposed name, and with hidden
+/// characters made visible. All other bytes stay the same. Returns `None` if the definition is invalid.
 fn renamed(entry: &str, name: &str) -> Option<String> {
     let entry = &*make_json_visible(entry);
     let own: NamedEntry<'_> = serde_json::from_str(entry).ok()?;

@@ -1,4 +1,5 @@
-//! Resolves the names and URIs that AI clients use to an upstream server and one of its tools, prompts or resources.
+//! Resolves the names and URIs in direct requests of AI clients (requests without code) to an upstream server and one
+//! of its tools, prompts or resources.
 
 use lockhouse_messages::DirectTarget;
 use lockhouse_policies::{CallTarget, Listing};
@@ -10,12 +11,12 @@ use super::listings::prompt_names;
 use super::{DirectServers, RequestingClient};
 use crate::supervisor::Supervisor;
 
-/// Maximum characters of an unknown name that an error message repeats.
+/// Maximum characters of an unknown name or URI that an error message repeats.
 const NAME_CHARS_MAX: usize = 80;
 
-/// Why a name cannot be resolved.
+/// Why the name or URI in a direct request of an AI client cannot be resolved.
 pub(crate) enum LookupError {
-    /// No tool has this name.
+    /// No tool that AI clients can call directly has the requested name.
     UnknownTool,
     Invalid(ErrorData),
 }
@@ -27,7 +28,7 @@ impl From<ErrorData> for LookupError {
 }
 
 impl DirectServers {
-    /// Returns the upstream server and the tool, prompt or resource for a name from an AI client.
+    /// Returns the upstream server and the tool, prompt or resource that an AI client means by a name or URI.
     pub(crate) async fn resolve(
         &self,
         supervisor: &Supervisor,
@@ -83,8 +84,8 @@ impl DirectServers {
         Ok((server, CallTarget::Prompt(prompt)))
     }
 
-    /// Resolves a resource URI. If several upstream servers are exposed, the server is the first that lists the URI,
-    /// or a template that matches it.
+    /// Resolves a resource URI to its upstream server. With several servers, this is the first that lists the URI, or
+    /// otherwise the first that lists a URI template that matches the URI.
     async fn resolve_resource(
         &self,
         supervisor: &Supervisor,
@@ -121,7 +122,8 @@ impl DirectServers {
     }
 }
 
-/// Replaces the exposed prompt name in a completion request with the original name.
+/// Replaces the prompt name that AI clients see in a completion request with the upstream server's own name of the
+/// prompt.
 pub(crate) fn restore_server_name(request: &mut CompleteRequestParams, item: &CallTarget) {
     if let (Reference::Prompt(reference), CallTarget::Prompt(prompt)) = (&mut request.r#ref, item) {
         reference.name = prompt.to_string();
@@ -136,7 +138,7 @@ fn truncate(name: &str) -> String {
     name.chars().take(NAME_CHARS_MAX).collect()
 }
 
-/// Whether a URI template may produce this URI: its literal parts occur in the URI in their order.
+/// Whether a URI template may produce this URI: the literal parts of the template occur in the URI in the same order.
 fn matches_template(template: &str, uri: &str) -> bool {
     let mut parts = template.split(['{', '}']).step_by(2);
     let Some(mut rest) = parts.next().and_then(|first| uri.strip_prefix(first)) else { return false };

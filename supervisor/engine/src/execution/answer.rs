@@ -1,4 +1,4 @@
-//! The answer to one execution. Its JSON is the same for AI clients and for `--json`.
+//! The answer to one execution. AI clients and `lockhouse run --json` get the same JSON members.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,34 +13,36 @@ use super::error_report::{describe_changes, report};
 use super::status::Status;
 use super::{Cancellation, RunResult};
 
-/// Protection of the worker in which the code ran.
+/// The sandbox protection of the worker in which the code ran.
 #[derive(Clone, Debug, Default)]
 pub struct Sandbox {
-    /// Protections that this host does not provide. Empty for full protection.
+    /// The sandbox protections that this host does not provide. Empty for full protection.
     pub reduced: Vec<String>,
 }
 
-/// The one final answer to an execution.
+/// The one final answer to a request to run code.
 #[derive(Debug)]
 pub struct Answer {
     pub execution: ExecutionId,
     pub status: Status,
-    /// The value of the program, as JSON text. Parsed into a tree, a hostile value would take about a hundred times
-    /// the memory.
+    /// The value of the program, as JSON text; `None` if there is no value. The text is not parsed into a tree,
+    /// because a tree of a hostile value could take about a hundred times the memory.
     pub value: Option<Box<RawValue>>,
     pub stdout: String,
     pub stderr: String,
     pub error: Option<CodeError>,
-    /// For a failed program: one sentence about the calls that may already have changed something.
+    /// For a failed program: one sentence about its calls that may already have changed something. `None` if there
+    /// are no such calls.
     pub changed: Option<String>,
     pub calls: Vec<CallRecord>,
-    /// `None` if the run had no worker.
+    /// The protection of the worker's sandbox. `None` if the run had no worker.
     pub sandbox: Option<Sandbox>,
-    /// The session, for a run in a session.
+    /// The session of the run. `None` for a run without a session.
     pub session: Option<SessionReport>,
-    /// Set only by Lockhouse. The submitted code cannot set it.
+    /// Why the request was refused; `None` if it was not refused. Only Lockhouse sets this: submitted code cannot
+    /// pretend to be refused.
     pub refusal: Option<Refusal>,
-    /// When a refused request may be retried.
+    /// How long the AI client should wait before it repeats a refused request. `None` if unknown.
     pub retry_after: Option<Duration>,
     pub(super) stats: Map<String, Value>,
 }
@@ -48,27 +50,27 @@ pub struct Answer {
 /// Why a request to run code was refused before it had a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The request is invalid.
+    /// The request is invalid, for example because the code is empty.
     InvalidRequest,
-    /// This host cannot run the language, or Lockhouse is shutting down.
+    /// This host cannot run the language of the code, or Lockhouse is shutting down.
     Unavailable,
-    /// The session of the request has ended.
+    /// The session that the request names has ended.
     SessionEnded,
-    /// Too many sessions are open, or too many runs wait for the session.
+    /// Too many sessions are open, or too many runs wait for the session that the request names.
     SessionsBusy,
-    /// The AI client exceeded its quota.
+    /// The AI client exceeded its quota or its rate limit for runs.
     RateLimited,
-    /// All workers are in use, and the queue for them is full.
+    /// No worker became free in time, or too many runs already wait for a worker.
     Busy,
 }
 
-/// The session of a run, as reported in its answer.
+/// The session of a run, as reported in the answer to the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionReport {
     pub name: String,
-    /// Number of runs of the session so far, including this one.
+    /// Number of runs in the session so far, including this run.
     pub runs: u32,
-    /// Why the session ended with this run. `None` if it is still open.
+    /// Why the session ended with this run. `None` if the session is still open.
     pub ended: Option<String>,
 }
 
@@ -85,12 +87,14 @@ impl SessionReport {
     }
 }
 
-/// Maximum sizes of the texts of an error, in bytes. The worker made these texts, so the supervisor truncates them.
+/// Maximum bytes of the type and of the code of an error. The worker sends the error, so the supervisor truncates its
+/// texts.
 const NAME_BYTES_MAX: usize = 200;
+/// Maximum bytes of an error's message, of its traceback and of its hint.
 const TEXT_BYTES_MAX: usize = 4_000;
 
 impl Answer {
-    /// Creates the answer to a request that was refused before it had a worker.
+    /// Creates the answer to a request to run code that was refused before it had a worker.
     pub fn refused(execution: ExecutionId, refusal: Refusal, message: String, hint: &str) -> Self {
         let kind = format!("{refusal:?}");
         let error = CodeError { kind, message, hint: Some(hint.into()), ..CodeError::default() };
@@ -158,7 +162,8 @@ impl Sandbox {
     }
 }
 
-/// Writes integers in the JSON of a value so that readers in every language parse them exactly.
+/// Replaces integers beyond ±(2^53 - 1) in the JSON of a program's value by strings of their digits, so that readers
+/// in every language read them exactly.
 fn normalise_integers(value: Box<RawValue>) -> Box<RawValue> {
     match json::quote_large_integers(value.get()) {
         Cow::Borrowed(_) => value,

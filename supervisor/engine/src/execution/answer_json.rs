@@ -1,4 +1,4 @@
-//! Converts an answer to JSON, for AI clients and for `--json`.
+//! Converts the answer to an execution to JSON, for AI clients and for `lockhouse run --json`.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use super::answer::Answer;
 use super::call_summary;
 
-/// The parts of an answer that may be truncated, as they are put into the JSON.
+/// The parts of an answer that may have been truncated, in the form in which they go into the answer's JSON.
 pub(super) struct AnswerParts<'a> {
     pub(super) value: Option<Value>,
     pub(super) stdout: Cow<'a, str>,
     pub(super) stderr: Cow<'a, str>,
     pub(super) calls: Value,
-    /// Total bytes of value, stdout, stderr and files in the answer.
+    /// Total bytes of the value, stdout, stderr and files that the answer contains.
     pub(super) bytes: usize,
 }
 
@@ -40,7 +40,7 @@ impl Answer {
         })
     }
 
-    /// Returns the answer as JSON with the given parts. Empty parts are omitted.
+    /// Returns the answer as JSON, with the value, output and calls from `parts`. Empty parts are omitted.
     pub(super) fn to_json_with(&self, parts: AnswerParts<'_>) -> Value {
         let mut answer = json!({"execution": self.execution.to_string(), "status": self.status.as_str()});
         let mut insert = |name: &str, value: Value| answer[name] = value;
@@ -76,7 +76,8 @@ impl Answer {
     }
 }
 
-/// Parses a value. Returns it as a JSON string if it is too deep or too large to be parsed.
+/// Parses the JSON text of a program's value. Returns the text as a JSON string if it is too deep or too large to be
+/// parsed.
 pub fn parse_value(raw: &RawValue) -> Value {
     json::parse_bounded(raw.get().as_bytes(), usize::MAX).unwrap_or_else(|_| raw.get().into())
 }

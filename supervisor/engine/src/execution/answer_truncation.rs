@@ -1,5 +1,5 @@
-//! Truncates an answer for display: long parts keep their head and tail, and a handle gives access to the stored
-//! whole.
+//! Truncates the answer to an execution for display: long values and outputs keep their head and tail, and a handle
+//! gives access to the whole, which is stored.
 
 mod embedded_files;
 
@@ -15,26 +15,26 @@ use super::answer_json::AnswerParts;
 use super::call_summary;
 use super::display_limits::{CALLS_MAX, DisplayLimits, FILE_BYTES_MAX, FILES_MAX};
 
-/// How an answer is rendered.
+/// How the answer to an execution is prepared for display.
 pub struct DisplayOptions<'a> {
     pub limits: DisplayLimits,
-    /// Tells the reader how to get the next part of a truncated value.
+    /// The text that tells the reader of a truncated value how to get the next part, such as `get_result(handle)`.
     pub next_part_hint: &'a str,
-    /// Whether files are extracted from the value.
+    /// Whether files in the value are moved out of the JSON into [`RenderedAnswer::files`].
     pub extract_files: bool,
-    /// Stores truncated JSON. Returns its handle, or `None` if it cannot be stored.
+    /// Stores the whole value or output before it is truncated. Returns its handle, or `None` if it cannot be stored.
     pub keep: &'a dyn Fn(&str) -> Option<ResultHandle>,
 }
 
-/// An answer that is ready for display.
+/// An answer to an execution that is ready for display.
 #[derive(Debug)]
 pub struct RenderedAnswer {
     pub json: Value,
-    /// Files that were extracted from the value. The value refers to them by number, starting at 1.
+    /// Files that were moved out of the value. In the value, each file is replaced by its number, starting at 1.
     pub files: Vec<ResultFile>,
 }
 
-/// Renders an answer within the display limits.
+/// Truncates an answer to the display limits, and stores the values and outputs that were truncated.
 pub fn render_answer(answer: &Answer, options: &DisplayOptions<'_>) -> RenderedAnswer {
     let mut shown = AnswerParts::empty();
     let mut truncation = TruncationReport { options, parts: Map::new(), hint: None };
@@ -59,7 +59,7 @@ pub fn render_answer(answer: &Answer, options: &DisplayOptions<'_>) -> RenderedA
     RenderedAnswer { json, files: files.extracted }
 }
 
-/// Replaces each file in the JSON of a value with a short description, for display to a user.
+/// Replaces each file (base64 data) in the JSON of a value with a short description, for display to a user.
 pub fn omit_files(json: &str) -> Cow<'_, str> {
     embedded_files::replace_files(json, |file| {
         Value::from(format!("<{}, {} bytes>", file.mime_type, json::group_thousands(file.bytes())))
@@ -100,7 +100,7 @@ fn render_value(
     value
 }
 
-/// Parses JSON text. Returns it as a JSON string if it is too deep or too large to be parsed.
+/// Parses the JSON text of a value. Returns the text as a JSON string if it is too deep or too large to be parsed.
 fn tree(json: &str) -> Value {
     json::parse_bounded(json.as_bytes(), usize::MAX).unwrap_or_else(|_| json.into())
 }
@@ -120,7 +120,7 @@ fn render_output<'a>(
     shown
 }
 
-/// The member `truncated` of an answer: which parts were shortened, and how to get the rest.
+/// The member `truncated` of an answer's JSON: which parts of the answer were shortened, and how to get each whole.
 struct TruncationReport<'a> {
     options: &'a DisplayOptions<'a>,
     parts: Map<String, Value>,
@@ -154,7 +154,7 @@ impl TruncationReport<'_> {
     }
 }
 
-/// Files that were extracted from one value.
+/// Files that were moved out of one value, with their total size, and the number of files that exceeded the limits.
 #[derive(Default)]
 struct ExtractedFiles {
     extracted: Vec<ResultFile>,
@@ -163,7 +163,8 @@ struct ExtractedFiles {
 }
 
 impl ExtractedFiles {
-    /// Extracts a file if the limits allow it. Returns the JSON object that replaces the file in the value.
+    /// Moves a file out of the value if the limits on files allow it. Returns the JSON object that replaces the file
+    /// in the value.
     fn extract(&mut self, file: &embedded_files::File<'_>) -> String {
         let mut stand_in = json!({"content": null, "mime_type": file.mime_type, "bytes": file.bytes()});
         if let Some(name) = &file.name {

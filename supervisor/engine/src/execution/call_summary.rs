@@ -1,16 +1,16 @@
-//! The calls of an execution as JSON: a few are listed one by one, many are grouped.
+//! Converts the calls of an execution to JSON: a few calls are listed one by one, many are grouped.
 
 use lockhouse_gate::CallRecord;
 use serde_json::{Value, json};
 
 use super::display_limits::{CALL_GROUPS_MAX, CALLS_MAX};
 
-/// Lists the calls, or groups them if they are more than the limit.
+/// Returns the calls of an execution as JSON: one by one, or grouped if there are more than [`CALLS_MAX`].
 pub(super) fn summarise(calls: &[CallRecord]) -> Value {
     if calls.len() > CALLS_MAX { group(calls) } else { list(calls) }
 }
 
-/// Lists each call with its outcome, duration and size.
+/// Lists each call as JSON with its outcome, its duration and the size of its result.
 pub(crate) fn list(calls: &[CallRecord]) -> Value {
     let row = |call: &CallRecord| {
         json!({
@@ -21,7 +21,8 @@ pub(crate) fn list(calls: &[CallRecord]) -> Value {
     calls.iter().map(row).collect()
 }
 
-/// Groups calls to the same tool with the same outcome. Each group has a count, the total duration and the total size.
+/// Groups the calls to the same tool with the same outcome. Each group has the number of its calls, their total
+/// duration and the total size of their results.
 fn group(calls: &[CallRecord]) -> Value {
     let mut groups: Vec<(&CallRecord, usize, f64, usize)> = Vec::new();
     for call in calls {

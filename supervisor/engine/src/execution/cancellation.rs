@@ -1,4 +1,4 @@
-//! Stops a run from outside, and records the cause.
+//! Stops a run before it ends by itself, and records the cause of the cancellation.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,15 +11,15 @@ use tokio_util::sync::CancellationToken;
 pub enum Cancellation {
     /// The AI client cancelled its request or disconnected.
     Client,
-    /// An operator used `lockhouse runs end`.
+    /// An operator ended the run with `lockhouse runs end`.
     Person,
     /// The user of `lockhouse run` pressed Ctrl-C.
     Interrupt,
-    /// The session of the run was ended.
+    /// The session in which the run executes was ended.
     Session,
     /// The access token of the AI client was revoked.
     Revoked,
-    /// The process is shutting down.
+    /// Lockhouse is shutting down.
     Shutdown,
 }
 
@@ -41,22 +41,23 @@ impl Cancellation {
     }
 }
 
-/// Stops one run. The first cause counts. All clones stop the same run.
+/// Stops one run. If it is stopped several times, the first cause counts. All clones stop the same run.
 #[derive(Clone, Debug)]
 pub struct StopHandle {
     token: CancellationToken,
     cause: Arc<OnceLock<Cancellation>>,
-    /// The cause to report when the token is cancelled without a cause.
+    /// The cause to report if the token is cancelled directly, and not by [`StopHandle::stop`], which has a cause.
     default_cause: Cancellation,
 }
 
 impl StopHandle {
-    /// Creates a handle that also stops the run when `cancelled` is cancelled, with the cause `default_cause`.
+    /// Creates the handle of a run. Cancelling the token `cancelled` also stops the run, with the cause
+    /// `default_cause`.
     pub fn new(cancelled: &CancellationToken, default_cause: Cancellation) -> Self {
         Self { token: cancelled.child_token(), cause: Arc::default(), default_cause }
     }
 
-    /// Stops the run with a cause, unless it is already being stopped.
+    /// Stops the run for the given cause, unless the run is already being stopped.
     pub fn stop(&self, cause: Cancellation) {
         if !self.token.is_cancelled() {
             let _ = self.cause.set(cause);
@@ -64,8 +65,9 @@ impl StopHandle {
         }
     }
 
-    /// Waits until the run must stop, and returns the cause: this handle, the end of its session, a revoked token, or
-    /// the shutdown of the process. If several are ready, the first in this order counts.
+    /// Waits until the run must stop, and returns the cause. The run stops when this handle is used, its session
+    /// ends, its AI client's token is revoked, or the process shuts down. If several apply, the first in this order
+    /// counts.
     pub async fn requested(
         &self,
         session: Option<&CancellationToken>,
@@ -97,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// Every source that can stop a run, in its initial state.
+    /// Everything that can stop a run, for tests of the causes that are reported.
     struct Sources {
         request: CancellationToken,
         session: CancellationToken,

@@ -1,8 +1,8 @@
-//! Captures what the submitted code prints.
+//! Captures the standard output and standard error of submitted code.
 
 use lockhouse_protocol::Stream;
 
-/// Captured stdout and stderr. The conversation limits their total size.
+/// The captured stdout and stderr of a run. Their total size is limited when the worker's messages are checked.
 #[derive(Debug, Default)]
 pub(super) struct CapturedOutput {
     pub(super) stdout: String,
@@ -17,7 +17,7 @@ impl CapturedOutput {
         }
     }
 
-    /// Returns the last `bytes_max` bytes of stdout, starting at a character boundary.
+    /// Returns at most the last `bytes_max` bytes of stdout, starting at a character boundary.
     pub(super) fn tail(&self, bytes_max: usize) -> &str {
         let from = self.stdout.len().saturating_sub(bytes_max);
         &self.stdout[self.stdout.ceil_char_boundary(from)..]

@@ -1,27 +1,29 @@
-//! Waits until a worker has used a given amount of CPU time. No event reports that, so the CPU clock of the process is
-//! polled.
+//! Waits until a worker has used a given amount of CPU time. The kernel has no event for that, so the CPU clock of
+//! the worker process is polled.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use lockhouse_pool::WorkerProcess;
 
-/// Minimum interval between two reads of the CPU clock. The interval shrinks as the remaining budget does.
+/// Minimum interval between two reads of a worker's CPU clock. The less CPU time is left, the shorter is the
+/// interval.
 const POLL_INTERVAL_MIN: Duration = Duration::from_millis(20);
-/// Maximum interval between two reads of the CPU clock while a run still has CPU credit.
+/// Maximum interval between two reads of a worker's CPU clock while the run still has CPU credit.
 const POLL_INTERVAL_MAX: Duration = Duration::from_millis(100);
-/// CPU time that a run may use between SIGXCPU at its limit and SIGKILL.
+/// CPU time that a run may use between SIGXCPU at its CPU limit and SIGKILL.
 const CPU_GRACE: Duration = Duration::from_secs(1);
 
 static CORES: LazyLock<u32> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32));
 
-/// The CPU limit of one run in a session. The kernel's own limit covers all runs of the session, so the supervisor
-/// enforces this one.
+/// The CPU limit of one run in a session. The kernel's own limit covers all runs of the session together, so the
+/// supervisor enforces the limit of the single run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CpuBudget {
-    /// CPU time that earlier runs of the session used, and the limit of this run.
+    /// CPU time that earlier runs of the session have used.
     before: Duration,
+    /// CPU time that this run may use.
     limit: Duration,
 }
 
@@ -30,18 +32,19 @@ impl CpuBudget {
         Self { before, limit }
     }
 
-    /// CPU time of this run, given the total of the process.
+    /// Returns the CPU time of this run, given the CPU time `total` of the worker process.
     pub(super) fn used(&self, total: Duration) -> Duration {
         total.saturating_sub(self.before)
     }
 
-    /// Waits until the run has used its CPU limit. Never completes without a budget; the kernel enforces the limit
-    /// then.
+    /// Waits until the run has used its CPU limit. Never completes if `budget` is `None`, because the kernel then
+    /// enforces the limit.
     pub(super) async fn wait_for_limit(budget: Option<Self>, process: &WorkerProcess) {
         Self::wait_for(budget, Duration::ZERO, process).await;
     }
 
-    /// Waits until the run has used its CPU limit and the grace time after it.
+    /// Waits until the run has used its CPU limit and the CPU grace time after that. Never completes if `budget` is
+    /// `None`.
     pub(super) async fn wait_for_grace_end(budget: Option<Self>, process: &WorkerProcess) {
         Self::wait_for(budget, CPU_GRACE, process).await;
     }
@@ -52,8 +55,8 @@ impl CpuBudget {
     }
 }
 
-/// Waits until the run has used its CPU credit, after which it is scheduled as idle work. Never completes without a
-/// credit.
+/// Waits until the run has used its CPU credit, after which the run is scheduled as idle work. Never completes if
+/// `credit` is `None`.
 pub(super) async fn wait_for_credit(credit: Option<Duration>, process: &WorkerProcess) {
     let used = |credit| process.cpu_time().map(|before| before + credit);
     let Some(cpu) = credit.and_then(used) else { return std::future::pending().await };
@@ -63,8 +66,8 @@ pub(super) async fn wait_for_credit(credit: Option<Duration>, process: &WorkerPr
     wait_until_used(cpu, process, pause).await;
 }
 
-/// Polls until the process has used `cpu`. `pause` returns the next interval for the remaining CPU time. Never
-/// completes once the process has exited, which the caller learns elsewhere.
+/// Polls until the process has used the CPU time `cpu`. `pause` returns the next polling interval for the CPU time
+/// that is left. Never completes if the process has exited, since the caller waits for the exit as well.
 async fn wait_until_used(cpu: Duration, process: &WorkerProcess, pause: impl Fn(Duration) -> Duration) {
     while let Some(used) = process.cpu_time() {
         let left = cpu.saturating_sub(used);

@@ -1,17 +1,19 @@
-//! Limits on how much of an answer is displayed.
+//! Limits on how much of the answer to an execution is displayed.
 
-/// Configurable display limits.
+/// The configurable limits on how much of an answer is displayed.
 #[derive(Clone, Copy, Debug)]
 pub struct DisplayLimits {
-    /// Maximum bytes of a value, of one part of a stored result, and of a search answer.
+    /// Maximum bytes of a displayed value, of one part of a stored result, and of the answer to a tool search.
     pub part_bytes: usize,
-    /// Maximum bytes of stdout, and of stderr.
+    /// Maximum bytes of displayed stdout, and of displayed stderr.
     pub printed_bytes: usize,
 }
 
-/// More calls than `CALLS_MAX` are grouped, into at most `CALL_GROUPS_MAX` groups.
+/// Maximum number of calls that an answer lists one by one. More calls are grouped by tool and outcome.
 pub(super) const CALLS_MAX: usize = 20;
+/// Maximum number of groups of calls in an answer. Calls of further groups are left out.
 pub(super) const CALL_GROUPS_MAX: usize = 40;
-/// Maximum number of extracted files in one answer, and of their total decoded bytes.
+/// Maximum number of files in one answer. Further files are left out.
 pub(super) const FILES_MAX: usize = 10;
+/// Maximum decoded bytes of all files in one answer. Files beyond this size are left out.
 pub(super) const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;

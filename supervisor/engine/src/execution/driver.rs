@@ -1,5 +1,5 @@
-//! Carries out the effects that [`StateMachine`] decides: reads and writes the worker's channel, waits for timers and
-//! replies, and sends signals to the worker.
+//! Carries out the effects that [`StateMachine`] decides for a run: reads and writes the channel of the worker, waits
+//! for timers and for replies of the gate, and sends signals to the worker.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -23,10 +23,10 @@ use super::state_machine::{Effect, Event, StateMachine, WorkerExit};
 use super::worker_requests::WorkerRequests;
 
 const READ_BYTES: usize = 64 * 1024;
-/// Backpressure: with this many unwritten bytes for a worker, no more messages of that worker are read.
+/// Number of unwritten bytes for a worker at which no more messages of that worker are read (backpressure).
 const PENDING_OUT_BYTES_MAX: usize = 1024 * 1024;
 
-/// The clocks of a run.
+/// The start time of a run and its limits on wall-clock time and CPU time.
 pub(super) struct RunClocks {
     pub(super) started: Instant,
     pub(super) wall: PausableTimer,
@@ -34,29 +34,31 @@ pub(super) struct RunClocks {
     pub(super) cpu_credit: Option<Duration>,
 }
 
-/// How the conversation with a worker ended.
+/// How the conversation of the supervisor with a worker ended.
 pub(super) enum RunOutcome {
     Ended(EndReason),
-    /// The worker process exited. `None` if its zygote exited too, so that the exit status is unknown.
+    /// The worker process exited, with its exit status and resource use. `None` if these are unknown, because the
+    /// zygote (the parent process of the worker) exited too.
     Exited(Option<WorkerExitReport>),
 }
 
-/// A run with its state, requests and output, but without its worker.
+/// One run with its state, its requests and its output. The methods get the worker as a parameter.
 pub(super) struct RunDriver<'a> {
     pub(super) state: StateMachine,
     pub(super) requests: WorkerRequests<'a>,
     pub(super) output: CapturedOutput,
-    /// Encoded messages that are not yet written to the worker. Bounded, since a worker has a limited number of
-    /// requests in flight.
+    /// Encoded messages that are not yet written to the worker. Their size is bounded, since a worker has a limited
+    /// number of requests in flight.
     pub(super) out: Vec<u8>,
-    /// Maximum bytes of an encoded message.
+    /// Maximum bytes of an encoded message to the worker.
     pub(super) frame_bytes: u32,
     timer: Pin<Box<Sleep>>,
     timer_is_set: bool,
 }
 
 impl<'a> RunDriver<'a> {
-    /// Creates the driver of a run. `out` holds encoded messages of an earlier run that the worker has not read yet.
+    /// Creates the driver of a run. `out` holds encoded messages of an earlier run of the session that the worker has
+    /// not read yet.
     pub(super) fn new(
         state: StateMachine,
         requests: WorkerRequests<'a>,
@@ -75,8 +77,9 @@ impl<'a> RunDriver<'a> {
         }
     }
 
-    /// Resumes the worker of a session. Output and requests that its threads sent since the last run are processed
-    /// first. Any other message ends the run; the reason is returned.
+    /// Resumes the stopped worker of a session. Before that, processes the output and the requests that threads of
+    /// the worker sent after the last run. Any other message ends the run: its end reason is returned, otherwise
+    /// `None`.
     pub(super) fn resume(&mut self, worker: &mut Worker) -> Option<EndReason> {
         let descriptor = worker.descriptor();
         let Worker { process, decoder, .. } = worker;
@@ -97,12 +100,12 @@ impl<'a> RunDriver<'a> {
         end_reason
     }
 
-    /// Sends the code to the worker. Returns a reason if the run cannot start.
+    /// Sends the code to the worker. Returns the end reason if the run cannot start, otherwise `None`.
     pub(super) fn begin(&mut self, job: Job, process: &WorkerProcess) -> Option<EndReason> {
         self.on(Event::Begin(job), process)
     }
 
-    /// Processes events until the run ends or its worker exits.
+    /// Processes the events of the run until it ends or its worker exits.
     pub(super) async fn drive(
         &mut self,
         worker: &mut Worker,
@@ -167,7 +170,8 @@ impl<'a> RunDriver<'a> {
         }
     }
 
-    /// Returns the end reason for a worker process that exited, from its exit status and resource use.
+    /// Returns the end reason of a run whose worker process exited, from the exit status and the resource use of the
+    /// process.
     pub(super) fn exited(
         &mut self,
         worker: &Worker,
@@ -201,8 +205,8 @@ impl<'a> RunDriver<'a> {
         }
     }
 
-    /// Decodes and processes received bytes. Returns the reason if the run ended. Bytes after that stay in the decoder
-    /// for the next run.
+    /// Decodes bytes that the worker sent and processes the messages. Returns the end reason if a message ended the
+    /// run. Bytes after that message stay in the decoder for the next run of the session.
     fn receive(
         &mut self,
         bytes: &[u8],
@@ -222,7 +226,7 @@ impl<'a> RunDriver<'a> {
         }
     }
 
-    /// Processes one event and carries out its effect. Returns the reason if the run ended.
+    /// Processes one event of the run and carries out its effect. Returns the end reason if the run has ended.
     fn on(&mut self, event: Event, process: &WorkerProcess) -> Option<EndReason> {
         match self.state.on(event) {
             Effect::Nothing => {}

@@ -8,32 +8,32 @@ use super::Cancellation;
 /// Why a run ended.
 #[derive(Debug)]
 pub enum EndReason {
-    /// The code completed. Contains the JSON of its value, if it has one.
+    /// The code completed. Contains the JSON of its value, or `None` if the code has no value.
     Value(Option<Vec<u8>>),
-    /// The code raised an error.
+    /// The code ended with an error.
     Error(CodeError),
-    /// The run reached its deadline. Contains the location of the code, if the code could report it.
+    /// The run reached its deadline. The `CodeError` has the line that was executing, if the code could report it.
     Timeout(Option<CodeError>),
-    /// The run reached a limit. Contains the location of the code, if the code could report it.
+    /// The run reached a limit. The `CodeError` has the line that was executing, if the code could report it.
     Limit(ReachedLimit, Option<CodeError>),
-    /// The worker process died. `is_attack` is true if it made a system call that only an attack makes.
+    /// The worker process died. `is_attack` is true if the process made a system call that only an attack makes.
     Killed { message: String, is_attack: bool },
-    /// The worker violated the protocol.
+    /// The worker violated the protocol between supervisor and worker. The text describes the violation.
     ProtocolViolation(String),
-    /// The run was cancelled. Contains the location of the code, if the code could report it.
+    /// The run was cancelled. The `CodeError` has the line that was executing, if the code could report it.
     Cancelled(Cancellation, Option<CodeError>),
 }
 
-/// A limit that a run reached.
+/// A limit on CPU time, memory, calls or output that a run reached.
 #[derive(Debug)]
 pub struct ReachedLimit {
-    /// The error type that the AI client sees, in both languages.
+    /// The type of the error that the AI client sees. Code in both languages has the same types.
     pub kind: &'static str,
-    /// The value of the label `reason` in the metrics.
+    /// The value of the label `reason` in the metrics for a run that reached this limit.
     metric_label: &'static str,
-    /// Which limit was reached.
+    /// The error message, which says which limit was reached.
     pub message: String,
-    /// What to do about it, unless the code reported a more specific hint.
+    /// Advice on how to avoid the limit. An advice that the code itself reported takes precedence.
     pub hint: &'static str,
 }
 
@@ -63,8 +63,8 @@ impl ReachedLimit {
 }
 
 impl EndReason {
-    /// The metrics label for a run that was killed, cancelled or stopped at a limit. `None` if the code ended by
-    /// itself.
+    /// Returns the value of the metrics label `reason` for a run that was killed, cancelled or stopped at a limit.
+    /// Returns `None` if the code ended by itself.
     pub fn kill_label(&self) -> Option<&'static str> {
         match self {
             Self::Value(_) | Self::Error(_) => None,
@@ -76,7 +76,7 @@ impl EndReason {
         }
     }
 
-    /// The reason to report for a session that ended because of this run.
+    /// Returns the explanation for a session that ended because of this run.
     pub fn session_end_reason(&self) -> String {
         match self {
             Self::Value(_) | Self::Error(_) => "its worker ended".into(),
@@ -94,13 +94,13 @@ impl EndReason {
     }
 }
 
-/// Converts the exit of a worker process to an end reason.
+/// Returns the end reason of a run whose worker process exited by itself or was killed.
 pub(super) fn reason_from_exit(exit: Exit) -> EndReason {
     let is_attack = exit == Exit::Signal(Signal::SIGSYS as i32);
     EndReason::Killed { message: describe_exit(exit), is_attack }
 }
 
-/// Explains the exit status or signal of a worker process.
+/// Describes the exit status or the signal of a worker process for a user.
 fn describe_exit(exit: Exit) -> String {
     match exit {
         Exit::Status(STACK_OVERFLOW_STATUS) => {

@@ -1,5 +1,5 @@
-//! Turns the end reason of a run into status and error, with the location of the code and a list of calls that may
-//! have changed something.
+//! Turns the end reason of a run into the status and the error of its answer. The error has the location of the code
+//! and lists the calls that may have changed something.
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,11 @@ use serde_json::value::RawValue;
 
 use super::{Cancellation, EndReason, ReachedLimit, Status};
 
-/// Maximum number of calls that are listed by name. Further calls are counted.
+/// Maximum number of calls that an error message lists by name. Further calls are only counted.
 const LISTED_CALLS_MAX: usize = 10;
 
-/// Returns status, value and error of a run. `calls_in_flight` had no reply at the end, `finished_calls` had one.
+/// Returns the status, the value and the error of a run. `finished_calls` had a reply when the run ended;
+/// `calls_in_flight` had none.
 pub(super) fn report(
     end_reason: EndReason,
     wall_limit: f32,
@@ -53,7 +54,7 @@ pub(super) fn report(
     (status, None, Some(error))
 }
 
-/// The error of a run that reached a limit.
+/// Returns the error of a run that reached a limit.
 fn limit_error(
     limit: ReachedLimit,
     location: Option<CodeError>,
@@ -70,7 +71,7 @@ fn limit_error(
     )
 }
 
-/// The error of a run that was cancelled.
+/// Returns the error of a run that was cancelled.
 fn cancellation_error(
     why: Cancellation,
     location: Option<CodeError>,
@@ -86,7 +87,8 @@ fn cancellation_error(
     )
 }
 
-/// Adds to an error which calls the program was waiting for, or, if its location is unknown, its last call.
+/// Adds to an error the calls for which the program was waiting. If there are none and the error has no line, adds
+/// the last call of the program instead.
 fn with_call_location(
     error: CodeError,
     finished_calls: &[CallRecord],
@@ -111,8 +113,8 @@ fn with_call_location(
     CodeError { message, line, ..error }
 }
 
-/// For a failed program: describes in one sentence which of its calls may have changed something. Calls to tools that
-/// do not declare whether they change anything are listed separately.
+/// Describes in one sentence which calls of a failed program may have changed something. Calls to tools that do not
+/// declare whether they change anything are listed separately. Returns `None` if no call may have changed anything.
 pub(super) fn describe_changes(calls: &[CallRecord]) -> Option<String> {
     let with_changes = |changes| calls.iter().filter(|call| call.changes == changes).collect::<Vec<_>>();
     let (declared, undeclared) = (with_changes(SideEffects::Declared), with_changes(SideEffects::Undeclared));
@@ -141,8 +143,8 @@ pub(super) fn describe_changes(calls: &[CallRecord]) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{}; do not repeat {pronoun} blindly", parts.join("; ")))
 }
 
-/// Lists calls with their line numbers, and with their outcomes unless `ok` if `show_outcomes` is set. Identical
-/// entries are merged.
+/// Lists calls as text with their line numbers. If `show_outcomes` is set, also shows each outcome that is not `ok`.
+/// Identical calls are listed once, with their number.
 fn list_calls<'a>(calls: impl Iterator<Item = &'a CallRecord>, show_outcomes: bool) -> String {
     let mut groups: Vec<(String, usize)> = Vec::new();
     for call in calls {

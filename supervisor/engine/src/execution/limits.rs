@@ -1,4 +1,4 @@
-//! Time and resource limits of one execution.
+//! Limits on time, CPU, memory, calls and output of one execution.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use lockhouse_protocol::{ConversationLimits, ExceededLimit, LOOKUPS_MAX};
 
 use super::end_reason::ReachedLimit;
 
-/// Time and resource limits of one execution.
+/// The time and resource limits of one execution of submitted code.
 #[derive(Clone, Copy, Debug)]
 pub struct ExecutionLimits {
     pub wall: Duration,
-    /// Time for a user to answer a question of an upstream server. The deadline of the run is paused meanwhile.
+    /// Time for a user to answer one question of an upstream server. The deadline of the run is paused meanwhile.
     pub question: Duration,
-    /// Time from SIGINT to SIGKILL.
+    /// Grace time between SIGINT, which interrupts the code, and SIGKILL to its worker.
     pub grace: Duration,
     pub cpu: Duration,
-    /// CPU time until the run is scheduled as idle work. `None` for a run that is never deprioritised.
+    /// CPU time after which the run is scheduled as idle work. `None` for a run that is never deprioritised.
     pub cpu_credit: Option<Duration>,
     pub memory_bytes: u64,
     pub conversation: ConversationLimits,
 }
 
 impl ExecutionLimits {
-    /// The limit on calls, lookups or output, as an error of the run that reached it.
+    /// Returns the error for a run that reached the limit on calls, on lookups of tools, or on output.
     pub(super) fn exceeded(&self, limit: ExceededLimit) -> ReachedLimit {
         let ConversationLimits { calls, output_bytes, .. } = self.conversation;
         ReachedLimit::amount(match limit {
@@ -32,12 +32,12 @@ impl ExecutionLimits {
         })
     }
 
-    /// The CPU limit, as an error of the run that reached it.
+    /// Returns the error for a run that reached the limit on CPU time.
     pub(super) fn cpu_reached(&self) -> ReachedLimit {
         ReachedLimit::time(format!("CPU time limit of {} s reached", self.cpu.as_secs()))
     }
 
-    /// The memory limit, as an error of the run that reached it.
+    /// Returns the error for a run that reached the limit on memory.
     pub(super) fn memory_reached(&self) -> ReachedLimit {
         ReachedLimit::memory(format!("memory limit of {} MiB reached", self.memory_bytes / (1024 * 1024)))
     }

@@ -1,5 +1,5 @@
-//! The worker of a session. Between two runs it is stopped with SIGSTOP: it uses no CPU time, and its channel is not
-//! read.
+//! The worker of a session. Between two runs the worker is stopped with SIGSTOP: it uses no CPU time, and the
+//! supervisor does not read its messages.
 
 use std::time::Duration;
 
@@ -9,31 +9,32 @@ use nix::sys::signal::Signal;
 
 use super::cpu_budget::CpuBudget;
 
-/// The reply to requests that were still in flight when the run of a session ended.
+/// The error message that replies to requests of a session's code which were still in flight when the run ended.
 const RUN_ENDED_MESSAGE: &str =
     "the run of the session ended before the answer came: whether it took effect is not known";
 
-/// A sealed and verified worker that belongs to one session. Dropping it kills the process.
+/// A worker that belongs to one session. The worker is in its sandbox, which was verified. Dropping this value kills
+/// the process.
 #[derive(Debug)]
 pub struct SessionWorker {
     worker: Worker,
-    /// Encoded replies that the worker has not read yet.
+    /// Encoded replies that are not yet written to the worker.
     out: Vec<u8>,
 }
 
 impl SessionWorker {
-    /// Creates the session worker before its first run.
+    /// Creates the session worker from a fresh worker, before the first run of the session.
     pub fn new(worker: Worker) -> Self {
         Self { worker, out: Vec::new() }
     }
 
-    /// Whether the worker process is still running or stopped.
+    /// Whether the worker process still exists, either running or stopped.
     pub fn is_alive(&self) -> bool {
         self.worker.process.is_alive()
     }
 
-    /// Stops the worker with SIGSTOP after a run. Threads that still wait for a reply get a failure when the next run
-    /// resumes them.
+    /// Stops the worker with SIGSTOP after a run. Threads of the code that still wait for a reply get an error when
+    /// the next run of the session resumes them.
     pub(super) fn pause(
         mut self,
         mut conversation: Conversation,
@@ -60,20 +61,20 @@ impl SessionWorker {
 /// The worker in which a run is executed.
 #[derive(Debug)]
 pub enum RunWorker {
-    /// A worker for one run only, killed when the run ends.
+    /// A worker that is used for one run only, and killed when the run ends.
     Leased(Lease),
-    /// The worker of a session, kept for its next run.
+    /// The worker of a session, which is kept for the next run of the session.
     Session(SessionWorker),
 }
 
-/// What a run needs from its worker when it starts.
+/// What a run takes over from its worker when it starts.
 pub(super) struct RunStart {
-    /// The conversation with the worker. Until the run ends, a placeholder that permits nothing takes its place in the
-    /// worker.
+    /// The state machine that checks the messages between supervisor and worker. While a run has it, the worker has a
+    /// placeholder that permits no message.
     pub(super) conversation: Conversation,
-    /// Encoded messages that are still to be written to the worker.
+    /// Encoded messages of an earlier run of the session that are still to be written to the worker.
     pub(super) out: Vec<u8>,
-    /// The CPU limit, if the kernel does not enforce it for this run.
+    /// The CPU limit that the supervisor enforces for this run. `None` if the kernel enforces the limit.
     pub(super) cpu: Option<CpuBudget>,
 }
 
@@ -92,7 +93,7 @@ impl RunWorker {
         }
     }
 
-    /// Prepares the worker for a run, and takes its conversation and unsent messages.
+    /// Prepares the worker for a run, and takes the state of its conversation and its unsent messages.
     pub(super) fn start_run(&mut self, cpu: Duration, limits: ConversationLimits) -> RunStart {
         let (out, cpu) = match self {
             Self::Leased(_) => (Vec::new(), None),

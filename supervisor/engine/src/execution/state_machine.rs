@@ -1,4 +1,4 @@
-//! Decides what a run does next, without I/O: each event has one effect.
+//! The state machine of a run: decides for each event what the run does next (the effect), without I/O.
 //!
 //! ```text
 //! Waiting ──Begin──► Running ──deadline, or cancelled in a session──► Interrupted
@@ -7,8 +7,9 @@
 //!                       └── channel closed ─────────► Exiting  ◄──────────┘ │
 //!                       └── Done ───────────────────► Finished ◄────────────┘
 //! ```
-//! Interrupted code may still finish normally until its grace time is over. Of code that is being stopped, only the final
-//! message counts. A worker that closed its channel must exit, or is killed. Every phase ends in one [`EndReason`].
+//! In the phase `Interrupted`, the code may still finish normally until its grace time is over. In the phase
+//! `Stopping`, only the output and the final message of the code are accepted. A worker that closed its channel must
+//! exit, otherwise it is killed. Every run ends with one [`EndReason`].
 
 mod deadline_and_interrupt;
 mod event;
@@ -26,68 +27,70 @@ pub(super) use event::{Effect, Event, WorkerExit};
 use super::end_reason::{EndReason, reason_from_exit};
 use super::limits::ExecutionLimits;
 
-/// Time for a worker that closed its channel to exit by itself.
+/// How long the supervisor waits for a worker that closed its channel to exit by itself.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
-/// Time for the zygote to reap a worker that was killed.
+/// How long the supervisor waits for the zygote (the parent process) to reap a worker that was killed.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 enum Phase {
-    /// The worker has no code yet. Threads of a session may have sent messages since the last run.
+    /// The worker has not received the code of the run yet. Threads of earlier runs in a session may have sent
+    /// messages.
     Waiting,
     Running,
     Interrupted(Interruption),
     Stopping(StopCause),
-    /// The channel is closed, and the process has not exited yet. Contains the earlier interruption, if there was one.
+    /// The worker closed its channel, and its process has not exited yet. Contains the earlier interruption of the
+    /// code, if there was one.
     Exiting(Option<Interruption>),
-    /// The process did not exit in time, and was killed.
+    /// The worker process did not exit in time, and the supervisor killed it.
     Killed(Option<Interruption>),
-    /// The worker reported that the code has ended.
+    /// The worker reported that the code has ended. A session can use the worker again.
     Finished,
-    /// The run ended in any other way.
+    /// The run ended without a regular report of the worker, which cannot be used again.
     Ended,
 }
 
-/// The state of one run, without I/O.
+/// The state of one run, separate from all I/O.
 #[derive(Debug)]
 pub(super) struct StateMachine {
     phase: Phase,
     conversation: Conversation,
     limits: ExecutionLimits,
     in_session: bool,
-    /// Bytes of output that the code may still print.
+    /// Bytes of output that the code of the run may still print.
     output_bytes_left: usize,
 }
 
 impl StateMachine {
-    /// Creates the state before the code is sent. The conversation is that of an idle worker, or of a paused session
-    /// worker.
+    /// Creates the state of a run before its code is sent to the worker. `conversation` is the conversation with an
+    /// idle worker, or with the paused worker of a session.
     pub(super) fn new(conversation: Conversation, limits: ExecutionLimits, in_session: bool) -> Self {
         let output_bytes_left = limits.conversation.output_bytes as usize;
         Self { phase: Phase::Waiting, conversation, limits, in_session, output_bytes_left }
     }
 
-    /// Whether the worker's requests are answered.
+    /// Whether the worker's requests are answered in the current phase.
     pub(super) fn answers_requests(&self) -> bool {
         matches!(self.phase, Phase::Running | Phase::Interrupted(_))
     }
 
-    /// Whether only the final message and output of the code are accepted.
+    /// Whether the code is being stopped: only its final message and its output are still accepted.
     pub(super) fn is_stopping(&self) -> bool {
         matches!(self.phase, Phase::Stopping(_))
     }
 
-    /// Whether the exit of the process is all that is awaited.
+    /// Whether the run only waits for the worker process to exit.
     pub(super) fn is_exiting(&self) -> bool {
         matches!(self.phase, Phase::Exiting(_) | Phase::Killed(_))
     }
 
-    /// Returns the conversation if the session can have another run.
+    /// Returns the conversation with the worker if the session can have another run, otherwise `None`.
     pub(super) fn into_idle_conversation(self) -> Option<Conversation> {
         (self.in_session && matches!(self.phase, Phase::Finished)).then_some(self.conversation)
     }
 
-    /// Returns the effect of an event. An event without a meaning in the current phase has no effect.
+    /// Returns the effect of an event. An event that has no meaning in the current phase has no effect.
     pub(super) fn on(&mut self, event: Event) -> Effect {
         match event {
             Event::Begin(job) => self.begin(job),
@@ -110,8 +113,8 @@ impl StateMachine {
         }
     }
 
-    /// Returns the end reason after the process exited. `None` if the exit status is unknown, because the zygote
-    /// exited too.
+    /// Returns the end reason of a run whose worker process exited. `exited` is `None` if the exit status is unknown,
+    /// because the zygote (the parent process) exited too.
     pub(super) fn exited(&mut self, exited: Option<WorkerExit>) -> EndReason {
         let our_kill = Exit::Signal(Signal::SIGKILL as i32);
         match (std::mem::replace(&mut self.phase, Phase::Ended), exited) {
@@ -162,8 +165,8 @@ impl StateMachine {
         }
     }
 
-    /// Accepts the final message of stopped code, which reports its location, and its output within the limit.
-    /// Requests are ignored.
+    /// Processes a message of code that is being stopped. Accepts its final message, which reports the location of
+    /// the code, and its output within the limit. Ignores its requests.
     fn receive_final_message(&mut self, message: FromWorker) -> Effect {
         match message {
             FromWorker::Done(outcome) => self.finish(outcome),
@@ -200,7 +203,8 @@ impl StateMachine {
         Effect::Wait(EXIT_TIMEOUT)
     }
 
-    /// Ends the run with this reason, unless a cancellation or a limit is already ending it.
+    /// Ends the run for this reason. If a cancellation or a limit is already ending the run, that reason counts
+    /// instead.
     fn end_with(&mut self, reason: EndReason) -> Effect {
         Effect::End(match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Stopping(cause) => cause.end_reason(None),
@@ -221,8 +225,8 @@ impl StateMachine {
         }
     }
 
-    /// Whether the process died for lack of memory: the kernel reports it, or an interpreter aborted while most of its
-    /// memory was in use.
+    /// Whether the worker process died because it ran out of memory: the kernel reports it, or the interpreter
+    /// crashed while most of its permitted memory was in use.
     fn is_out_of_memory(&self, exited: &WorkerExit) -> bool {
         let aborted = matches!(exited.exit, Exit::Signal(number)
             if [Signal::SIGABRT, Signal::SIGSEGV, Signal::SIGBUS].iter().any(|signal| *signal as i32 == number));
@@ -230,7 +234,7 @@ impl StateMachine {
     }
 }
 
-/// The end reason of a worker that closed its channel and had to be killed.
+/// Returns the end reason of a run whose worker closed its channel and had to be killed.
 fn reason_after_kill(cause: Option<Interruption>) -> EndReason {
     match cause {
         Some(cause @ Interruption::Cancelled(_)) => cause.end_reason(None),

@@ -23,7 +23,7 @@ impl Status {
         }
     }
 
-    /// The exit code of `lockhouse run`.
+    /// Returns the exit code of `lockhouse run` for this status.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Ok => 0,

@@ -1,4 +1,5 @@
-//! Requests of the running code. The gate answers them, and each call leaves a record.
+//! The requests of the running code, such as tool calls. The gate answers each request, and each call leaves a record
+//! for the answer of the run.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,12 +16,12 @@ use lockhouse_upstream::ai_client::TAIL_BYTES_MAX;
 
 type PendingReply<'a> = BoxFuture<'a, (CallId, Reply, Option<CallRecord>)>;
 
-/// All requests of one run. The conversation limits how many are open at a time.
+/// All requests of the code of one run. Their number at one time is limited when the worker's messages are checked.
 pub(super) struct WorkerRequests<'a> {
     gate: &'a Gate,
     from: Requester,
     pending_replies: FuturesUnordered<PendingReply<'a>>,
-    /// Calls without a reply, with their start times.
+    /// The calls that have no reply yet, with the times at which they were requested.
     in_flight: BTreeMap<CallId, (ToolRequest, Instant)>,
     records: Vec<CallRecord>,
 }
@@ -36,7 +37,7 @@ impl<'a> WorkerRequests<'a> {
         }
     }
 
-    /// Submits a request to the gate. [`Self::next`] drives it to its reply.
+    /// Submits a request of the code to the gate. [`Self::next`] must be polled for the reply.
     pub(super) fn submit(&mut self, call: CallId, request: Request) {
         let asked = ToolRequest::from_request(&request);
         if let Some(asked) = &asked {
@@ -49,7 +50,7 @@ impl<'a> WorkerRequests<'a> {
         }));
     }
 
-    /// Returns the next reply, or `None` if no request is open. Cancel-safe.
+    /// Returns the next reply of the gate, or `None` if the code waits for no reply. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<(CallId, Reply)> {
         let (call, reply, record) = self.pending_replies.next().await?;
         self.in_flight.remove(&call);
@@ -57,12 +58,12 @@ impl<'a> WorkerRequests<'a> {
         Some((call, reply))
     }
 
-    /// Withdraws the pending approvals of this run's calls.
+    /// Withdraws the approvals that are pending for calls of this run.
     pub(super) fn cancel_approvals(&self) {
         self.from.approvals.cancel();
     }
 
-    /// The progress of the run, for an AI client that asks for it.
+    /// Returns the progress of the run, for an AI client that asks for it.
     pub(super) fn progress(&self, elapsed: Duration, output: &CapturedOutput) -> Progress {
         let mut in_flight = BTreeMap::new();
         for (asked, _) in self.in_flight.values() {
@@ -74,7 +75,7 @@ impl<'a> WorkerRequests<'a> {
     }
 
     /// Ends all requests when the run ends. Returns a record of each call, and the number of calls without a reply,
-    /// which come last. Whether those took effect is unknown, and their records say so.
+    /// whose records come last. Whether a call without a reply took effect is unknown, and its record says so.
     pub(super) fn abandon(self) -> (Vec<CallRecord>, usize) {
         let Self { gate, from, in_flight, mut records, pending_replies } = self;
         let in_flight_count = in_flight.len();

@@ -1,4 +1,5 @@
-//! Notifies AI clients of changes to the tools, prompts and resources of upstream servers with `direct` access.
+//! Notifies AI clients of changes to the tools, prompts and resources of upstream servers with `direct` access, which
+//! AI clients use without code.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +14,10 @@ use super::exchange::Exchange;
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 
-/// Changes within this time are sent as one notification.
+/// Changes of upstream servers within this time are sent to an AI client as one notification.
 const BATCH_WINDOW: Duration = Duration::from_millis(50);
 
-/// Sends change notifications to one AI client until the exchange is closed.
+/// Sends change notifications to one AI client until the front closes the exchange.
 pub(super) async fn follow(
     supervisor: &Arc<Supervisor>,
     client: &RequestingClient,
@@ -57,7 +58,8 @@ fn merge(changed: &mut ListChanges, notice: ChangeNotice) {
     }
 }
 
-/// Waits for changes and merges those that arrive close together. Returns `None` when no more changes can come.
+/// Waits for changes of upstream servers and merges changes that arrive close together. Returns `None` when no more
+/// changes can come.
 async fn next(notices: &mut Receiver<ChangeNotice>) -> Option<ListChanges> {
     let mut changed = ListChanges::default();
     let mut take = |received: Result<ChangeNotice, RecvError>| match received {

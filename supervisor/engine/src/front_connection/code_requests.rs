@@ -1,4 +1,4 @@
-//! Requests to run code, and to follow a background run.
+//! Serves requests of the front to run code, and to follow a background run.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub(super) async fn resume_following(
     }
 }
 
-/// Follows a run until it ends or the front closes the exchange.
+/// Reports the events of a run to the front until the run ends or the front closes the exchange.
 async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exchange) -> Option<Response> {
     loop {
         tokio::select! {
@@ -76,7 +76,7 @@ async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exc
     }
 }
 
-/// Renders an answer for the model, and stores truncated values.
+/// Prepares an answer for display to the model, and stores values that are too long for it.
 fn render(supervisor: &Supervisor, client: &RequestingClient, answer: Answer) -> FinishedRun {
     let keep = |json: &str| supervisor.results().store(client.principal.owner(), json);
     let limits = supervisor.settings().display;

@@ -1,4 +1,5 @@
-//! One exchange with a front: inputs and events of a request, until its response.
+//! One exchange between front and engine: a request of the front, its inputs and the events for it, until the
+//! response.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -7,7 +8,8 @@ use lockhouse_messages::{Event, ExchangeId, FrontEndpoint, Input, Response, ToFr
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-/// The engine's end of an exchange. If it is dropped without a response, the front gets `Response::Broken`.
+/// The engine's end of an exchange with the front. If this value is dropped without a response, the front gets
+/// `Response::EngineFailed`.
 pub(super) struct Exchange {
     pub(super) id: ExchangeId,
     pub(super) front: Weak<dyn FrontEndpoint>,
@@ -21,7 +23,7 @@ impl Exchange {
         self.inputs.recv().await
     }
 
-    /// Waits until the front closes the exchange.
+    /// Waits until the front closes the exchange. Ignores its inputs.
     pub(super) async fn closed(&mut self) {
         while self.input().await.is_some() {}
     }

@@ -1,4 +1,4 @@
-//! Answers `search_tools`: truncates the found tools to the size limit of an answer.
+//! Answers `search_tools`: finds tools for an AI client and truncates the list to the size limit of an answer.
 
 use lockhouse_messages::SearchRequest;
 use serde_json::{Value, json};
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 
-/// A tool larger than this fraction of an answer is listed without its schemas.
+/// The size limit of an answer is divided by this number. A tool whose JSON is larger is listed without its schemas.
 const TOOL_SHARE_DIVISOR: usize = 3;
 /// Maximum characters of the description of a tool that is listed without its schemas.
 const FOLDED_DESCRIPTION_CHARS: usize = 600;
-/// Maximum number of servers whose tools are counted in the answer to a search without results.
+/// Maximum number of servers whose tools are counted in the answer to a search that found nothing.
 const AVAILABLE_SERVERS_MAX: usize = 50;
-/// Maximum number of servers in the list of omitted tools.
+/// Maximum number of servers for which an answer counts the found tools that it omits.
 const OMITTED_SERVERS_MAX: usize = 8;
 
 pub(super) async fn serve(
@@ -61,7 +61,7 @@ pub(super) async fn serve(
     result
 }
 
-/// Removes the schemas of a tool whose JSON is larger than `bytes_max` bytes.
+/// Removes the schemas of a found tool, and shortens its description, if its JSON is larger than `bytes_max` bytes.
 fn fold_if_large(mut tool: Value, bytes_max: usize) -> Value {
     let bytes = tool.to_string().len();
     if bytes <= bytes_max {

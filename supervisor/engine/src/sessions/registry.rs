@@ -1,5 +1,5 @@
-//! The registry of sessions: owners, queues of waiting runs, and expiry. It does no I/O: `W` is the worker type, and
-//! callers pass the current time.
+//! The registry of sessions: their owners, their queues of waiting runs, and their expiry. The registry does no I/O:
+//! the worker is a type parameter `W`, and callers pass the current time.
 
 mod session;
 #[cfg(test)]
@@ -17,14 +17,16 @@ use super::{SessionError, SessionKey, SessionListing, SessionSelector, SessionSe
 use session::Session;
 pub(super) use session::{GrantResult, WorkerGrant};
 
-/// Maximum number of ended sessions whose reason was not reported yet.
+/// Maximum number of ended sessions whose end the registry remembers until it is reported to a run. Beyond that
+/// number, the oldest is forgotten.
 const UNREPORTED_ENDS_MAX: usize = 256;
 
-/// Result of acquiring a session.
+/// The result of acquiring a session for a run.
 #[derive(Debug)]
 pub(super) enum Acquisition<W> {
     Granted(WorkerGrant<W>),
-    /// Other runs come first. The receiver gets the grant later.
+    /// Other runs of the session come first. The receiver gets the grant of the worker when it is the turn of this
+    /// run.
     Queued(oneshot::Receiver<GrantResult<W>>),
 }
 
@@ -32,7 +34,7 @@ pub(super) enum Acquisition<W> {
 pub(super) struct Registry<W> {
     settings: SessionSettings,
     live: BTreeMap<SessionKey, Session<W>>,
-    /// Ended sessions whose reason was not reported yet.
+    /// The ended sessions whose end was not reported to a run yet, each with the reason of its end.
     unreported_ends: VecDeque<(SessionKey, String)>,
     begun: u64,
     closed: bool,
@@ -43,7 +45,8 @@ impl<W> Registry<W> {
         Self { settings, live: BTreeMap::new(), unreported_ends: VecDeque::new(), begun: 0, closed: false }
     }
 
-    /// Acquires the session with this name, or queues for it. Starts the session if it does not exist.
+    /// Acquires the session with this name for one run, or queues the run if another run uses the session. Starts a
+    /// session if none has the name.
     pub(super) fn acquire(
         &mut self,
         key: &SessionKey,
@@ -94,8 +97,8 @@ impl<W> Registry<W> {
         Ok(self.live.entry(key.clone()).or_insert(session).grant(None, now))
     }
 
-    /// Returns the worker after a run. Without a worker, the session ends for the reason `why`. Returns the reason if
-    /// the session ended.
+    /// Returns the worker to the session after a run. If `worker` is `None`, the session ends for the reason `why`.
+    /// Returns the reason if the session ended, otherwise `None`.
     pub(super) fn give_back(
         &mut self,
         key: &SessionKey,
@@ -120,7 +123,8 @@ impl<W> Registry<W> {
         Some(end)
     }
 
-    /// Removes a session whose worker could not be created. Only runs that wait for it get the reason.
+    /// Removes a session whose worker could not be created. Only the runs that wait for the session get the reason
+    /// `why`.
     pub(super) fn abandon(&mut self, key: &SessionKey, number: u64, why: &str) {
         if self.live.get(key).is_some_and(|session| session.number == number) {
             self.end_session(key, why);
@@ -128,10 +132,10 @@ impl<W> Registry<W> {
         }
     }
 
-    /// Ends the selected sessions and stops their active runs. Returns the names of the sessions.
+    /// Ends the selected sessions and stops their active runs. Returns the names of the ended sessions.
     ///
     /// # Errors
-    /// The number of sessions with the name, if the selector is ambiguous.
+    /// If several sessions have the selected name: their number. No session ends then.
     pub(super) fn end(&mut self, which: SessionSelector<'_>, why: &str) -> Result<Vec<String>, usize> {
         let is_selected = |(key, session): &(&SessionKey, &Session<W>)| match which {
             SessionSelector::All => true,
@@ -155,7 +159,7 @@ impl<W> Registry<W> {
         Ok(keys.iter().map(|key| key.name.to_string()).collect())
     }
 
-    /// Ends all sessions and refuses new ones.
+    /// Ends all sessions and refuses to start new ones.
     pub(super) fn close(&mut self) {
         self.closed = true;
         // `SessionSelector::All` is never ambiguous.
@@ -169,7 +173,8 @@ impl<W> Registry<W> {
         });
     }
 
-    /// Ends idle sessions that were unused for too long or are too old. Returns the time of the next expiry.
+    /// Ends idle sessions that were unused for too long or exceed the maximum age. Returns the time at which the next
+    /// idle session expires; `None` if no session is idle.
     pub(super) fn end_expired(&mut self, now: Instant) -> Option<Instant> {
         let SessionSettings { idle_timeout, max_age, .. } = self.settings;
         self.end_resting(|session, _| match () {
@@ -183,7 +188,7 @@ impl<W> Registry<W> {
         resting.map(|session| (session.used + idle_timeout).min(session.created + max_age)).min()
     }
 
-    /// Ends idle sessions for which `reason` returns a reason.
+    /// Ends the idle sessions for which `reason` returns a reason, with that reason.
     fn end_resting(&mut self, reason: impl Fn(&Session<W>, &W) -> Option<String>) {
         let over = |(key, session): (&SessionKey, &Session<W>)| {
             let why = reason(session, session.worker.as_ref()?)?;
@@ -193,7 +198,7 @@ impl<W> Registry<W> {
         over.iter().for_each(|(key, why)| self.end_session(key, why));
     }
 
-    /// Lists the sessions of all owners, ordered by their start.
+    /// Lists the sessions of all owners, ordered by the time of their start.
     pub(super) fn list(&self, now: Instant) -> Vec<SessionListing> {
         let listed = |(key, session): (&SessionKey, &Session<W>)| SessionListing {
             id: session.number,
@@ -215,8 +220,8 @@ impl<W> Registry<W> {
         self.unreported_ends.remove(at).map(|(_, why)| why)
     }
 
-    /// Ends a session and kills its worker. The reason goes to the runs that wait, or else to the next run under that
-    /// name.
+    /// Ends a session and kills its worker. The reason `why` is reported to the runs that wait for the session, or if
+    /// no run waits, to the next run under the session's name.
     fn end_session(&mut self, key: &SessionKey, why: &str) {
         let Some(session) = self.live.remove(key) else { return };
         let mut is_reported = false;
@@ -233,7 +238,8 @@ impl<W> Registry<W> {
         }
     }
 
-    /// Describes the open sessions of one owner. Sessions of other owners are only mentioned.
+    /// Lists the open sessions of one owner in words, for an error message. Sessions of other owners are mentioned
+    /// without their names.
     fn describe_open(&self, owner: &Owner, now: Instant) -> String {
         let (own, others): (Vec<_>, Vec<_>) = self.live.iter().partition(|(key, _)| key.owner == *owner);
         let shown = |(key, session): (&SessionKey, &Session<W>)| match session.state() {

@@ -8,8 +8,8 @@ use super::registry::{Acquisition, GrantResult, WorkerGrant};
 use super::{SessionError, SessionKey, Sessions};
 use crate::execution::{EndReason, SessionReport, SessionWorker};
 
-/// The exclusive hold of one run on its session. Dropping it without `release` ends the session, unless its worker is
-/// still in the lease.
+/// The exclusive hold of one run on its session. Dropping the lease without `release` ends the session, unless the
+/// run has not taken the worker out of the lease.
 #[derive(Debug)]
 pub struct SessionLease {
     sessions: Sessions,
@@ -23,7 +23,8 @@ impl SessionLease {
         Self { sessions: sessions.clone(), key: key.clone(), grant, is_released: false }
     }
 
-    /// Waits until the session is free for this run, in the session's queue if necessary.
+    /// Waits until it is the turn of this run to use the session, and returns the lease. Returns as `Err` why the run
+    /// cannot use the session.
     pub(super) async fn next(
         sessions: &Sessions,
         key: &SessionKey,
@@ -39,30 +40,32 @@ impl SessionLease {
         }
     }
 
-    /// Takes the worker of the session. Returns `None` for the first run, which creates the worker.
+    /// Takes the worker of the session out of the lease. Returns `None` for the first run, which must create the
+    /// worker.
     pub fn take_worker(&mut self) -> Option<SessionWorker> {
         self.grant.worker.take()
     }
 
-    /// Cancelled when the session must end while this run is active.
+    /// Returns the token that is cancelled when the session must end while this run is active.
     pub fn stop(&self) -> &CancellationToken {
         &self.grant.stop
     }
 
-    /// Removes the session because its worker could not be created.
+    /// Removes the session from the registry, because its worker could not be created for the reason `why`.
     pub fn abandon(mut self, why: &str) {
         self.is_released = true;
         self.sessions.state().abandon(&self.key, self.grant.number, why);
     }
 
-    /// Releases the session after a run. Without a worker the session ends. Returns the report for the answer.
+    /// Releases the session after a run. If `session_worker` is `None`, the session ends. Returns what the answer of
+    /// the run reports about the session.
     pub fn release(mut self, session_worker: Option<SessionWorker>, end_reason: &EndReason) -> SessionReport {
         let (name, runs) = (self.key.name.to_string(), self.grant.runs);
         let ended = self.give_back(session_worker, || end_reason.session_end_reason());
         SessionReport { name, runs, ended }
     }
 
-    /// Returns the worker to the registry. Returns the reason if the session ended.
+    /// Returns the worker to the registry of sessions. Returns the reason if the session ended, otherwise `None`.
     fn give_back(
         &mut self,
         session_worker: Option<SessionWorker>,
@@ -86,7 +89,7 @@ impl Drop for SessionLease {
     }
 }
 
-/// A run in the queue of a session.
+/// A run that waits in the queue of a session.
 struct Waiting<'a> {
     sessions: &'a Sessions,
     key: &'a SessionKey,

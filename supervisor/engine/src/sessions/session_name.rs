@@ -1,4 +1,4 @@
-//! Names of sessions.
+//! Names of sessions and their validation.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ const CHARS_MAX: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionName(String);
 
-/// The text is not a valid session name.
+/// The error for a text that is not a valid session name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a session name must have 1 to {CHARS_MAX} letters, digits, '-', '_' or '.'")]
 pub struct InvalidSessionName;
@@ -39,7 +39,7 @@ impl fmt::Display for SessionName {
     }
 }
 
-/// Identifies a session by its owner and its name.
+/// The key of a session in the registry: its owner and its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionKey {
     pub owner: Owner,

@@ -1,4 +1,4 @@
-//! Calls that an AI client makes itself, without code, to an upstream server with `direct` access. Each call is an
+//! Direct calls: calls that an AI client makes itself, without code, to an upstream server. Each direct call is an
 //! execution of its own.
 
 use std::sync::Arc;
@@ -18,14 +18,15 @@ use super::Supervisor;
 pub enum DirectCallOutcome {
     /// The result of the call, as raw JSON from the upstream server.
     Result(Vec<u8>),
-    /// The error that the upstream server answered.
+    /// The error with which the upstream server answered.
     ServerError(DirectFailure),
-    /// The call was not made, or no answer came.
+    /// Lockhouse did not make the call, or got no answer from the upstream server.
     Failure(Failure),
 }
 
 impl Supervisor {
-    /// Makes one call for an AI client through the gate, with policy, approval and audit as for calls from code.
+    /// Makes one direct call of an AI client to an upstream server. Policy, approval and audit are the same as for
+    /// calls from code.
     pub async fn call_directly(
         &self,
         channel: ClientChannel,
@@ -52,8 +53,8 @@ impl Supervisor {
         }
     }
 
-    /// Lists the resources or prompts of an upstream server that the AI client may see. Returns `None` if the server
-    /// does not answer.
+    /// Lists those resources or prompts of an upstream server that the AI client may see. Returns `None` if the
+    /// server does not answer.
     pub async fn list_directly(
         &self,
         channel: ClientChannel,
@@ -82,8 +83,9 @@ impl Supervisor {
     }
 }
 
-/// Waits until the answer is not needed any more: the AI client cancelled its call, or its token was revoked. Revocation also
-/// withdraws a pending approval; cancellation leaves it open.
+/// Waits until nobody needs the answer to a direct call any more: the AI client cancelled the call, or the client's
+/// token was revoked. A revocation also withdraws a pending approval of the call; a cancellation leaves the approval
+/// pending.
 async fn cancelled_or_revoked(requester: &Requester, cancelled: &CancellationToken) {
     tokio::select! {
         () = cancelled.cancelled() => {}

@@ -1,4 +1,5 @@
-//! Settings that the engine sends to fronts, and small requests of fronts: stored results, health and metrics.
+//! The supervisor's services for fronts (which serve AI clients): it sends them settings, and answers requests for
+//! stored results, health and metrics.
 
 use std::sync::Weak;
 
@@ -13,7 +14,8 @@ use super::{Supervisor, set_gauges};
 use crate::direct::RequestingClient;
 
 impl Supervisor {
-    /// Registers a front. The front gets its settings now and after every reload.
+    /// Registers a front. The front gets the settings that concern it now and after every reload of the
+    /// configuration.
     pub(crate) fn add_front(&self, front: Weak<dyn FrontEndpoint>) {
         if let Some(front) = front.upgrade() {
             front.send(ToFront::Settings(self.front_settings()));
@@ -40,7 +42,7 @@ impl Supervisor {
         }
     }
 
-    /// Returns one part of a stored result, from a byte offset on.
+    /// Returns one part of a stored result, starting at a byte offset.
     pub(crate) fn read_result(
         &self,
         client: &RequestingClient,
@@ -57,8 +59,8 @@ impl Supervisor {
         }
     }
 
-    /// Health of this process for an AI client. A client that is restricted to some upstream servers gets the health
-    /// of the service without upstream servers.
+    /// Returns the health of this process as JSON for an AI client. A client that may use only some upstream servers
+    /// gets a report without upstream servers.
     pub(crate) fn health_for(&self, principal: &Principal) -> Value {
         let health = self.health();
         match principal.only() {

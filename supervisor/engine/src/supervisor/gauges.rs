@@ -4,10 +4,10 @@ use metrics::{counter, gauge};
 
 use super::{Health, Supervisor};
 
-/// Label values of the connection state of an upstream server.
+/// The connection states of an upstream server, as values of the label `state`.
 const STATES: [&str; 4] = ["idle", "connecting", "connected", "failed"];
 
-/// Sets every gauge to its current value.
+/// Sets every Prometheus gauge to its current value.
 pub fn set_gauges(supervisor: &Supervisor) {
     let health = supervisor.health();
     gauge!("lockhouse_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
@@ -54,7 +54,8 @@ fn flag(is: bool) -> f64 {
     f64::from(u8::from(is))
 }
 
-/// Resident memory of this process, from the second field of `/proc/self/statm`, which counts pages.
+/// Returns the resident memory of this process in bytes, from `/proc/self/statm`. Returns `None` if the file cannot
+/// be read.
 fn resident_bytes() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;

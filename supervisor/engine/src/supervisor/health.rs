@@ -1,4 +1,4 @@
-//! Health of this process, for `/health` and `lockhouse status`. It contains no secrets.
+//! The health report of this process, for `/health` and `lockhouse status`. The report contains no secrets.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use serde_json::{Value, json};
 
 use super::Supervisor;
 
-/// Health of the process and of each of its parts.
+/// The health of this process and of each of its parts.
 #[derive(Clone, Debug, Serialize)]
 pub struct Health {
     pub version: &'static str,
     pub pid: u32,
     pub uptime_s: f64,
     pub ready: bool,
-    /// Reasons why the process is not ready.
+    /// Reasons why the process cannot run code now. Empty if the process is ready.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
     pub draining: bool,
     /// Whether AI clients can connect. False for `lockhouse run`.
     pub serving: bool,
-    /// Active runs, including those that wait for a worker.
+    /// Number of active runs, including the runs that wait for a worker.
     pub running: usize,
-    /// Runs that wait for a worker.
+    /// Number of runs that wait for a worker.
     pub queue: usize,
     pub engines: BTreeMap<&'static str, EngineHealth>,
     pub upstreams: BTreeMap<String, UpstreamHealth>,
@@ -35,29 +35,29 @@ pub struct Health {
     pub configuration: ConfigurationHealth,
 }
 
-/// Health of one language engine.
+/// The health of one language engine, which runs code of one language.
 #[derive(Clone, Debug, Serialize)]
 pub struct EngineHealth {
-    /// `starting`, `ready` or `missing`.
+    /// The state of the language engine: `starting`, `ready` or `missing`.
     pub state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
-    /// Protection of the workers: `full` or `reduced`.
+    /// The sandbox protection of the workers: `full` or `reduced`. `None` unless the language engine is ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reduced: Vec<String>,
-    /// Why the engine is missing.
+    /// Why the language engine is missing. `None` if it is not missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolStats>,
 }
 
-/// Health of the connection to one upstream server.
+/// The health of the connection to one upstream server.
 #[derive(Clone, Debug, Serialize)]
 pub struct UpstreamHealth {
-    /// `idle`, `connecting`, `connected` or `failed`.
+    /// The state of the connection: `idle`, `connecting`, `connected` or `failed`.
     pub state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -68,7 +68,7 @@ pub struct UpstreamHealth {
     pub reconnects: u64,
 }
 
-/// Number and size of the stored results.
+/// The number and the total size of the stored results.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct ResultsHealth {
     pub kept: usize,
@@ -82,13 +82,13 @@ pub struct AuditHealth {
 
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ConfigurationHealth {
-    /// Generation of the configuration: 1 at the start, plus one with every reload.
+    /// The generation of the configuration: 1 at the start of the process, and one more after every reload.
     pub generation: u64,
 }
 
 impl Health {
-    /// Health as JSON for an AI client that is restricted to some upstream servers: no upstream servers, and no
-    /// counters that other AI clients influence.
+    /// Returns the health report as JSON for an AI client that may use only some upstream servers. The report leaves
+    /// out all upstream servers and the counters that other AI clients influence.
     pub fn service_only(&self) -> Value {
         let without_pool = |engine: &EngineHealth| EngineHealth { pool: None, ..engine.clone() };
         let engines: BTreeMap<&str, EngineHealth> =
@@ -131,7 +131,7 @@ impl Supervisor {
         }
     }
 
-    /// Reasons why the process cannot run code now. Empty if it is ready.
+    /// Returns the reasons why the process cannot run code now. Empty if the process is ready.
     pub fn unready_reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         if self.lifecycle.draining().is_cancelled() {
@@ -149,7 +149,7 @@ impl Supervisor {
         reasons
     }
 
-    /// A one-line status: active runs, waiting runs and connected upstream servers.
+    /// Returns a one-line status: the numbers of active runs, of waiting runs and of connected upstream servers.
     pub fn status_line(&self) -> String {
         let waiting: usize = self.pools().map(|pool| pool.stats().waiting).sum();
         let gate = self.gate();

@@ -1,5 +1,6 @@
 //! Warns in the log about policy rules that have no effect, because they name a tool or a parameter that the upstream
-//! server does not have. Checked once the upstream servers are connected, at the start and after each reload.
+//! server does not have. The rules are checked once the upstream servers are connected, at the start and after each
+//! reload.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,12 +13,13 @@ use lockhouse_upstream::{ServerDefinition, ToolSelection, Upstreams, cached_tool
 use super::{Settings, Supervisor};
 
 impl Supervisor {
-    /// Checks the policy against the settings with which this process was started.
+    /// Starts the check of the policy with which this process was started, for rules that have no effect.
     pub fn warn_about_first_policy(&self) {
         self.warn_about_policy(&self.settings.clone());
     }
 
-    /// Starts a task that checks the active policy against the upstream servers in `settings`, and logs warnings.
+    /// Starts a task that compares the active policy with the tools of the upstream servers in `settings`, and logs a
+    /// warning for each rule that has no effect.
     pub(super) fn warn_about_policy(&self, settings: &Settings) {
         let gate = self.gate();
         let (policy, upstreams) = (gate.policy(), gate.upstreams().clone());

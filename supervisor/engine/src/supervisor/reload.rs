@@ -1,8 +1,8 @@
 //! Replaces the configuration while the process runs.
 //!
 //! Active runs keep the policy and the upstream servers with which they started. An upstream server whose
-//! configuration is unchanged keeps its connection. A connection of the old configuration is closed once no active run
-//! can call it.
+//! configuration is unchanged keeps its connection. A connection of the old configuration is closed once no active
+//! run can call its server.
 
 use parking_lot::MutexGuard;
 use std::ops::Deref;
@@ -17,17 +17,18 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Settings, Supervisor, log_audit_error};
 
-/// Extra time that a run may take to end after its deadline and grace time.
+/// Extra time for a run to end after its deadline and grace time, before the connections of a replaced configuration
+/// are closed.
 const END_MARGIN: Duration = Duration::from_secs(5);
 
-/// A policy with its upstream servers. It lives as long as it is the active configuration or a run that started under
-/// it is active.
+/// A policy with its upstream servers. The value exists as long as it is the active configuration, or a run is active
+/// that started under it.
 #[derive(Debug)]
 pub struct ActiveConfiguration {
     gate: Gate,
-    /// Digest of the configuration file and the servers files.
+    /// SHA-256 of the configuration file and the servers files. `None` if there is no file.
     configuration: Option<String>,
-    /// Cancelled when the last reference to this configuration is dropped.
+    /// The token that is cancelled when the last reference to this configuration is dropped.
     unused: CancellationToken,
     _guard: DropGuard,
 }
@@ -52,20 +53,21 @@ impl Deref for ActiveConfiguration {
 }
 
 impl Supervisor {
-    /// Returns the active configuration. While a reference exists, the upstream servers of the configuration stay connected.
+    /// Returns the active configuration. While the caller holds this reference, the upstream servers of the
+    /// configuration stay connected.
     pub fn gate(&self) -> Arc<ActiveConfiguration> {
         self.in_force.lock().clone()
     }
 
-    /// Records that a new configuration could not be loaded. The active configuration stays.
+    /// Writes an audit record of a new configuration that could not be loaded. The active configuration stays.
     pub fn reload_refused(&self, cause: ReloadCause, reason: &str) {
         let in_force = self.gate();
         let (now, before) = (in_force.digests(), in_force.digests());
         log_audit_error(in_force.audit().reload(Reload { cause, refused: Some(reason), now, before }));
     }
 
-    /// Activates a new configuration. It takes effect even if the audit record cannot be written, because it may
-    /// revoke permissions; no call is made without a record anyway.
+    /// Activates a new configuration, and writes an audit record of that. The configuration takes effect even if the
+    /// record cannot be written, because it may revoke permissions. A call is never made without a record of its own.
     pub fn reload(&self, cause: ReloadCause, settings: Settings, policy: Policy) {
         for refusal in &settings.refused {
             tracing::warn!("{refusal}");
@@ -110,7 +112,8 @@ impl Supervisor {
         });
     }
 
-    /// Ends all sessions and closes every upstream server and the audit log. Workers end with the process.
+    /// Ends all sessions, and closes the connections to all upstream servers and the audit log. The workers end with
+    /// the process.
     pub async fn close(&self) {
         self.sessions.close();
         let retired_upstreams = std::mem::take(&mut *self.retired_upstreams());
@@ -122,7 +125,7 @@ impl Supervisor {
         in_force.audit().close();
     }
 
-    /// Upstream servers of earlier configurations that are not closed yet.
+    /// Returns the upstream servers of earlier configurations whose connections are not closed yet.
     fn retired_upstreams(&self) -> MutexGuard<'_, Vec<Upstreams>> {
         let mut retired_upstreams = self.retired_upstreams.lock();
         retired_upstreams.retain(|upstreams| !upstreams.is_closed());

@@ -1,4 +1,4 @@
-//! Requests to run code. Each request is checked, gets a worker, and has exactly one answer.
+//! Serves requests to run code. Each request is checked, gets a worker, and has exactly one answer.
 
 mod worker_acquisition;
 
@@ -29,23 +29,25 @@ use worker_acquisition::AcquiredWorker;
 pub struct CodeRequest {
     pub language: Language,
     pub code: String,
-    /// Requested time limit. It can shorten the configured maximum and not exceed it.
+    /// The requested time limit of the run. `None`, or a limit above the configured maximum, means the configured
+    /// maximum.
     pub timeout: Option<Duration>,
-    /// Restricts the run to these upstream servers and tools: `NAME`, `NAME.TOOL` or `NAME.PREFIX*`. `None` for no
+    /// The upstream servers and tools that the run may use: `NAME`, `NAME.TOOL` or `NAME.PREFIX*`. `None` for no
     /// restriction.
     pub servers: Option<Vec<String>>,
-    /// The session in which the code runs. A session that does not exist is started.
+    /// The session in which the code runs, which is started if it does not exist. `None` for a run outside of
+    /// sessions.
     pub session: Option<SessionKey>,
 }
 
 impl Supervisor {
-    /// Runs code for the local user. Always returns exactly one answer.
+    /// Runs code for the local user, without an AI client. Always returns exactly one answer.
     pub async fn run_code(&self, request: CodeRequest, cancelled: &CancellationToken) -> Answer {
         self.run_code_for(None, request, cancelled).await
     }
 
-    /// Runs code on behalf of an AI client, if `channel` names one. Upstream servers may then ask the client's user
-    /// questions.
+    /// Runs code on behalf of the AI client of `channel`, or of the local user if `channel` is `None`. Through the
+    /// channel, upstream servers may ask the user of the AI client questions.
     pub async fn run_code_for(
         &self,
         mut channel: Option<ClientChannel>,
@@ -150,7 +152,8 @@ impl Supervisor {
         }
     }
 
-    /// Runs code that was checked: acquires a worker, records the run, executes it and builds the answer.
+    /// Runs the code of a valid request: acquires a worker, writes the audit record, executes the code and builds the
+    /// answer.
     async fn run_checked(
         &self,
         caller: Caller,
@@ -195,7 +198,8 @@ impl Supervisor {
         ExecutionLimits { wall, cpu_credit: self.quotas.cpu_credit(owner), ..limits }
     }
 
-    /// Describes to the gate who makes the requests of this run, and within which scope.
+    /// Returns the description of this run for the gate: who makes its requests, and which servers and tools the run
+    /// may use.
     fn requester(
         &self,
         gate: &Gate,
@@ -209,7 +213,7 @@ impl Supervisor {
         Requester::new(caller, language, principal, scope, code, self.approvers.clone(), gate.audit())
     }
 
-    /// Charges the client's CPU credit, and counts the run in the metrics.
+    /// Deducts the CPU time of a run from the credit of its AI client, and counts the run in the metrics.
     fn charge(&self, owner: Owner, limits: &ExecutionLimits, result: &RunResult) {
         telemetry::record_stage(Stage::Run, result.wall);
         if let Some((credit, used)) = limits.cpu_credit.zip(result.cpu) {
@@ -235,7 +239,8 @@ async fn record_start(gate: &Gate, requester: &Requester, request: &CodeRequest)
     );
 }
 
-/// Returns the session worker, writes the audit record of the end of the run, and builds the answer.
+/// Returns the worker to the session, writes the audit record of the end of the run, and builds the answer to the
+/// run.
 fn finish_run(
     gate: &Gate,
     execution: ExecutionId,
@@ -261,7 +266,7 @@ enum InvalidRequest {
     Empty,
     #[error("the code has {bytes} bytes, the limit is {limit}")]
     TooLong { bytes: usize, limit: usize },
-    /// The names in `servers` are invalid.
+    /// A name in the list `servers` of the request is invalid.
     #[error(transparent)]
     Servers(#[from] ScopeError),
 }

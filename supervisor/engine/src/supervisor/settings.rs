@@ -1,4 +1,5 @@
-//! Settings of the engine. The configuration crate creates them; the engine knows no files and no configuration keys.
+//! Settings of the engine crate. The configuration crate creates them from files; the engine crate knows no files and
+//! no configuration keys.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,51 +17,54 @@ use crate::client_quotas::ClientLimits;
 use crate::execution::{DisplayLimits, ExecutionLimits};
 use crate::sessions::SessionSettings;
 
-/// The settings of all parts of the engine.
+/// The settings of all parts of the engine crate.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub limits: ExecutionLimits,
     /// Maximum size of submitted code, in bytes.
     pub code_bytes_max: usize,
-    /// Limits for the answer that an AI client gets.
+    /// Limits on the size of the answer to a run that an AI client gets.
     pub display: DisplayLimits,
-    /// Limits for stored results.
+    /// Limits on the number and the size of stored results.
     pub results: results::ResultLimits,
     pub audit: AuditSettings,
     pub servers: BTreeMap<ServerName, ServerDefinition>,
-    /// One message for each configured upstream server that a required setting excludes.
+    /// One message for each configured upstream server that the administrator's requirements exclude.
     pub refused: Vec<String>,
     pub places: StoragePaths,
     pub sessions: SessionSettings,
     pub runs: BackgroundRunSettings,
     pub approvals: ApprovalSettings,
     pub skills: SkillSettings,
-    /// The policy file, if it belongs to the user and an approval with the scope `always` may change it.
+    /// The policy file, if an approval with the scope `always` may add rules to it. `None` if the file does not
+    /// belong to the user.
     pub own_policy: Option<PolicyFile>,
     pub clients: ClientLimits,
     /// How long active runs may continue after a shutdown was requested.
     pub drain: Duration,
-    /// Whether AI clients get the tool `health`.
+    /// Whether AI clients get Lockhouse's own tool `health`.
     pub health_tool: bool,
-    /// Digest of the configuration file and the servers files. `None` if there is no file.
+    /// SHA-256 of the configuration file and the servers files. `None` if there is no file.
     pub digest: Option<String>,
-    /// The worker pool of each language, or the program that is missing.
+    /// The settings of the Python worker pool, or the program that is missing for Python.
     pub python: Result<PoolSettings, MissingProgram>,
+    /// The settings of the TypeScript worker pool, or the program that is missing for TypeScript.
     pub typescript: Result<PoolSettings, MissingProgram>,
 }
 
-/// Settings of the table `[runs]`.
+/// The settings of background runs, from the configuration table `[runs]`.
 #[derive(Clone, Copy, Debug)]
 pub struct BackgroundRunSettings {
     /// How long a request waits for the answer of its run before the run continues in the background.
     pub wait: Duration,
-    /// Maximum number of background runs: of all clients, and of each client.
+    /// Maximum number of background runs of all AI clients.
     pub background: usize,
+    /// Maximum number of background runs of each AI client.
     pub background_per_client: usize,
 }
 
 impl Settings {
-    /// The pool settings of a language, or the program that is missing.
+    /// Returns the pool settings of a language, or as `Err` the program that is missing for it.
     pub(super) fn pool(&self, language: Language) -> Result<&PoolSettings, &MissingProgram> {
         match language {
             Language::Python => self.python.as_ref(),

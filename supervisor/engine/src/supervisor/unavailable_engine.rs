@@ -1,4 +1,4 @@
-//! Errors for a language whose engine cannot run code.
+//! Errors for a language whose language engine (interpreter) cannot run code.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use lockhouse_pool::PoolError;
 pub struct MissingProgram {
     pub what: &'static str,
     pub looked_at: Vec<PathBuf>,
-    /// Whole sentences that tell the user what to install or to configure.
+    /// The advice to the user, in whole sentences, what to install or to configure.
     pub advice: &'static str,
 }
 
 /// Why a language has no pool of workers.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EngineUnavailable {
-    /// The current command uses the other language only, or none.
+    /// The `lockhouse` command that runs does not use this language.
     #[error("{} was not started", .0.as_str())]
     NotStarted(Language),
     #[error(transparent)]
     MissingProgram(#[from] MissingProgram),
 }
 
-/// Why a language has no zygote that can fork workers.
+/// Why no zygote (fork server) can fork workers for a language.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PrepareError {
     #[error(transparent)]

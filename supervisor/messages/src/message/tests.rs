@@ -1,4 +1,4 @@
-//! Round-trip tests of all messages between front and engine.
+//! Tests that every message between front and engine is unchanged after it was serialized and parsed.
 
 use std::fmt::Debug;
 
@@ -13,7 +13,7 @@ use crate::{
     RunState, UserWait,
 };
 
-/// Serializes a message to JSON, parses it, and compares the debug forms of both.
+/// Serializes a message to JSON, parses the JSON, and checks that the parsed message has the same debug format.
 fn assert_round_trip<M: Serialize + DeserializeOwned + Debug>(message: M) {
     let written = serde_json::to_string(&message).expect("it can be written");
     let read: M = serde_json::from_str(&written).expect("it can be read");

@@ -1,15 +1,15 @@
-//! Finds files in the JSON of a value. Both languages represent typed bytes as `{"base64": …, "mime_type": …}`, with
-//! an optional `name`.
+//! Finds files in the JSON of a program's value. Programs in both languages return a file as an object `{"base64": …,
+//! "mime_type": …}`, with an optional `name`.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
-/// The start of a file object. In valid JSON no other text can contain these characters unescaped.
+/// The start of the JSON object of a file. In valid JSON no other text can contain these characters unescaped.
 const OBJECT_START: &str = "{\"base64\":\"";
 const MIME_TYPE_BYTES_MAX: usize = 127;
 
-/// A file inside a value.
+/// A file in the JSON of a program's value.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File<'t> {
@@ -21,13 +21,13 @@ pub(super) struct File<'t> {
 }
 
 impl File<'_> {
-    /// Size of the decoded content, in bytes.
+    /// Returns the size of the decoded file, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let padding = self.base64.bytes().rev().take_while(|byte| *byte == b'=').count();
         (self.base64.len() / 4 * 3).saturating_sub(padding)
     }
 
-    /// Whether base64 and MIME type are well-formed. The decoded content is not checked.
+    /// Whether the base64 text and the MIME type of the file are well-formed. The decoded bytes are not checked.
     fn is_valid(&self) -> bool {
         let digits = self.base64.trim_end_matches('=');
         let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
@@ -38,7 +38,7 @@ impl File<'_> {
     }
 }
 
-/// Whether the text is `TYPE/SUBTYPE`, each made of the characters that MIME types permit.
+/// Whether the text has the form `TYPE/SUBTYPE`, with only the characters that MIME types permit.
 fn is_mime_type(text: &str) -> bool {
     let is_name = |name: &str| {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
@@ -48,7 +48,7 @@ fn is_mime_type(text: &str) -> bool {
         && text.split_once('/').is_some_and(|(kind, subtype)| is_name(kind) && is_name(subtype))
 }
 
-/// Replaces each file in valid JSON with the JSON text that `replacement` returns.
+/// Replaces each file object in valid JSON with the JSON text that `replacement` returns for the file.
 pub(super) fn replace_files<'t>(
     json: &'t str,
     mut replacement: impl FnMut(&File<'t>) -> String,
@@ -80,7 +80,7 @@ pub(super) fn replace_files<'t>(
 mod tests {
     use super::*;
 
-    /// CPU time of the current thread. Unlike wall-clock time, it does not depend on other load.
+    /// Returns the CPU time of the current thread. Unlike wall-clock time, CPU time does not depend on other load.
     fn cpu_time() -> std::time::Duration {
         let clock = nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID;
         nix::time::clock_gettime(clock).expect("a clock").into()

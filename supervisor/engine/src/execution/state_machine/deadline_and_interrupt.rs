@@ -1,7 +1,7 @@
 //! Enforces the deadline of a run, and stops a run that reached a limit or was cancelled.
 //!
-//! Each of these first interrupts the code with SIGINT, so that the code can report its location. When the grace time
-//! is over, the run ends and its worker is killed.
+//! In each of these cases, the code is first interrupted with SIGINT, so that it can report its location. When the
+//! grace time is over, the run ends and its worker is killed.
 
 use lockhouse_protocol::CodeError;
 use nix::sys::signal::Signal;
@@ -10,15 +10,15 @@ use super::{Effect, Phase, REAP_TIMEOUT, StateMachine, reason_after_kill};
 use crate::execution::cancellation::Cancellation;
 use crate::execution::end_reason::{EndReason, ReachedLimit};
 
-/// Why code was interrupted that may still finish within its grace time.
+/// Why the code of a run was interrupted. The code may still finish within its grace time.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Interruption {
     Deadline,
-    /// The run was cancelled in a session. The code gets time to clean up, so that the session can continue.
+    /// A run in a session was cancelled. The code gets time to clean up, so that the session can continue.
     Cancelled(Cancellation),
 }
 
-/// Why code is being stopped. Only its final message is still accepted.
+/// Why the code of a run is being stopped. Only its output and its final message are still accepted.
 #[derive(Debug)]
 pub(super) enum StopCause {
     Limit(ReachedLimit),
@@ -44,7 +44,7 @@ impl StopCause {
 }
 
 impl StateMachine {
-    /// Interrupts code that still runs at its deadline.
+    /// Interrupts the code if it still runs when its deadline is reached.
     pub(super) fn on_deadline(&mut self) -> Effect {
         match self.phase {
             Phase::Running => self.interrupt(Phase::Interrupted(Interruption::Deadline)),
@@ -63,7 +63,8 @@ impl StateMachine {
         }
     }
 
-    /// Sends SIGINT and starts the grace time, in which the code can report its location.
+    /// Interrupts the code with SIGINT and starts the grace time, in which the code can report its location. `next`
+    /// is the new phase of the run.
     pub(super) fn interrupt(&mut self, next: Phase) -> Effect {
         self.phase = next;
         Effect::SignalAndWait(Signal::SIGINT, self.limits.grace)

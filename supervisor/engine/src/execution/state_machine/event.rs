@@ -11,23 +11,23 @@ use crate::execution::end_reason::EndReason;
 /// An event of a run: the input of its state machine.
 #[derive(Debug)]
 pub(in crate::execution) enum Event {
-    /// The code is to be sent to the worker.
+    /// The run starts: its code is to be sent to the worker.
     Begin(Job),
     /// The worker sent a message.
     Message(FromWorker),
-    /// The worker sent bytes that do not decode to a message.
+    /// The worker sent bytes that do not decode to a message. The text is the decoding error.
     InvalidFrame(String),
     /// The gate answered a request of the worker.
     ReplyReady(CallId, Reply),
-    /// The run must stop before its deadline.
+    /// The run must stop before its deadline, for this cause.
     StopRequested(Cancellation),
-    /// The wall-clock time of the run is over.
+    /// The run reached its deadline in wall-clock time.
     DeadlineReached,
-    /// The timer that an effect set has expired.
+    /// The timer that an earlier effect set has expired.
     TimerExpired,
-    /// A run in a session used its CPU limit.
+    /// A run in a session has used the CPU time of its limit.
     CpuLimitReached,
-    /// A run in a session used the CPU grace time after its limit.
+    /// A run in a session has also used the CPU grace time after its CPU limit.
     CpuGraceExpired,
     /// The worker closed its channel.
     ChannelClosed,
@@ -37,28 +37,28 @@ pub(in crate::execution) enum Event {
 #[derive(Debug)]
 pub(in crate::execution) enum Effect {
     Nothing,
-    /// Append text to the captured output.
+    /// Append text to the captured stdout or stderr of the run.
     Append(Stream, String),
-    /// Pass a request to the gate.
+    /// Pass a request of the worker to the gate, which answers it.
     AskGate(CallId, Request),
     /// Send a message to the worker.
     Send(ToWorker),
     Signal(Signal),
-    /// Set the timer of the run.
+    /// Set the timer of the run to this time from now.
     Wait(Duration),
-    /// Send a signal to the worker, and set the timer.
+    /// Send a signal to the worker, and set the timer of the run to this time from now.
     SignalAndWait(Signal, Duration),
-    /// The run has ended.
+    /// The run has ended for this reason.
     End(EndReason),
 }
 
-/// Exit status of a worker process, and the resources that the run used.
+/// The exit status of a worker process, and the resources that the run used.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::execution) struct WorkerExit {
     pub(in crate::execution) exit: Exit,
     pub(in crate::execution) cpu: Duration,
-    /// Whether the kernel killed the process because it was out of memory.
+    /// Whether the kernel killed the worker process because it was out of memory.
     pub(in crate::execution) was_out_of_memory: bool,
-    /// Peak memory growth since the worker was sealed, in bytes.
+    /// How much more memory the worker used at its peak than when it entered the sandbox, in bytes.
     pub(in crate::execution) peak_growth_bytes: u64,
 }

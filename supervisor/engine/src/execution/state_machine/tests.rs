@@ -1,4 +1,4 @@
-//! Tests of the state machine: sequences of events with the effect of each.
+//! Tests of a run's state machine: sequences of events with the effect of each event.
 
 use lockhouse_protocol::{
     CallId, CodeError, ConversationLimits, ExecutionId, Request, ServerName, Stream, ToolName,
@@ -42,7 +42,7 @@ fn value() -> Event {
     done(Outcome::Value(Some(b"1".to_vec())))
 }
 
-/// The final message of interrupted code.
+/// Returns the event in which interrupted code sends its final message.
 fn interrupted_message() -> Event {
     done(Outcome::Interrupted(error("here")))
 }
@@ -105,7 +105,8 @@ fn describe_reason(ending: &EndReason) -> String {
     }
 }
 
-/// Checks the effect of each event in turn, and whether the worker can be used for another run afterwards.
+/// Starts a run, checks the effect of each event in `steps`, and checks whether the worker can be used for another
+/// run afterwards.
 fn check(name: &str, session: bool, steps: Vec<(Event, &str)>, is_reusable: bool) {
     let mut state = StateMachine::new(idle(), LIMITS, session);
     assert_eq!(describe_effect(&state.on(begin(session))), "run", "{name}");

@@ -1,4 +1,4 @@
-//! One session and its queue of waiting runs.
+//! One session, with its worker and its queue of waiting runs.
 
 use std::collections::VecDeque;
 
@@ -9,38 +9,38 @@ use tokio_util::sync::CancellationToken;
 
 use crate::sessions::SessionError;
 
-/// The right of one run to use the worker of a session. It must be returned with `Registry::give_back`.
+/// The right of one run to use the worker of a session. After the run, `Registry::give_back` must be called.
 #[derive(Debug)]
 pub(in crate::sessions) struct WorkerGrant<W> {
-    /// Number of the session.
+    /// Number of the session, unique within this process.
     pub(in crate::sessions) number: u64,
-    /// Number of runs of the session so far, including this one.
+    /// Number of runs in the session so far, including this run.
     pub(in crate::sessions) runs: u32,
-    /// `None` for the first run, which creates the worker.
+    /// The worker of the session. `None` for the first run, which must create the worker.
     pub(in crate::sessions) worker: Option<W>,
-    /// Cancelled when the session must end while the run is active.
+    /// The token that is cancelled when the session must end while the run is active.
     pub(in crate::sessions) stop: CancellationToken,
 }
 
-/// A grant, or the reason why there is none.
+/// The grant of a session's worker to a run, or the reason why the run cannot use the session.
 pub(in crate::sessions) type GrantResult<W> = Result<WorkerGrant<W>, SessionError>;
 
 #[derive(Debug)]
 pub(super) struct Session<W> {
     /// Distinguishes this session from an earlier one with the same name.
     pub(super) number: u64,
-    /// Description of the owner, for operators.
+    /// The description of the session's owner, for operators.
     pub(super) owner: String,
     pub(super) language: Language,
     pub(super) created: Instant,
     pub(super) used: Instant,
     pub(super) runs: u32,
-    /// `None` while a run uses the worker.
+    /// The idle worker of the session. `None` while a run uses the worker.
     pub(super) worker: Option<W>,
     pub(super) waiting: VecDeque<oneshot::Sender<GrantResult<W>>>,
-    /// Stops the active run when the session must end.
+    /// The token that stops the active run when the session must end.
     pub(super) stop: CancellationToken,
-    /// The reason for which the session ends after its active run.
+    /// The reason why the session must end after its active run. `None` if the session may continue.
     pub(super) end_requested: Option<String>,
 }
 
@@ -65,14 +65,14 @@ impl<W> Session<W> {
         if self.worker.is_some() { "idle" } else { "running" }
     }
 
-    /// Grants the worker to the next run.
+    /// Grants the worker to the next run of the session. `worker` is `None` for the first run.
     pub(super) fn grant(&mut self, worker: Option<W>, now: Instant) -> WorkerGrant<W> {
         self.runs += 1;
         self.used = now;
         WorkerGrant { number: self.number, runs: self.runs, worker, stop: self.stop.clone() }
     }
 
-    /// Grants the worker to the run that has waited longest, or keeps it idle.
+    /// Grants the worker to the run that has waited longest. If no run waits, keeps the worker idle in the session.
     pub(super) fn hand_over(&mut self, worker: W, now: Instant) {
         self.used = now;
         let mut worker = Some(worker);

@@ -18,7 +18,7 @@ fn key(owner: &str, name: &str) -> SessionKey {
     SessionKey { owner: Owner::from_name(owner), name: SessionName::new(name).expect("a name") }
 }
 
-/// An empty registry with strings as workers, and the start time.
+/// Returns an empty registry, in which strings take the place of workers, and the start time.
 fn sessions() -> (Registry<&'static str>, Instant) {
     (Registry::new(SETTINGS), Instant::now())
 }
@@ -49,7 +49,7 @@ fn waits(
     }
 }
 
-/// Starts a session and returns its worker, so that it is idle.
+/// Starts a session and gives its worker back, so that the session is idle. Returns the number of the session.
 fn rest(state: &mut Registry<&'static str>, key: &SessionKey, now: Instant) -> u64 {
     let number = granted(state, key, now).number;
     assert_eq!(give_back(state, key, number, Some("worker"), now), None);

@@ -1,4 +1,4 @@
-//! Acquires the worker for a run: a fresh one from the pool, or the worker of its session.
+//! Acquires the worker for a run: a fresh worker from the pool, or the worker of the run's session.
 
 use std::time::{Duration, Instant};
 
@@ -15,15 +15,15 @@ use crate::execution::{Answer, Cancellation, Refusal, RunWorker, Sandbox, Sessio
 use crate::sessions::{SessionError, SessionLease};
 use crate::supervisor::{EngineUnavailable, Supervisor};
 
-/// Minimum time that a run waits for a worker.
+/// Minimum time that a run waits for a worker before the run is refused.
 const WORKER_WAIT_MIN: Duration = Duration::from_secs(20);
-/// Delay that is suggested to a client whose run got no worker in time.
+/// The delay after which an AI client should retry a run that got no worker in time.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// A worker for one run.
+/// The worker that was acquired for one run.
 pub(super) struct AcquiredWorker {
     pub(super) worker: RunWorker,
-    /// The hold on the session, for a run in a session.
+    /// The exclusive hold on the session of the run. `None` for a run outside of sessions.
     pub(super) session_lease: Option<SessionLease>,
     pub(super) sandbox: Sandbox,
 }
@@ -53,7 +53,7 @@ impl AcquireError {
         }
     }
 
-    /// When the client can retry, if that is known.
+    /// Returns the delay after which the AI client can retry the run; `None` if it is unknown.
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::WorkerTimeout(_) => Some(RETRY_AFTER),
@@ -98,8 +98,8 @@ impl AcquireError {
 }
 
 impl Supervisor {
-    /// Waits for a worker. The time limit of the run starts later, when its code starts: the wait has a limit of its
-    /// own.
+    /// Waits for a worker for the run. The wait has a time limit of its own, and the time limit of the run starts
+    /// only when its code starts.
     pub(super) async fn acquire(
         &self,
         caller: &Caller,
@@ -121,7 +121,8 @@ impl Supervisor {
         Ok(AcquiredWorker { worker, session_lease, sandbox: Sandbox { reduced } })
     }
 
-    /// Leases a fresh worker, or acquires the session and takes its worker.
+    /// Leases a fresh worker from the pool. For a run in a session, acquires the session and takes its worker
+    /// instead.
     async fn find_worker(
         &self,
         principal: &Principal,
