@@ -128,7 +128,7 @@ fn enter_observed(
         Ok(())
     };
     let limits = || rlimits::set(profile, prepared.mapped_bytes, prepared.in_user_namespace);
-    let sealed = process::no_new_privileges()
+    let sealed = privileges::no_new_privileges()
         .map_err(|error| (Protection::NoNewPrivileges, error))
         .and_then(|()| apply(Layer::Limits, Protection::ResourceLimits, &limits))
         .and_then(|()| apply(Layer::Hardening, Protection::NotDumpable, &process::not_dumpable))

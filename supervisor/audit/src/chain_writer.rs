@@ -1,18 +1,19 @@
-//! The audit log: writes the hash chain of one process. Appends records, signs checkpoints, starts a new segment (log
-//! file) each day, and records gaps after failed writes.
+//! The audit log: writes the hash chain of one process. Appends records, signs checkpoints, and records gaps after failed
+//! writes.
+
+mod segment_rotation;
 
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::hash_chain::{Chain, RecordBody, timestamp};
-use super::segment::{SegmentName, day};
+use super::segment::SegmentName;
 use super::segment_append::SegmentFile;
-use super::segment_index::Index;
 use super::signing::SigningKeys;
-use data_encoding::HEXLOWER;
+use segment_rotation::open_segment;
 
 /// Version of the format of audit records. `lockhouse audit verify` reports segments (log files) of other versions.
 pub(super) const VERSION: u32 = 1;
@@ -188,81 +189,6 @@ impl Writer {
         let to_sync = std::mem::take(&mut segment.dirty).then(|| segment.file.file());
         MaintenanceWork { to_sync, needs_signature: segment.unsigned > 0, has_new_segment }
     }
-
-    fn rotate_if_due(&mut self, now: SystemTime) {
-        let Some(segment) = &self.segment else { return };
-        if segment.file.is_removed() {
-            let reason = format!("{} was removed while it was written", segment.name);
-            tracing::error!("the audit log's {reason}");
-            let (name, chain) = (segment.name.clone(), segment.chain);
-            self.previous = Some((name, chain));
-            self.segment = None;
-            self.record_gap(now, 0, reason);
-        } else if *day(now) > *segment.name.day() || segment.file.bytes() >= self.intervals.segment_bytes {
-            self.close(now, "rotation");
-        }
-    }
-
-    /// Returns whether a segment (log file) was started since the last call of this function.
-    pub(super) fn take_new_segment(&mut self) -> bool {
-        std::mem::take(&mut self.has_new_segment)
-    }
-
-    /// Ends the current segment (log file) with a signed `close` record. A later record starts a new segment.
-    pub(super) fn close(&mut self, now: SystemTime, reason: &str) {
-        let Some(mut segment) = self.segment.take() else { return };
-        if let Err(error) = segment.close(&self.directory, &self.secrets, now, reason) {
-            tracing::error!("cannot write the end of the audit log segment {}: {error}", segment.name);
-        }
-        self.previous = Some((segment.name, segment.chain));
-    }
-}
-
-impl Segment {
-    fn close(
-        &mut self,
-        directory: &Path,
-        secrets: &SigningKeys,
-        now: SystemTime,
-        reason: &str,
-    ) -> io::Result<()> {
-        let mut index = Index::open(directory)?;
-        let (mut chain, mut line) = (self.chain, Vec::new());
-        chain.push_signed(&mut line, now, &RecordBody::new("close").text("reason", reason), secrets);
-        self.file.append(&line).map_err(|unwritten| unwritten.source)?;
-        self.chain = chain;
-        self.file.file().sync_data()?;
-        index.closed(now, secrets, &self.name, chain.seq - 1, chain.prev)
-    }
-}
-
-/// Starts a segment: creates the log file and adds its entry to the index of segments. If one of the two fails, neither
-/// remains.
-fn open_segment(
-    directory: &Path,
-    secrets: &SigningKeys,
-    previous: Option<&(SegmentName, Chain)>,
-    now: SystemTime,
-) -> io::Result<Segment> {
-    let mut index = Index::open(directory)?;
-    let name = SegmentName::new(now);
-    let path = directory.join(name.as_str());
-    let mut start = [0; 16];
-    getrandom::fill(&mut start)?;
-    let body = RecordBody::new("open").number("version", VERSION).text("segment", name.as_str());
-    let body = body.text("key", &secrets.public_key().to_hex()).number("process", std::process::id());
-    let body = body.text("lockhouse", env!("CARGO_PKG_VERSION")).text("start", &HEXLOWER.encode(&start));
-    let body = body.text_if("previous", previous.map(|(name, _)| name.as_str()));
-    let mut chain = Chain { seq: 0, prev: previous.map_or([0; 32], |(_, chain)| chain.prev) };
-    let mut line = Vec::new();
-    chain.push_signed(&mut line, now, &body, secrets);
-    let mut file = SegmentFile::create(&path)?;
-    let begun = file.append(&line).map_err(|unwritten| unwritten.source);
-    if let Err(error) = begun.and_then(|()| index.opened(now, secrets, &name, chain.prev)) {
-        let _ = std::fs::remove_file(&path);
-        return Err(error);
-    }
-    Ok(Segment { name, file, chain, unsigned: 0, unsigned_since: now, dirty: true })
 }
 
 impl Gap {
@@ -283,6 +209,7 @@ impl Gap {
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
+    use std::path::Path;
 
     use super::super::segment::segments;
     use super::super::verify::{Finding, FindingKind, LogLocation, verify};

@@ -46,7 +46,8 @@ impl WorkerProcess {
         tokio::task::spawn_blocking(move || set_idle_scheduling(pid, &pidfd));
     }
 
-    /// Whether the process is alive. Data read from `/proc` by its number before this returns `true` belongs to it.
+    /// Returns whether the process is alive. If it is, its process ID was not reused, so what was read before from
+    /// `/proc/PID` belongs to this process.
     pub fn is_alive(&self) -> bool {
         is_alive(&self.pidfd)
     }

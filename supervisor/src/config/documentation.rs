@@ -59,7 +59,8 @@ mod tests {
     use super::*;
     use crate::config::placeholders::Environment;
 
-    /// The table that the reference shows as a Markdown table, since the descriptions of its keys are long.
+    /// The configuration table that docs/configuration.md shows as a Markdown table instead of a TOML example, because the
+    /// descriptions of its keys are long.
     const LONG_TABLE: &str = "http.limits";
     const BEGIN: &str = "<!-- Generated from the keys declared in supervisor/src/config. -->\n";
     const END: &str = "<!-- End of what is generated. -->\n";

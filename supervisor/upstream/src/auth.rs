@@ -1,12 +1,13 @@
 //! Provides the `Authorization` header of HTTP requests to upstream servers.
 //!
-//! An access token is read from its file when it is first needed, and renewed before it expires. If the server refuses
-//! a token, the token is renewed once. If the renewal fails, the error names the command with which the user logs in
-//! again.
+//! An access token is read from its file when it is first needed, and refreshed before it expires
+//! (`auth/token_refresh.rs`). If the server refuses a token, the token is refreshed once. If that fails, the error names
+//! the command with which the user logs in again.
 
 mod challenge;
 pub(super) mod oauth;
 pub(super) mod token_file;
+mod token_refresh;
 
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
@@ -14,8 +15,6 @@ use std::time::{Duration, Instant};
 use http::HeaderValue;
 use lockhouse_base::secrets::Secrets;
 use lockhouse_protocol::ServerName;
-use rmcp::transport::auth::AuthError;
-use tokio::time::timeout;
 use url::Url;
 
 pub(super) use challenge::Challenge;
@@ -23,12 +22,7 @@ pub(super) use challenge::Challenge;
 use super::definition::{Authorization, HttpEndpoint, OAuthClient};
 use super::http_error::{HttpError, HttpErrorKind};
 use token_file::{AccessToken, StoredLogin, TokenFile, TokenFileError};
-
-/// Minimum time between two requests for a token to an authorization server. A new token that the upstream server
-/// refuses within this time is not renewed again.
-const RENEWAL_EVERY: Duration = Duration::from_secs(5);
-/// Timeout of a request for an access token to an authorization server.
-const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
+use token_refresh::is_recent;
 
 /// Provides the access tokens for the requests to one upstream server over HTTP.
 pub(super) struct TokenProvider {
@@ -175,72 +169,6 @@ impl TokenProvider {
         }
     }
 
-    async fn service(
-        &self,
-        client: &OAuthClient,
-        asked_at: &mut Option<Instant>,
-    ) -> Result<AccessToken, HttpError> {
-        *asked_at = Some(Instant::now());
-        let server_text =
-            match timeout(RENEWAL_TIMEOUT, oauth::client_credentials_token(&self.url, client)).await {
-                Ok(Ok(credentials)) => match AccessToken::from_credentials(&credentials) {
-                    Some(token) => return Ok(token),
-                    None => String::new(),
-                },
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => format!("no answer within {} s", RENEWAL_TIMEOUT.as_secs()),
-            };
-        let reason = "the authorization server gives no token for its client credentials";
-        Err(HttpError::new(HttpErrorKind::Unauthorized, reason, &self.redact(&server_text)))
-    }
-
-    /// Renews a stored access token with its refresh token, unless another process has renewed it meanwhile. Returns
-    /// the new token.
-    async fn refreshed(
-        &self,
-        file: &TokenFile,
-        stale: &AccessToken,
-        asked_at: &mut Option<Instant>,
-    ) -> Result<AccessToken, HttpError> {
-        let unreadable = |error: TokenFileError| self.unreadable(&error);
-        let _lock = file.lock().await.map_err(unreadable)?;
-        let Some(mut stored) = file.load().map_err(unreadable)? else { return Err(self.expired("")) };
-        if let Some(token) = stored.token().filter(|token| token != stale && token.is_fresh()) {
-            return Ok(token);
-        }
-        *asked_at = Some(Instant::now());
-        match timeout(RENEWAL_TIMEOUT, oauth::refresh(&self.url, &stored)).await {
-            Ok(Ok(credentials)) => {
-                stored.credentials = Some(credentials);
-                file.save(&stored).map_err(unreadable)?;
-                stored.token().ok_or_else(|| self.expired(""))
-            }
-            Ok(Err(error @ (AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)))) => {
-                Err(self.expired(&error.to_string()))
-            }
-            // The token is still valid for a moment.
-            _ if stale.is_valid_for(Duration::ZERO) && stale.expires.is_some() => Ok(stale.clone()),
-            failed => {
-                let server_text = match failed {
-                    Ok(Err(error)) => self.redact(&error.to_string()),
-                    _ => format!("no answer within {} s", RENEWAL_TIMEOUT.as_secs()),
-                };
-                Err(self.not_renewed(&server_text))
-            }
-        }
-    }
-
-    fn not_renewed(&self, server_text: &str) -> HttpError {
-        let reason =
-            format!("its token has expired and could not be renewed; try again, or {}", self.advice());
-        HttpError::new(HttpErrorKind::Unauthorized, reason, server_text)
-    }
-
-    fn expired(&self, server_text: &str) -> HttpError {
-        let reason = format!("its token has expired; {}", self.advice());
-        HttpError::new(HttpErrorKind::Unauthorized, reason, server_text)
-    }
-
     fn unreadable(&self, error: &TokenFileError) -> HttpError {
         let reason = format!("its token cannot be read or kept; {}", self.advice());
         HttpError::new(HttpErrorKind::Unauthorized, reason, &error.to_string())
@@ -261,10 +189,6 @@ impl TokenProvider {
         }
         header
     }
-}
-
-fn is_recent(asked: Option<Instant>) -> bool {
-    asked.is_some_and(|at| at.elapsed() < RENEWAL_EVERY)
 }
 
 fn bearer(token: &str) -> Result<HeaderValue, HttpError> {

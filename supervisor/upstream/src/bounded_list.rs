@@ -1,5 +1,5 @@
-//! Deserializes a JSON list from an upstream server, such as its tools, up to a maximum number of items. Further items
-//! are parsed and dropped.
+//! Deserializes a JSON list from an upstream server, such as the list of its tools. Only the first 10,000 items are
+//! kept; the others are read and discarded.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -2,7 +2,7 @@
 
 mod errors;
 mod input_rounds;
-mod requests;
+mod request_builder;
 
 use std::time::{Duration, Instant};
 

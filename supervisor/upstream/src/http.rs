@@ -9,6 +9,7 @@ mod client;
 mod event_stream;
 mod exchange;
 mod header_parameters;
+mod mcp_session;
 mod redirects;
 mod response_decoder;
 mod runtime_thread;

@@ -1,26 +1,20 @@
-//! Sends one MCP request to an upstream server, waits for the answer until the timeout, and cancels the request if its
-//! caller stops waiting.
+//! Sends one MCP request to an upstream server and returns its answer.
+
+mod timeout_and_cancellation;
 
 use std::time::Duration;
 
 use lockhouse_base::telemetry::traces::{self, TraceContext};
 use rmcp::RoleClient;
-use rmcp::model::{
-    ClientCapabilities, ClientRequest, CustomResult, PingRequest, ProtocolVersion, RequestMetaObject,
-    ServerResult,
-};
+use rmcp::model::{ClientCapabilities, ClientRequest, PingRequest, ProtocolVersion, RequestMetaObject};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
-use serde_json::Value;
-use tokio::sync::{oneshot, watch};
 use tracing::Span;
 
 use super::elicitation_conversion;
-use super::http;
 use super::in_flight_calls::{CallRegistration, Caller};
 use crate::ai_client::{AiClient, PausableTimer};
-
-/// How long sending a cancellation to a server may take. No caller waits for it.
-pub(super) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
+use timeout_and_cancellation::exchange;
+pub(super) use timeout_and_cancellation::{CANCEL_TIMEOUT, CallTimeout};
 
 /// Why an MCP request to a server has no result.
 #[derive(Debug)]
@@ -34,14 +28,6 @@ impl From<ServiceError> for RequestError {
     fn from(error: ServiceError) -> Self {
         Self::Failed(error)
     }
-}
-
-/// The timeout of a call to an upstream server.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CallTimeout {
-    pub(super) limit: Duration,
-    /// Whether the timeout restarts with each progress notification of the server.
-    pub(super) restarts_on_progress: bool,
 }
 
 /// Sends a request of Lockhouse itself, such as a ping or a list request. Returns the result as JSON text.
@@ -108,73 +94,6 @@ fn options_for(caller: &Caller, peer: &Peer<RoleClient>) -> PeerRequestOptions {
         options.meta = Some(meta);
     }
     options
-}
-
-/// Sends a request and waits for its answer in a separate task. If the caller stops waiting, that task cancels the
-/// request at the server, which rmcp does not do.
-async fn exchange(
-    peer: Peer<RoleClient>,
-    request: ClientRequest,
-    options: PeerRequestOptions,
-    mut clock: PausableTimer,
-    restarts_on_progress: bool,
-    ticket: Option<CallRegistration>,
-) -> Result<String, RequestError> {
-    let mut handle = peer.send_request_with_option(request, options).await?;
-    if let Some(ticket) = &ticket {
-        ticket.set_progress_token(handle.progress_token.clone());
-    }
-    let mut progress = ticket.as_ref().map(|ticket| ticket.progress.clone());
-    let (mut answer, waiting) = oneshot::channel();
-    tokio::spawn(async move {
-        let reason = loop {
-            tokio::select! {
-                received = &mut handle.rx => {
-                    let received = received.unwrap_or(Err(ServiceError::TransportClosed));
-                    let _ = answer.send(received.map_err(RequestError::Failed));
-                    return;
-                }
-                limit = clock.expired() => {
-                    // Answer first: a server that reads nothing cannot receive the cancellation, and must not delay
-                    // the caller.
-                    let _ = answer.send(Err(ServiceError::Timeout { timeout: limit }.into()));
-                    break "timeout";
-                }
-                () = unanswerable(ticket.as_ref()) => {
-                    let _ = answer.send(Err(RequestError::Unanswerable));
-                    break "nobody can be asked";
-                }
-                () = next(&mut progress), if restarts_on_progress => clock.restart(),
-                () = answer.closed() => break "the execution ended",
-            }
-        };
-        drop(ticket);
-        let _ = tokio::time::timeout(CANCEL_TIMEOUT, handle.cancel(Some(reason.into()))).await;
-    });
-    match waiting.await.unwrap_or_else(|_| Err(ServiceError::TransportClosed.into()))? {
-        ServerResult::CustomResult(CustomResult(Value::String(raw))) => Ok(raw),
-        ServerResult::ListToolsResult(list) => {
-            http::raw_list(list).ok_or_else(|| ServiceError::UnexpectedResponse.into())
-        }
-        _ => Err(ServiceError::UnexpectedResponse.into()),
-    }
-}
-
-async fn unanswerable(ticket: Option<&CallRegistration>) {
-    match ticket {
-        Some(ticket) => ticket.unanswerable.notified().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits for the next progress notification of the call. Never returns if no further notification can come.
-async fn next(progress: &mut Option<watch::Receiver<u64>>) {
-    if let Some(progress) = progress
-        && progress.changed().await.is_ok()
-    {
-        return;
-    }
-    std::future::pending().await
 }
 
 /// Adds the trace context of `span` to the metadata of a request, if the span has one.

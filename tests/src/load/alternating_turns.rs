@@ -22,7 +22,7 @@ const SPIN_INTERVAL: Duration = Duration::from_secs(1);
 /// The environment variable with the hostile client's token. A process that has this variable acts as the hostile
 /// client.
 const TOKEN: &str = "LOAD_HOSTILE_TOKEN";
-/// The environment variable of the computing process. A process that has this variable only computes.
+/// An environment variable with any value: a process that is started with it does nothing but compute.
 const COMPUTES: &str = "LOAD_COMPUTES";
 
 /// Acts as the hostile client or the computing process until this process is killed, if it was started as one of

@@ -250,7 +250,8 @@ impl<'a> DeclarationRewriter<'_, 'a> {
     }
 }
 
-/// Rewrites `var` in blocks and loops, but not within functions, which have their own scope.
+/// Visits all statements of the program and rewrites `var` declarations in blocks and loops. Functions are not visited,
+/// because a `var` inside a function is local to it.
 impl<'a> VisitMut<'a> for DeclarationRewriter<'_, 'a> {
     fn visit_statement(&mut self, statement: &mut Statement<'a>) {
         walk_mut::walk_statement(self, statement);

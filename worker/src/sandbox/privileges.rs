@@ -1,8 +1,9 @@
-//! Switches to an unprivileged user and drops all Linux capabilities permanently.
+//! Switches to an unprivileged user, drops all Linux capabilities permanently, and sets `no_new_privs`.
 #![allow(unsafe_code, reason = "capget and capset have no wrapper in nix")]
 
 use std::io::Error;
 
+use nix::sys::prctl;
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 
 use super::SandboxError;
@@ -44,6 +45,11 @@ pub(super) fn drop_all(unprivileged_id: Option<u32>) -> Result<(), SandboxError>
         });
     }
     Ok(())
+}
+
+/// Sets `no_new_privs`: execve can no longer give the process privileges, which Landlock and seccomp require.
+pub(super) fn no_new_privileges() -> Result<(), SandboxError> {
+    prctl::set_no_new_privs().map_err(SandboxError::errno("PR_SET_NO_NEW_PRIVS"))
 }
 
 /// Whether the effective, permitted and inheritable capability sets of this process are empty.

@@ -16,11 +16,6 @@ pub fn die_with_parent(parent: nix::unistd::Pid) -> bool {
     prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).is_ok() && nix::unistd::getppid() == parent
 }
 
-/// Prevents gaining privileges by execve, as Landlock and seccomp require.
-pub(super) fn no_new_privileges() -> Result<(), SandboxError> {
-    prctl::set_no_new_privs().map_err(SandboxError::errno("PR_SET_NO_NEW_PRIVS"))
-}
-
 /// Disables core dumps, and ptrace by other processes of the same user.
 pub(super) fn not_dumpable() -> Result<(), SandboxError> {
     prctl::set_dumpable(false).map_err(SandboxError::errno("PR_SET_DUMPABLE"))

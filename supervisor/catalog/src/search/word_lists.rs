@@ -22,7 +22,8 @@ struct Document {
     synonyms: Vec<Synonyms>,
 }
 
-/// Lines of synonyms, all with the same weight.
+/// One table of synonyms in `word_lists.toml`. Each line is a group of words that mean the same; all groups of the table
+/// have the same weight.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Synonyms {

@@ -3,6 +3,7 @@
 mod claims;
 mod jwks_cache;
 mod jwks_fetch;
+mod jwt_validation;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL};
 use axum::routing::get;
 use axum::{Json, Router};
-use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
+use jsonwebtoken::Algorithm;
 use lockhouse_base::principal::{Principal, Validity};
 use serde_json::json;
 use thiserror::Error;
@@ -19,12 +20,12 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::auth_error::AuthError;
-use claims::{Claims, describe_error};
+use claims::Claims;
 use jwks_cache::JwksCache;
+pub use jwt_validation::algorithm;
 
 /// Path of the protected resource metadata (RFC 9728).
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
-const TOKEN_BYTES_MAX: usize = 16 * 1024;
 /// Maximum number of characters of a token's subject. The log would truncate a longer subject, so that two users could
 /// look alike.
 const SUBJECT_CHARS_MAX: usize = 56;
@@ -58,21 +59,6 @@ pub enum KeySource {
     Url(Url),
     /// The URL in the member `jwks_uri` of the metadata that this issuer publishes.
     Issuer(Url),
-}
-
-/// Parses the name of an asymmetric signature algorithm. Returns `None` for other names. Shared-secret algorithms
-/// (HMAC) are not accepted, because any server that can verify such a token can also forge one.
-pub fn algorithm(name: &str) -> Option<Algorithm> {
-    let algorithm: Algorithm = name.parse().ok()?;
-    let secret = [Algorithm::HS256, Algorithm::HS384, Algorithm::HS512].contains(&algorithm);
-    (!secret).then_some(algorithm)
-}
-
-/// Returns whether the `typ` header of a JWT is that of an access token (RFC 9068) or of a plain JWT. Other tokens that
-/// authorization servers sign with the same keys (DPoP proofs, logout tokens) must not be accepted.
-fn is_access_token(typ: &str) -> bool {
-    let kind = typ.to_ascii_lowercase();
-    ["jwt", "at+jwt"].contains(&kind.strip_prefix("application/").unwrap_or(&kind))
 }
 
 /// Why a URL is not accepted as a source of public keys or metadata.
@@ -175,47 +161,6 @@ impl ResourceServer {
             only,
             Validity::Until(Instant::now() + left),
         ))
-    }
-
-    async fn claims(&self, token: &str) -> Result<Claims, AuthError> {
-        if token.len() > TOKEN_BYTES_MAX {
-            return Err(AuthError::InvalidJwt("the token is too long"));
-        }
-        // `decode_header` fails for `alg: none` and for unknown algorithms.
-        let header = decode_header(token)
-            .map_err(|_| AuthError::InvalidJwt("the token is not a signed JSON Web Token"))?;
-        if !self.settings.algorithms.contains(&header.alg) {
-            return Err(AuthError::InvalidJwt(
-                "the token is signed with an algorithm that is not accepted here",
-            ));
-        }
-        if !header.typ.as_deref().is_none_or(is_access_token) {
-            return Err(AuthError::InvalidJwt("the token is not an access token, according to its typ"));
-        }
-        if header.crit.is_some() {
-            return Err(AuthError::InvalidJwt(
-                "the token requires an extension that this server does not know",
-            ));
-        }
-        let key = self.keys.key(header.kid.as_deref(), header.alg).await?;
-        let mut validation = Validation::new(header.alg);
-        validation.leeway = self.settings.leeway.as_secs();
-        validation.validate_nbf = true;
-        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        validation.set_audience(&[&self.settings.audience]);
-        validation.set_issuer(&[&self.settings.issuer_text]);
-        let decoded = decode::<Claims>(token, &key, &validation)
-            .map_err(|error| AuthError::InvalidJwt(describe_error(error.kind())))?;
-        let claims = decoded.claims;
-        // `Validation` also accepts a list of issuers; Lockhouse does not.
-        if claims.iss != self.settings.issuer_text {
-            return Err(AuthError::InvalidJwt("the token has another issuer"));
-        }
-        let now = jsonwebtoken::get_current_timestamp();
-        if claims.iat.is_some_and(|issued| issued > now.saturating_add(self.settings.leeway.as_secs())) {
-            return Err(AuthError::InvalidJwt("the token was issued in the future: compare the clocks"));
-        }
-        Ok(claims)
     }
 
     /// Returns the servers and tools that the token's scopes grant together, or `None` for everything that the policy

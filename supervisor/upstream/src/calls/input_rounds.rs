@@ -9,7 +9,7 @@ use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 
 use super::errors;
-use super::requests::{request, verb_request};
+use super::request_builder::{request, verb_request};
 use crate::call_concurrency::CallSlot;
 use crate::call_result::{CallAnswer, ResultOptions, read_answer};
 use crate::call_types::{CallError, InputResponses};

@@ -4,32 +4,28 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, StatusCode};
-use reqwest::RequestBuilder;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
-use tokio::time::timeout;
 
 use super::DEPRECATED;
 use super::backlog_limits::BacklogLimiter;
 use super::buffer_budget::BufferBudget;
 use super::event_stream;
 use super::exchange::{EVENTS, HttpExchange, JSON, ResponseContent, header};
+use super::mcp_session::{SESSION_ID, end_session, is_session_expired, with_session};
 use super::response_decoder::{PendingRequest, RequestMethod};
 use super::sse_parser::SseItem;
 use crate::http_error::{HttpError, HttpErrorKind};
 use crate::inbound_message::{TOO_LARGE, offload_if_large};
 
-const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
 pub(super) const EITHER: &str = "application/json, text/event-stream";
-const DELETE_TIMEOUT: Duration = Duration::from_secs(1);
 const NO_ENDPOINT: &str =
     "what it answers is neither JSON nor a stream of events: its URL is not that of an MCP endpoint";
 
@@ -72,7 +68,7 @@ impl UpstreamHttpClient {
         let request = request.header(ACCEPT, EITHER).header(CONTENT_TYPE, JSON).body(body);
         let response = exchange.send(with_session(request, session)).await.map_err(Error::Client)?;
         let status = response.status();
-        if status == StatusCode::NOT_FOUND && session.is_some() {
+        if is_session_expired(status, session) {
             return Err(Error::SessionExpired);
         }
         let Some(asked) = asked else {
@@ -81,7 +77,7 @@ impl UpstreamHttpClient {
                 false => Err(Error::Client(exchange.read_refusal(response, status).await.1)),
             };
         };
-        let assigned = header(response.headers(), SESSION);
+        let assigned = header(response.headers(), SESSION_ID);
         if !status.is_success() {
             let (body, fault) = exchange.read_refusal(response, status).await;
             return self.handle_error_status(&asked, status, &body, fault, assigned).await;
@@ -155,7 +151,7 @@ impl UpstreamHttpClient {
         }
         let response = exchange.send(request).await.map_err(Error::Client)?;
         let status = response.status();
-        if status == StatusCode::NOT_FOUND && session.is_some() && has_streamed.load(Ordering::Relaxed) {
+        if is_session_expired(status, session) && has_streamed.load(Ordering::Relaxed) {
             exchange.failure_signal.fail("the server ended the session");
         }
         if status.is_client_error()
@@ -168,13 +164,6 @@ impl UpstreamHttpClient {
         }
         has_streamed.store(true, Ordering::Relaxed);
         Ok(event_stream::answers(response, held.share(), None, load.clone()))
-    }
-}
-
-fn with_session(request: RequestBuilder, session: Option<&str>) -> RequestBuilder {
-    match session {
-        Some(session) => request.header(SESSION, session),
-        None => request,
     }
 }
 
@@ -226,10 +215,7 @@ impl StreamableHttpClient for UpstreamHttpClient {
         _: Option<String>,
         headers: Headers,
     ) -> Result<(), Error> {
-        let exchange = &self.0.exchange;
-        let request = exchange.http.delete(exchange.url.clone()).headers(headers.into_iter().collect());
-        // If the server does not answer, the session expires by itself.
-        let _ = timeout(DELETE_TIMEOUT, exchange.send(with_session(request, Some(&session)))).await;
+        end_session(&self.0.exchange, &session, headers.into_iter().collect()).await;
         Ok(())
     }
 }

@@ -1,6 +1,5 @@
-//! The claims of an OAuth access token, and error texts for tokens that fail validation.
+//! The claims of an OAuth access token.
 
-use jsonwebtoken::errors::ErrorKind;
 use serde::{Deserialize, Deserializer};
 
 /// The claims of an OAuth access token that Lockhouse reads. Other claims are ignored.
@@ -53,25 +52,6 @@ fn timestamp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error
 
 fn optional_timestamp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     timestamp(deserializer).map(Some)
-}
-
-/// Describes why an OAuth access token failed validation, for the client and the log.
-pub(super) fn describe_error(kind: &ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::ExpiredSignature => "the token has expired",
-        ErrorKind::ImmatureSignature => "the token is not valid yet",
-        ErrorKind::InvalidIssuer => "the token has another issuer",
-        ErrorKind::InvalidAudience => "the token is for another server, according to its audience",
-        ErrorKind::InvalidSignature => "the signature of the token is invalid",
-        ErrorKind::InvalidAlgorithm => "the token is signed with an algorithm that its key does not permit",
-        ErrorKind::MissingRequiredClaim(claim) => match claim.as_str() {
-            "aud" => "the token has no audience",
-            "exp" => "the token has no expiry",
-            "iss" => "the token has no issuer",
-            _ => "the token has no subject",
-        },
-        _ => "the token is malformed",
-    }
 }
 
 #[cfg(test)]

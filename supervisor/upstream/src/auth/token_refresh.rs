@@ -1,0 +1,91 @@
+//! Obtains new access tokens for an upstream server: with the refresh token of a user's login, or with the client
+//! credentials of Lockhouse itself.
+
+use std::time::{Duration, Instant};
+
+use rmcp::transport::auth::AuthError;
+use tokio::time::timeout;
+
+use super::token_file::{AccessToken, TokenFile, TokenFileError};
+use super::{TokenProvider, oauth};
+use crate::definition::OAuthClient;
+use crate::http_error::{HttpError, HttpErrorKind};
+
+/// Minimum time between two requests for a token to an authorization server. A new token that the upstream server
+/// refuses within this time is not renewed again.
+const RENEWAL_EVERY: Duration = Duration::from_secs(5);
+/// Timeout of a request for an access token to an authorization server.
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
+
+impl TokenProvider {
+    pub(super) async fn service(
+        &self,
+        client: &OAuthClient,
+        asked_at: &mut Option<Instant>,
+    ) -> Result<AccessToken, HttpError> {
+        *asked_at = Some(Instant::now());
+        let server_text =
+            match timeout(RENEWAL_TIMEOUT, oauth::client_credentials_token(&self.url, client)).await {
+                Ok(Ok(credentials)) => match AccessToken::from_credentials(&credentials) {
+                    Some(token) => return Ok(token),
+                    None => String::new(),
+                },
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("no answer within {} s", RENEWAL_TIMEOUT.as_secs()),
+            };
+        let reason = "the authorization server gives no token for its client credentials";
+        Err(HttpError::new(HttpErrorKind::Unauthorized, reason, &self.redact(&server_text)))
+    }
+
+    /// Renews a stored access token with its refresh token, unless another process has renewed it meanwhile. Returns
+    /// the new token.
+    pub(super) async fn refreshed(
+        &self,
+        file: &TokenFile,
+        stale: &AccessToken,
+        asked_at: &mut Option<Instant>,
+    ) -> Result<AccessToken, HttpError> {
+        let unreadable = |error: TokenFileError| self.unreadable(&error);
+        let _lock = file.lock().await.map_err(unreadable)?;
+        let Some(mut stored) = file.load().map_err(unreadable)? else { return Err(self.expired("")) };
+        if let Some(token) = stored.token().filter(|token| token != stale && token.is_fresh()) {
+            return Ok(token);
+        }
+        *asked_at = Some(Instant::now());
+        match timeout(RENEWAL_TIMEOUT, oauth::refresh(&self.url, &stored)).await {
+            Ok(Ok(credentials)) => {
+                stored.credentials = Some(credentials);
+                file.save(&stored).map_err(unreadable)?;
+                stored.token().ok_or_else(|| self.expired(""))
+            }
+            Ok(Err(error @ (AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)))) => {
+                Err(self.expired(&error.to_string()))
+            }
+            // The token is still valid for a moment.
+            _ if stale.is_valid_for(Duration::ZERO) && stale.expires.is_some() => Ok(stale.clone()),
+            failed => {
+                let server_text = match failed {
+                    Ok(Err(error)) => self.redact(&error.to_string()),
+                    _ => format!("no answer within {} s", RENEWAL_TIMEOUT.as_secs()),
+                };
+                Err(self.not_renewed(&server_text))
+            }
+        }
+    }
+
+    pub(super) fn not_renewed(&self, server_text: &str) -> HttpError {
+        let reason =
+            format!("its token has expired and could not be renewed; try again, or {}", self.advice());
+        HttpError::new(HttpErrorKind::Unauthorized, reason, server_text)
+    }
+
+    fn expired(&self, server_text: &str) -> HttpError {
+        let reason = format!("its token has expired; {}", self.advice());
+        HttpError::new(HttpErrorKind::Unauthorized, reason, server_text)
+    }
+}
+
+/// Whether a token was requested so recently that no other one may be requested yet.
+pub(super) fn is_recent(asked: Option<Instant>) -> bool {
+    asked.is_some_and(|at| at.elapsed() < RENEWAL_EVERY)
+}
