@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The maximum number of results of a search that sets no limit.
-pub const SEARCH_LIMIT_DEFAULT: u32 = 10;
+pub const SEARCH_LIMIT_DEFAULT: u32 = 6;
 /// The largest limit that a search can set.
 pub const SEARCH_LIMIT_MAX: u32 = 50;
 

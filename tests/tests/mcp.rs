@@ -2,6 +2,7 @@
 
 mod answers;
 mod arguments;
+mod catalogue;
 mod elicitation;
 mod progress;
 mod protocol;

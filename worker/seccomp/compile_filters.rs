@@ -4,6 +4,7 @@
 //! exist on one architecture only. The compiled filter finds a system call by binary search for its number;
 //! conditions on arguments are a program that seccompiler generates for the one call. The kernel runs the search for
 //! every number when a worker installs the filter, so a short search makes workers cheap to start.
+#![allow(clippy::print_stdout, reason = "cargo reads what a build script prints")]
 
 use std::collections::BTreeMap;
 use std::error::Error;

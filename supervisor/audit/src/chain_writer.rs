@@ -211,7 +211,8 @@ mod tests {
     use std::io::Write as _;
     use std::path::Path;
 
-    use super::super::segment::segments;
+    use super::super::segment::{day, segments};
+    use super::super::segment_index::Index;
     use super::super::verify::{Finding, FindingKind, LogLocation, verify};
     use super::*;
 

@@ -10,9 +10,12 @@ mod hidden_text;
 mod identifiers;
 mod result_wrapper;
 mod search;
+mod server_overview;
 mod shapes;
 mod signature;
 pub mod stubs;
+mod summary;
+mod token_estimate;
 mod tool_catalogue;
 mod types;
 mod unmatched_rules;
@@ -27,7 +30,9 @@ pub use fingerprint::tools_digest;
 pub use hidden_text::make_json_visible;
 pub use identifiers::{normalized, python_name};
 pub use search::{Corpus, Hit, rank};
+pub use server_overview::{OverviewState, ServerOverview, all_signatures, server_names};
 pub use shapes::{ResultShapes, ShapeObservation};
+pub use token_estimate::estimated_tokens;
 pub use tool_catalogue::{Catalogue, SkippedTools};
 pub use unmatched_rules::{tool_members, unmatched_rules};
 
@@ -38,7 +43,6 @@ pub const DEFINITIONS_BYTES_MAX: usize = 4 * 1024 * 1024;
 const DEFINITION_BYTES_MAX: usize = 256 * 1024;
 /// Longest description of a tool, in characters; the rest is cut.
 const DESCRIPTION_CHARS_MAX: usize = 8_000;
-const SUMMARY_CHARS_MAX: usize = 160;
 
 /// Result type of a tool that declares none and whose results were not observed.
 const UNKNOWN_TYPE: &str = "unknown";
@@ -57,8 +61,10 @@ pub struct Tool {
     /// The name of the tool's function in programs.
     pub identifier: String,
     pub description: String,
-    /// The first sentence or line of the tool's description.
+    /// The first sentence of the tool's description, and the sentence about its result.
     pub summary: String,
+    /// Whether the tool's description says that the tool is deprecated.
+    pub is_deprecated: bool,
     /// The server's definition of the tool as JSON text, since a parsed tree would take many times its size in
     /// memory.
     definition: Box<str>,
@@ -215,7 +221,7 @@ impl Tool {
         let names: Vec<&str> = parameters.iter().map(String::as_str).collect();
         let keywords = identifiers::parameter_identifiers(&names);
         let identifier = identifiers::identifier(name.as_str());
-        let summary = summary(&description);
+        let summary = summary::summary(&description);
         let signature = signature::Signature {
             identifier: &identifier,
             input: &input,
@@ -235,6 +241,7 @@ impl Tool {
             required: arguments.fields.iter().filter(|field| field.required).count(),
             is_closed: arguments.rest.is_none(),
             accepted_values: accepted_values(&input, &arguments, keywords, schema),
+            is_deprecated: summary::is_deprecated(&description),
             summary,
             name,
             identifier,
@@ -277,6 +284,30 @@ impl Tool {
             entry["ask"] = true.into();
         }
         entry
+    }
+
+    /// Returns the tool's signature with names and types only, in the form of Python, such as
+    /// `list_issues(owner: str, state?: str) -> list`. Long types are abbreviated.
+    pub fn short_signature(&self, observed_output: Option<&Value>) -> String {
+        let definition: Value = serde_json::from_str(&self.definition).unwrap_or_default();
+        let input = types::parse_schema(definition.get("inputSchema").unwrap_or(&Value::Null));
+        let declared = definition.get("outputSchema").filter(|_| self.declares_values);
+        let unwrapped = declared.and_then(result_wrapper::unwrapped_schema);
+        let output = unwrapped.as_ref().or(declared).or(observed_output).map(types::parse_schema);
+        let arguments = input.arguments();
+        let names: Vec<&str> = arguments.fields.iter().map(|field| field.name.as_str()).collect();
+        let keywords = identifiers::parameter_identifiers(&names);
+        let signature = signature::Signature {
+            identifier: &self.identifier,
+            input: &input,
+            arguments: &arguments,
+            keywords: &keywords,
+            output: output.as_ref(),
+        };
+        match self.has_hidden_text {
+            true => visible_text(&signature.short()).to_string(),
+            false => signature.short(),
+        }
     }
 
     /// Returns the entry of a search result with detail `signatures`.
@@ -401,12 +432,6 @@ fn accepted_values(
         keyword: (keyword != field.name).then(|| keyword.into()),
     };
     arguments.fields.iter().zip(keywords).map(accepted).collect()
-}
-
-fn summary(description: &str) -> String {
-    let line = description.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let sentence = line.split_inclusive(". ").next().unwrap_or_default().trim_end();
-    sentence.chars().filter(|c| *c != '\t').take(SUMMARY_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

@@ -19,13 +19,18 @@ pub use rank::Hit;
 
 use query::Query;
 
-/// Returns the matching tools, best first; ties are in the order of servers and names. An empty query matches all
-/// tools.
+/// Returns the matching tools, best first; ties are in the order of servers and names. Deprecated tools come last,
+/// unless the query names them. An empty query matches all tools.
 pub fn rank(text: &str, corpora: &[Corpus<'_>]) -> Vec<Hit> {
     let every = || {
         let of = |(corpus, all): (usize, &Corpus<'_>)| {
-            let hits =
-                all.permitted.iter().map(move |tool| Hit { corpus, tool: *tool, named: 0, score: 0.0 });
+            let hits = all.permitted.iter().map(move |tool| Hit {
+                corpus,
+                tool: *tool,
+                named: 0,
+                score: 0.0,
+                topics: 0,
+            });
             hits.collect::<Vec<_>>()
         };
         corpora.iter().enumerate().flat_map(of).collect::<Vec<_>>()
@@ -39,13 +44,15 @@ pub fn rank(text: &str, corpora: &[Corpus<'_>]) -> Vec<Hit> {
         for (tool, named) in exact_matches(&query, corpus) {
             match hits.iter_mut().find(|hit| (hit.corpus, hit.tool) == (number, tool)) {
                 Some(hit) => hit.named = hit.named.max(named),
-                None => hits.push(Hit { corpus: number, tool, named, score: 0.0 }),
+                None => hits.push(Hit { corpus: number, tool, named, score: 0.0, topics: 0 }),
             }
         }
     }
     let position = |hit: &Hit| (hit.corpus, corpora[hit.corpus].index.order[usize::from(hit.tool)]);
+    let is_deprecated = |hit: &Hit| corpora[hit.corpus].index.deprecated[usize::from(hit.tool)];
     hits.sort_by(|one, other| {
         let by_name = other.named.cmp(&one.named);
+        let by_name = by_name.then(is_deprecated(one).cmp(&is_deprecated(other)));
         by_name.then(other.score.total_cmp(&one.score)).then(position(one).cmp(&position(other)))
     });
     hits

@@ -8,6 +8,9 @@ const PARAMETERS_MAX: usize = 40;
 const TYPE_CHARS_MAX: usize = 240;
 const RETURNS_CHARS_MAX: usize = 400;
 const DEFAULT_CHARS_MAX: usize = 60;
+/// Maximum characters of a parameter type, and of a result type, in a short signature.
+const SHORT_TYPE_CHARS_MAX: usize = 60;
+const SHORT_RETURNS_CHARS_MAX: usize = 100;
 /// Length in characters above which optional parameters are omitted.
 const SIGNATURE_CHARS_MAX: usize = 1_600;
 
@@ -53,6 +56,22 @@ impl Signature<'_> {
         let returns =
             self.returns(Language::Typescript).map(|kind| format!(": Promise<{kind}>")).unwrap_or_default();
         format!("{}({parameters}){returns}", self.identifier)
+    }
+
+    /// Formats a signature with names and types only, such as `list_issues(owner: str, state?: str) -> list`.
+    pub(super) fn short(&self) -> String {
+        let types = OneLineFormat { language: Language::Python, parsed: self.input };
+        let fields = self.arguments.fields.iter().zip(self.keywords);
+        let parameters = fields.map(|(field, keyword)| {
+            let optional = if field.required { "" } else { "?" };
+            let kind = types.format(&field.kind, SHORT_TYPE_CHARS_MAX);
+            (field.required, format!("{keyword}{optional}: {kind}"))
+        });
+        let returns = self.output.map(|parsed| {
+            let types = OneLineFormat { language: Language::Python, parsed };
+            format!(" -> {}", types.format(&parsed.kind, SHORT_RETURNS_CHARS_MAX))
+        });
+        format!("{}({}){}", self.identifier, join_parameters(parameters), returns.unwrap_or_default())
     }
 
     /// Formats the tool's result type; `None` if the server declares no output schema.

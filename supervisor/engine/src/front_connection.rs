@@ -59,6 +59,10 @@ impl FrontConnection {
         }
         front.send(ToFront::Welcome { version: VERSION });
         self.supervisor.add_front(self.front.clone());
+        let (supervisor, closed) = (self.supervisor.clone(), self.closed.clone());
+        tokio::spawn(async move {
+            closed.run_until_cancelled(supervisor.report_missing_protections()).await;
+        });
     }
 
     fn start_exchange(&self, id: ExchangeId, caller: Caller, request: Request) {
@@ -134,6 +138,7 @@ async fn serve(
             entries = supervisor.direct().list(supervisor, &client, list) => Some(Response::Entries(entries)),
             () = exchange.closed() => None,
         },
+        Request::DescribeCatalogue => Some(Response::Text(Some(supervisor.catalogue_description(&client)))),
         Request::ReadResult { handle, offset } => Some(supervisor.read_result(&client, &handle, offset)),
         Request::Health => Some(Response::Json(supervisor.health_for(&client.principal))),
         Request::Readiness => Some(Response::Reasons(supervisor.unready_reasons())),

@@ -4,6 +4,7 @@
 //! final value begins with JSON: the text of everything else begins with a sentence, which no JSON parser accepts.
 
 mod form;
+mod record_types;
 mod run_text;
 mod search_lines;
 

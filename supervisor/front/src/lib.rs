@@ -44,12 +44,12 @@ use runs::{RunTool, SuspendedRequests};
 pub use stdio::{StdioError, serve_stdio};
 use tool_arguments::{read_result_request, search_request, truncate_name};
 
-/// How long an AI client may cache the tool list, in milliseconds. The list never changes while the process runs.
-const TOOLS_TTL_MS: u64 = 3_600_000;
+/// How long an AI client may cache the tool list, in milliseconds. The list names the servers and tools of the client.
+const TOOLS_TTL_MS: u64 = 60_000;
 
 /// Returns the size in bytes of the definitions of Lockhouse's own tools, as JSON that an AI client receives.
 pub fn definitions_bytes() -> usize {
-    serde_json::to_string(&tool_definitions::all(AnswerForm::default())).map_or(0, |text| text.len())
+    serde_json::to_string(&tool_definitions::all(AnswerForm::default(), "")).map_or(0, |text| text.len())
 }
 
 /// Handles the MCP requests of one AI client: one instance for each stdio connection, and over HTTP one for each
@@ -115,13 +115,14 @@ impl McpHandler {
 
 impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
-        let mut capabilities = ServerCapabilities::builder().enable_tools().enable_tasks().build();
+        let mut capabilities =
+            ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_tasks().build();
         if self.has_direct() {
             direct::add_capabilities(&mut capabilities);
         }
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("lockhouse", env!("CARGO_PKG_VERSION")))
-            .with_instructions(tool_definitions::INSTRUCTIONS)
+            .with_instructions(tool_definitions::instructions(&self.engine.settings().missing_protections))
     }
 
     async fn list_tools(
@@ -133,10 +134,11 @@ impl ServerHandler for McpHandler {
             let meta = Some(self.list(ListKind::Tools, request, &context).await?);
             return Ok(ListToolsResult { meta, ..ListToolsResult::default() });
         }
-        let tools = self.builtin_tools(&self.principal(&context)?);
-        // Output schemas depend on the AI client if clients have forms of their own.
-        let scope = if self.forms.by_client.is_empty() { CacheScope::Public } else { CacheScope::Private };
-        Ok(ListToolsResult::with_all_items(tools).with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(scope))
+        let principal = self.principal(&context)?;
+        let tools = self.builtin_tools(&principal, client_name(&principal, &context)).await;
+        // The description of `run_code` lists the tools that this AI client may use.
+        let list = ListToolsResult::with_all_items(tools).with_ttl_ms(TOOLS_TTL_MS);
+        Ok(list.with_cache_scope(CacheScope::Private))
     }
 
     async fn call_tool(
@@ -271,7 +273,7 @@ impl ServerHandler for McpHandler {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.accepted_filter(requested)
+        Some(self.accepted_filter(requested))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -322,9 +324,18 @@ impl McpHandler {
         })
     }
 
-    /// Returns Lockhouse's own tools, including `health` if the configuration enables it.
-    fn builtin_tools(&self, principal: &Principal) -> Vec<rmcp::model::Tool> {
-        let mut tools = tool_definitions::all(self.forms.of(principal));
+    /// Returns Lockhouse's own tools, including `health` if the configuration enables it. The description of `run_code`
+    /// lists the servers and tools that the AI client may use.
+    async fn builtin_tools(
+        &self,
+        principal: &Principal,
+        client: Option<ClientName>,
+    ) -> Vec<rmcp::model::Tool> {
+        let catalogue = match self.engine.ask(principal, client, Request::DescribeCatalogue).await {
+            Response::Text(text) => text.unwrap_or_default(),
+            _ => String::new(),
+        };
+        let mut tools = tool_definitions::all(self.forms.of(principal), &catalogue);
         if self.engine.settings().health_tool {
             tools.push(tool_definitions::health());
         }

@@ -1,4 +1,4 @@
-//! Definitions of Lockhouse's own tools. These are part of every model's context, so together they stay below 500
+//! Definitions of Lockhouse's own tools. These are part of every model's context, so their fixed text stays below 450
 //! tokens.
 
 use std::sync::Arc;
@@ -8,29 +8,40 @@ use serde_json::{Value, json};
 
 use super::AnswerForm;
 
-pub(super) const INSTRUCTIONS: &str = "Run code that calls the tools of all connected MCP servers. Find tools with search_tools, \
+const INSTRUCTIONS: &str = "Run code that calls the tools of all connected MCP servers. Find tools with search_tools, \
     then do the whole task in one run_code program and return only what matters.";
 
-const RUN_CODE: &str = "Run a program in a sealed sandbox (no files, network or processes) where MCP servers are libraries.\n\
+const RUN_CODE: &str = "Run a program in a sandbox (no files, network or processes) where MCP servers are libraries.\n\
     python: from mcp_tools.SERVER import TOOL; TOOL(arg=value)\n\
     typescript: await SERVER.TOOL({arg: value})\n\
-    Also list_servers(), search_tools(query), describe(server, tool), call_tool(server, tool, args), \
-    list_resources(server), read_resource(server, uri) (from mcp_tools; camelCase in typescript). Failures raise ToolError(code, message). Parallel: asyncio.gather over mcp_tools.aio.SERVER, \
-    Promise.all. Functions worth keeping: import skills; skills.save(f, \"what it does\"), skills.search(words), \
-    from skills.NAME import f. Result: the last expression (or return in typescript), and stdout. Filter and aggregate in code; \
-    large results are cut. \
-    A long run answers with a handle.";
+    The answer is the value of the last expression (typescript also: return), as JSON, then what was printed. Results that are JSON \
+    text arrive parsed. Filter and aggregate in code: large answers are cut, a long run answers with a handle. \
+    Failures raise ToolError(code, message). Parallel: asyncio.gather over mcp_tools.aio.SERVER, Promise.all. \
+    Also (from mcp_tools; camelCase in typescript): list_servers(), search_tools(query), describe(server, tool), \
+    call_tool(server, tool, args), list_resources(server), read_resource(server, uri). \
+    Keep functions: import skills; skills.save(f, \"what it does\"), skills.search(words), from skills.NAME import f.";
 
-const SEARCH_TOOLS: &str = "Find tools of the connected MCP servers by words, or names; server:NAME in the query for one server. Gives signatures to use in run_code.";
+const SEARCH_TOOLS: &str = "Find tools by words or names; server:NAME in the query for one server. Answers with signatures for run_code.";
 
 const GET_RESULT: &str = "The answer of a run that is still running, or more of a result that was cut (code reads it whole with \
     load_result(handle)), by its handle.";
 
 const HEALTH: &str = "Whether code can run now: engines, servers, queue.";
 
+/// Returns the instructions for models that use this server. They say so if optional protections of the sandbox are
+/// missing on this host.
+pub(super) fn instructions(missing_protections: &[String]) -> String {
+    match missing_protections.is_empty() {
+        true => INSTRUCTIONS.to_owned(),
+        false => {
+            format!("{INSTRUCTIONS} The sandbox is reduced on this host: {}.", missing_protections.join("; "))
+        }
+    }
+}
+
 /// Returns the definitions of the tools that every AI client gets: `run_code`, `search_tools` and `get_result`.
-/// With [`AnswerForm::Structured`], tools that run code have an output schema.
-pub(super) fn all(form: AnswerForm) -> Vec<Tool> {
+/// `catalogue` lists the servers and tools that the AI client may use, and is empty if there are none. With [`AnswerForm::Structured`], tools that run code have an output schema.
+pub(super) fn all(form: AnswerForm, catalogue: &str) -> Vec<Tool> {
     let run_code = json!({
         "type": "object",
         "properties": {
@@ -57,9 +68,10 @@ pub(super) fn all(form: AnswerForm) -> Vec<Tool> {
         "properties": {"handle": {"type": "string"}, "offset": {"type": "integer"}, "wait_s": {"type": "number"}},
         "required": ["handle"],
     });
+    let separator = if catalogue.is_empty() { "" } else { "\n" };
     let read_only = || ToolAnnotations::new().read_only(true);
     let mut tools = vec![
-        Tool::new("run_code", RUN_CODE, object(run_code)),
+        Tool::new("run_code", format!("{RUN_CODE}{separator}{catalogue}"), object(run_code)),
         Tool::new("search_tools", SEARCH_TOOLS, object(search_tools)).with_annotations(read_only()),
         Tool::new("get_result", GET_RESULT, object(get_result)).with_annotations(read_only()),
     ];

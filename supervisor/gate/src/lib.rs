@@ -11,6 +11,7 @@ mod argument_names;
 #[cfg(test)]
 mod audit_cost;
 mod call;
+mod catalogue_description;
 mod denials;
 mod destination;
 mod direct_calls;

@@ -207,7 +207,7 @@ impl Gate {
         }
     }
 
-    fn permitted_tools_of<'a>(
+    pub(super) fn permitted_tools_of<'a>(
         &'a self,
         server: &'a ServerName,
         catalogue: &'a Catalogue,

@@ -183,6 +183,7 @@ fn select_hits(ranked: &[Hit], limit: usize) -> (Vec<Hit>, Vec<Hit>) {
     for shown in is_shown.iter_mut().filter(|shown| !**shown).take(room) {
         *shown = true;
     }
+    serve_every_topic(ranked, &mut is_shown);
     let of = |is_selected: bool| {
         let chosen = ranked.iter().zip(&is_shown).filter(move |(_, shown)| **shown == is_selected);
         chosen.map(|(hit, _)| *hit)
@@ -190,12 +191,37 @@ fn select_hits(ranked: &[Hit], limit: usize) -> (Vec<Hit>, Vec<Hit>) {
     (of(true).collect(), of(false).filter(is_worth_it).collect())
 }
 
+/// Shows a tool for each topic (word) of the query that no shown tool serves, in place of the last shown tool that
+/// serves no topic alone. A query such as "calendar events and invoices" thus finds tools for both.
+fn serve_every_topic(ranked: &[Hit], is_shown: &mut [bool]) {
+    let all = ranked.iter().fold(0, |all, hit| all | hit.topics());
+    let mut kept = vec![false; ranked.len()];
+    let (mut served, mut before) = (0, None);
+    for (position, hit) in ranked.iter().enumerate().filter(|(position, _)| is_shown[*position]) {
+        // The best tool stays, whatever it serves.
+        kept[position] = before.is_none() || hit.is_named() || hit.topics() & !served != 0;
+        served |= hit.topics();
+        before = Some(position);
+    }
+    while served != all {
+        let missing = all & !served;
+        let Some(found) = ranked.iter().position(|hit| hit.topics() & missing != 0) else { return };
+        let Some(displaced) = (0..ranked.len()).rev().find(|at| is_shown[*at] && !kept[*at]) else { return };
+        (is_shown[displaced], is_shown[found], kept[found]) = (false, true, true);
+        served |= ranked[found].topics();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn hits(scores: &[(usize, f32)]) -> Vec<Hit> {
-        scores.iter().zip(0..).map(|((corpus, score), tool)| Hit::by_words(*corpus, tool, *score)).collect()
+        scores
+            .iter()
+            .zip(0..)
+            .map(|((corpus, score), tool)| Hit::by_words(*corpus, tool, *score, 0))
+            .collect()
     }
 
     fn corpora(hits: &[Hit]) -> Vec<usize> {
@@ -215,6 +241,18 @@ mod tests {
         let ranked = hits(&[(0, 9.0), (0, 8.0), (0, 7.0), (1, 1.0), (2, 0.5)]);
         assert_eq!(corpora(&select_hits(&ranked, 4).0), [0, 0, 0, 1]);
         assert_eq!(corpora(&select_hits(&ranked, 2).0), [0, 0]);
+    }
+
+    #[test]
+    fn every_topic_of_a_query_is_served() {
+        let hit = |tool, score, topics| Hit::by_words(0, tool, score, topics);
+        let ranked =
+            [hit(0, 9.0, 0b01), hit(1, 8.0, 0b01), hit(2, 7.0, 0b01), hit(3, 2.0, 0b10), hit(4, 1.0, 0b100)];
+        let tools = |limit| select_hits(&ranked, limit).0.iter().map(|hit| hit.tool).collect::<Vec<_>>();
+        assert_eq!(tools(3), [0, 3, 4]);
+        assert_eq!(tools(2), [0, 3], "the best tool stays");
+        assert_eq!(tools(1), [0]);
+        assert_eq!(tools(5), [0, 1, 2, 3, 4]);
     }
 
     #[test]

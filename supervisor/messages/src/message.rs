@@ -65,6 +65,8 @@ pub struct FrontSettings {
     pub has_direct: bool,
     /// Whether AI clients get Lockhouse's own tool `health`.
     pub health_tool: bool,
+    /// Optional protections of the sandbox that this host lacks, as far as known.
+    pub missing_protections: Vec<String>,
     /// How long an MCP request waits for its run to finish. Then the AI client gets a handle, and the run continues
     /// in the background.
     pub wait: Duration,
@@ -82,6 +84,8 @@ pub enum Request {
     FollowRun(RunReference),
     /// Searches the tools that the AI client may use. Answered with [`Response::Json`].
     Search(SearchRequest),
+    /// Requests the list of servers and tools for the description of `run_code`. Answered with [`Response::Text`].
+    DescribeCatalogue,
     /// Reads a part of a stored result, which starts at `offset` bytes. Answered with [`Response::Json`].
     ReadResult { handle: ResultHandle, offset: usize },
     /// Lists the tools, resources, resource templates or prompts that the AI client can use without code. Answered
@@ -89,7 +93,7 @@ pub enum Request {
     List(ListKind),
     /// Makes a direct call (a call of an upstream server without code). Answered with [`Response::Call`].
     Call(DirectCall),
-    /// Reports changes to the lists that the AI client can use without code, until the front closes the exchange.
+    /// Reports changes to the definitions and lists that the AI client gets, until the front closes the exchange.
     /// After each [`Event::Changed`], the engine waits for [`Input::ChangesDelivered`] before it sends the next
     /// event.
     FollowChanges,

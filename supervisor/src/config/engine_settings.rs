@@ -46,6 +46,7 @@ pub(super) fn engine_settings(
         clients: client_access::client_limits(&document.clients),
         drain: Duration::from_secs_f64(document.service.drain_seconds),
         health_tool: document.tools.health,
+        catalogue_tokens: document.tools.catalogue_tokens as usize,
         digest: None,
         python: worker_pools::python(document, &limits),
         typescript: worker_pools::typescript(document, &limits),

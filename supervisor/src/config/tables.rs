@@ -219,8 +219,11 @@ table! {
 }
 
 table! {
-    /// tools for models besides the three standard ones
+    /// the tools for models
     pub(super) struct Tools = "tools" {
+        /// signatures in the description of `run_code`: all tools that a client may use are listed there if they fit into
+        /// so many estimated tokens; 0 lists only the servers. Every conversation of the client pays for them
+        catalogue_tokens: u32 = 400, within 0..=20_000;
         /// whether models get the tool `health`
         health: bool = false;
         /// when programs get text results that are JSON as values, by SERVER or by SERVER.TOOL (which may end with

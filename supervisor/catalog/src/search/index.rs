@@ -31,6 +31,8 @@ pub struct Index {
     pub(super) names: HashMap<Box<str>, Vec<u16>>,
     /// The position of each tool in the alphabetical order of names.
     pub(super) order: Vec<u16>,
+    /// Whether each tool is deprecated.
+    pub(super) deprecated: Vec<bool>,
     /// Words of tool and parameter names, with which misspelled words are compared.
     pub(super) vocabulary: Vec<Box<str>>,
 }
@@ -77,6 +79,7 @@ impl Index {
             }
         }
         self.lengths.push(lengths);
+        self.deprecated.push(searched.is_deprecated);
         self.names.entry(normalize_name(name).into()).or_default().push(tool);
     }
 }

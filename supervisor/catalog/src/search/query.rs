@@ -23,6 +23,9 @@ fn is_question(text: &str) -> bool {
 /// A word of the query and its variants, each with its weight; the most important first.
 pub(super) struct QueryTerm {
     pub(super) variants: Vec<(String, f32)>,
+    /// Whether the word may be the only word of the query about one wanted tool, such as a noun. Weak words and implied
+    /// words are no topics.
+    pub(super) is_topic: bool,
 }
 
 pub(super) struct Query {
@@ -55,10 +58,10 @@ impl Query {
         terms.extend(significant.windows(2).filter_map(|pair| {
             let joined = stem(&format!("{}{}", pair[0], pair[1]).to_lowercase());
             let known = is_indexed(&joined, corpora);
-            known.then(|| QueryTerm { variants: vec![(joined, JOINED_WEIGHT)] })
+            known.then(|| QueryTerm { variants: vec![(joined, JOINED_WEIGHT)], is_topic: false })
         }));
         if is_question(&text) {
-            terms.push(QueryTerm { variants: implied_by_question().to_vec() });
+            terms.push(QueryTerm { variants: implied_by_question().to_vec(), is_topic: false });
         }
         let mut names: Vec<String> = vec![normalize_name(&text)];
         names.extend(
@@ -78,7 +81,7 @@ impl QueryTerm {
         variants.extend(forms.into_iter().map(|part| (part, 0.7)));
         variants
             .extend(synonyms_for(&whole).iter().map(|(other, same)| (other.clone(), same * weight.sqrt())));
-        Self { variants }
+        Self { variants, is_topic: weight >= 1.0 }
     }
 
     /// Adds indexed words of which an unknown word may be a misspelling or a prefix.

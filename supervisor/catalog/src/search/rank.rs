@@ -17,6 +17,9 @@ const LENGTH_NORMALIZATION: [f32; FIELDS] = [1.0, 0.45, 0.8, 0.4, 0.35];
 const SATURATION: f32 = 2.2;
 /// Share of its score that a tool keeps if it matches only a small part of the query.
 const COVERAGE_FLOOR: f32 = 0.33;
+/// Minimum score for one word of the query, relative to the best tool for the word, with which a tool serves the word
+/// as a topic.
+const TOPIC_SCORE_MIN: f32 = 0.6;
 
 /// A matching tool: the index of its server's corpus, its own index, and its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +29,8 @@ pub struct Hit {
     /// How certain it is that the query names this tool; 0 if it does not.
     pub(super) named: u8,
     pub(super) score: f32,
+    /// The words of the query that this tool matches about as well as any other tool, as a bit for each word.
+    pub(super) topics: u32,
 }
 
 impl Hit {
@@ -39,9 +44,14 @@ impl Hit {
         self.named > 0
     }
 
+    /// Returns the words of the query that this tool matches about as well as any other tool, as a bit for each word.
+    pub fn topics(&self) -> u32 {
+        self.topics
+    }
+
     /// Creates a hit by words, not by name.
-    pub fn by_words(corpus: usize, tool: u16, score: f32) -> Self {
-        Self { corpus, tool, named: 0, score }
+    pub fn by_words(corpus: usize, tool: u16, score: f32, topics: u32) -> Self {
+        Self { corpus, tool, named: 0, score, topics }
     }
 }
 
@@ -53,10 +63,11 @@ struct VariantMatches {
 
 pub(super) fn score(query: &Query, corpora: &[Corpus<'_>]) -> Vec<Hit> {
     let candidates = CandidateTools::new(corpora);
-    let mut scores = vec![(0.0_f32, 0.0_f32); candidates.tools.len()];
+    let mut scores = vec![(0.0_f32, 0.0_f32, 0_u32); candidates.tools.len()];
     let total = candidates.tools.len() as f32;
     let mut all = 0.0;
-    for terms in &query.terms {
+    for (terms, position) in query.terms.iter().zip(0_u32..) {
+        let topic = if terms.is_topic { 1 << position } else { 0 };
         let found: Vec<VariantMatches> =
             terms.variants.iter().map(|(word, weight)| candidates.find(word, *weight)).collect();
         let rarity = |count: usize| (1.0 + (total - count as f32 + 0.5) / (count as f32 + 0.5)).ln();
@@ -74,17 +85,19 @@ pub(super) fn score(query: &Query, corpora: &[Corpus<'_>]) -> Vec<Hit> {
             }
         }
         all += most;
+        let highest = best.values().copied().fold(0.0, f32::max);
         for (position, score) in best {
             scores[position].0 += score;
             scores[position].1 += most.min(score * 2.0);
+            scores[position].2 |= if score >= highest * TOPIC_SCORE_MIN { topic } else { 0 };
         }
     }
-    let hit = |(position, (score, covered)): (usize, (f32, f32))| {
+    let hit = |(position, (score, covered, topics)): (usize, (f32, f32, u32))| {
         let (corpus, tool) = candidates.tools[position];
         let score = score * (COVERAGE_FLOOR + (1.0 - COVERAGE_FLOOR) * covered / all.max(f32::MIN_POSITIVE));
-        Hit { corpus, tool, named: 0, score }
+        Hit { corpus, tool, named: 0, score, topics }
     };
-    scores.into_iter().enumerate().filter(|(_, (score, _))| *score > 0.0).map(hit).collect()
+    scores.into_iter().enumerate().filter(|(_, (score, ..))| *score > 0.0).map(hit).collect()
 }
 
 /// The permitted tools of all servers as one list.

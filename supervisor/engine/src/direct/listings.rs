@@ -12,7 +12,6 @@ use lockhouse_policies::Listing;
 use lockhouse_protocol::ServerName;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 
 use super::{DirectServers, ExposedNames, RequestingClient};
 use crate::supervisor::Supervisor;
@@ -49,14 +48,6 @@ impl DirectServers {
                 self.list_resources(supervisor, client, true).await.into_iter().map(entry_json).collect()
             }
         }
-    }
-
-    /// Returns a digest of the tools that an AI client can call directly. A different digest shows that the tools
-    /// have changed.
-    pub(crate) async fn tools_digest(&self, supervisor: &Supervisor, client: &RequestingClient) -> [u8; 32] {
-        let mut digest = Sha256::new();
-        self.list_tools(supervisor, client).await.iter().for_each(|tool| digest.update(tool));
-        digest.finalize().into()
     }
 
     async fn list_tools(&self, supervisor: &Supervisor, client: &RequestingClient) -> Vec<String> {

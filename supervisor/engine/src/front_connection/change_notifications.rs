@@ -1,5 +1,5 @@
-//! Notifies AI clients of changes to the tools, prompts and resources of upstream servers with `direct` access, which
-//! AI clients use without code.
+//! Notifies AI clients of changes to the definitions of tools, which name the servers and tools for programs, and to the
+//! prompts and resources of upstream servers with `direct` access.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use lockhouse_messages::{Event, Input, ListChanges, Response};
 use lockhouse_upstream::ChangeNotice;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::Exchange;
@@ -16,6 +17,9 @@ use crate::supervisor::Supervisor;
 
 /// Changes of upstream servers within this time are sent to an AI client as one notification.
 const BATCH_WINDOW: Duration = Duration::from_millis(50);
+/// Minimum time between two notifications of one AI client about changed tools. While servers connect one after another,
+/// the changes within this time are sent as one notification.
+const TOOL_CHANGES_EVERY: Duration = Duration::from_secs(1);
 
 /// Sends change notifications to one AI client until the front closes the exchange.
 pub(super) async fn follow(
@@ -25,16 +29,20 @@ pub(super) async fn follow(
     cancellation: &CancellationToken,
 ) -> Option<Response> {
     let mut notices = supervisor.gate().upstreams().notices().subscribe();
-    let mut seen = supervisor.direct().tools_digest(supervisor, client).await;
+    let mut seen = supervisor.tools_digest(client).await;
+    let mut quiet_until = Instant::now();
     loop {
         let changed = tokio::select! {
-            changed = next(&mut notices) => changed,
+            changed = next(&mut notices, quiet_until) => changed,
             () = exchange.closed() => None,
             () = cancellation.cancelled() => None,
         };
         let mut changed = changed?;
-        let shown = supervisor.direct().tools_digest(supervisor, client).await;
-        changed.tools = changed.tools && std::mem::replace(&mut seen, shown) != seen;
+        if changed.tools {
+            let shown = supervisor.tools_digest(client).await;
+            changed.tools = std::mem::replace(&mut seen, shown) != seen;
+            quiet_until = Instant::now() + TOOL_CHANGES_EVERY;
+        }
         if changed == ListChanges::default() {
             continue;
         }
@@ -58,9 +66,9 @@ fn merge(changed: &mut ListChanges, notice: ChangeNotice) {
     }
 }
 
-/// Waits for changes of upstream servers and merges changes that arrive close together. Returns `None` when no more
-/// changes can come.
-async fn next(notices: &mut Receiver<ChangeNotice>) -> Option<ListChanges> {
+/// Waits for changes of upstream servers and merges changes that arrive close together or before `quiet_until`. Returns
+/// `None` when no more changes can come.
+async fn next(notices: &mut Receiver<ChangeNotice>, quiet_until: Instant) -> Option<ListChanges> {
     let mut changed = ListChanges::default();
     let mut take = |received: Result<ChangeNotice, RecvError>| match received {
         Ok(notice) => {
@@ -77,6 +85,7 @@ async fn next(notices: &mut Receiver<ChangeNotice>) -> Option<ListChanges> {
         return None;
     }
     let batch = async { while take(notices.recv().await) {} };
-    let _ = tokio::time::timeout(BATCH_WINDOW, batch).await;
+    let end = quiet_until.max(Instant::now() + BATCH_WINDOW);
+    let _ = tokio::time::timeout_at(end, batch).await;
     Some(changed)
 }

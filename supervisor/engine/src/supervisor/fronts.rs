@@ -1,14 +1,17 @@
 //! The supervisor's services for fronts (which serve AI clients): it sends them settings, and answers requests for
 //! stored results, health and metrics.
 
+use std::collections::BTreeSet;
 use std::sync::Weak;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
 use lockhouse_gate::results;
-use lockhouse_messages::{FrontEndpoint, FrontSettings, Response, ToFront};
+use lockhouse_messages::{FrontEndpoint, FrontSettings, ListKind, Response, ToFront};
+use lockhouse_pool::Pool;
 use lockhouse_protocol::ResultHandle;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::{Supervisor, set_gauges};
 use crate::direct::RequestingClient;
@@ -32,14 +35,46 @@ impl Supervisor {
         }
     }
 
+    /// Waits until the protections of the sandbox on this host are known, and sends them to the fronts if any is
+    /// missing.
+    pub(crate) async fn report_missing_protections(&self) {
+        for pool in self.pools() {
+            let _ = pool.zygote_info().await;
+        }
+        if !self.missing_protections().is_empty() {
+            self.send_settings_to_fronts();
+        }
+    }
+
+    fn missing_protections(&self) -> Vec<String> {
+        self.pools().flat_map(Pool::missing_protections).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
     fn front_settings(&self) -> FrontSettings {
         FrontSettings {
             has_direct: self.gate().direct_servers().next().is_some(),
             health_tool: self.settings.health_tool,
+            missing_protections: self.missing_protections(),
             wait: self.settings.runs.wait,
             // Counted from the start of the run: the longest run, and then the time for which its answer is stored.
             task_lifetime: self.settings.limits.wall + self.results.lifetime(),
         }
+    }
+
+    /// Returns the servers and tools that an AI client may use, for the description of `run_code`.
+    pub(crate) fn catalogue_description(&self, client: &RequestingClient) -> String {
+        let gate = self.gate();
+        let scope = gate.scope_for(&client.principal);
+        gate.catalogue_description(&scope, client.name.as_ref(), self.settings.catalogue_tokens)
+    }
+
+    /// Returns a digest of the tool definitions that an AI client gets. A different digest shows that they have changed.
+    pub(crate) async fn tools_digest(&self, client: &RequestingClient) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        digest.update(self.catalogue_description(client));
+        let direct = self.direct().list(self, client, ListKind::Tools).await;
+        direct.iter().for_each(|tool| digest.update(tool));
+        digest.finalize().into()
     }
 
     /// Returns one part of a stored result, starting at a byte offset.

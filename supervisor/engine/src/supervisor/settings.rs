@@ -44,6 +44,8 @@ pub struct Settings {
     pub drain: Duration,
     /// Whether AI clients get Lockhouse's own tool `health`.
     pub health_tool: bool,
+    /// Maximum estimated tokens of the signatures in the description of `run_code`.
+    pub catalogue_tokens: usize,
     /// SHA-256 of the configuration file and the servers files. `None` if there is no file.
     pub digest: Option<String>,
     /// The settings of the Python worker pool, or the program that is missing for Python.

@@ -2,15 +2,19 @@
 
 use serde_json::{Map, Value};
 
+use super::record_types;
+
 /// Returns the tools that a search found as lines `server.signature  # summary`; as names, if the search asked for
-/// names; as JSON, if it asked for full definitions. Then a line for what was left out, and for servers that were not
-/// searched.
+/// names; as JSON, if it asked for full definitions. Record types that several tools share come first. Then a line for
+/// what was left out, and for servers that were not searched.
 pub(super) fn lines(found: &Value) -> String {
     let tools = found["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
     if tools.iter().any(|tool| tool.get("tool").is_none()) {
         return found.to_string();
     }
-    let mut lines: Vec<String> = tools.iter().map(line).collect();
+    let (mut signatures, comments): (Vec<String>, Vec<String>) = tools.iter().map(line).unzip();
+    let mut lines = record_types::name_repeated(&mut signatures);
+    lines.extend(signatures.into_iter().zip(comments).map(|(signature, comment)| signature + &comment));
     if tools.is_empty() {
         lines.push(nothing_found(found));
     }
@@ -27,24 +31,29 @@ pub(super) fn lines(found: &Value) -> String {
     lines.join("\n")
 }
 
-fn line(tool: &Value) -> String {
+/// Returns the signature of a tool with its server, and the comment that follows it.
+fn line(tool: &Value) -> (String, String) {
     let text = |name: &str| tool[name].as_str().filter(|text| !text.is_empty());
     let server = text("server").unwrap_or_default();
     let signature = [("python", "#"), ("typescript", "//")]
         .into_iter()
         .find_map(|(language, mark)| Some((text(language)?, mark)));
     let Some((signature, mark)) = signature else {
-        return format!("{server}.{}", text("tool").unwrap_or_default());
+        return (format!("{server}.{}", text("tool").unwrap_or_default()), String::new());
     };
+    let start = format!("  {mark} ");
     // A signature can end with a comment of its own.
-    let separator = match signature.contains(&format!("  {mark} ")) {
-        true => "; ".to_owned(),
-        false => format!("  {mark} "),
-    };
+    let (signature, own) =
+        signature.split_once(&start).map_or((signature, None), |(of, own)| (of, Some(own)));
+    let separator = own.map_or(start.clone(), |own| format!("{start}{own}; "));
     // A summary is one line, also if a server's description has line breaks of another kind.
     let summary = text("summary").map(|summary| summary.split_whitespace().collect::<Vec<_>>().join(" "));
-    let summary = summary.map(|summary| format!("{separator}{summary}")).unwrap_or_default();
-    format!("{server}.{signature}{summary}")
+    let comment = match (summary, own) {
+        (Some(summary), _) => format!("{separator}{summary}"),
+        (None, Some(own)) => format!("{start}{own}"),
+        (None, None) => String::new(),
+    };
+    (format!("{server}.{signature}"), comment)
 }
 
 /// Returns the line for a search without results: how many tools there are, and how to list them.

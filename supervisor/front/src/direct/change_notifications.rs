@@ -1,5 +1,6 @@
-//! Notifies AI clients of changes in directly exposed servers. From protocol 2026-07-28 on, an AI client gets the
-//! changes that it subscribes to. Older AI clients get all list changes, and the updates of subscribed resources.
+//! Notifies AI clients of changes to the definitions of tools and in directly exposed servers. From protocol 2026-07-28
+//! on, an AI client gets the changes that it subscribes to. Older AI clients get all list changes, and the updates of
+//! subscribed resources.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -91,16 +92,18 @@ impl McpHandler {
         });
     }
 
-    /// Returns the part of a subscription filter that Lockhouse accepts, or `None` if no server is exposed directly.
-    pub(crate) fn accepted_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        if !self.has_direct() {
-            return None;
-        }
+    /// Returns the part of a subscription filter that Lockhouse accepts: without directly exposed servers, changes to
+    /// the list of tools.
+    pub(crate) fn accepted_filter(&self, requested: &SubscriptionFilter) -> SubscriptionFilter {
         let mut accepted = requested.clone();
+        if !self.has_direct() {
+            accepted = SubscriptionFilter::new();
+            accepted.tools_list_changed = requested.tools_list_changed;
+        }
         if let Some(resources) = &mut accepted.resource_subscriptions {
             resources.truncate(SUBSCRIPTIONS_MAX);
         }
-        Some(accepted)
+        accepted
     }
 
     /// Serves `subscriptions/listen` (protocol 2026-07-28): notifies the AI client of changes until either side ends

@@ -1,12 +1,11 @@
 //! Serves the lists of tools, resources and prompts of directly exposed servers, in pages.
 
-use lockhouse_base::principal::Principal;
 use lockhouse_messages::{ListKind, Request, Response};
 use rmcp::model::{ErrorData, JsonObject, MetaObject, PaginatedRequestParams};
 use rmcp::service::{RequestContext, RoleServer};
 
 use super::raw_results;
-use crate::{McpHandler, supports_input_required};
+use crate::{McpHandler, client_name, supports_input_required};
 
 /// How long an AI client may cache a list, in milliseconds. To learn of changes earlier, the client can subscribe to
 /// them.
@@ -31,7 +30,11 @@ impl McpHandler {
             return Err(ErrorData::internal_error("the list failed inside Lockhouse", None));
         };
         let entries: Vec<String> = match list {
-            ListKind::Tools => self.builtin_tools_json(&principal).chain(upstream_entries).collect(),
+            ListKind::Tools => {
+                let own = self.builtin_tools(&principal, client_name(&principal, context)).await;
+                let own = own.into_iter().filter_map(|tool| serde_json::to_string(&tool).ok());
+                own.chain(upstream_entries).collect()
+            }
             _ => upstream_entries,
         };
         let start = match request.and_then(|request| request.cursor) {
@@ -60,11 +63,6 @@ impl McpHandler {
         };
         let (field, page) = (result_field(list), page.join(","));
         Ok(raw_results::pack(&format!(r#"{{{kind}"{field}":[{page}]{cursor}{hints}}}"#)))
-    }
-
-    /// Returns the definitions of Lockhouse's own tools as JSON. They come first in the list of tools.
-    fn builtin_tools_json(&self, principal: &Principal) -> impl Iterator<Item = String> {
-        self.builtin_tools(principal).into_iter().filter_map(|tool| serde_json::to_string(&tool).ok())
     }
 }
 

@@ -1,0 +1,109 @@
+//! The list of servers and tools in the description of `run_code`, for one AI client.
+
+use std::sync::Arc;
+
+use lockhouse_catalog::{
+    Catalogue, OverviewState, ServerOverview, Tool, all_signatures, estimated_tokens, server_names,
+};
+use lockhouse_policies::ClientName;
+use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{Connection, ConnectionState};
+
+use super::Gate;
+use super::scope::Scope;
+
+/// Minimum estimated tokens of a signature. If the tools exceed the limit even so, no signature is formatted.
+const SIGNATURE_TOKENS_MIN: usize = 4;
+
+/// A server that an AI client may use, with its tools if they are known.
+struct Listed<'a> {
+    server: &'a ServerName,
+    connection: &'a Connection,
+    catalogue: Option<Arc<Catalogue>>,
+}
+
+impl Gate {
+    /// Returns the servers that an AI client may use, with their numbers of tools. If the signatures of all permitted
+    /// tools fit into `tokens_max` estimated tokens, returns these instead. Does not wait for servers: tools are known
+    /// from the current connection or from an earlier one. Returns an empty text if there are no servers.
+    pub fn catalogue_description(
+        &self,
+        scope: &Scope,
+        client: Option<&ClientName>,
+        tokens_max: usize,
+    ) -> String {
+        let listed = self.listed_servers(scope);
+        let permitted = |listed: &Listed<'_>| -> usize {
+            let Listed { server, catalogue: Some(catalogue), .. } = listed else { return 0 };
+            self.permitted_tools_of(server, catalogue, client, scope).count()
+        };
+        let overviews: Vec<ServerOverview<'_>> = listed
+            .iter()
+            .filter_map(|listed| {
+                let state = match (&listed.catalogue, listed.connection.state()) {
+                    (Some(_), _) => OverviewState::Known(permitted(listed)),
+                    (None, ConnectionState::Failed(_)) => OverviewState::Unavailable,
+                    (None, _) => OverviewState::Connecting,
+                };
+                // A server whose tools are all withheld is not shown.
+                let is_shown = !matches!(state, OverviewState::Known(0));
+                is_shown.then(|| ServerOverview { name: listed.server.as_str(), state })
+            })
+            .collect();
+        let is_complete = overviews.iter().all(|server| matches!(server.state, OverviewState::Known(_)));
+        let tools: usize = listed.iter().map(permitted).sum();
+        let signatures = (is_complete && tools * SIGNATURE_TOKENS_MIN <= tokens_max)
+            .then(|| self.permitted_signatures(&listed, scope, client, tokens_max))
+            .flatten();
+        match signatures {
+            Some(signatures) => format!("Tools (? = optional):\n{signatures}"),
+            None if overviews.is_empty() => String::new(),
+            None => format!("Servers with their numbers of tools: {}", server_names(&overviews)),
+        }
+    }
+
+    fn listed_servers<'a>(&'a self, scope: &'a Scope) -> Vec<Listed<'a>> {
+        let mut listed: Vec<Listed<'a>> = scope
+            .servers()
+            .iter()
+            .filter_map(|server| {
+                let connection = self.upstreams.get(server)?;
+                Some(Listed { server, connection, catalogue: connection.known_catalogue() })
+            })
+            .collect();
+        listed.sort_by(|one, other| one.server.cmp(other.server));
+        listed
+    }
+
+    fn permitted_signatures(
+        &self,
+        listed: &[Listed<'_>],
+        scope: &Scope,
+        client: Option<&ClientName>,
+        tokens_max: usize,
+    ) -> Option<String> {
+        let mut tokens = 0;
+        let mut servers = Vec::new();
+        for Listed { server, connection, catalogue } in listed {
+            let Some(catalogue) = catalogue else { continue };
+            let mut signatures = Vec::new();
+            for tool in self.permitted_tools_of(server, catalogue, client, scope) {
+                let signature = short_signature(connection, tool);
+                tokens += estimated_tokens(&signature);
+                if tokens > tokens_max {
+                    return None;
+                }
+                signatures.push(signature);
+            }
+            if !signatures.is_empty() {
+                servers.push((server.to_string(), signatures));
+            }
+        }
+        all_signatures(servers.into_iter(), tokens_max)
+    }
+}
+
+fn short_signature(connection: &Connection, tool: &Tool) -> String {
+    let observed = connection.shapes.observed_schema(tool).filter(|_| !tool.declares_values);
+    tool.short_signature(observed.as_ref())
+}

@@ -1,0 +1,136 @@
+//! Tests of the list of servers and tools in the description of `run_code`.
+
+use std::path::Path;
+
+use lockhouse_tests::{Lockhouse, Table, ensure, equal, tokens};
+use serde_json::{Value, json};
+
+const POLICY: &str = "version = 1\n[servers.calendar]\nallow = [\"*\"]\ndeny = [\"erase_*\"]\n\
+     [servers.notes]\nallow = [\"*\"]\n[servers.vault]\ndeny = [\"*\"]\n";
+
+/// Adds a server with these tools: pairs of a name and an input schema's properties, of which all are required but
+/// those whose name begins with `may_`.
+fn with_tools(lockhouse: Lockhouse, server: &str, tools: &[(&str, &[&str])]) -> Lockhouse {
+    let tool = |(name, parameters): &(&str, &[&str])| {
+        let properties: serde_json::Map<String, Value> =
+            parameters.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect();
+        let required: Vec<&&str> = parameters.iter().filter(|name| !name.starts_with("may_")).collect();
+        let schema = json!({"type": "object", "properties": properties, "required": required});
+        let output = json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
+        json!({"name": name, "description": "Words of the server.", "inputSchema": schema, "outputSchema": output})
+    };
+    let tools: Vec<Value> = tools.iter().map(tool).collect();
+    let file = lockhouse.file(&format!("{server}.json"), json!({"tools": tools}).to_string());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/catalogue.py");
+    lockhouse.servers_entry(server, json!({"command": "python3", "args": [script, file]}))
+}
+
+fn three_servers() -> Lockhouse {
+    let calendar: [(&str, &[&str]); 3] =
+        [("list_events", &["day", "may_filter"]), ("erase_all", &[]), ("add_event", &["title"])];
+    let lockhouse = with_tools(Lockhouse::new().policy(POLICY), "calendar", &calendar);
+    let lockhouse = with_tools(lockhouse, "notes", &[("read", &["id"])]);
+    with_tools(lockhouse, "vault", &[("open", &["code"])])
+}
+
+/// Returns the description of `run_code` in an answer to `tools/list`.
+fn description(listed: &Value) -> &str {
+    listed["result"]["tools"][0]["description"].as_str().unwrap_or_default()
+}
+
+/// Returns the lines that follow the fixed text: the part about servers and tools.
+fn catalogue(description: &str) -> String {
+    let start = ["Tools (", "Servers with"].iter().find_map(|start| description.find(start));
+    start.map_or_else(String::new, |start| description[start..].to_owned())
+}
+
+/// Asks for the list of tools until all servers are connected, and returns the answer.
+async fn listed(client: &lockhouse_tests::HttpClient) -> Value {
+    loop {
+        let answer = client.request("tools/list", json!({})).await.answer();
+        if !description(&answer).contains("(connecting)") {
+            return answer;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn each_client_sees_the_tools_that_it_may_use() {
+    let lockhouse = three_servers();
+    for (name, only) in [("notes-only", "notes"), ("both", "notes,calendar")] {
+        let only: Vec<&str> = only.split(',').flat_map(|server| ["--only", server]).collect();
+        let made = lockhouse.run(&[&["token", "create", name], &only[..]].concat());
+        assert_eq!(made.status, Some(0), "{made:?}");
+        lockhouse.file(name, made.stdout.trim());
+    }
+    let token = |name: &str| std::fs::read_to_string(lockhouse.path(name)).unwrap();
+    let daemon = lockhouse.daemon().await;
+    let both = listed(&daemon.http_client(Some(&token("both")))).await;
+    let notes = listed(&daemon.http_client(Some(&token("notes-only")))).await;
+    let mut table = Table::new("the list of tools in the description of run_code");
+    table.row(
+        "permitted tools, names and types",
+        equal(
+            catalogue(description(&both)),
+            "Tools (? = optional):\n\
+             calendar: list_events(day: str, may_filter?: str) -> { id: int }; add_event(title: str) -> { id: int }\n\
+             notes: read(id: str) -> { id: int }"
+                .to_owned(),
+        ),
+    );
+    table.row(
+        "a grant withholds the others",
+        equal(
+            catalogue(description(&notes)),
+            "Tools (? = optional):\nnotes: read(id: str) -> { id: int }".to_owned(),
+        ),
+    );
+    table.row("cacheScope", equal(both["result"]["cacheScope"].clone(), json!("private")));
+    let ttl = both["result"]["ttlMs"].as_u64();
+    table.row("ttlMs", ensure(ttl.is_some_and(|ttl| ttl <= 60_000), ttl));
+    table.finish();
+}
+
+#[tokio::test]
+async fn the_configured_limit_decides_whether_signatures_are_listed() {
+    let many: Vec<String> = (0..120).map(|number| format!("tool_{number}")).collect();
+    let many: Vec<(&str, &[&str])> = many.iter().map(|name| (name.as_str(), &["query"][..])).collect();
+    let mut table = Table::new("catalogue_tokens");
+    for (limit, expected) in [
+        ("", "Servers with their numbers of tools: calendar 2, large 120, notes 1"),
+        ("[tools]\ncatalogue_tokens = 0\n", "Servers with their numbers of tools: calendar 2, large 120, notes 1"),
+        ("[tools]\ncatalogue_tokens = 5000\n", "Tools (? = optional):"),
+    ] {
+        let policy = format!("{POLICY}[servers.large]\nallow = [\"*\"]\n");
+        let lockhouse = with_tools(three_servers(), "large", &many).config(limit).policy(&policy);
+        let daemon = lockhouse.daemon().await;
+        let text = catalogue(description(&listed(&daemon.http_client(None)).await));
+        table.row(format!("{limit:?}"), ensure(text.starts_with(expected), &text));
+        let shown = if limit.contains("5000") { 5_000 } else { 150 };
+        table.row(format!("{limit:?}: at most {shown} tokens"), ensure(tokens(&text) <= shown, tokens(&text)));
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn clients_are_notified_when_the_description_changes() {
+    let lockhouse = three_servers();
+    let daemon = lockhouse.daemon().await;
+    let client = daemon.http_client(None);
+    listed(&client).await;
+    let message = client.message("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+    let mut events = client.open(&message).await;
+    let acknowledged = events.next().await.expect("an event");
+    let mut table = Table::new("list_changed");
+    table.row("acknowledged", ensure(acknowledged.to_string().contains("acknowledged"), &acknowledged));
+    // Nothing has changed for the client, so its next notification must be about the second change.
+    daemon.reload().await;
+    lockhouse.file("config/lockhouse/policy.toml", POLICY.replace("deny = [\"erase_*\"]", "deny = [\"add_*\"]"));
+    daemon.reload().await;
+    let reported = events.next().await.expect("an event");
+    table.row("notified", equal(reported["method"].clone(), json!("notifications/tools/list_changed")));
+    let text = catalogue(description(&listed(&client).await));
+    table.row("the list is new", ensure(text.contains("erase_all()") && !text.contains("add_event"), &text));
+    table.finish();
+}
