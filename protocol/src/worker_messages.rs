@@ -33,6 +33,8 @@ pub struct Job {
     pub servers: Vec<ServerName>,
     /// Whether the worker belongs to a session: it then keeps its variables and waits for the session's next program.
     pub session: bool,
+    /// Whether the program is only checked: its syntax, and the calls that it will make.
+    pub check_only: bool,
 }
 
 /// A message from a worker to the supervisor.
@@ -157,6 +159,29 @@ pub enum Request {
         /// The maximum number of results.
         limit: u32,
     },
+    /// Checks the calls that a program will make, before it runs. The reply is a JSON object: `findings` has the failures
+    /// of calls that cannot succeed, `tools` the module entries of the tools that are called.
+    CheckCalls {
+        /// The calls. Those after the first [`PLANNED_CALLS_MAX`] are not checked.
+        calls: Vec<PlannedCall>,
+    },
+}
+
+/// The maximum number of planned calls of one program that are checked before it runs.
+pub const PLANNED_CALLS_MAX: usize = 64;
+
+/// A call that a program will make.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedCall {
+    /// The name of the upstream server.
+    pub server: ServerName,
+    /// The name of the server's tool.
+    pub tool: ToolName,
+    /// The arguments in the form of [`Request::Call`], with `null` for each value that is not known before the run; `None`
+    /// if their names are not known.
+    pub arguments: Option<Vec<u8>>,
+    /// The line of the submitted code that makes the call, counted from 1, if known. Only displayed and never trusted.
+    pub line: Option<u32>,
 }
 
 /// A part of a call's arguments that is the result of an earlier call, decoded from JSON text. Where the tool's schema
@@ -186,7 +211,8 @@ impl Request {
             | Self::Search { .. }
             | Self::LoadResult { .. }
             | Self::LoadSkill { .. }
-            | Self::SearchSkills { .. } => false,
+            | Self::SearchSkills { .. }
+            | Self::CheckCalls { .. } => false,
         }
     }
 }
@@ -266,6 +292,8 @@ pub enum Outcome {
     CpuLimit(CodeError),
     /// The program used up its memory.
     MemoryLimit(CodeError),
+    /// The program ran to its end and has no value, probably by mistake. The text tells how to get one.
+    NoValue(String),
 }
 
 /// An error of the submitted program.

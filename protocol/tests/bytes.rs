@@ -9,8 +9,8 @@ use std::fmt::{Debug, Write};
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
     CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding,
-    FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, ResultHandle,
-    SandboxProfile, SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName,
+    FromWorker, FromZygote, Job, Outcome, PlannedCall, PromptName, Protection, Request, ResourceUri,
+    ResultHandle, SandboxProfile, SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -89,6 +89,7 @@ fn to_worker() {
         code: "1 + 1 # é".into(),
         servers: vec![server(), ServerName::new("files").unwrap()],
         session: true,
+        check_only: false,
     };
     snapshot(
         "to_worker",
@@ -154,6 +155,14 @@ fn requests() {
             Request::LoadResult { handle: ResultHandle::new("r1").unwrap() },
             Request::LoadSkill { name: SkillName::new("weekly-report").unwrap() },
             Request::SearchSkills { query: "report".into(), limit: 5 },
+            Request::CheckCalls {
+                calls: vec![PlannedCall {
+                    server: server(),
+                    tool: tool(),
+                    arguments: Some(b"[1,null]".to_vec()),
+                    line: Some(3),
+                }],
+            },
         ],
     );
 }
@@ -164,6 +173,7 @@ fn outcomes() {
         "outcomes",
         &[
             Outcome::Value(None),
+            Outcome::NoValue("end with an expression".into()),
             Outcome::Value(Some(b"null".to_vec())),
             Outcome::Error(code_error()),
             Outcome::Interrupted(code_error()),

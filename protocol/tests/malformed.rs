@@ -117,6 +117,7 @@ fn to_worker() -> Vec<Vec<u8>> {
         code: "1 + 1".into(),
         servers: vec![server(), server()],
         session: true,
+        check_only: false,
     };
     let failure = Failure {
         code: FailureCode::Timeout,

@@ -6,6 +6,7 @@ mod output; // Declared first: the other modules print through its macros.
 
 mod approvals;
 mod audit;
+mod check;
 mod command_audit_log;
 mod configuration;
 mod confine;
@@ -70,6 +71,8 @@ enum Command {
     Serve(serve::Arguments),
     /// Run a program in a sandboxed worker, as the run_code tool does
     Run(run::Arguments),
+    /// Check a program without running it: its syntax, and the calls that it makes on every path
+    Check(check::Arguments),
     /// Print a result that was too long for the answer of `lockhouse run --json`
     Result(result::Arguments),
     /// Demonstrate Lockhouse with a built-in example server
@@ -150,6 +153,7 @@ pub(crate) fn main() -> ExitCode {
         match command {
             Command::Serve(arguments) => serve::serve(&files, arguments).await,
             Command::Run(arguments) => run::run(&files, arguments).await,
+            Command::Check(arguments) => check::check(&files, arguments).await,
             Command::Result(arguments) => result::result(&files, &arguments),
             Command::Demo => demo::demo().await,
             Command::Approvals(arguments) => approvals::approvals(&arguments).await,

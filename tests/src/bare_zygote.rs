@@ -117,6 +117,7 @@ impl BareZygote {
                             code: code.to_owned(),
                             servers: Vec::new(),
                             session: false,
+                            check_only: false,
                         };
                         let job =
                             frame::encode(&ToWorker::Run(job), self.limits.frame_bytes).expect("a frame");

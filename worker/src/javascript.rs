@@ -11,15 +11,18 @@
 //! native functions (see `native_functions`).
 
 mod base64;
+mod call_check;
 mod call_positions;
 mod engine;
 mod error_expression;
 mod errors;
 mod evaluate;
+mod final_value;
 mod json_values;
 mod modules;
 mod native_functions;
 mod nesting_limit;
+mod planned_calls;
 mod position_markers;
 mod program_failure;
 mod realm;

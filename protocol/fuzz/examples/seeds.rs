@@ -7,7 +7,7 @@ use std::path::Path;
 use lockhouse_protocol::frame::encode;
 use lockhouse_protocol::{
     CallId, CodeError, ConversationLimits, DecodedArgument, SearchDetail, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
-    FromZygote, Job, Outcome, PromptName, Protection, Request, ResourceUri, ResultHandle, SandboxProfile, ServerName, SkillName, Stream, ToWorker, ToZygote,
+    FromZygote, Job, Outcome, PlannedCall, PromptName, Protection, Request, ResourceUri, ResultHandle, SandboxProfile, ServerName, SkillName, Stream, ToWorker, ToZygote,
     ToolName,
 };
 use serde::Serialize;
@@ -149,9 +149,13 @@ fn from_worker() -> Vec<FromWorker> {
         Request::LoadResult { handle: ResultHandle::new("r").unwrap() },
         Request::LoadSkill { name: SkillName::new("s").unwrap() },
         Request::SearchSkills { query: "words".into(), limit: 5 },
+        Request::CheckCalls {
+            calls: vec![PlannedCall { server: server(), tool: tool(), arguments: Some(b"{}".to_vec()), line: Some(1) }],
+        },
     ];
     let outcomes = [
         Outcome::Value(None),
+        Outcome::NoValue("end with an expression".into()),
         Outcome::Value(Some(b"1".to_vec())),
         Outcome::Error(error.clone()),
         Outcome::Interrupted(error),
@@ -178,7 +182,7 @@ fn to_worker() -> Vec<ToWorker> {
         retryable: true,
     };
     vec![
-        ToWorker::Run(Job { execution: ExecutionId(1), code: "1".into(), servers: vec![server(), server()], session: true }),
+        ToWorker::Run(Job { execution: ExecutionId(1), code: "1".into(), servers: vec![server(), server()], session: true, check_only: false }),
         ToWorker::Reply { call: CallId(1), reply: Ok(b"1".to_vec()) },
         ToWorker::Reply { call: CallId(2), reply: Err(failure) },
     ]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use lockhouse_protocol::frame::decode;
 use lockhouse_protocol::{
     Action, CallId, CodeError, Conversation, ConversationLimits, ExceededLimit, FromWorker, LOOKUPS_MAX,
-    Outcome, Request, ResourceUri, ResultHandle, SearchDetail, ServerName, SkillName, Stream, ToolName,
-    Violation,
+    Outcome, PlannedCall, Request, ResourceUri, ResultHandle, SearchDetail, ServerName, SkillName, Stream,
+    ToolName, Violation,
 };
 
 use super::Coverage;
@@ -294,6 +294,10 @@ fn request(input: &mut Input<'_>) -> Request {
         8 => Request::LoadResult { handle: ResultHandle::new("r").expect("a handle") },
         9 => Request::LoadSkill { name: SkillName::new("s").expect("a name") },
         10 => Request::SearchSkills { query: "words".into(), limit: input.word() },
+        11 => {
+            let call = PlannedCall { server, tool, arguments: Some(input.counted().to_vec()), line: None };
+            Request::CheckCalls { calls: vec![call] }
+        }
         _ => {
             let arguments = input.counted().to_vec();
             Request::Call { server, tool, arguments, decoded: Vec::new(), timeout_ms: None, line: None }

@@ -2,8 +2,9 @@
 
 use lockhouse_protocol::{
     CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding,
-    FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Reply, Request, ResourceUri, ResultHandle,
-    SandboxProfile, SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName, Verdict,
+    FromWorker, FromZygote, Job, Outcome, PlannedCall, PromptName, Protection, Reply, Request, ResourceUri,
+    ResultHandle, SandboxProfile, SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName,
+    Verdict,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -76,12 +77,13 @@ fn reply() -> impl Strategy<Value = Reply> {
 }
 
 pub(crate) fn to_worker() -> impl Strategy<Value = ToWorker> {
-    let job = (any::<u128>(), text(), vec(server(), 0..4), any::<bool>()).prop_map(
-        |(execution, code, servers, session)| Job {
+    let job = (any::<u128>(), text(), vec(server(), 0..4), any::<bool>(), any::<bool>()).prop_map(
+        |(execution, code, servers, session, check_only)| Job {
             execution: ExecutionId(execution),
             code,
             servers,
             session,
+            check_only,
         },
     );
     prop_oneof![
@@ -94,6 +96,11 @@ fn decoded() -> impl Strategy<Value = Vec<DecodedArgument>> {
     let argument = (text(), proptest::option::of(text()));
     let argument = argument.prop_map(|(pointer, text)| DecodedArgument { pointer, text });
     vec(argument, 0..3)
+}
+
+fn planned_call() -> impl Strategy<Value = PlannedCall> {
+    let call = (server(), tool(), proptest::option::of(bytes()), any::<Option<u32>>());
+    call.prop_map(|(server, tool, arguments, line)| PlannedCall { server, tool, arguments, line })
 }
 
 fn request() -> impl Strategy<Value = Request> {
@@ -122,6 +129,7 @@ fn request() -> impl Strategy<Value = Request> {
         handle().prop_map(|handle| Request::LoadResult { handle }),
         skill().prop_map(|name| Request::LoadSkill { name }),
         (text(), any::<u32>()).prop_map(|(query, limit)| Request::SearchSkills { query, limit }),
+        vec(planned_call(), 0..4).prop_map(|calls| Request::CheckCalls { calls }),
     ]
 }
 
@@ -143,6 +151,7 @@ fn code_error() -> impl Strategy<Value = CodeError> {
 fn outcome() -> impl Strategy<Value = Outcome> {
     prop_oneof![
         proptest::option::of(bytes()).prop_map(Outcome::Value),
+        text().prop_map(Outcome::NoValue),
         code_error().prop_map(Outcome::Error),
         code_error().prop_map(Outcome::Interrupted),
         code_error().prop_map(Outcome::CpuLimit),

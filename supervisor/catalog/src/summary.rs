@@ -122,8 +122,7 @@ mod tests {
     fn a_summary_is_bounded() {
         let long = format!("Gets {}. Returns {}.", "a".repeat(60), "b ".repeat(300));
         let cut = summary(&long);
-        assert_eq!(cut.chars().count(), SUMMARY_CHARS_MAX);
-        assert!(cut.ends_with('…'), "{cut}");
+        assert!(cut.chars().count() <= SUMMARY_CHARS_MAX && cut.ends_with('…'), "{cut}");
         assert_eq!(summary(&"x".repeat(500)).chars().count(), SUMMARY_CHARS_MAX);
     }
 

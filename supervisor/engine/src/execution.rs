@@ -58,10 +58,18 @@ pub struct RunResult {
     pub session_worker: Option<SessionWorker>,
 }
 
-/// Runs `code` until it ends, reaches a limit, or the future `stop` completes with the cause of a cancellation.
+/// The program of a run.
+#[derive(Debug)]
+pub struct SubmittedProgram {
+    pub code: String,
+    /// Whether the program is only checked, and does not run.
+    pub check_only: bool,
+}
+
+/// Runs a program until it ends, reaches a limit, or the future `stop` completes with the cause of a cancellation.
 pub async fn run(
     mut run_worker: RunWorker,
-    code: String,
+    program: SubmittedProgram,
     requester: Requester,
     gate: &Gate,
     limits: &ExecutionLimits,
@@ -71,9 +79,10 @@ pub async fn run(
     let session = matches!(run_worker, RunWorker::Session(_));
     let job = Job {
         execution: requester.caller.execution,
-        code,
+        code: program.code,
         servers: requester.scope.servers().to_vec(),
         session,
+        check_only: program.check_only,
     };
     let RunStart { conversation, out, cpu } = run_worker.start_run(limits.cpu, limits.conversation);
     let questions = requester.caller.questions.clone();

@@ -14,17 +14,18 @@ const INSTRUCTIONS: &str = "Run code that calls the tools of all connected MCP s
 const RUN_CODE: &str = "Run a program in a sandbox (no files, network or processes) where MCP servers are libraries.\n\
     python: from mcp_tools.SERVER import TOOL; TOOL(arg=value)\n\
     typescript: await SERVER.TOOL({arg: value})\n\
-    The answer is the value of the last expression (typescript also: return), as JSON, then what was printed. Results that are JSON \
-    text arrive parsed. Filter and aggregate in code: large answers are cut, a long run answers with a handle. \
+    The answer is the last expression (typescript: or return) as JSON, then what was printed. JSON text in results arrives parsed. \
+    Large answers are cut: filter and aggregate in code. A long run answers with a handle. \
     Failures raise ToolError(code, message). Parallel: asyncio.gather over mcp_tools.aio.SERVER, Promise.all. \
-    Also (from mcp_tools; camelCase in typescript): list_servers(), search_tools(query), describe(server, tool), \
+    Also from mcp_tools (camelCase in typescript): list_servers(), search_tools(query), describe(server, tool), \
     call_tool(server, tool, args), list_resources(server), read_resource(server, uri). \
-    Keep functions: import skills; skills.save(f, \"what it does\"), skills.search(words), from skills.NAME import f.";
+    Keep functions: import skills; skills.save(f, \"purpose\"), skills.search(words), from skills.NAME import f.";
 
-const SEARCH_TOOLS: &str = "Find tools by words or names; server:NAME in the query for one server. Answers with signatures for run_code.";
+const SEARCH_TOOLS: &str =
+    "Find tools by words or names; server:NAME in the query for one server. Answers with signatures.";
 
-const GET_RESULT: &str = "The answer of a run that is still running, or more of a result that was cut (code reads it whole with \
-    load_result(handle)), by its handle.";
+const GET_RESULT: &str =
+    "The answer of a running run, or more of a cut answer, by its handle (in code: load_result(handle)).";
 
 const HEALTH: &str = "Whether code can run now: engines, servers, queue.";
 
@@ -47,7 +48,7 @@ pub(super) fn all(form: AnswerForm, catalogue: &str) -> Vec<Tool> {
         "properties": {
             "language": {"type": "string", "enum": ["python", "typescript"]},
             "code": {"type": "string"},
-            "session": {"type": "string", "description": "Any name: variables and imports stay for its next run"},
+            "session": {"type": "string", "description": "Any name; variables stay"},
             "timeout_s": {"type": "number"},
             "servers": {"type": "array", "items": {"type": "string"}, "description": "Only these: NAME, NAME.TOOL, NAME.PREFIX*"},
         },

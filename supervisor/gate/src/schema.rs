@@ -95,6 +95,38 @@ impl SchemaCache {
         }
     }
 
+    /// Checks the literal values among the arguments of a planned call. If other values are not known yet
+    /// (`is_complete` is false), checks each value alone, and only for schemas whose rules do not combine parameters.
+    pub(super) async fn check_literals(
+        &self,
+        server: &ServerName,
+        tool: &Tool,
+        literals: Map<String, Value>,
+        is_complete: bool,
+        slot: &BlockingSlot,
+        language: Language,
+    ) -> Result<(), Failure> {
+        if literals.is_empty() || !is_complete && combines_parameters(tool) {
+            return Ok(());
+        }
+        let Some(validator) = self.validator(server, tool, slot).await else { return Ok(()) };
+        let literals = Value::Object(literals);
+        let message = match is_complete {
+            true => match is_valid(&validator, &literals, INLINE_BUDGET) {
+                Ok(false) => Some(failure_message(&validator, tool, &literals, language)),
+                // The call reports what takes too long.
+                _ => None,
+            },
+            false => ValidationMeter::run(MESSAGE_BUDGET, |meter| {
+                let mut errors = validator.iter_errors(BudgetedValue::new(&literals, meter));
+                let of_value = errors.find(|error| !error.instance_path().as_str().is_empty());
+                of_value.map(|error| error_message::describe_error(tool, &error, language))
+            })
+            .unwrap_or_default(),
+        };
+        message.map_or(Ok(()), |message| Err(invalid_arguments(message)))
+    }
+
     async fn validator(&self, server: &ServerName, tool: &Tool, slot: &BlockingSlot) -> Compiled {
         let cell = {
             let mut known = self.0.lock();
@@ -115,6 +147,27 @@ impl SchemaCache {
         };
         cell.get_or_init(compile).await.clone()
     }
+}
+
+/// Keywords at the top of a schema with which the rules for one parameter depend on others.
+const COMBINING_KEYWORDS: [&str; 11] = [
+    "$ref",
+    "allOf",
+    "anyOf",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "if",
+    "not",
+    "oneOf",
+    "then",
+    "else",
+];
+
+/// Returns whether the rules for one parameter may depend on others.
+fn combines_parameters(tool: &Tool) -> bool {
+    let definition: Value = serde_json::from_str(tool.definition()).unwrap_or_default();
+    COMBINING_KEYWORDS.iter().any(|keyword| definition["inputSchema"].get(keyword).is_some())
 }
 
 fn into_members(arguments: Value) -> Map<String, Value> {

@@ -15,6 +15,18 @@ use super::scope::Scope;
 use super::tool_request::ToolRequest;
 use super::{Gate, Requester};
 
+/// A request about a tool that does not call the tool: for its description, or whether a planned call can succeed.
+#[derive(Clone, Copy)]
+pub(super) struct ToolLookup<'a> {
+    pub(super) requester: &'a Requester,
+    /// The id of the worker's request.
+    pub(super) call: CallId,
+    pub(super) server: &'a ServerName,
+    pub(super) tool: &'a ToolName,
+    /// The line of the program that makes a planned call, as reported by the worker.
+    pub(super) line: Option<u32>,
+}
+
 /// Returns the effect that the policy has on every call of a tool; `None` if it depends on the arguments. For
 /// commands, never for code.
 pub fn unconditional_effect(policy: &Policy, server: &ServerName, tool: &ToolName) -> Option<Effect> {
@@ -152,37 +164,14 @@ impl Gate {
         let item = CallTarget::from(tool);
         let named = |failure| with_names(failure, server, &item);
         let connection = self.connection(requester, server).map_err(named)?;
-        if let Some(left_out) = self.out_of_scope_failure(requester, server, &item) {
-            self.record_denied_lookup(requester, call, (server, tool), (&left_out.message, None));
-            return Err(named(left_out));
-        }
-        // The error text equals that of a call.
-        let request = Call::new(server, tool).with_client(requester.caller.client.clone());
+        let lookup = ToolLookup { requester, call, server, tool, line: None };
+        self.refuse_withheld_tool(&lookup, connection).map_err(named)?;
         let policy = self.policy.current();
-        if !policy.permits(server, tool, requester.client())
-            && let Decision::Deny(denial) = policy.decide(request)
-        {
-            if let Some(misspelled) =
-                self.misspelled_tool_failure(requester, server, tool, connection.known_catalogue())
-            {
-                return Err(named(misspelled));
-            }
-            self.record_denied_lookup(
-                requester,
-                call,
-                (server, tool),
-                (&denial.to_string(), denial.location.as_ref()),
-            );
-            return Err(named(denial_failure(&denial)));
-        }
         let catalogue = connection.catalogue().await?;
         let definition = catalogue
             .tool(tool)
             .ok_or_else(|| named(self.unknown_tool_failure(requester, server, tool, &catalogue)))?;
-        if let Some(reason) = self.unaccepted_tool_reason(requester, server, definition) {
-            self.record_denied_lookup(requester, call, (server, tool), (&reason, None));
-            return Err(named(failure(FailureCode::Denied, reason)));
-        }
+        self.refuse_unaccepted_definition(&lookup, definition).map_err(named)?;
         let asks = policy.may_require_approval(server, tool, requester.client());
         let observed = connection.shapes.observed_schema(definition);
         let options = DescribeOptions {
@@ -193,16 +182,51 @@ impl Gate {
         Ok(definition.describe(server.as_str(), &options).to_string().into_bytes())
     }
 
-    /// Records a request for the description of a denied tool as a denial, once for each tool and execution.
-    fn record_denied_lookup(
+    /// Refuses a tool of which no call could be permitted: with the same error as a call.
+    pub(super) fn refuse_withheld_tool(
         &self,
-        requester: &Requester,
-        call: CallId,
-        (server, tool): (&ServerName, &ToolName),
-        (reason, place): (&str, Option<&SourceLocation>),
-    ) {
+        lookup: &ToolLookup<'_>,
+        connection: &Connection,
+    ) -> Result<(), Failure> {
+        let ToolLookup { requester, server, tool, .. } = *lookup;
+        if let Some(left_out) = self.out_of_scope_failure(requester, server, &CallTarget::from(tool)) {
+            self.record_denied_lookup(lookup, &left_out.message, None);
+            return Err(left_out);
+        }
+        let request = Call::new(server, tool).with_client(requester.caller.client.clone());
+        let policy = self.policy.current();
+        if policy.permits(server, tool, requester.client()) {
+            return Ok(());
+        }
+        let Decision::Deny(denial) = policy.decide(request) else { return Ok(()) };
+        if let Some(misspelled) =
+            self.misspelled_tool_failure(requester, server, tool, connection.known_catalogue())
+        {
+            return Err(misspelled);
+        }
+        self.record_denied_lookup(lookup, &denial.to_string(), denial.location.as_ref());
+        Err(denial_failure(&denial))
+    }
+
+    /// Refuses a tool whose definition is new or changed and not accepted.
+    pub(super) fn refuse_unaccepted_definition(
+        &self,
+        lookup: &ToolLookup<'_>,
+        definition: &Tool,
+    ) -> Result<(), Failure> {
+        let Some(reason) = self.unaccepted_tool_reason(lookup.requester, lookup.server, definition) else {
+            return Ok(());
+        };
+        self.record_denied_lookup(lookup, &reason, None);
+        Err(failure(FailureCode::Denied, reason))
+    }
+
+    /// Records the lookup of a denied tool as a denial, once for each tool and execution.
+    fn record_denied_lookup(&self, lookup: &ToolLookup<'_>, reason: &str, place: Option<&SourceLocation>) {
+        let ToolLookup { requester, call, server, tool, line } = *lookup;
         if requester.usage.is_first_lookup(server, tool) {
-            let request = ToolRequest::new(server.clone(), tool.into());
+            let mut request = ToolRequest::new(server.clone(), tool.into());
+            request.line = line;
             self.record_denial(request.subject(requester, call), Effect::Deny, reason, place);
         }
     }

@@ -58,7 +58,8 @@ impl ToolRequest {
             | Request::Search { .. }
             | Request::LoadResult { .. }
             | Request::LoadSkill { .. }
-            | Request::SearchSkills { .. } => return None,
+            | Request::SearchSkills { .. }
+            | Request::CheckCalls { .. } => return None,
         };
         let line = match request {
             Request::Call { line, .. } => *line,

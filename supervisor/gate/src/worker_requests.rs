@@ -34,6 +34,7 @@ impl Gate {
                 Err(not_kept) => Err(failure(FailureCode::NotFound, not_kept.to_string())),
             },
             Request::LoadSkill { name } => self.load_skill(requester, &name).await,
+            Request::CheckCalls { calls } => self.check_calls(requester, call, calls).await,
             Request::SearchSkills { query, limit } => self.search_skills(requester, query, limit).await,
             Request::Search { query, limit, detail } => {
                 let search = Search { query: &query, limit, detail, language: requester.language };

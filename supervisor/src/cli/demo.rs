@@ -55,8 +55,7 @@ async fn run_demo() -> Result<bool, Box<dyn std::error::Error>> {
     let mut all_as_expected = true;
     let definitions = definitions_bytes(&supervisor, &shop).await?;
     for (title, language, code) in PROGRAMS {
-        let request =
-            CodeRequest { language, code: code.into(), timeout: None, servers: None, session: None };
+        let request = CodeRequest::new(language, code);
         let answer = supervisor.run_code(request, &CancellationToken::new()).await;
         println!("── {title} ({}) ──\n\n{}", language.as_str(), indent(code));
         print_answer(&answer);

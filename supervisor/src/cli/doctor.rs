@@ -90,7 +90,7 @@ async fn check_engine(supervisor: &Supervisor, language: Language) -> (Engine, V
             return (Engine { language, works: false, found }, findings);
         }
     };
-    let request = CodeRequest { language, code: "1 + 1".into(), timeout: None, servers: None, session: None };
+    let request = CodeRequest::new(language, "1 + 1");
     let answer = supervisor.run_code(request, &CancellationToken::new()).await;
     let works = answer.value.as_deref().is_some_and(|value| value.get() == "2");
     let found = match works {

@@ -54,7 +54,7 @@ pub(super) struct Arguments {
 
 /// Why `lockhouse run` has no program to run.
 #[derive(Debug, thiserror::Error)]
-enum ProgramError {
+pub(super) enum ProgramError {
     #[error("give a program: a FILE, - for standard input, or -c CODE")]
     NotGiven,
     #[error("give the language: --language python or --language typescript")]
@@ -149,26 +149,45 @@ async fn prompt_on_terminal(mut watcher: Watcher) {
     }
 }
 
+/// Where the program of a command comes from.
+pub(super) struct ProgramSource {
+    /// The file with the program; `-` for standard input.
+    pub(super) file: Option<PathBuf>,
+    /// The program itself.
+    pub(super) code: Option<String>,
+    /// The language. `None` for the language of the file's extension.
+    pub(super) language: Option<LanguageName>,
+}
+
+impl ProgramSource {
+    /// Reads the program. The run may use the given servers and tools only, if any are given.
+    pub(super) fn into_request(self, servers: Vec<String>) -> Result<CodeRequest, ProgramError> {
+        let by_ending =
+            self.file.as_deref().and_then(Path::extension).and_then(|ending| match ending.to_str() {
+                Some("py") => Some(Language::Python),
+                Some("ts" | "js" | "mts" | "mjs") => Some(Language::Typescript),
+                _ => None,
+            });
+        let code = match (self.code, self.file) {
+            (Some(code), _) => code,
+            (None, Some(file)) => read_program(&file)?,
+            (None, None) => return Err(ProgramError::NotGiven),
+        };
+        let language = self.language.map(Language::from).or(by_ending).ok_or(ProgramError::NoLanguage)?;
+        let servers = (!servers.is_empty()).then_some(servers);
+        Ok(CodeRequest { servers, ..CodeRequest::new(language, code) })
+    }
+}
+
 fn parse_request(arguments: Arguments) -> Result<CodeRequest, ProgramError> {
-    let by_ending =
-        arguments.file.as_deref().and_then(Path::extension).and_then(|ending| match ending.to_str() {
-            Some("py") => Some(Language::Python),
-            Some("ts" | "js" | "mts" | "mjs") => Some(Language::Typescript),
-            _ => None,
-        });
-    let code = match (arguments.code, arguments.file) {
-        (Some(code), _) => code,
-        (None, Some(file)) => read_program(&file)?,
-        (None, None) => return Err(ProgramError::NotGiven),
-    };
-    let language = arguments.language.map(Language::from).or(by_ending).ok_or(ProgramError::NoLanguage)?;
-    let timeout = match arguments.timeout.map(Duration::try_from_secs_f64) {
+    let Arguments { file, code, language, timeout, server, .. } = arguments;
+    let timeout = match timeout.map(Duration::try_from_secs_f64) {
         None => None,
         Some(Ok(timeout)) if !timeout.is_zero() => Some(timeout),
         Some(_) => return Err(ProgramError::Timeout),
     };
-    let servers = (!arguments.server.is_empty()).then_some(arguments.server);
-    Ok(CodeRequest { language, code, timeout, servers, session: None })
+    let request = ProgramSource { file, code, language }.into_request(server)?;
+    Ok(CodeRequest { timeout, ..request })
 }
 
 fn read_program(file: &Path) -> Result<String, ProgramError> {
@@ -197,6 +216,9 @@ fn print_for_people(answer: &Answer) {
             Ok(value) => println!("{}", for_stdout(&format!("{value:#}"))),
             Err(_) => println!("{}", for_stdout(&json)),
         }
+    }
+    if let Some(advice) = &answer.missing_value_advice {
+        eprintln!("lockhouse: no value: {}", for_stderr(advice));
     }
     for missing in answer.sandbox.iter().flat_map(|sandbox| &sandbox.reduced) {
         eprintln!("lockhouse: reduced sandbox: {missing}");

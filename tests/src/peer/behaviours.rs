@@ -113,8 +113,13 @@ pub(crate) const ALL: &[(&str, Behaviour)] = &[
         write_and_wait(channel, &frame::encode(&reply, u32::MAX).unwrap_or_default())
     }),
     ("a job of its own", |channel| {
-        let job =
-            Job { execution: ExecutionId(u128::MAX), code: "well".into(), servers: vec![], session: false };
+        let job = Job {
+            execution: ExecutionId(u128::MAX),
+            code: "well".into(),
+            servers: vec![],
+            session: false,
+            check_only: false,
+        };
         write_and_wait(channel, &frame::encode(&ToWorker::Run(job), u32::MAX).unwrap_or_default())
     }),
     // Bytes that are not a message.

@@ -28,7 +28,11 @@ fn with_tools(lockhouse: Lockhouse, server: &str, tools: &[(&str, &[&str])]) -> 
 fn three_servers() -> Lockhouse {
     let calendar: [(&str, &[&str]); 3] =
         [("list_events", &["day", "may_filter"]), ("erase_all", &[]), ("add_event", &["title"])];
-    let lockhouse = with_tools(Lockhouse::new().policy(POLICY), "calendar", &calendar);
+    let lockhouse = with_tools(
+        Lockhouse::new().config("[http]\nauth = \"none\"\n").policy(POLICY),
+        "calendar",
+        &calendar,
+    );
     let lockhouse = with_tools(lockhouse, "notes", &[("read", &["id"])]);
     with_tools(lockhouse, "vault", &[("open", &["code"])])
 }
@@ -57,7 +61,7 @@ async fn listed(client: &lockhouse_tests::HttpClient) -> Value {
 
 #[tokio::test]
 async fn each_client_sees_the_tools_that_it_may_use() {
-    let lockhouse = three_servers();
+    let lockhouse = three_servers().config("");
     for (name, only) in [("notes-only", "notes"), ("both", "notes,calendar")] {
         let only: Vec<&str> = only.split(',').flat_map(|server| ["--only", server]).collect();
         let made = lockhouse.run(&[&["token", "create", name], &only[..]].concat());
@@ -99,16 +103,21 @@ async fn the_configured_limit_decides_whether_signatures_are_listed() {
     let mut table = Table::new("catalogue_tokens");
     for (limit, expected) in [
         ("", "Servers with their numbers of tools: calendar 2, large 120, notes 1"),
-        ("[tools]\ncatalogue_tokens = 0\n", "Servers with their numbers of tools: calendar 2, large 120, notes 1"),
+        (
+            "[tools]\ncatalogue_tokens = 0\n",
+            "Servers with their numbers of tools: calendar 2, large 120, notes 1",
+        ),
         ("[tools]\ncatalogue_tokens = 5000\n", "Tools (? = optional):"),
     ] {
         let policy = format!("{POLICY}[servers.large]\nallow = [\"*\"]\n");
-        let lockhouse = with_tools(three_servers(), "large", &many).config(limit).policy(&policy);
+        let lockhouse = with_tools(three_servers(), "large", &many).policy(&policy);
+        let lockhouse = lockhouse.config(&format!("[http]\nauth = \"none\"\n{limit}"));
         let daemon = lockhouse.daemon().await;
         let text = catalogue(description(&listed(&daemon.http_client(None)).await));
         table.row(format!("{limit:?}"), ensure(text.starts_with(expected), &text));
         let shown = if limit.contains("5000") { 5_000 } else { 150 };
-        table.row(format!("{limit:?}: at most {shown} tokens"), ensure(tokens(&text) <= shown, tokens(&text)));
+        table
+            .row(format!("{limit:?}: at most {shown} tokens"), ensure(tokens(&text) <= shown, tokens(&text)));
     }
     table.finish();
 }
@@ -119,14 +128,16 @@ async fn clients_are_notified_when_the_description_changes() {
     let daemon = lockhouse.daemon().await;
     let client = daemon.http_client(None);
     listed(&client).await;
-    let message = client.message("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+    let message =
+        client.message("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
     let mut events = client.open(&message).await;
     let acknowledged = events.next().await.expect("an event");
     let mut table = Table::new("list_changed");
     table.row("acknowledged", ensure(acknowledged.to_string().contains("acknowledged"), &acknowledged));
     // Nothing has changed for the client, so its next notification must be about the second change.
     daemon.reload().await;
-    lockhouse.file("config/lockhouse/policy.toml", POLICY.replace("deny = [\"erase_*\"]", "deny = [\"add_*\"]"));
+    lockhouse
+        .file("config/lockhouse/policy.toml", POLICY.replace("deny = [\"erase_*\"]", "deny = [\"add_*\"]"));
     daemon.reload().await;
     let reported = events.next().await.expect("an event");
     table.row("notified", equal(reported["method"].clone(), json!("notifications/tools/list_changed")));

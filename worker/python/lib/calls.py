@@ -38,15 +38,20 @@ ToolError.__module__ = "mcp_tools"
 
 _servers = []
 _tools = {}
+_checked = {}  # Tools of planned calls, by server and name.
 _listing = threading.Lock()
 _last_result = [None, None]  # Tool and result of the last call, for error messages.
+_recent_results = {}  # The latest results of up to three tools, by full name of the tool.
+_RECENT_MAX = 3
 
 
 def begin_run(servers):
     """Starts a run that may use the given servers."""
     _servers[:] = servers
     _tools.clear()
+    _checked.clear()
     _last_result[:] = None, None
+    _recent_results.clear()
 
 
 def ask(request, *arguments):
@@ -95,10 +100,26 @@ def unwrap_reply(parsed, reply, server=None, tool=None):
     try:
         value = parsed(payload)
         if tool is not None:
-            _last_result[:] = (tool, value) if len(payload) <= _REMEMBERED_BYTES else (None, None)
+            _remember_result(server, tool, value, len(payload))
         return value
     except (ValueError, RecursionError) as error:  # Raised by an integer with more than 4,300 digits, or by deep nesting.
         raise ToolError("tool_failed", f"the answer cannot be read: {error}", server, tool) from None
+
+
+def _remember_result(server, tool, value, size):
+    is_small = size <= _REMEMBERED_BYTES
+    _last_result[:] = (tool, value) if is_small else (None, None)
+    name = f"{server}.{tool}"
+    _recent_results.pop(name, None)
+    if is_small:
+        _recent_results[name] = value
+        if len(_recent_results) > _RECENT_MAX:
+            _recent_results.pop(next(iter(_recent_results)), None)
+
+
+def recent_results():
+    """The latest results of up to three tools: pairs of full name and value, without large ones."""
+    return list(_recent_results.items())
 
 
 def search_limit(limit):
@@ -131,8 +152,15 @@ def tools_of(server):
         return _tools[server]
 
 
+def remember_tool(server, name, row):
+    """Keeps the entry of a tool that the check before the run has returned, so that its server's list need not be requested."""
+    _checked[server, name] = row
+
+
 def find_tool(server, name):
     """Finds a tool by identifier or name, or by another form of the name if that is unambiguous."""
+    if (server, name) in _checked:
+        return _checked[server, name]
     tools = tools_of(server)
     return tools.get(name) or _only_match(row for row in tools.values() if row["name"] == name) or _only_match(
         row for row in tools.values() if _normalized(row["name"]) == _normalized(name))

@@ -9,6 +9,7 @@ from collections import deque
 import lockhouse_excerpts as excerpts
 import lockhouse_sources as sources
 from lockhouse_calls import NAMES_MAX, ToolError
+from lockhouse_check import CheckError
 from lockhouse_excerpts import Location
 from lockhouse_hints import hint, sandbox_explanation
 
@@ -37,6 +38,8 @@ def report(error, awaiting=None):
     """Describes an error as a dict of bounded fields. `awaiting` is the main coroutine, if there is one."""
     frames = _frames(error.__traceback__) or _coroutine_frames(awaiting)
     location = _innermost_location(error.__traceback__, frames)
+    if isinstance(error, CheckError):
+        location = Location(None, error.filename, error.lineno, (error.lineno, error.offset, error.lineno, error.end))
     line, column = location.line, excerpts.column(location)
     if _is_in_source(error) and not frames:
         line, column = _positive(error.lineno), _positive(error.offset)
@@ -122,6 +125,10 @@ def _innermost_location(trace, frames):
 def _describe(error, frames):
     """Formats the innermost frame of the program, and below it one line for each cause and each error of a group."""
     lines = [line for frame in _shown_frames(frames) for line in _format_frame(*frame)]
+    if isinstance(error, CheckError):
+        span = error.lineno, error.offset, error.lineno, error.end
+        lines.append(f'  File "{sources.display_name(error.filename)}", line {error.lineno}, found before the run: no call was sent')
+        lines.extend(excerpts.excerpt(error.filename, error.lineno, span))
     if _is_in_source(error):
         lines.append(f'  File "{sources.display_name(error.filename)}", line {error.lineno}')
         if _positive(error.lineno) and _positive(error.offset):

@@ -5,7 +5,7 @@ import ast
 import builtins
 from types import CoroutineType
 
-from lockhouse_calls import NAMES_MAX, last_result
+from lockhouse_calls import NAMES_MAX, last_result, recent_results
 from lockhouse_excerpts import program_text
 from lockhouse_decoded import plain_type
 from lockhouse_values import Text
@@ -129,6 +129,29 @@ def shape(value):
         return "a coroutine"
     name = _NAMES(type(value))
     return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
+
+
+_RESULTS_CHARS = 300
+
+
+def results_so_far():
+    """Describes the structure of the latest tool results, never their contents; None if there are none."""
+    shown = "; ".join(f'"{name}": {_outline(value)}' for name, value in recent_results())
+    return f"results so far: {shown}"[:_RESULTS_CHARS] if shown else None
+
+
+def _outline(value):
+    if plain_type(value) is dict:
+        return f"object {_record(value)}"
+    if plain_type(value) in (list, tuple):
+        first = value[0] if value else None
+        return f"array of {len(value)} {_record(first)}" if plain_type(first) is dict else f"array of {len(value)}"
+    return "null" if value is None else f"text of {len(value)} characters" if isinstance(value, str) else _NAMES(type(value))
+
+
+def _record(value):
+    names = [str(key) for key in list(value)[:NAMES_MAX]]
+    return f"{{{', '.join(names + ['…'] * (len(value) > NAMES_MAX))}}}"
 
 
 _NAMES = type.__dict__["__name__"].__get__

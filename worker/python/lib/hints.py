@@ -12,6 +12,7 @@ from lockhouse_refusals import (
     DEBUGGER, ENVIRONMENT, FILES, NETWORK, PACKAGES, PARALLEL, PREFIX, SYSTEM, missing_module_reason,
 )
 from lockhouse_excerpts import current_line, program_text
+from lockhouse_expressions import results_so_far
 
 _DATABASE = f"{PREFIX}: files cannot be opened; use sqlite3.connect(':memory:') instead"
 _LOCALES = f"{PREFIX}: the C locale is the only one; format with f-strings instead"
@@ -37,6 +38,10 @@ _UNCLEAR_ERRORS = (
 # Explanations by library, for errors that do not say what was refused.
 _MODULES = {"multiprocessing": PARALLEL, "concurrent": PARALLEL, "urllib": NETWORK, "http": NETWORK, "sqlite3": _DATABASE}
 _INSTALLERS = ("!", "%", "pip ", "pip3 ", "python -m pip ")
+
+
+# Errors for which the structure of the results so far is a hint.
+_ABOUT_VALUES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def sandbox_explanation(error, message):
@@ -70,10 +75,13 @@ def hint(error, message, location):
     try:
         for kind, words in _HINTS:
             if isinstance(error, kind):
-                return words(error, message, location)
+                found = words(error, message, location)
+                break
+        else:
+            found = None
+        return found or (results_so_far() if isinstance(error, _ABOUT_VALUES) else None)
     except Exception:
-        pass  # Values of the code may be in a state that cannot be inspected.
-    return None
+        return None  # Values of the code may be in a state that cannot be inspected.
 
 
 def _hint_for_syntax(error, message, location):

@@ -9,8 +9,10 @@ import sys
 import threading
 from types import CoroutineType, ModuleType
 
+import lockhouse_check
 import lockhouse_dialects
 import lockhouse_errors as errors
+import lockhouse_final_value
 import lockhouse_preload
 import lockhouse_refusals
 import lockhouse_servers
@@ -18,7 +20,7 @@ import lockhouse_sources as sources
 import lockhouse_streams
 from lockhouse_values import to_json
 
-_RESULT = "<result>"  # No valid identifier, so that code cannot use it.
+_RESULT = lockhouse_check.RESULT
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _RESERVE_BYTES = 2 * 1024 * 1024
 _THREAD_STACK_BYTES = 1024 * 1024
@@ -43,6 +45,7 @@ class _Execution:
     loop = None
     coroutine = None
     reserve = None
+    advice = None
     first_main = None
     session_main = None
     runs = 0
@@ -86,16 +89,17 @@ def warm():
     run("1 / 0", [])
 
 
-def run(code, servers, session=False):
-    """Runs a program. Returns ("value", JSON or None), or the kind of failure and a dict that describes it."""
+def run(code, servers, session=False, check_only=False):
+    """Runs a program, or only checks it. Returns ("value", JSON or None), ("no_value", advice), or the kind of failure and a dict that describes it."""
     try:
         try:
             _keep_reserve()
             _Execution.interruptible = True
             lockhouse_servers.begin_run(servers)
             lockhouse_dialects.begin_run()
-            value = _execute(code, _session_module() if session else _new_main_module(), sources.begin_program(code, _run_number(session)))
-            answer = "value", None if value is None else to_json(value)
+            main, filename = _session_module() if session else _new_main_module(), sources.begin_program(code, _run_number(session))
+            value = _execute(code, main, filename, check_only)
+            answer = ("no_value", _Execution.advice) if value is None and _Execution.advice else ("value", None if value is None else to_json(value))
             lockhouse_refusals.warn_of_hidden_refusals()
             lockhouse_streams.flush()
         finally:
@@ -137,13 +141,16 @@ def _run_number(session):
     return None
 
 
-def _execute(code, main, filename):
+def _execute(code, main, filename, check_only):
     _Execution.coroutine = None
     names = main.__dict__
     names.pop(_RESULT, None)
     sys.modules["__main__"] = main
     tree, program = _compile(code, filename)
     lockhouse_dialects.offer(program, tree, names)
+    lockhouse_check.check(tree, code, names)
+    if check_only:
+        return None
     del tree
     result = eval(program, names)
     if isinstance(result, CoroutineType):
@@ -158,6 +165,8 @@ def _compile(code, filename):
     try:
         tree = compile(code, filename, "exec", ast.PyCF_ONLY_AST | _FLAGS, dont_inherit=True)
         body = _final_block(tree.body)
+        lockhouse_final_value.call_last_function(tree, body)
+        _Execution.advice = lockhouse_final_value.advice(body)
         if body and isinstance(body[-1], ast.Expr):
             last = body[-1]
             name = ast.copy_location(ast.Name(_RESULT, ast.Store()), last)

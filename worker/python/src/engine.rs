@@ -15,7 +15,7 @@ use pyo3::types::{PyBytes, PyDict, PyModule};
 use crate::native;
 
 /// Embedded Python modules, in an order in which each one imports only earlier ones.
-const MODULES: [(&str, &str); 23] = [
+const MODULES: [(&str, &str); 25] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
     ("lockhouse_decoded", include_str!("../lib/decoded.py")),
     ("lockhouse_results", include_str!("../lib/results.py")),
@@ -30,6 +30,8 @@ const MODULES: [(&str, &str); 23] = [
     ("skills", include_str!("../lib/skills.py")),
     ("lockhouse_skill_source", include_str!("../lib/skill_source.py")),
     ("lockhouse_dialects", include_str!("../lib/dialects.py")),
+    ("lockhouse_final_value", include_str!("../lib/final_value.py")),
+    ("lockhouse_check", include_str!("../lib/check.py")),
     ("lockhouse_refusals", include_str!("../lib/refusals.py")),
     ("lockhouse_excerpts", include_str!("../lib/excerpts.py")),
     ("lockhouse_expressions", include_str!("../lib/expressions.py")),
@@ -101,7 +103,8 @@ impl Engine for PythonEngine {
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
         let code = blank_fence(&job.code);
         let outcome = Python::attach(|py| {
-            outcome(&self.runner.bind(py).call_method1("run", (&*code, servers, job.session))?)
+            let arguments = (&*code, servers, job.session, job.check_only);
+            outcome(&self.runner.bind(py).call_method1("run", arguments)?)
         });
         // The runner catches errors of the code. An interrupt can still arrive within the runner itself.
         outcome.unwrap_or_else(|error| {
@@ -126,6 +129,9 @@ fn outcome(pair: &Bound<'_, PyAny>) -> PyResult<Outcome> {
     if what == "value" {
         let json: Option<Bound<'_, PyBytes>> = payload.extract()?;
         return Ok(Outcome::Value(json.map(|json| json.as_bytes().to_vec())));
+    }
+    if what == "no_value" {
+        return Ok(Outcome::NoValue(payload.extract()?));
     }
     let error = code_error(&payload.cast_into::<PyDict>()?)?;
     Ok(match what.as_str() {

@@ -16,9 +16,9 @@ mod _lockhouse {
 
     #[pymodule_export]
     use crate::native::{
-        call, describe, drain, fileno, flush, get_prompt, list_prompts, list_resources, list_servers,
-        list_tools, load_result, load_skill, read_resource, search, search_skills, start_call, wake_fileno,
-        write,
+        call, check_calls, describe, drain, fileno, flush, get_prompt, list_prompts, list_resources,
+        list_servers, list_tools, load_result, load_skill, read_resource, search, search_skills, start_call,
+        wake_fileno, write,
     };
 
     #[pymodule_export]

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 
 use lockhouse_protocol::{
-    DecodedArgument, Failure, FailureCode, InvalidName, PromptName, Reply, Request, ResourceUri,
+    DecodedArgument, Failure, FailureCode, InvalidName, PlannedCall, PromptName, Reply, Request, ResourceUri,
     ResultHandle, SearchDetail, ServerName, SkillName, Stream, ToolName,
 };
 use lockhouse_worker::tool_host::ToolHost;
@@ -184,6 +184,20 @@ pub(crate) fn load_skill<'py>(py: Python<'py>, name: &str) -> PyResult<Pair<'py>
 #[pyfunction]
 pub(crate) fn search_skills(py: Python<'_>, query: String, limit: u32) -> PyResult<Pair<'_>> {
     ask(py, Ok::<_, InvalidName>(Request::SearchSkills { query, limit }))
+}
+
+/// A planned call: server, tool, arguments as JSON unless their names are not known, and line.
+type Planned = (String, String, Option<Vec<u8>>, u32);
+
+/// Checks the calls that a program will make. Calls with an invalid name are not checked.
+#[pyfunction]
+pub(crate) fn check_calls(py: Python<'_>, planned: Vec<Planned>) -> PyResult<Pair<'_>> {
+    let call = |(server, tool, arguments, line): Planned| {
+        let (server, tool) = (ServerName::new(server)?, ToolName::new(tool)?);
+        Ok::<_, InvalidName>(PlannedCall { server, tool, arguments, line: Some(line) })
+    };
+    let calls: Result<Vec<PlannedCall>, InvalidName> = planned.into_iter().map(call).collect();
+    ask(py, calls.map(|calls| Request::CheckCalls { calls }))
 }
 
 /// Queues a tool call and returns its number; [`drain`] returns its reply. Returns -1 for an invalid name.

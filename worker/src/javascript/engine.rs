@@ -88,8 +88,13 @@ impl Interpreter {
 
     /// Runs the warm-up program. Its declarations are local, so later programs cannot observe it.
     fn warm(&self) {
-        let job =
-            Job { execution: ExecutionId(0), code: WARM_UP.to_owned(), servers: Vec::new(), session: false };
+        let job = Job {
+            execution: ExecutionId(0),
+            code: WARM_UP.to_owned(),
+            servers: Vec::new(),
+            session: false,
+            check_only: false,
+        };
         let outcome = self.execution(None).run(&job);
         debug_assert!(matches!(outcome, Outcome::Value(Some(_))), "{outcome:?}");
         self.rejections.borrow_mut().clear();

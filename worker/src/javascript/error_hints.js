@@ -58,16 +58,16 @@
     return near ? `did you mean .${near}?` : null;
   };
 
+  const RESULTS_CHARS = 300;
   // Describes the outlines of recent results: their structure, never their contents.
   const describeOutline = ([kind, count, keys]) => {
-    const more = keys?.length > NAMES_MAX ? ` and ${keys.length - NAMES_MAX} more` : "";
-    const list = keys && (keys.length ? `the keys ${keys.slice(0, NAMES_MAX).join(", ")}${more}` : "no keys");
-    if (kind === "object") return `an object with ${list}`;
-    if (kind !== "array") return kind === "string" ? "text; if it is JSON, .json() gives its value" : kind === "null" ? "null" : `a ${kind}`;
-    return count ? `an array of ${count}${keys ? ` objects with ${list}` : ""}` : "an empty array";
+    const record = keys && `{${[...keys.slice(0, NAMES_MAX), ...(keys.length > NAMES_MAX ? ["…"] : [])].join(", ")}}`;
+    if (kind === "object") return `object ${record}`;
+    if (kind !== "array") return kind === "string" ? "text" : kind;
+    return `array of ${count}${record ? ` ${record}` : ""}`;
   };
   realm.describeAnswers = () => {
-    const shown = answers().map(([subject, outline]) => `${subject} answered ${describeOutline(outline)}`);
-    return shown.length ? shown.join("; ") : null;
+    const shown = answers().map(([subject, outline]) => `"${subject}": ${describeOutline(outline)}`);
+    return shown.length ? `results so far: ${shown.join("; ")}`.slice(0, RESULTS_CHARS) : null;
   };
 }

@@ -11,6 +11,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use rquickjs::promise::PromiseState;
 use rquickjs::{Array, Ctx, Error, Function, Object, Persistent, Promise, Runtime, Value};
 
+use super::call_check;
 use super::errors;
 use super::evaluate::{evaluate, evaluate_sloppy};
 use super::program_failure::ProgramFailure;
@@ -40,7 +41,7 @@ impl Execution<'_> {
         self.rejections.borrow_mut().clear();
         self.runtime.set_memory_limit(usize::try_from(self.memory_bytes).unwrap_or(usize::MAX));
         let outcome = self.outcome(job);
-        if job.session && !matches!(outcome, Outcome::Value(_)) {
+        if job.session && !matches!(outcome, Outcome::Value(_) | Outcome::NoValue(_)) {
             self.reset_after_failure(&outcome);
         }
         outcome
@@ -64,6 +65,10 @@ impl Execution<'_> {
         self.realm.shared.started.set(Instant::now());
         self.realm.shared.host.set(self.host);
         let failure = match (self.value(job), signals::pending()) {
+            (Ok(None), None) => {
+                let advice = self.realm.shared.missing_value_advice.take();
+                return advice.map_or(Outcome::Value(None), Outcome::NoValue);
+            }
             (Ok(value), None) => return Outcome::Value(value),
             (Ok(_), Some(_)) => ProgramFailure::Stuck,
             (Err(failure), _) => failure,
@@ -132,6 +137,7 @@ impl Execution<'_> {
         let program = typescript::translate(&code, job.session)
             .map_err(|error| ProgramFailure::Report(Box::new(errors::syntax_error(&code, error))))?;
         let shared = &self.realm.shared;
+        shared.missing_value_advice.set(program.missing_value_advice);
         shared.runs.set(shared.runs.get() + u32::from(job.session));
         let before = shared.source_map.take();
         let source_map = match job.session {
@@ -145,7 +151,18 @@ impl Execution<'_> {
         if !program.flat_names.is_empty() {
             functions.get::<_, Function>("offerFlatNames")?.call::<_, ()>((program.flat_names,))?;
         }
+        if !job.servers.is_empty()
+            && let Some(host) = self.host
+        {
+            call_check::check(ctx, functions, host, &code, program.planned_calls)?;
+        }
 
+        if job.check_only {
+            shared.missing_value_advice.take();
+            let (nothing, resolve, _) = Promise::new(ctx)?;
+            resolve.call::<_, ()>(())?;
+            return Ok(Persistent::save(ctx, nothing));
+        }
         let part = |name: &str| functions.get::<_, Value>(name);
         let lookups = (part("module")?, part("import")?);
         let functions_pair: Array = if job.session {

@@ -18,6 +18,8 @@
   };
   const toolList = (server) => (server.list ??= ask("list_tools", server.name));
   const findTool = (server, name) => {
+    const checked = server.checked.get(name);
+    if (checked) return checked;
     const list = toolList(server);
     return (
       list.find((tool) => tool.name === name) ??
@@ -119,11 +121,21 @@
     }
   }
   const serverObject = (name) => {
-    const server = { name, list: undefined, functions: new Map(), properties: new Map(), proxy: undefined };
+    const server = { name, list: undefined, checked: new Map(), functions: new Map(), properties: new Map(), proxy: undefined };
     server.proxy = new Proxy(new McpServer(name), proxyHandler(server));
     names.set(server.proxy, `[MCP server: ${name}]`);
     servers.set(name, server);
   };
+  // The server that a global name of the program is, for a call of this tool; null for other names.
+  realm.serverOfName = (name, key) => {
+    if (realm.scope && name in realm.scope) return null;
+    if (isOrdinary(key) || isSearch(key) || /^list_?tools$/i.test(key) || Object.keys(offers).some((offer) => normalize(offer) === normalize(key))) return null;
+    const value = globalThis[name];
+    for (const server of servers.values()) if (server.proxy === value) return server.name;
+    return null;
+  };
+  // Keeps the entry of a tool that the check before the run has returned.
+  realm.rememberTool = (server, name, tool) => servers.get(server)?.checked.set(name, tool);
   realm.serverName = (value) => names.get(value);
 
   Object.assign(realm, { NAMES_MAX, toolList, closest, servers, names, findServer, findTool, isOrdinary, serverObject, unknownToolError });

@@ -23,6 +23,8 @@ pub(super) struct SharedState {
     pub(super) timers: RefCell<Timers>,
     /// Source map of the running program.
     pub(super) source_map: RefCell<Option<SourceMap>>,
+    /// What to do if the running program has no value.
+    pub(super) missing_value_advice: Cell<Option<String>>,
     /// Number of runs in the session so far.
     pub(super) runs: Cell<u32>,
     /// Generator behind `Math.random`, seeded in each worker.
@@ -38,6 +40,7 @@ impl SharedState {
             in_flight: Cell::new(0),
             timers: RefCell::default(),
             source_map: RefCell::default(),
+            missing_value_advice: Cell::default(),
             runs: Cell::new(0),
             random: RefCell::new(fastrand::Rng::with_seed(0)),
             started: Cell::new(Instant::now()),

@@ -231,6 +231,7 @@
       if (known) {
         known.list = undefined;
         known.properties.clear();
+        known.checked.clear();
         servers.set(name, known);
       } else {
         serverObject(name);

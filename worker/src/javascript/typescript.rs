@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use oxc::allocator::{Allocator, ArenaBox, TakeIn};
-use oxc::ast::ast::{Expression, Program, Statement};
+use oxc::allocator::Allocator;
+use oxc::ast::ast::Program;
 use oxc::ast::builder::AstBuilder;
 use oxc::codegen::{Codegen, CodegenOptions, CommentOptions};
 use oxc::diagnostics::{OxcDiagnostic, Severity};
@@ -14,8 +14,10 @@ use oxc::span::{SourceType, Span};
 use oxc::transformer::{TransformOptions, Transformer};
 
 use super::call_positions::CallPositions;
+use super::final_value;
 use super::modules::{self, IMPORT, MODULE};
 use super::nesting_limit;
+use super::planned_calls::{self, PlannedToolCall};
 use super::position_markers::{self, AWAITING, RESERVED};
 use super::session_variables::{self, DECLARE, SCOPE};
 use super::source_map::{Mapping, Position, SourceMap};
@@ -41,6 +43,10 @@ pub(super) struct Translation {
     pub(super) source_map: SourceMap,
     /// Names with two underscores that the program uses and does not declare, such as `github__list_issues`.
     pub(super) flat_names: Vec<String>,
+    /// Calls of tools that the program makes on every path.
+    pub(super) planned_calls: Vec<PlannedToolCall>,
+    /// What to do if the program has no value.
+    pub(super) missing_value_advice: Option<String>,
 }
 
 /// Why a program cannot be translated.
@@ -117,6 +123,8 @@ fn translate_as(source: &str, kind_of_code: CodeKind) -> Result<Translation, Syn
     check_diagnostics(source, &parsed.diagnostics)?;
     let mut program = parsed.program;
     let calls = CallPositions::collect(&program);
+    let planned_calls = planned_calls::collect(source, &program);
+    let missing_value_advice = final_value::advice(source, &program);
     check_modules(source, &program, kind_of_code)?;
 
     let builder = AstBuilder::new(&allocator);
@@ -143,7 +151,13 @@ fn translate_as(source: &str, kind_of_code: CodeKind) -> Result<Translation, Syn
     });
     let imports = imports.into_iter().map(|span| Position::from_byte(source, span.start as usize)).collect();
     let source_map = SourceMap::new(source, imports, calls, mappings);
-    Ok(Translation { javascript: head + &generated.code + &tail, source_map, flat_names })
+    Ok(Translation {
+        javascript: head + &generated.code + &tail,
+        source_map,
+        flat_names,
+        planned_calls,
+        missing_value_advice,
+    })
 }
 
 /// Checks the text before it is parsed.
@@ -209,7 +223,7 @@ fn rewrite<'a>(
         modules::replace_dynamic_imports(program, builder);
     }
     if kind_of_code != CodeKind::Skill {
-        return_last_expression(program, builder);
+        final_value::return_last_expression(program, builder);
     }
     Ok(())
 }
@@ -252,35 +266,6 @@ fn check_diagnostics(source: &str, diagnostics: &[OxcDiagnostic]) -> Result<(), 
     }
     let position = first.labels.first().map(|label| Position::from_byte(source, label.offset() as usize));
     Err(SyntaxError { message, position })
-}
-
-/// Makes the last expression the result of the program. Declarations without effects may follow it.
-fn return_last_expression<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a>) {
-    // A program that consists of a string literal is parsed as a directive.
-    if program.body.is_empty()
-        && let Some(directive) = program.directives.pop()
-    {
-        let span = directive.span;
-        let value = Expression::StringLiteral(ArenaBox::new_in(directive.expression, builder));
-        program.body.push(Statement::new_return_statement(span, Some(value), builder));
-        return;
-    }
-    let does_nothing = |statement: &&mut Statement| {
-        matches!(
-            statement,
-            Statement::EmptyStatement(_)
-                | Statement::FunctionDeclaration(_)
-                | Statement::ImportDeclaration(_)
-                | Statement::TSInterfaceDeclaration(_)
-                | Statement::TSTypeAliasDeclaration(_)
-        )
-    };
-    let Some(last) = program.body.iter_mut().rev().find(|statement| !does_nothing(statement)) else { return };
-    if let Statement::ExpressionStatement(statement) = last {
-        let span = statement.span;
-        let value = statement.expression.take_in(builder);
-        *last = Statement::new_return_statement(span, Some(value), builder);
-    }
 }
 
 /// Translates a program to JavaScript or an error message, for tests.

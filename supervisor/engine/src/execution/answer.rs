@@ -9,6 +9,7 @@ use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::end_reason::EndReason;
 use super::error_report::{describe_changes, report};
 use super::status::Status;
 use super::{Cancellation, RunResult};
@@ -28,6 +29,8 @@ pub struct Answer {
     /// The value of the program, as JSON text; `None` if there is no value. The text is not parsed into a tree,
     /// because a tree of a hostile value could take about a hundred times the memory.
     pub value: Option<Box<RawValue>>,
+    /// For a program that has no value, probably by mistake: how to get one. `None` if this is not known.
+    pub missing_value_advice: Option<String>,
     pub stdout: String,
     pub stderr: String,
     pub error: Option<CodeError>,
@@ -114,6 +117,7 @@ impl Answer {
             execution,
             status,
             value: None,
+            missing_value_advice: None,
             stdout: String::new(),
             stderr: String::new(),
             error: None,
@@ -131,6 +135,10 @@ impl Answer {
         let stats = stats(&ended);
         let RunResult { end_reason, stdout, stderr, calls, calls_in_flight, .. } = ended;
         let (finished_calls, calls_in_flight) = calls.split_at(calls.len().saturating_sub(calls_in_flight));
+        let missing_value_advice = match &end_reason {
+            EndReason::NoValue(advice) => Some(advice.chars().take(NAME_BYTES_MAX).collect()),
+            _ => None,
+        };
         let (status, value, error) = report(end_reason, wall_limit, finished_calls, calls_in_flight);
         let value = value.map(normalise_integers);
         let error = error.map(truncate_error);
@@ -139,6 +147,7 @@ impl Answer {
             execution,
             status,
             value,
+            missing_value_advice,
             stdout,
             stderr,
             error,

@@ -47,6 +47,9 @@ impl Answer {
         if let Some(value) = parts.value {
             insert("value", value);
         }
+        if let Some(advice) = &self.missing_value_advice {
+            insert("no_value", advice.as_str().into());
+        }
         for (name, text) in [("stdout", parts.stdout), ("stderr", parts.stderr)] {
             if !text.is_empty() {
                 insert(name, text.into());

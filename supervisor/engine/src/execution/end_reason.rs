@@ -10,6 +10,8 @@ use super::Cancellation;
 pub enum EndReason {
     /// The code completed. Contains the JSON of its value, or `None` if the code has no value.
     Value(Option<Vec<u8>>),
+    /// The code completed and has no value, probably by mistake. The text tells how to get one.
+    NoValue(String),
     /// The code ended with an error.
     Error(CodeError),
     /// The run reached its deadline. The `CodeError` has the line that was executing, if the code could report it.
@@ -67,7 +69,7 @@ impl EndReason {
     /// Returns `None` if the code ended by itself.
     pub fn kill_label(&self) -> Option<&'static str> {
         match self {
-            Self::Value(_) | Self::Error(_) => None,
+            Self::Value(_) | Self::NoValue(_) | Self::Error(_) => None,
             Self::Timeout(_) => Some("timeout"),
             Self::Limit(limit, _) => Some(limit.metric_label),
             Self::Killed { is_attack: true, .. } | Self::ProtocolViolation(_) => Some("violation"),
@@ -79,7 +81,7 @@ impl EndReason {
     /// Returns the explanation for a session that ended because of this run.
     pub fn session_end_reason(&self) -> String {
         match self {
-            Self::Value(_) | Self::Error(_) => "its worker ended".into(),
+            Self::Value(_) | Self::NoValue(_) | Self::Error(_) => "its worker ended".into(),
             Self::Timeout(_) => {
                 "a run reached its deadline, did not stop when interrupted, and was killed".into()
             }

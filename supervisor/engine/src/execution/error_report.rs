@@ -24,7 +24,7 @@ pub(super) fn report(
     let error_with =
         |kind: &str, message: String| CodeError { kind: kind.into(), message, ..CodeError::default() };
     let (status, error) = match end_reason {
-        EndReason::Value(None) => return (Status::Ok, None, None),
+        EndReason::Value(None) | EndReason::NoValue(_) => return (Status::Ok, None, None),
         EndReason::Value(Some(json)) => match serde_json::from_slice(&json) {
             Ok(value) => return (Status::Ok, Some(value), None),
             Err(error) => {

@@ -187,6 +187,7 @@ impl StateMachine {
             (Phase::Interrupted(cause), Outcome::Interrupted(error)) => cause.end_reason(Some(error)),
             (Phase::Interrupted(cause @ Interruption::Cancelled(_)), _) => cause.end_reason(None),
             (_, Outcome::Value(value)) => EndReason::Value(value),
+            (_, Outcome::NoValue(advice)) => EndReason::NoValue(advice),
             // The supervisor did not interrupt the code: the code raised the interrupt itself.
             (_, Outcome::Error(error) | Outcome::Interrupted(error)) => EndReason::Error(error),
             (_, Outcome::CpuLimit(error)) => EndReason::Limit(self.limits.cpu_reached(), Some(error)),

@@ -26,7 +26,7 @@ pub(super) async fn run(
         Ok(name) => name.map(|name| SessionKey { owner, name }),
         Err(invalid) => return Some(Response::Invalid(invalid.to_string())),
     };
-    let request = CodeRequest { language, code, timeout, servers, session };
+    let request = CodeRequest { timeout, servers, session, ..CodeRequest::new(language, code) };
     let (channel, follower) = client.open_channel();
     let (engine, stop) = (supervisor.clone(), cancellation.clone());
     let answering = async move {

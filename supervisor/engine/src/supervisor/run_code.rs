@@ -19,7 +19,7 @@ use tracing::Instrument;
 use super::{Supervisor, log_audit_error};
 use crate::client_quotas::QuotaExceeded;
 use crate::execution::{
-    self, Answer, Cancellation, ExecutionLimits, Refusal, RunResult, Sandbox, StopHandle,
+    self, Answer, Cancellation, ExecutionLimits, Refusal, RunResult, Sandbox, StopHandle, SubmittedProgram,
 };
 use crate::sessions::{SessionKey, SessionLease};
 use worker_acquisition::AcquiredWorker;
@@ -38,6 +38,15 @@ pub struct CodeRequest {
     /// The session in which the code runs, which is started if it does not exist. `None` for a run outside of
     /// sessions.
     pub session: Option<SessionKey>,
+    /// Whether the code is only checked: its syntax, and the calls that it will make. Nothing runs.
+    pub check_only: bool,
+}
+
+impl CodeRequest {
+    /// Creates a request to run code outside of sessions, without restrictions.
+    pub fn new(language: Language, code: impl Into<String>) -> Self {
+        Self { language, code: code.into(), timeout: None, servers: None, session: None, check_only: false }
+    }
 }
 
 impl Supervisor {
@@ -179,7 +188,7 @@ impl Supervisor {
             stop.requested(session_lease.as_ref().map(SessionLease::stop), &principal, &self.lifecycle);
         let result = execution::run(
             worker,
-            request.code,
+            SubmittedProgram { code: request.code, check_only: request.check_only },
             requester,
             &gate,
             &limits,

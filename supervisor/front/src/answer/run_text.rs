@@ -34,6 +34,9 @@ pub(super) fn first_text(answer: &Value) -> String {
     }
     match answer.get("value") {
         Some(value) => value.to_string(),
+        None if answer["no_value"].is_string() => {
+            format!("No value: {}.", answer["no_value"].as_str().unwrap_or_default())
+        }
         None if has_output(answer) => "No value, only printed output.".to_owned(),
         None => "No value: end with an expression.".to_owned(),
     }
@@ -141,7 +144,7 @@ pub(super) fn part(part: &Value, handle: &ResultHandle) -> String {
 /// Returns the members of an answer that are not in its text, for `_meta`.
 pub(super) fn remaining_members(answer: &Value, form: AnswerForm) -> Value {
     let in_text = |name: &str| match name {
-        "value" | "preview" => true,
+        "value" | "preview" | "no_value" => true,
         "stdout" | "stderr" => form == AnswerForm::Text,
         _ => false,
     };

@@ -39,13 +39,7 @@ pub(super) async fn run(files: &Files, skills: &Skills, arguments: &Arguments) -
     }
     let (by_position, by_name) =
         parse(&arguments.arg).map_err(|error| super::print_error(&error, super::USAGE))?;
-    let request = CodeRequest {
-        language: skill.language,
-        code: program(&skill, by_position, by_name),
-        timeout: None,
-        servers: None,
-        session: None,
-    };
+    let request = CodeRequest::new(skill.language, program(&skill, by_position, by_name));
     Ok(run::run_program(files, request, arguments.json).await)
 }
 

@@ -85,13 +85,7 @@ pub(super) async fn test(
 
 async fn run(supervisor: &Supervisor, skill: &Skill) -> Outcome {
     let Some(tests) = &skill.tests else { return Outcome::NoTests };
-    let request = CodeRequest {
-        language: skill.language,
-        code: tests.clone(),
-        timeout: None,
-        servers: None,
-        session: None,
-    };
+    let request = CodeRequest::new(skill.language, tests.clone());
     let answer = supervisor.run_code(request, &CancellationToken::new()).await;
     match answer.status {
         Status::Ok => Outcome::Passed,

@@ -27,7 +27,13 @@ fn idle() -> Conversation {
 }
 
 fn begin(session: bool) -> Event {
-    Event::Begin(Job { execution: ExecutionId(1), code: "1".into(), servers: Vec::new(), session })
+    Event::Begin(Job {
+        execution: ExecutionId(1),
+        code: "1".into(),
+        servers: Vec::new(),
+        session,
+        check_only: false,
+    })
 }
 
 fn error(kind: &str) -> CodeError {
@@ -95,7 +101,7 @@ fn describe_reason(ending: &EndReason) -> String {
         location.as_ref().map_or(String::new(), |location| format!(" at {}", location.kind))
     };
     match ending {
-        EndReason::Value(_) => "value".into(),
+        EndReason::Value(_) | EndReason::NoValue(_) => "value".into(),
         EndReason::Error(error) => format!("error {}", error.kind),
         EndReason::Timeout(location) => format!("timeout{}", at(location)),
         EndReason::Limit(limit, location) => format!("{}{}", limit.message, at(location)),
@@ -269,7 +275,13 @@ fn a_worker_that_violates_the_protocol() {
 }
 
 fn job() -> Job {
-    Job { execution: ExecutionId(2), code: "2".into(), servers: Vec::new(), session: LEASED }
+    Job {
+        execution: ExecutionId(2),
+        code: "2".into(),
+        servers: Vec::new(),
+        session: LEASED,
+        check_only: false,
+    }
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! Judges the calls that a program will make, before it runs: the checks of a real call that do not depend on the values
+//! that only the run knows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_base::language::Language;
+use lockhouse_catalog::{Catalogue, DescribeOptions, Tool};
+use lockhouse_policies::CallTarget;
+use lockhouse_protocol::{CallId, Failure, PLANNED_CALLS_MAX, PlannedCall, Reply, ServerName};
+use lockhouse_upstream::Connection;
+use serde_json::{Value, json};
+
+use super::argument_names::{self, RawArguments};
+use super::failures::with_names;
+use super::tool_discovery::ToolLookup;
+use super::{Gate, Requester};
+
+/// How long the check waits for a server to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Gate {
+    /// Returns a JSON object: `findings` has the failure of each planned call that must fail, and `tools` the module
+    /// entry of each tool that is called. Waits for the servers to connect, as the calls would. Calls of servers that do
+    /// not connect in time are judged by the policy only.
+    pub(super) async fn check_calls(
+        &self,
+        requester: &Requester,
+        call: CallId,
+        planned: Vec<PlannedCall>,
+    ) -> Reply {
+        let (mut findings, mut tools) = (Vec::new(), Vec::new());
+        let planned = planned.into_iter().take(PLANNED_CALLS_MAX);
+        let checks = planned.map(|planned| self.check_call(requester, call, planned));
+        for (number, checked) in futures_util::future::join_all(checks).await.into_iter().enumerate() {
+            match checked {
+                Ok(Some(entry)) => tools.push(json!([number, entry])),
+                Ok(None) => {}
+                Err(failure) => {
+                    let Failure { code, message, server, tool, .. } = failure;
+                    findings.push(json!({
+                        "call": number, "code": code.as_str(), "message": message, "server": server, "tool": tool,
+                    }));
+                }
+            }
+        }
+        Ok(json!({"findings": findings, "tools": tools}).to_string().into_bytes())
+    }
+
+    /// Returns the module entry of the tool, or the failure of the call. `None` if the tool is not known yet.
+    async fn check_call(
+        &self,
+        requester: &Requester,
+        call: CallId,
+        planned: PlannedCall,
+    ) -> Result<Option<Value>, Failure> {
+        let PlannedCall { server, tool, arguments, line } = planned;
+        let resolved = self.resolve_tool_name(requester, &server, &tool).unwrap_or(tool);
+        let named = |failure| with_names(failure, &server, &CallTarget::from(&resolved));
+        let connection = self.connection(requester, &server).map_err(named)?;
+        let lookup = ToolLookup { requester, call, server: &server, tool: &resolved, line };
+        self.refuse_withheld_tool(&lookup, connection).map_err(named)?;
+        let Some(catalogue) = connected_catalogue(connection).await else { return Ok(None) };
+        let Some(tool) = catalogue.tool(&resolved) else {
+            return Err(named(self.unknown_tool_failure(requester, &server, &resolved, &catalogue)));
+        };
+        self.refuse_unaccepted_definition(&lookup, tool).map_err(named)?;
+        if let Some(arguments) = arguments {
+            self.check_planned_arguments(requester, &server, tool, arguments).await.map_err(named)?;
+        }
+        let policy = self.policy.current();
+        let options = DescribeOptions {
+            requires_approval: policy.may_require_approval(&server, &resolved, requester.client()),
+            observed_output: connection.shapes.observed_schema(tool),
+            language: requester.language,
+        };
+        Ok(Some(tool.module_entry(&options)))
+    }
+
+    /// Checks the names of arguments, and the values of those that the program gives as literals. Other values are
+    /// `null`.
+    async fn check_planned_arguments(
+        &self,
+        requester: &Requester,
+        server: &ServerName,
+        tool: &Tool,
+        arguments: Vec<u8>,
+    ) -> Result<(), Failure> {
+        let language = requester.language.unwrap_or(Language::Python);
+        let raw = RawArguments { arguments: arguments.clone(), ..RawArguments::default() };
+        // Limits the number of values, before they are parsed.
+        let mut literals = argument_names::normalize(tool, raw, language)?.values;
+        literals.retain(|_, value| !value.is_null());
+        let (is_complete, slot) = (!has_unknown_values(&arguments), &requester.usage.slow_check_slot);
+        self.schemas.check_literals(server, tool, literals, is_complete, slot, language).await
+    }
+}
+
+/// Returns the tools of a server that is connected or connects in time. Cached tools of an earlier connection may be
+/// outdated.
+async fn connected_catalogue(connection: &Connection) -> Option<Arc<Catalogue>> {
+    let server = tokio::time::timeout(CONNECT_TIMEOUT, connection.connected_server()).await.ok()?.ok()?;
+    Some(server.catalogue.clone())
+}
+
+/// Returns whether some of the arguments, an object or a list as JSON, are `null`: not known before the run.
+fn has_unknown_values(arguments: &[u8]) -> bool {
+    match serde_json::from_slice(arguments) {
+        Ok(Value::Object(named)) => named.values().any(Value::is_null),
+        Ok(Value::Array(values)) => values.iter().any(Value::is_null),
+        _ => true,
+    }
+}

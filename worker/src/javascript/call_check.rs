@@ -1,0 +1,104 @@
+//! Asks the supervisor to check the planned calls of a program, before any call is sent.
+
+use lockhouse_protocol::{CodeError, PLANNED_CALLS_MAX, PlannedCall, Request, ServerName, ToolName};
+use lockhouse_worker::signals;
+use lockhouse_worker::tool_host::ToolHost;
+use rquickjs::{Ctx, Function, Object};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::errors;
+use super::planned_calls::PlannedToolCall;
+use super::program_failure::ProgramFailure;
+use super::traceback;
+
+/// Maximum number of failures that one error lists.
+const SHOWN_MAX: usize = 5;
+/// The line of the traceback that tells that the program did not run.
+const NOT_RUN: &str = "  found before the run: no call was sent";
+
+/// The supervisor's reply to [`Request::CheckCalls`].
+#[derive(Deserialize)]
+struct CheckReply {
+    findings: Vec<Finding>,
+    /// The module entries of the called tools, each with the number of its call.
+    tools: Vec<(usize, Value)>,
+}
+
+/// Why a planned call cannot succeed.
+#[derive(Deserialize)]
+struct Finding {
+    /// The number of the call.
+    call: usize,
+    code: String,
+    message: String,
+}
+
+/// Checks the planned calls. Keeps the entries of the called tools, so that the lists of their servers need not be
+/// requested.
+pub(super) fn check<'js>(
+    ctx: &Ctx<'js>,
+    functions: &Object<'js>,
+    host: &'static dyn ToolHost,
+    source: &str,
+    planned: Vec<PlannedToolCall>,
+) -> Result<(), ProgramFailure> {
+    let mut calls = Vec::new();
+    let server_of: Function =
+        if planned.is_empty() { return Ok(()) } else { functions.get("serverOfName")? };
+    for call in planned.into_iter().take(PLANNED_CALLS_MAX) {
+        // A variable of the session, or a property of the program's global object, may have the name of a server.
+        let server: Option<String> = server_of.call((call.server.as_str(), call.tool.as_str()))?;
+        let names =
+            server.and_then(|name| Some((ServerName::new(name).ok()?, ToolName::new(&call.tool).ok()?)));
+        let Some((server, tool)) = names else { continue };
+        let arguments = call.arguments.as_ref().map(|arguments| arguments.to_string().into_bytes());
+        let line = Some(call.position.line);
+        calls.push((call, PlannedCall { server, tool, arguments, line }));
+    }
+    if calls.is_empty() {
+        return Ok(());
+    }
+    let request = Request::CheckCalls { calls: calls.iter().map(|(_, planned)| planned.clone()).collect() };
+    let reply = host.ask(request, &mut || signals::pending().is_some()).ok_or(ProgramFailure::Stuck)?;
+    // If the check itself fails, the run reports what is wrong.
+    let Ok(json) = reply else { return Ok(()) };
+    let Ok(CheckReply { findings, tools }) = serde_json::from_slice(&json) else { return Ok(()) };
+    let remember: Function = functions.get("rememberTool")?;
+    for (number, entry) in tools {
+        let Some((_, planned)) = calls.get(number) else { continue };
+        let entry = ctx.json_parse(entry.to_string())?;
+        remember.call::<_, ()>((planned.server.as_str(), planned.tool.as_str(), entry))?;
+    }
+    match report(source, &calls, findings) {
+        Some(error) => Err(ProgramFailure::Report(Box::new(error))),
+        None => Ok(()),
+    }
+}
+
+/// Returns one error for all findings, at the position of the first.
+fn report(
+    source: &str,
+    calls: &[(PlannedToolCall, PlannedCall)],
+    findings: Vec<Finding>,
+) -> Option<CodeError> {
+    let count = findings.len();
+    let mut found = findings.into_iter().filter_map(|finding| Some((&calls.get(finding.call)?.0, finding)));
+    let (call, first) = found.next()?;
+    let mut message = first.message;
+    let others = found.take(SHOWN_MAX - 1).map(|(call, finding)| {
+        format!("line {}, column {}: {}", call.position.line, call.position.column, finding.message)
+    });
+    let others: Vec<String> = others.collect();
+    if !others.is_empty() {
+        message = format!("{message}\nAlso:\n{}", others.join("\n"));
+    }
+    if count > SHOWN_MAX {
+        message = format!("{message}\nand {} more", count - SHOWN_MAX);
+    }
+    let mut error = errors::code_error("ToolError", message);
+    error.code = Some(first.code);
+    error.traceback = Some(format!("{}\n{NOT_RUN}", traceback::position_with_excerpt(call.position, source)));
+    errors::add_position(&mut error, Some(call.position));
+    Some(error)
+}
