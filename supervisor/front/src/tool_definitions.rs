@@ -14,15 +14,15 @@ const INSTRUCTIONS: &str = "Run code that calls the tools of all connected MCP s
 const RUN_CODE: &str = "Run a program in a sandbox (no files, network or processes) where MCP servers are libraries.\n\
     python: from mcp_tools.SERVER import TOOL; TOOL(arg=value)\n\
     typescript: await SERVER.TOOL({arg: value})\n\
-    The answer is the last expression (typescript: or return) as JSON, then what was printed. JSON text in results arrives parsed. \
-    Large answers are cut: filter and aggregate in code. A long run answers with a handle. \
+    The answer is the last expression (typescript: or return) as JSON, then printed output. JSON text in results arrives parsed. \
+    Large answers are cut: aggregate in code. A long run answers with a handle. \
     Failures raise ToolError(code, message). Parallel: asyncio.gather over mcp_tools.aio.SERVER, Promise.all. \
-    Also from mcp_tools (camelCase in typescript): list_servers(), search_tools(query), describe(server, tool), \
+    Also from mcp_tools (typescript: camelCase): list_servers(), search_tools(query), describe(server, tool), \
     call_tool(server, tool, args), list_resources(server), read_resource(server, uri). \
     Keep functions: import skills; skills.save(f, \"purpose\"), skills.search(words), from skills.NAME import f.";
 
 const SEARCH_TOOLS: &str =
-    "Find tools by words or names; server:NAME in the query for one server. Answers with signatures.";
+    "Find tools by words or names; server:NAME for one server. Answers with signatures.";
 
 const GET_RESULT: &str =
     "The answer of a running run, or more of a cut answer, by its handle (in code: load_result(handle)).";
@@ -41,7 +41,8 @@ pub(super) fn instructions(missing_protections: &[String]) -> String {
 }
 
 /// Returns the definitions of the tools that every AI client gets: `run_code`, `search_tools` and `get_result`.
-/// `catalogue` lists the servers and tools that the AI client may use, and is empty if there are none. With [`AnswerForm::Structured`], tools that run code have an output schema.
+/// `catalogue` lists the servers and tools that the AI client may use, and is empty if there are none. With
+/// [`AnswerForm::Structured`], the tools have an output schema.
 pub(super) fn all(form: AnswerForm, catalogue: &str) -> Vec<Tool> {
     let run_code = json!({
         "type": "object",
@@ -50,7 +51,7 @@ pub(super) fn all(form: AnswerForm, catalogue: &str) -> Vec<Tool> {
             "code": {"type": "string"},
             "session": {"type": "string", "description": "Any name; variables stay"},
             "timeout_s": {"type": "number"},
-            "servers": {"type": "array", "items": {"type": "string"}, "description": "Only these: NAME, NAME.TOOL, NAME.PREFIX*"},
+            "servers": {"type": "array", "items": {"type": "string"}, "description": "Only NAME, NAME.TOOL, NAME.PREFIX*"},
         },
         "required": ["language", "code"],
     });

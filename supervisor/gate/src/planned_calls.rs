@@ -22,7 +22,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 impl Gate {
     /// Returns a JSON object: `findings` has the failure of each planned call that must fail, and `tools` the module
     /// entry of each tool that is called. Waits for the servers to connect, as the calls would. Calls of servers that do
-    /// not connect in time are judged by the policy only.
+    /// not connect in time are not judged.
     pub(super) async fn check_calls(
         &self,
         requester: &Requester,
@@ -55,12 +55,14 @@ impl Gate {
         planned: PlannedCall,
     ) -> Result<Option<Value>, Failure> {
         let PlannedCall { server, tool, arguments, line } = planned;
+        let unresolved = |failure| with_names(failure, &server, &CallTarget::from(&tool));
+        let connection = self.connection(requester, &server).map_err(unresolved)?;
+        // The name may be another form of a permitted tool's name, which only the server's list tells.
+        let Some(catalogue) = connected_catalogue(connection).await else { return Ok(None) };
         let resolved = self.resolve_tool_name(requester, &server, &tool).unwrap_or(tool);
         let named = |failure| with_names(failure, &server, &CallTarget::from(&resolved));
-        let connection = self.connection(requester, &server).map_err(named)?;
         let lookup = ToolLookup { requester, call, server: &server, tool: &resolved, line };
         self.refuse_withheld_tool(&lookup, connection).map_err(named)?;
-        let Some(catalogue) = connected_catalogue(connection).await else { return Ok(None) };
         let Some(tool) = catalogue.tool(&resolved) else {
             return Err(named(self.unknown_tool_failure(requester, &server, &resolved, &catalogue)));
         };

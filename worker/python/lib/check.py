@@ -201,7 +201,7 @@ class _Finder:
         """The server, the tool and whether it is async, for the function of a call; None for other functions."""
         if isinstance(function, ast.Name):
             meaning = self._known(function.id)
-            return meaning if meaning is not None and meaning[1] is not None else None
+            return meaning if meaning is not None and meaning[1] is not None and meaning[1] not in _NO_TOOLS else None
         if not isinstance(function, ast.Attribute) or function.attr.startswith("__") or function.attr in _NO_TOOLS:
             return None
         module = self._module(function.value)

@@ -9,6 +9,11 @@ declare const console: {
   table(value: unknown, columns?: string[]): void;
   [name: string]: (...values: any[]) => void;
 };
+/** All servers and functions, as in similar products: `tools.github.list_issues(…)`, `tools.search("words")`. */
+declare const tools: any;
+declare const codemode: any;
+/** Every permitted tool. */
+declare const ALL_TOOLS: { server: string; name: string; description: string }[];
 declare function setTimeout(callback: (...values: any[]) => void, ms?: number, ...values: any[]): number;
 declare function setInterval(callback: (...values: any[]) => void, ms?: number, ...values: any[]): number;
 declare function setImmediate(callback: (...values: any[]) => void, ...values: any[]): number;

@@ -46,7 +46,7 @@ def list_servers() -> list[Server]:
 
 def search_tools(
     query: str | list[str] | dict[str, Any] = "",
-    limit: int = 10,
+    limit: int = 6,
     detail: Literal["names", "signatures", "full"] = "signatures",
     server: str | None = None,
 ) -> list[dict[str, Any]]:
