@@ -1,8 +1,10 @@
 //! Signatures of tools on one line, for models.
 
+use std::borrow::Cow;
+
 use lockhouse_base::language::Language;
 
-use super::types::{Object, OneLineFormat, ParsedSchema, one_line_format};
+use super::types::{Field, Object, OneLineFormat, ParsedSchema, Type, one_line_format};
 
 const PARAMETERS_MAX: usize = 40;
 const TYPE_CHARS_MAX: usize = 240;
@@ -30,7 +32,7 @@ impl Signature<'_> {
         let types = OneLineFormat { language: Language::Python, parsed: self.input };
         let fields = self.arguments.fields.iter().zip(self.keywords);
         let parameters = fields.map(|(field, keyword)| {
-            let kind = types.format(&field.kind, TYPE_CHARS_MAX);
+            let kind = types.format(&shown_type(field), TYPE_CHARS_MAX);
             let default = field.default.as_ref().map(|value| one_line_format::value(value, Language::Python));
             let default = default.filter(|text| text.chars().count() <= DEFAULT_CHARS_MAX);
             let text = match (field.required, default) {
@@ -48,7 +50,7 @@ impl Signature<'_> {
         let types = OneLineFormat { language: Language::Typescript, parsed: self.input };
         let parameters = self.arguments.fields.iter().map(|field| {
             let name = one_line_format::property_name(&field.name, Language::Typescript);
-            let kind = types.format(&field.kind, TYPE_CHARS_MAX);
+            let kind = types.format(&shown_type(field), TYPE_CHARS_MAX);
             (field.required, format!("{name}{}: {kind}", if field.required { "" } else { "?" }))
         });
         let parameters = join_parameters(parameters);
@@ -64,7 +66,7 @@ impl Signature<'_> {
         let fields = self.arguments.fields.iter().zip(self.keywords);
         let parameters = fields.map(|(field, keyword)| {
             let optional = if field.required { "" } else { "?" };
-            let kind = types.format(&field.kind, SHORT_TYPE_CHARS_MAX);
+            let kind = types.format(&shown_type(field), SHORT_TYPE_CHARS_MAX);
             (field.required, format!("{keyword}{optional}: {kind}"))
         });
         let returns = self.output.map(|parsed| {
@@ -86,6 +88,19 @@ pub(super) fn result_types(schema: &serde_json::Value) -> [String; 2] {
     let parsed = super::types::parse_schema(schema);
     [Language::Python, Language::Typescript]
         .map(|language| OneLineFormat { language, parsed: &parsed }.format(&parsed.kind, RETURNS_CHARS_MAX))
+}
+
+/// Returns the type of a parameter in a signature. For an optional parameter, `null` means the same as no argument, and is
+/// left out.
+fn shown_type(field: &Field) -> Cow<'_, Type> {
+    match &field.kind {
+        Type::Union(options) if !field.required && options.contains(&Type::Null) => {
+            let mut others: Vec<Type> =
+                options.iter().filter(|option| **option != Type::Null).cloned().collect();
+            Cow::Owned(if others.len() == 1 { others.remove(0) } else { Type::Union(others) })
+        }
+        kind => Cow::Borrowed(kind),
+    }
 }
 
 /// Joins parameters with commas, up to the limits on number and length. Required ones come first.
@@ -134,11 +149,11 @@ mod tests {
         .expect("a valid tool");
         assert_eq!(
             tool.python_signature,
-            r#"list_issues(owner: str, state: Literal["open", "closed"] = "open", labels: list[str] = ..., page: int | None = ...)"#
+            r#"list_issues(owner: str, state: Literal["open", "closed"] = "open", labels: list[str] = ..., page: int = ...)"#
         );
         assert_eq!(
             tool.typescript_signature,
-            r#"list_issues({ owner: string, state?: "open" | "closed", labels?: string[], page?: number | null })"#
+            r#"list_issues({ owner: string, state?: "open" | "closed", labels?: string[], page?: number })"#
         );
     }
 

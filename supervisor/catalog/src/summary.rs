@@ -13,8 +13,7 @@ const DEPRECATED: &str = "DEPRECATED";
 /// Returns the summary of a description: its first sentence, and the sentence about the result if there is room.
 pub(super) fn summary(description: &str) -> String {
     let description = description.replace('\t', " ");
-    let mut lines = description.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = sentences(lines.next().unwrap_or_default()).next().unwrap_or_default();
+    let first = first_sentence(&description);
     let mut summary = match is_deprecated(&description) && !first.to_lowercase().contains("deprecated") {
         true => format!("{DEPRECATED}. {first}"),
         false => first.to_owned(),
@@ -30,6 +29,12 @@ pub(super) fn summary(description: &str) -> String {
         summary.push_str(if is_cut { "…" } else { "" });
     }
     summary.chars().take(SUMMARY_CHARS_MAX).collect()
+}
+
+/// Returns the first sentence of a description.
+pub(super) fn first_sentence(description: &str) -> &str {
+    let line = description.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    sentences(line).next().unwrap_or_default()
 }
 
 /// Returns whether a description says that its tool is deprecated. A tool about deprecated things is not.

@@ -7,11 +7,14 @@ use lockhouse_protocol::ToolName;
 use serde::Deserialize;
 
 use super::search::Index;
-use super::{DEFINITIONS_BYTES_MAX, TOOLS_MAX, Tool, ToolChange, identifiers};
+use super::{DEFINITIONS_BYTES_MAX, TOOLS_MAX, Tool, ToolChange, identifiers, summary};
 
 /// Number of skipped tools that the log names, and the longest name in characters.
 const NAMED_MAX: usize = 3;
 const NAME_CHARS_MAX: usize = 40;
+
+/// Minimum number of tools with the same first sentence for the sentence to be omitted from summaries.
+const SHARING_MIN: usize = 3;
 
 /// The tools of one server, as its last `tools/list` returned them.
 #[derive(Debug, Default)]
@@ -97,6 +100,24 @@ impl Catalogue {
             }
         }
         self.assign_identifiers();
+        self.omit_shared_sentences();
+    }
+
+    /// Omits a first sentence that most descriptions begin with, such as one about the server, from the summaries.
+    fn omit_shared_sentences(&mut self) {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for tool in &self.tools {
+            *counts.entry(summary::first_sentence(&tool.description)).or_default() += 1;
+        }
+        let is_shared = |count: usize| count >= SHARING_MIN && count * 2 > self.tools.len();
+        let shared = counts.into_iter().find(|(sentence, count)| !sentence.is_empty() && is_shared(*count));
+        let Some(shared) = shared.map(|(sentence, _)| sentence.to_owned()) else { return };
+        for tool in &mut self.tools {
+            let rest = tool.description.trim_start().strip_prefix(&shared).map(summary::summary);
+            if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+                tool.summary = rest;
+            }
+        }
     }
 
     /// Gives each tool a distinct identifier.
@@ -182,6 +203,24 @@ mod tests {
         let found =
             |name| catalogue.tool(&ToolName::new(name).expect("a name")).map(|tool| tool.name.as_str());
         assert_eq!([found("a"), found("b"), found("c")], [None, Some("b"), Some("c")]);
+    }
+
+    #[test]
+    fn a_sentence_that_most_descriptions_share_is_omitted() {
+        let definition = |(name, words): (&str, &str)| {
+            format!(
+                r#"{{"name": "{name}", "description": "This belongs to the tickets, e.g. all. {words}"}}"#
+            )
+        };
+        let definitions =
+            [("a", "Opens one."), ("b", "Closes one."), ("c", ""), ("d", "Lists.")].map(definition);
+        let summaries = |definitions: &[String]| {
+            let (catalogue, _) = Catalogue::from_definitions(definitions.iter().map(String::as_str));
+            catalogue.tools.into_iter().map(|tool| tool.summary).collect::<Vec<_>>()
+        };
+        let shared = "This belongs to the tickets, e.g. all.";
+        assert_eq!(summaries(&definitions), ["Opens one.", "Closes one.", shared, "Lists."]);
+        assert_eq!(summaries(&definitions[..2]), [shared, shared]);
     }
 
     #[test]

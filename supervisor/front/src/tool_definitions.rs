@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::AnswerForm;
 
-const INSTRUCTIONS: &str = "Run code that calls the tools of all connected MCP servers. Find tools with search_tools, \
-    then do the whole task in one run_code program and return only what matters.";
+const INSTRUCTIONS: &str = "Find tools with search_tools, then do the whole task in one run_code program \
+    and return only what matters.";
 
 const RUN_CODE: &str = "Run a program in a sandbox (no files, network or processes) where MCP servers are libraries.\n\
     python: from mcp_tools.SERVER import TOOL; TOOL(arg=value)\n\
@@ -17,12 +17,11 @@ const RUN_CODE: &str = "Run a program in a sandbox (no files, network or process
     The answer is the last expression (typescript: or return) as JSON, then printed output. JSON text in results arrives parsed. \
     Large answers are cut: aggregate in code. A long run answers with a handle. \
     Failures raise ToolError(code, message). Parallel: asyncio.gather over mcp_tools.aio.SERVER, Promise.all. \
-    Also from mcp_tools (typescript: camelCase): list_servers(), search_tools(query), describe(server, tool), \
+    Also from mcp_tools (typescript: camelCase): search_tools(query), describe(server, tool), \
     call_tool(server, tool, args), list_resources(server), read_resource(server, uri). \
     Keep functions: import skills; skills.save(f, \"purpose\"), skills.search(words), from skills.NAME import f.";
 
-const SEARCH_TOOLS: &str =
-    "Find tools by words or names; server:NAME for one server. Answers with signatures.";
+const SEARCH_TOOLS: &str = "Find tools by words or names; server:NAME for one server.";
 
 const GET_RESULT: &str =
     "The answer of a running run, or more of a cut answer, by its handle (in code: load_result(handle)).";

@@ -58,7 +58,7 @@ impl Gate {
         match signatures {
             Some(signatures) => format!("Tools (? = optional):\n{signatures}"),
             None if overviews.is_empty() => String::new(),
-            None => format!("Servers with their numbers of tools: {}", server_names(&overviews)),
+            None => format!("Servers (tools): {}", server_names(&overviews)),
         }
     }
 

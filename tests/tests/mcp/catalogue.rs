@@ -44,7 +44,7 @@ fn description(listed: &Value) -> &str {
 
 /// Returns the lines that follow the fixed text: the part about servers and tools.
 fn catalogue(description: &str) -> String {
-    let start = ["Tools (", "Servers with"].iter().find_map(|start| description.find(start));
+    let start = ["Tools (", "Servers ("].iter().find_map(|start| description.find(start));
     start.map_or_else(String::new, |start| description[start..].to_owned())
 }
 
@@ -102,11 +102,8 @@ async fn the_configured_limit_decides_whether_signatures_are_listed() {
     let many: Vec<(&str, &[&str])> = many.iter().map(|name| (name.as_str(), &["query"][..])).collect();
     let mut table = Table::new("catalogue_tokens");
     for (limit, expected) in [
-        ("", "Servers with their numbers of tools: calendar 2, large 120, notes 1"),
-        (
-            "[tools]\ncatalogue_tokens = 0\n",
-            "Servers with their numbers of tools: calendar 2, large 120, notes 1",
-        ),
+        ("", "Servers (tools): calendar 2, large 120, notes 1"),
+        ("[tools]\ncatalogue_tokens = 0\n", "Servers (tools): calendar 2, large 120, notes 1"),
         ("[tools]\ncatalogue_tokens = 5000\n", "Tools (? = optional):"),
     ] {
         let policy = format!("{POLICY}[servers.large]\nallow = [\"*\"]\n");

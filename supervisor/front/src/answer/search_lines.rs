@@ -19,10 +19,7 @@ pub(super) fn lines(found: &Value) -> String {
         lines.push(nothing_found(found));
     }
     if let Some(left_out) = found["left_out"].as_object() {
-        lines.push(format!(
-            "More matches: {}; raise limit, or name one server: server:NAME",
-            counts(left_out)
-        ));
+        lines.push(format!("More matches: {}; raise limit, or add server:NAME", counts(left_out)));
     }
     if let Some(unavailable) = found["unavailable"].as_array() {
         let reasons: Vec<&str> = unavailable.iter().filter_map(Value::as_str).collect();

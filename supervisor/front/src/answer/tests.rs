@@ -221,7 +221,7 @@ fn a_search_is_lines() {
     github.list_issues(owner: str)  # List issues. Of a repository
     github.merge(id: int)  # asks a person; Merge
     files.read({ path: string })
-    More matches: github 12, mail 1; raise limit, or name one server: server:NAME
+    More matches: github 12, mail 1; raise limit, or add server:NAME
     Not searched: slow: connecting
     ");
     assert_snapshot!(search(json!({"tools": [{"server": "a", "tool": "b", "summary": "c"}]})), @"a.b");
