@@ -66,7 +66,7 @@ impl Protection {
 pub enum Verdict {
     /// The protection is present, and refused what it must refuse.
     Holds,
-    /// This host does not provide the protection.
+    /// The protection does not exist on this host, for example because the kernel is too old.
     Absent,
     /// The protection should be present, but what it must refuse succeeded.
     Broken,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct ConversationLimits {
     /// The maximum number of tool calls in one execution.
     pub calls: u32,
-    /// The number of requests that may await a reply at the same time. The engine queues further requests; sending
-    /// them is a violation.
+    /// The maximum number of requests of a worker that wait for a reply at the same time. The engine in the worker
+    /// queues further requests; a worker that sends them violates the protocol.
     pub parallel_calls: u32,
     /// The maximum total size of an execution's stdout and stderr, in bytes.
     pub output_bytes: u64,

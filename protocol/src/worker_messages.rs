@@ -195,8 +195,8 @@ pub struct DecodedArgument {
 }
 
 impl Request {
-    /// Whether an upstream server answers the request, so that it counts as a call. The supervisor answers the
-    /// others.
+    /// Whether the request goes to an upstream server, and therefore counts as a call. The supervisor itself answers
+    /// all other requests.
     #[must_use]
     pub fn goes_upstream(&self) -> bool {
         match self {
@@ -231,7 +231,7 @@ pub struct Failure {
     pub server: Option<String>,
     /// The tool, resource or prompt that the request named; `None` if it named none.
     pub tool: Option<String>,
-    /// Whether the same call may succeed later.
+    /// Whether the same request may succeed if it is repeated later.
     pub retryable: bool,
 }
 

@@ -76,6 +76,6 @@ pub enum FromZygote {
 pub enum Exit {
     /// The process exited with this status.
     Status(i32),
-    /// This signal killed the process.
+    /// The process was killed by the signal with this number.
     Signal(i32),
 }

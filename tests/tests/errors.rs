@@ -5,6 +5,7 @@
 //! and the part of its answer that describes the failure. After a change of messages, run `INSTA_UPDATE=always cargo
 //! nextest run -p lockhouse-tests errors::` and review the differences.
 
+mod checks;
 mod error_documentation;
 mod error_snapshots;
 mod lengths;

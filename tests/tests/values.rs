@@ -5,5 +5,6 @@ mod decoding;
 mod files;
 mod hostile;
 mod mapping;
+mod missing_values;
 mod stored_results;
 mod truncation;

@@ -37,8 +37,8 @@ fn replace_with(path: &Path, content: &[u8], finish: impl Fn(&File) -> io::Resul
     write_via_temporary(path, content, finish, |temporary| std::fs::rename(temporary, path))
 }
 
-/// Creates a file durably unless it exists, and returns its content. If several processes do so at the same time, all
-/// of them return the same content.
+/// Creates a file with this content unless the file exists, syncs it to disk, and returns the content of the file. If
+/// several processes call this function at the same time, all of them return the same content.
 pub fn create_durably(path: &Path, content: &[u8]) -> io::Result<Vec<u8>> {
     // Unlike a rename, a hard link never replaces an existing file.
     let finish = |file: &File| give_to_owner_of_directory(file, path).and_then(|()| file.sync_all());
@@ -55,8 +55,8 @@ pub fn create_durably(path: &Path, content: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Writes the content into a temporary file in the same directory, calls `publish` with its path, and removes the
-/// temporary file.
+/// Writes the content into a temporary file in the directory of `path`, calls `publish` with the path of the
+/// temporary file, and removes the temporary file.
 fn write_via_temporary(
     path: &Path,
     content: &[u8],

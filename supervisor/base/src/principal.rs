@@ -25,8 +25,8 @@ impl Owner {
         Self(u128::from(LAST.fetch_add(1, Ordering::Relaxed)) + 1)
     }
 
-    /// Returns the owner for an authenticated name, the same on every connection. Different names have different
-    /// owners.
+    /// Returns the owner for the authenticated name of an AI client. A name has the same owner on every connection,
+    /// and different names have different owners.
     pub fn from_name(name: &str) -> Self {
         let digest = Sha256::digest(name.as_bytes());
         let mut bits = [0; 16];

@@ -36,12 +36,12 @@ pub use token_estimate::estimated_tokens;
 pub use tool_catalogue::{Catalogue, SkippedTools};
 pub use unmatched_rules::{tool_members, unmatched_rules};
 
-/// Largest number of tools of one server; the rest is dropped with a warning.
+/// Maximum number of tools of one upstream server. Further tools are dropped, and a warning is logged.
 pub const TOOLS_MAX: usize = 2_000;
 /// Largest total size of one server's definitions, and of one definition, in bytes.
 pub const DEFINITIONS_BYTES_MAX: usize = 4 * 1024 * 1024;
 const DEFINITION_BYTES_MAX: usize = 256 * 1024;
-/// Longest description of a tool, in characters; the rest is cut.
+/// Maximum characters of the description of a tool. Longer descriptions are cut.
 const DESCRIPTION_CHARS_MAX: usize = 8_000;
 
 /// Result type of a tool that declares none and whose results were not observed.

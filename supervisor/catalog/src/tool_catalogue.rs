@@ -42,7 +42,8 @@ impl Catalogue {
         self.by_name.get(name).map(|index| &self.tools[*index])
     }
 
-    /// Returns whether both catalogues have the same definitions with the same review state.
+    /// Returns whether both catalogues have the same tool definitions, with the same result of their comparison with
+    /// the accepted definitions.
     pub fn has_same_tools(&self, other: &Self) -> bool {
         let same = |(one, other): (&Tool, &Tool)| {
             one.definition() == other.definition() && one.change == other.change

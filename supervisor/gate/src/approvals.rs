@@ -68,7 +68,7 @@ pub enum Approval {
     /// Only the calls shown in the prompt.
     #[default]
     Once,
-    /// All further calls of the same tools in this execution.
+    /// The approval covers all further calls of the same tools in this execution.
     Execution,
     /// All future calls: the policy file is changed to allow them.
     Always,

@@ -57,7 +57,7 @@ pub struct SkillEntry {
     pub folder: String,
     pub origin: Origin,
     pub skill: Result<Skill, LoadError>,
-    /// Whether a skill of the same name in another directory takes precedence over this one.
+    /// Whether another directory has a skill with this name, which is used in place of this skill.
     pub hidden: bool,
 }
 

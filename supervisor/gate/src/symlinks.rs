@@ -29,8 +29,8 @@ pub fn resolve_paths(paths: Vec<String>) -> ResolvedPaths {
     paths.into_iter().filter_map(resolved).collect()
 }
 
-/// Resolves the deepest existing ancestor and appends the rest of the path. Returns `None` for relative paths and for
-/// links that cannot be resolved.
+/// Resolves the symbolic links in a path. Of a path that does not exist, the links in its deepest existing directory
+/// are resolved. Returns `None` for relative paths, and for links that cannot be resolved.
 fn resolve_path(path: &Path) -> Option<String> {
     let is_plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
     if !path.is_absolute() || !path.components().all(is_plain) {

@@ -182,7 +182,7 @@ impl Gate {
         Ok(definition.describe(server.as_str(), &options).to_string().into_bytes())
     }
 
-    /// Refuses a tool of which no call could be permitted: with the same error as a call.
+    /// Refuses a tool for which the policy could not permit any call. The error is that of a call of the tool.
     pub(super) fn refuse_withheld_tool(
         &self,
         lookup: &ToolLookup<'_>,

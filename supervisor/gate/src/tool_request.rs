@@ -20,8 +20,8 @@ pub struct ToolRequest {
     pub item: CallTarget,
     /// Line number in the program, as reported by the worker.
     pub line: Option<u32>,
-    /// Set when the call is dispatched, never for a refused one. Shared by the task that makes the call and the one
-    /// that records its abandonment.
+    /// How the call was dispatched. Empty before that, and for a refused call. The task that makes the call and the
+    /// task that records an abandoned call share this cell.
     dispatch: Arc<OnceLock<Dispatch>>,
 }
 
@@ -72,7 +72,7 @@ impl ToolRequest {
         Self { id: uuid::Uuid::now_v7(), server, item, line: None, dispatch: Arc::default() }
     }
 
-    /// Returns the same request for another item of the server.
+    /// Returns this request with another item (tool, resource or prompt) of the same server.
     pub(super) fn with_item(self, item: CallTarget) -> Self {
         Self { item, ..self }
     }

@@ -11,7 +11,7 @@ pub struct ProtectionInfo {
     pub title: &'static str,
     /// Whether code is refused without it. Missing optional protections reduce the protection level to `reduced`.
     pub required: bool,
-    /// Other layers that stop the same attacks.
+    /// The other layers of the sandbox that stop the attacks which this protection stops.
     pub second_layer: &'static str,
     /// What an attacker with native code in a worker gains if it is missing.
     pub gain: &'static str,

@@ -101,7 +101,8 @@ struct Zygote {
     socket: ZygoteSocket,
     child: Child,
     last_lines: LastLines,
-    /// Purposes of the requested forks, in order. The zygote answers in the same order.
+    /// The purposes of the forks that the zygote was asked for and has not answered yet, in the order of the
+    /// requests. The zygote answers in this order.
     pending_purposes: VecDeque<ForkPurpose>,
     live: HashMap<i32, oneshot::Sender<WorkerExitReport>>,
 }

@@ -12,8 +12,8 @@ use super::errors;
 use super::realm::{self, Realm, Rejections};
 use super::run_loop::Execution;
 
-/// One part in this many of the memory limit is reserved for native code, since Rust aborts the process when an
-/// allocation fails and allocators need more than the requested size.
+/// The share of the memory limit that is reserved for native code, as a divisor: 16 is one sixteenth. Rust aborts the
+/// process when an allocation fails, and allocators need more than the requested size.
 const NATIVE_MEMORY_FRACTION: u64 = 16;
 
 /// Memory limit of the interpreter in the zygote, in bytes. Each worker sets its own limit.

@@ -83,7 +83,8 @@ struct Finder<'s> {
     operation: FailedOperation<'s>,
     at: u32,
     line_end: u32,
-    /// The best candidate for the failed expression so far, with its rank; lower ranks are better.
+    /// The expression that most probably caused the error, of those visited so far, with its rank. A lower rank is
+    /// more probable.
     best: Option<(u32, Span)>,
 }
 

@@ -160,7 +160,8 @@ fn is_else(source: &str, at: usize) -> bool {
     source.get(at..).is_some_and(|rest| rest.trim_start().starts_with("else"))
 }
 
-/// Whether the rest of the line starts with an operand. Checks this line only, so that many empty lines stay cheap.
+/// Whether an operand begins at byte `at` or after spaces on the same line. Further lines are not looked at, so that
+/// a program with many empty lines stays cheap to check.
 fn operand_follows(source: &str, at: usize) -> bool {
     let line = source.get(at..).unwrap_or_default().trim_start_matches([' ', '\t', '\r']);
     !line.starts_with("else")

@@ -137,8 +137,8 @@ fn await_position<'js>(
     Some(source_map?.position_of_byte(byte?))
 }
 
-/// Calls one of the realm's functions. If an interrupt stops the call, retries once: then the engine's next check for
-/// signals is far away.
+/// Calls one of the realm's functions. If an interrupt stops the call, calls the function once more: the engine
+/// checks for an interrupt only now and then, so the second call usually ends before the next check.
 fn call_realm<'js, V: FromJs<'js>>(ctx: &Ctx<'js>, functions: &Object<'js>, name: &str) -> Option<V> {
     let call = || {
         let answer = functions.get::<_, Function>(name).and_then(|function| function.call(()));

@@ -17,7 +17,7 @@ pub struct JsonText<'t> {
     ends: Vec<(usize, usize)>,
 }
 
-/// One item of a list, or one member of an object, as byte ranges in the text.
+/// One item of a JSON list, or one member of a JSON object, as byte ranges in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The member's name as it is written, with quotation marks; empty for an item of a list.

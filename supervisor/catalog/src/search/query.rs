@@ -7,7 +7,7 @@ use super::word_lists::{begins_question, implied_by_question, is_stop_word, syno
 
 /// Maximum number of characters of a search query; the rest is ignored.
 const QUERY_CHARS_MAX: usize = 1_000;
-/// Maximum number of words of a query that count; the rest is ignored.
+/// Maximum number of words of a search query that count. Further words are ignored.
 const WORDS_MAX: usize = 16;
 /// Largest number of unknown words that are treated as misspellings, of guesses per word, and of words compared.
 const MISSPELLINGS_MAX: usize = 4;

@@ -1,6 +1,6 @@
 //! Splits text into words for the search: lower case, compound names split, English endings removed.
 
-/// Maximum number of characters of an indexed word; the rest is cut.
+/// Maximum characters of a word in the search index. Longer words are cut.
 const WORD_CHARS_MAX: usize = 32;
 
 /// Splits a name into at most `most` words. A compound word yields its parts and the whole.

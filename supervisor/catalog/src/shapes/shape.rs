@@ -277,7 +277,8 @@ impl Object {
     }
 }
 
-/// Returns whether the fields look like the values of a map: objects with the same fields, or numbers.
+/// Returns whether an object with these fields looks like a map from keys to values: all values are numbers, or
+/// objects with the same fields.
 fn are_map_values(fields: &[Field]) -> bool {
     let [first, rest @ ..] = fields else { return false };
     if fields.len() >= NUMBERS_MIN && fields.iter().all(|field| field.shape.is_number()) {

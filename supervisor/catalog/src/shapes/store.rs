@@ -151,7 +151,8 @@ impl ResultShapes {
         tools
     }
 
-    /// Writes the file. Keeps tools that other processes have added; for the same tool, the last writer wins.
+    /// Writes the observed shapes to the file. Keeps the shapes of tools that other processes have added meanwhile.
+    /// If two processes have a shape of one tool, that of the last writer is kept.
     fn save(&self, state: &mut StoreState) {
         let Some(path) = &self.path else { return };
         for (tool, tool_shape) in self.read_file() {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::types::{Field, Object, ParsedSchema, Type, comment_lines, one_line_format, quoted};
 
-/// Python names that stubs use. A tool may have the same name.
+/// Names of Python types that stubs use. The stubs qualify such a name where a tool has the same name.
 const BUILTINS: [&str; 6] = ["bool", "dict", "float", "int", "list", "str"];
 const TYPING: [&str; 7] = ["Any", "Literal", "NoReturn", "NotRequired", "TypeAlias", "TypedDict", "overload"];
 /// Functions that each module has besides its tools, unless a tool has the same name.
@@ -110,7 +110,8 @@ impl Module {
         head
     }
 
-    /// Returns a Python name, qualified if a tool has the same one.
+    /// Returns the name of a Python type for use in a stub: qualified with `builtins` if a tool of the module has
+    /// that name.
     fn python_word(&self, name: &str) -> String {
         match name {
             name if !self.names.has(name) => name.to_owned(),

@@ -210,7 +210,8 @@ impl Reader<'_> {
         Type::Object(Object { fields, rest: (rest != Type::Never).then(|| Box::new(rest)) })
     }
 
-    /// Resolves a `$ref`. Only JSON pointers within the same schema are followed.
+    /// Resolves a `$ref` to a type. Only references to a part of the same schema (JSON pointers) are resolved; every
+    /// other reference becomes [`Type::Any`].
     fn resolve_reference(&mut self, address: &str, depth: usize) -> Type {
         let Some(pointer) = address.strip_prefix('#').filter(|rest| rest.is_empty() || rest.starts_with('/'))
         else {

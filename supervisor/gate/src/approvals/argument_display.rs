@@ -19,7 +19,7 @@ pub(super) struct ArgumentDisplay {
     /// JSON-quoted argument names in display order, as many as fit.
     pub(super) names: Vec<String>,
     pub(super) names_left_out: usize,
-    /// One JSON object if everything fits, otherwise a line for each argument and nested member.
+    /// The arguments as text: one JSON object if it fits, otherwise a line for each argument and each nested member.
     pub(super) text: String,
     /// Number of characters of argument values that are not shown.
     pub(super) left_out: usize,

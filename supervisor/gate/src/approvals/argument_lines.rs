@@ -68,8 +68,8 @@ pub(super) fn count_within(labels: impl Iterator<Item = String>, room: usize) ->
     labels.map_while(fits).count()
 }
 
-/// Divides `room` among values that need this many characters each: each gets what it needs or an equal share, and
-/// unused space goes to the others.
+/// Divides `room` characters among values. `needs` has the length of each value in characters. A short value gets its
+/// length; the other values get equal shares of what is left.
 fn shares(needs: &[usize], room: usize) -> Vec<usize> {
     let mut by_need: Vec<usize> = (0..needs.len()).collect();
     by_need.sort_by_key(|index| needs[*index]);
@@ -100,7 +100,7 @@ struct LinePosition {
 }
 
 impl ArgumentLines {
-    /// Renders all arguments; the first `first` ones get space before the others.
+    /// Renders all arguments in at most `room` characters. The first `first` arguments get space before the others.
     pub(super) fn new(
         order: &ArgumentOrder,
         arguments: &Map<String, Value>,
@@ -112,7 +112,8 @@ impl ArgumentLines {
         rows
     }
 
-    /// Adds arguments or nested members; the first `first` ones get space before the others.
+    /// Adds lines for arguments or nested members, in at most `room` characters. The first `first` of them get space
+    /// before the others.
     fn add_members(&mut self, members: Vec<Member<'_>>, first: usize, room: usize, at: LinePosition) {
         let shown = count_within(members.iter().map(|member| member.label.clone()), room);
         let (shown, hidden) = members.split_at(shown);

@@ -11,7 +11,8 @@ use super::untrusted_text::{both_ends, one_line, push_json_escaped, rendered_cha
 /// Maximum number of characters that are shown of a line of code.
 const CODE_CHARS_MAX: usize = 200;
 
-/// One call as displayed to an approver. All texts are escaped and safe to display.
+/// A call in the form in which an approver sees it. All texts are escaped, so that a terminal can display them
+/// safely.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallSummary {
     pub server: String,
@@ -27,7 +28,8 @@ pub struct CallSummary {
     /// Number of argument names that are not shown.
     #[serde(default)]
     pub argument_names_left_out: usize,
-    /// The arguments in the same order: one JSON object if it fits, otherwise one line per argument.
+    /// The arguments of the call as text, in the order of their names: one JSON object if it fits, otherwise a line
+    /// for each argument.
     pub arguments: String,
     /// Number of characters of the arguments that are not shown.
     pub arguments_left_out: usize,

@@ -155,7 +155,7 @@ fn source_line_text(call: &CallSummary) -> String {
     }
 }
 
-/// Columns of arguments that are shown on the same line as the tool's name.
+/// Maximum width of the arguments, in columns, for them to be shown on the line of the tool's name.
 const BESIDE_MAX: usize = 100;
 
 fn table_text(calls: &[CallSummary]) -> String {

@@ -56,7 +56,8 @@ impl DirectoryStore {
         Some(text.into())
     }
 
-    /// Removes expired results, then the oldest ones until `bytes` more fit.
+    /// Removes expired results, and then the oldest results until a new result of `bytes` bytes fits within the
+    /// limits.
     pub(super) fn make_room(&self, bytes: u64, bounds: &ResultLimits, now: SystemTime) {
         let mut files = self.files();
         files.sort_by_key(|file| std::cmp::Reverse(file.since));

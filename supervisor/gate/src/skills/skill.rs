@@ -54,7 +54,7 @@ pub struct Skill {
     /// Version number, from 1.
     pub version: u32,
     pub code: String,
-    /// Test code in the same language, which imports the skill.
+    /// A program in the language of the skill that imports the skill and tests it. `None` if the skill has no tests.
     pub tests: Option<String>,
 }
 

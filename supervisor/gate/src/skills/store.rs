@@ -58,7 +58,7 @@ pub enum StoreError {
 pub enum DraftOutcome {
     /// The draft is stored and requires approval.
     Stored(Skill),
-    /// The current version has the same content, so no approval is needed.
+    /// The saved skill equals its current version, so nothing is stored and no approval is needed.
     Unchanged(Skill),
 }
 
