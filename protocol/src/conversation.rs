@@ -1,5 +1,5 @@
-//! The supervisor's side of the protocol with one worker, as a state machine without I/O: each message becomes an action or a
-//! violation.
+//! The supervisor's side of the protocol with one worker process, as a state machine without I/O: each message from the
+//! worker becomes an action of the supervisor or a violation of the protocol.
 //!
 //! ```text
 //! Sealing ──Ready──► Idle ──start_run()──► Running ──Done──► Finished
@@ -7,10 +7,11 @@
 //!                              start_run() │     │ Done, in a session
 //!                                        BetweenRuns
 //! ```
-//! A worker may send only the messages that its phase permits. Any other message is a [`Violation`], which ends the worker.
+//! "Sealing" means that the worker enters its sandbox. A worker may send only the messages that its phase permits. Any
+//! other message is a [`Violation`], after which the worker is killed.
 //!
-//! Threads of a session's code can outlive the run that started them. Their output and requests between two runs are counted
-//! as those of the next run.
+//! Threads that submitted code starts in a session can outlive their run. What they print and request between two runs
+//! counts towards the limits of the next run.
 
 use std::collections::HashSet;
 
@@ -18,55 +19,58 @@ use crate::id::CallId;
 use crate::sandbox_profile::ConversationLimits;
 use crate::worker_messages::{FromWorker, Outcome, Request, Stream};
 
-/// The number of lookups in one execution: requests about servers, tools, results and skills, which are not tool calls.
+/// Maximum number of lookups in one execution. A lookup is a request that the supervisor answers itself: about servers,
+/// tools, stored results or saved skills. Calls of upstream servers are limited by [`ConversationLimits::calls`]
+/// instead.
 pub const LOOKUPS_MAX: u32 = 1_000;
 
-/// The supervisor's action upon a message of a worker.
+/// What the supervisor must do when it has received a message from a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Verify the seal: the worker reports that it is sealed.
+    /// Verify the worker's sandbox from outside: the worker reports that it has entered the sandbox.
     Verify,
-    /// Discard the worker: it could not seal itself, for this reason.
+    /// Discard the worker: it could not enter its sandbox. The text is the reason.
     SealFailed(String),
-    /// Append a piece of the program's output to the captured output.
+    /// Append the text, which the program printed to the given stream, to the captured output.
     Append(Stream, String),
-    /// Answer a request, later, through [`Conversation::reply`].
+    /// Process a request of the program. [`Conversation::reply`] must be called before the reply is sent to the worker.
     Answer(CallId, Request),
-    /// Finish the execution with this outcome.
+    /// Finish the run with this outcome.
     Finish(Outcome),
-    /// Stop the execution: it reached this limit.
+    /// Stop the run, because it exceeded this limit.
     Stop(ExceededLimit),
 }
 
-/// The limit of a conversation that an execution reached.
+/// A limit that an execution exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExceededLimit {
-    /// The maximum number of tool calls, [`ConversationLimits::calls`].
+    /// The maximum number of calls of upstream servers, [`ConversationLimits::calls`].
     Calls,
     /// The maximum number of requests that the supervisor answers itself, [`LOOKUPS_MAX`].
     Lookups,
-    /// The maximum size of printed output, [`ConversationLimits::output_bytes`].
+    /// The maximum size of the program's output, [`ConversationLimits::output_bytes`].
     Output,
 }
 
-/// A breach of the protocol, which only a broken or hostile worker commits.
+/// A violation of the protocol. Only a worker that is defective or hostile commits one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// The worker sent a message that the current phase does not permit.
+    /// The worker sent a message that the current phase of the conversation does not permit.
     #[error("it sent {message} while {phase}")]
     OutOfPhase {
-        /// The kind of the message, for error texts.
+        /// The name of the message's variant in [`FromWorker`], for error texts.
         message: &'static str,
-        /// The phase of the conversation.
+        /// The current phase of the conversation, for error texts.
         phase: &'static str,
     },
-    /// The id of a request is not larger than all ids before it.
+    /// The worker sent a request whose id, given here, is not larger than the ids of all earlier requests.
     #[error("it used call id {}, which is not larger than its last one", .0.0)]
     ReusedCallId(CallId),
-    /// A piece of output is empty. Empty pieces would never reach the limit of output.
+    /// The worker sent an empty piece of output. Empty pieces would never reach the limit of output.
     #[error("it sent an empty piece of output")]
     EmptyOutput,
-    /// More requests await their reply than [`ConversationLimits::parallel_calls`].
+    /// The worker sent a request although [`ConversationLimits::parallel_calls`] requests, the number given here, had
+    /// no reply yet.
     #[error("it has more than {0} requests in flight")]
     TooManyInFlight(u32),
 }
@@ -92,8 +96,8 @@ impl Phase {
     }
 }
 
-/// The state of the protocol with one worker, from the fork to its outcome; for a session, to the outcome of its last
-/// run.
+/// The state of the protocol between the supervisor and one worker, from the fork of the worker to the outcome of its
+/// run; in a session, to the outcome of its last run.
 #[derive(Debug)]
 pub struct Conversation {
     limits: ConversationLimits,
@@ -108,7 +112,8 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Starts the conversation with a worker that was just forked.
+    /// Starts the conversation with a worker process that was just forked. The worker has not reported yet that it has
+    /// entered its sandbox.
     #[must_use]
     pub fn new(limits: ConversationLimits) -> Self {
         Self {
@@ -123,8 +128,9 @@ impl Conversation {
         }
     }
 
-    /// Records that code is sent to the worker. Returns false, and records nothing, if the worker may not get code
-    /// now: only an idle worker may, once, or a session's worker between two runs.
+    /// Records that a program is sent to the worker. Returns false, and records nothing, if the worker may not get a
+    /// program now. Only two workers may: one that is idle and has not run a program, and that of a session between two
+    /// runs.
     #[must_use]
     pub fn start_run(&mut self, in_session: bool) -> bool {
         let may = self.phase == Phase::Idle || self.phase == Phase::BetweenRuns && in_session;
@@ -135,8 +141,9 @@ impl Conversation {
         may
     }
 
-    /// Between two runs of a session, stops waiting for the requests in flight and returns their ids in order. The
-    /// caller replies to them now or never.
+    /// Between two runs of a session, stops waiting for the requests without a reply, and returns their ids in
+    /// ascending order. The caller may reply to these requests at once, and must not reply later. In other phases,
+    /// returns no ids.
     pub fn abandon_in_flight(&mut self) -> Vec<CallId> {
         let mut calls: Vec<CallId> = match self.phase {
             Phase::BetweenRuns => self.in_flight.drain().collect(),
@@ -146,16 +153,18 @@ impl Conversation {
         calls
     }
 
-    /// Records the reply to a request. Returns false if the request does not await one; then nothing may be sent.
+    /// Records that a request gets its reply. Returns false if the worker waits for no reply to `call`; the caller must
+    /// not send one then.
     #[must_use]
     pub fn reply(&mut self, call: CallId) -> bool {
         self.in_flight.remove(&call)
     }
 
-    /// Returns the action upon a message.
+    /// Checks a message from the worker, and returns what the supervisor must do.
     ///
     /// # Errors
-    /// A [`Violation`]. The worker must be ended, and its further messages ignored.
+    /// A [`Violation`] if the protocol does not permit the message. The caller must kill the worker and ignore its
+    /// further messages.
     pub fn receive(&mut self, message: FromWorker) -> Result<Action, Violation> {
         match (self.phase, message) {
             (Phase::Sealing, FromWorker::Ready) => {

@@ -1,7 +1,8 @@
-//! Frames: a length of four bytes, little endian, followed by a message in bincode's fixed-width encoding.
+//! Encodes and decodes frames. A frame is a length of four bytes, little endian, followed by one message in bincode's
+//! fixed-width encoding.
 //!
-//! The length is checked before anything is allocated or decoded, and a message must fill its frame exactly. Only
-//! this file depends on bincode; another codec that produces the same bytes can replace it here.
+//! The length is checked before anything is allocated or decoded, and a message must fill its frame exactly. Only this
+//! file depends on bincode. Another codec that produces the same bytes can replace bincode here.
 
 use bincode::error::DecodeError;
 use bincode::serde::decode_from_slice;
@@ -9,14 +10,17 @@ use serde::{Serialize, de::DeserializeOwned};
 
 const LENGTH_BYTES: usize = 4;
 
-/// The class of small frames: the longest frame, and the bytes that bincode may allocate for its message. The allocation is
-/// bounded by class, so that a short frame cannot claim a long text. The margin between the two numbers exceeds the
-/// overhead of container elements in memory.
+/// Small frames: the maximum length of the message in bytes, and the maximum number of bytes that bincode may allocate
+/// for it. The limit depends on the length, so that a short frame that claims to contain a long text cannot cause a
+/// large allocation. It exceeds the length, because elements of containers take more space in memory than in the frame.
 const SMALL: (usize, usize) = (64 * 1024, 1024 * 1024);
+/// Medium frames: the same two numbers as in [`SMALL`].
 const MEDIUM: (usize, usize) = (1024 * 1024, 8 * 1024 * 1024);
+/// The maximum number of bytes that bincode may allocate for the message in a frame longer than [`MEDIUM`].
 const LARGE_ALLOCATION: usize = 64 * 1024 * 1024;
 
-/// Returns the encoding: little endian, fixed-width integers, lengths of eight bytes.
+/// Returns the configuration of bincode: little endian, fixed-width integers, lengths of eight bytes. `ALLOCATION` is
+/// the maximum number of bytes that decoding may allocate.
 fn encoding<const ALLOCATION: usize>() -> impl bincode::config::Config {
     bincode::config::legacy().with_limit::<ALLOCATION>()
 }
@@ -29,7 +33,8 @@ fn decode_body<T: DeserializeOwned>(body: &[u8]) -> Result<(T, usize), DecodeErr
     }
 }
 
-/// Describes a decoding error in plain language; bincode's own errors are in Rust's debug form.
+/// Returns a description of a decoding error in plain language, because bincode's own error texts are in Rust's debug
+/// format.
 fn describe(error: DecodeError) -> String {
     match error {
         DecodeError::OtherString(words) => words,
@@ -46,15 +51,15 @@ fn describe(error: DecodeError) -> String {
 /// Why bytes are not a valid frame, or a message cannot be encoded.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// The frame is larger than the limit.
+    /// The message in the frame is longer than the limit.
     #[error("a message of {bytes} bytes exceeds the limit of {limit} bytes")]
     TooLarge {
-        /// The frame's length, without its four length bytes.
+        /// The length of the message in bytes, without the four bytes of the frame's length.
         bytes: u64,
-        /// The maximum length of a frame in bytes, without its four length bytes.
+        /// The maximum length of a message in bytes, without the four bytes of the frame's length.
         limit: u32,
     },
-    /// The bytes of the frame are not a message of the expected type, for this reason.
+    /// The bytes in the frame are not a message of the expected type. The text is the reason.
     #[error("the bytes are not a valid message: {0}")]
     Malformed(String),
 }
@@ -62,7 +67,7 @@ pub enum FrameError {
 /// Encodes one message as a frame.
 ///
 /// # Errors
-/// [`FrameError::TooLarge`] when it exceeds `limit` bytes.
+/// [`FrameError::TooLarge`] if the encoded message exceeds `limit` bytes.
 pub fn encode<T: Serialize>(message: &T, limit: u32) -> Result<Vec<u8>, FrameError> {
     let mut frame = vec![0; LENGTH_BYTES];
     bincode::serde::encode_into_std_write(message, &mut frame, encoding::<LARGE_ALLOCATION>())
@@ -75,10 +80,11 @@ pub fn encode<T: Serialize>(message: &T, limit: u32) -> Result<Vec<u8>, FrameErr
     Ok(frame)
 }
 
-/// Decodes a datagram that holds one whole frame, including its length.
+/// Decodes a datagram that contains exactly one frame: the four bytes of its length and a message of at most `limit`
+/// bytes.
 ///
 /// # Errors
-/// [`FrameError`] when the datagram is not exactly one valid frame.
+/// [`FrameError`] if the datagram is not exactly one valid frame.
 pub fn decode<T: DeserializeOwned>(datagram: &[u8], limit: u32) -> Result<T, FrameError> {
     let mut decoder = FrameDecoder::new(limit);
     decoder.push(datagram);
@@ -88,7 +94,8 @@ pub fn decode<T: DeserializeOwned>(datagram: &[u8], limit: u32) -> Result<T, Fra
     }
 }
 
-/// Splits a stream of bytes into messages. [`push`](Self::push) adds bytes, [`next`](Self::next) returns messages.
+/// Decodes the messages in a stream of bytes. [`push`](Self::push) adds received bytes, [`next`](Self::next) returns
+/// the messages.
 #[derive(Debug)]
 pub struct FrameDecoder {
     limit: u32,
@@ -97,30 +104,30 @@ pub struct FrameDecoder {
 }
 
 impl FrameDecoder {
-    /// Makes a decoder that rejects frames of more than `limit` bytes.
+    /// Creates a decoder that rejects frames whose message is longer than `limit` bytes.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self { limit, buffer: Vec::new(), consumed: 0 }
     }
 
-    /// Adds bytes that were read. Call [`next`](Self::next) until it returns `None` before reading more, so that the
-    /// decoder never holds more than one frame and one read.
+    /// Adds bytes that were received. Before the caller reads more bytes, it must call [`next`](Self::next) until that
+    /// returns `None`. The decoder then never buffers more than one frame and the bytes of one read.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.consumed);
         self.consumed = 0;
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Whether all bytes have been decoded.
+    /// Whether all bytes that were added have been decoded, so that no part of a frame is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.consumed == self.buffer.len()
     }
 
-    /// Returns the next message, or `None` if its frame is incomplete.
+    /// Returns the next message; `None` if its frame is not complete yet.
     ///
     /// # Errors
-    /// [`FrameError`]. The stream cannot be decoded further.
+    /// [`FrameError`] if the frame is too long or its message is not valid. The rest of the stream cannot be decoded.
     #[allow(clippy::should_implement_trait)] // Each call chooses its type of message.
     pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let rest = &self.buffer[self.consumed..];

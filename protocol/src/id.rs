@@ -1,17 +1,17 @@
-//! Identifiers and names that are validated when they are constructed or decoded.
+//! Ids of executions and requests, and names that are validated when they are constructed or decoded.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest server, tool, handle or skill name, in bytes. MCP recommends that tool names have at most 128
-/// characters.
+/// Maximum length of the name of an upstream server, a tool or a saved skill, and of a result handle, in bytes. MCP
+/// recommends that tool names have at most 128 characters.
 pub const NAME_BYTES_MAX: usize = 128;
 
-/// Maximum number of bytes of a resource URI.
+/// Maximum length of a resource URI, in bytes.
 pub const URI_BYTES_MAX: usize = 8 * 1024;
 
-/// Maximum number of bytes of a prompt name. MCP does not restrict the characters of prompt names.
+/// Maximum length of a prompt name, in bytes. MCP does not restrict the characters of prompt names.
 pub const PROMPT_BYTES_MAX: usize = 256;
 
 /// The id of an execution: 128 bits, which the supervisor generates as a UUID of version 7.
@@ -26,11 +26,12 @@ impl fmt::Display for ExecutionId {
     }
 }
 
-/// The id of a worker's request. A worker numbers its requests upwards from 1 and never reuses an id.
+/// The id of a request that a worker sends to the supervisor. A worker numbers its requests upwards from 1 and never
+/// reuses an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CallId(pub u32);
 
-/// Why a name is not valid.
+/// The error for a name that is not valid: it is empty, too long, or contains a character that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} name {name:?} is not valid: use 1 to {NAME_BYTES_MAX} of {allowed}")]
 pub struct InvalidName {
@@ -47,10 +48,10 @@ macro_rules! name_type {
         pub struct $type(String);
 
         impl $type {
-            /// Validates a name.
+            /// Creates the name after validating it.
             ///
             /// # Errors
-            /// [`InvalidName`] when the name is empty, too long or contains a character that is not allowed.
+            /// [`InvalidName`] if the name is empty, too long or contains a character that is not allowed.
             pub fn new(name: impl Into<String>) -> Result<Self, InvalidName> {
                 let name = name.into();
                 let allowed = |c: char| c.is_ascii_alphanumeric() || $extra.contains(c);
@@ -62,7 +63,7 @@ macro_rules! name_type {
                 Ok(Self(name))
             }
 
-            /// Returns the name.
+            /// Returns the name as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -91,16 +92,16 @@ macro_rules! name_type {
 }
 
 name_type!(
-    /// The name of an upstream server in the configuration.
+    /// The name of an upstream server, as in the configuration.
     ServerName, "server", "_-", "A-Z a-z 0-9 _ -"
 );
 name_type!(
-    /// The name of a tool at its upstream server.
+    /// The name of a tool, as its upstream server defines it.
     ToolName, "tool", "_-./", "A-Z a-z 0-9 _ - . /"
 );
 
 name_type!(
-    /// The handle of a stored result or a detached run. The supervisor generates handles that cannot be guessed.
+    /// The handle of a stored result or of a background run. The supervisor generates handles that cannot be guessed.
     ResultHandle, "result handle", "_-", "A-Z a-z 0-9 _ -"
 );
 name_type!(
@@ -108,7 +109,8 @@ name_type!(
     SkillName, "skill", "_-", "A-Z a-z 0-9 _ -"
 );
 
-/// Why a resource URI or a prompt name is not valid.
+/// The error for a resource URI or a prompt name that is not valid: it is empty, too long, or contains a control
+/// character.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is not valid: use 1 to {bytes_max} bytes without control characters")]
 pub struct InvalidText {
@@ -124,10 +126,10 @@ macro_rules! text_type {
         pub struct $type(String);
 
         impl $type {
-            /// Validates a text.
+            /// Creates the URI or prompt name after validating its text.
             ///
             /// # Errors
-            /// [`InvalidText`] when the text is empty, too long or contains a control character.
+            /// [`InvalidText`] if the text is empty, too long or contains a control character.
             pub fn new(text: impl Into<String>) -> Result<Self, InvalidText> {
                 let text = text.into();
                 if text.is_empty() || text.len() > $bytes_max || text.chars().any(char::is_control) {
@@ -136,7 +138,7 @@ macro_rules! text_type {
                 Ok(Self(text))
             }
 
-            /// Returns the text.
+            /// Returns the URI or prompt name as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -165,11 +167,11 @@ macro_rules! text_type {
 }
 
 text_type!(
-    /// The URI of a resource at its upstream server.
+    /// The URI of a resource, as its upstream server defines it.
     ResourceUri, "a resource URI", URI_BYTES_MAX
 );
 text_type!(
-    /// The name of a prompt at its upstream server.
+    /// The name of a prompt, as its upstream server defines it.
     PromptName, "a prompt name", PROMPT_BYTES_MAX
 );
 

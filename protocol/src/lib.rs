@@ -1,4 +1,5 @@
-//! The messages between supervisor, zygotes and workers.
+//! The messages between the supervisor, zygotes (processes that fork workers) and workers (processes that run submitted
+//! code).
 //!
 //! ```text
 //! supervisor ──ToZygote──► zygote     Prepare once, then Fork as often as needed
@@ -7,9 +8,9 @@
 //! supervisor ◄─FromWorker─ worker     Ready | Refused, then any Output and Request, then Done once
 //! ```
 //!
-//! This crate is plain data and decisions about it: it has no I/O, no clock and no threads. A worker is assumed to be
-//! hostile, so [`frame`] checks a length before it decodes, and [`conversation`] turns each message into an action or
-//! into a [`Violation`], which ends the worker.
+//! This crate contains data types and decisions about them: it has no I/O, no clock and no threads. A worker is assumed
+//! to be hostile. So [`frame`] checks a length before it decodes a message, and [`conversation`] turns each message
+//! into an action of the supervisor or into a [`Violation`], after which the worker is killed.
 
 pub mod conversation;
 pub mod frame;

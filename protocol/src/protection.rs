@@ -1,47 +1,51 @@
-//! The protections of workers, and what a zygote finds when it tries them: it seals a worker that gets no code and
-//! attempts what the seal must prevent.
+//! The protections that a worker's sandbox consists of, and the result of testing each one. A zygote tests them in a
+//! worker that gets no code: the worker enters the sandbox, and attempts what the sandbox must prevent.
 
 use serde::{Deserialize, Serialize};
 
-/// A protection of workers. The supervisor decides which of them are required.
+/// One property of the sandbox of workers. The supervisor decides which protections are required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Protection {
-    /// System calls that the allowlist does not name are refused.
+    /// The seccomp filter refuses system calls that are not on its allowlist.
     SystemCalls,
-    /// System calls that only an attack makes kill the worker.
+    /// The seccomp filter kills the worker upon system calls that only an attack makes.
     KillOnAttack,
-    /// `no_new_privs` is set.
+    /// The flag `no_new_privs` of the worker process is set.
     NoNewPrivileges,
     /// The worker does not run as root.
     OrdinaryUser,
     /// The worker has no Linux capability.
     NoCapabilities,
-    /// The worker is not dumpable: it leaves no core, and other processes of the same user cannot ptrace it.
+    /// The worker process is not dumpable: it leaves no core file, and other processes of the same user cannot trace it
+    /// with ptrace.
     NotDumpable,
     /// Landlock denies access to files.
     LandlockFiles,
     /// Landlock denies TCP connections.
     LandlockTcp,
-    /// Landlock denies signals and abstract sockets beyond the worker's domain.
+    /// Landlock denies signals to processes outside the worker's Landlock domain, and connections to abstract Unix
+    /// sockets there.
     LandlockScopes,
-    /// The worker has namespaces of its own, with an empty, read-only root file system.
+    /// The worker is in namespaces of its own, with an empty, read-only root file system.
     EmptyRoot,
-    /// The worker has a network namespace of its own, whose loopback interface is down.
+    /// The worker is in a network namespace of its own, whose loopback interface is down.
     NoNetwork,
-    /// Memory that was writable cannot become executable.
+    /// Memory of the worker that was writable cannot become executable.
     WriteXorExecute,
-    /// Memory and descriptors are limited; the worker cannot write files or cores.
+    /// Resource limits of the kernel restrict the worker's memory and number of descriptors, and prevent it from
+    /// writing files and core files.
     ResourceLimits,
-    /// The worker has no open descriptors but its channel and three unconnected pipes.
+    /// The worker has no open descriptors except its socket to the supervisor and three unconnected pipes (descriptors
+    /// 0, 1 and 2).
     Descriptors,
-    /// The supervisor has a pidfd of the worker, so that it can kill exactly that process.
+    /// The supervisor has a pidfd of the worker process, so that it can kill exactly this process.
     Pidfd,
     /// A control group limits memory and tasks of each worker.
     ControlGroup,
 }
 
 impl Protection {
-    /// The protections that a zygote must report on. The supervisor checks the control group itself.
+    /// The protections that a zygote must test and report. The supervisor checks [`Self::ControlGroup`] itself.
     pub const CHECKED_BY_ZYGOTE: [Self; 15] = [
         Self::SystemCalls,
         Self::KillOnAttack,
@@ -61,45 +65,46 @@ impl Protection {
     ];
 }
 
-/// The result of trying a protection.
+/// Whether a protection passed its test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The protection is present, and refused what it must refuse.
+    /// The protection is present: the sandbox prevented what it must prevent.
     Holds,
     /// The protection does not exist on this host, for example because the kernel is too old.
     Absent,
-    /// The protection should be present, but what it must refuse succeeded.
+    /// The protection should be present, but the test did what the protection must prevent.
     Broken,
 }
 
-/// The result of trying one protection.
+/// The result of testing one protection on this host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The protection that was tried.
+    /// The protection that was tested.
     pub protection: Protection,
-    /// Whether the protection holds.
+    /// Whether the protection passed the test.
     pub verdict: Verdict,
-    /// What was observed, for users: a short phrase.
+    /// What the test observed: a short phrase for users.
     pub found: String,
 }
 
 impl Finding {
-    /// Reports a protection that holds.
+    /// Returns the finding for a protection that passed its test.
     pub fn holds(protection: Protection, found: impl Into<String>) -> Self {
         Self { protection, verdict: Verdict::Holds, found: found.into() }
     }
 
-    /// Reports a protection that this host does not provide.
+    /// Returns the finding for a protection that this host does not provide.
     pub fn absent(protection: Protection, found: impl Into<String>) -> Self {
         Self { protection, verdict: Verdict::Absent, found: found.into() }
     }
 
-    /// Reports a protection that failed.
+    /// Returns the finding for a protection that failed its test.
     pub fn broken(protection: Protection, found: impl Into<String>) -> Self {
         Self { protection, verdict: Verdict::Broken, found: found.into() }
     }
 
-    /// Reports a protection that holds with `Ok`, or failed with `Err`.
+    /// Returns the finding for a protection that passed its test (`Ok`) or failed it (`Err`). Both contain what the
+    /// test observed.
     pub fn from_result(protection: Protection, outcome: Result<String, String>) -> Self {
         match outcome {
             Ok(found) => Self::holds(protection, found),

@@ -1,32 +1,35 @@
-//! The limits and sandbox parameters of workers, as plain data.
+//! The limits and sandbox parameters of worker processes.
 
 use serde::{Deserialize, Serialize};
 
-/// The limits on what one execution may send and request.
+/// The limits on the messages that one execution may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationLimits {
-    /// The maximum number of tool calls in one execution.
+    /// The maximum number of calls of upstream servers in one execution.
     pub calls: u32,
-    /// The maximum number of requests of a worker that wait for a reply at the same time. The engine in the worker
-    /// queues further requests; a worker that sends them violates the protocol.
+    /// The maximum number of requests that wait for a reply at the same time. The worker queues further requests. A
+    /// worker that sends them violates the protocol.
     pub parallel_calls: u32,
     /// The maximum total size of an execution's stdout and stderr, in bytes.
     pub output_bytes: u64,
-    /// The maximum size of one encoded message in either direction, in bytes.
+    /// The maximum size of one encoded message between supervisor and worker, in bytes.
     pub frame_bytes: u32,
 }
 
-/// The parameters with which a zygote seals its workers.
+/// The parameters of the sandbox that the workers of a zygote enter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxProfile {
-    /// CPU time of one worker, in seconds. The kernel sends SIGXCPU at this limit, and SIGKILL one second later.
+    /// The maximum CPU time of one worker, in seconds. The kernel sends SIGXCPU at this limit, and SIGKILL one second
+    /// later.
     pub cpu_seconds: u64,
-    /// Memory that a worker may use beyond the memory that its zygote has mapped, in bytes.
+    /// The maximum memory of a worker, in bytes, in addition to the memory that its zygote has mapped.
     pub memory_bytes: u64,
-    /// The user and group id to switch to when started as root; `None` keeps the user.
+    /// The user id and group id that a zygote switches to if it was started as root; `None` if it keeps its user.
     pub unprivileged_id: Option<u32>,
-    /// Python modules to import before sealing, besides the built-in list. Other engines ignore them.
+    /// Python modules that the zygote imports before it forks workers, in addition to the built-in list. Other language
+    /// engines ignore them.
     pub preload: Vec<String>,
-    /// The limits that the worker enforces on itself.
+    /// The limits on messages. The worker keeps to `parallel_calls` and `frame_bytes`; the supervisor enforces all
+    /// limits.
     pub limits: ConversationLimits,
 }

@@ -1,13 +1,13 @@
 //! The options of a search for tools or skills.
 //!
-//! The numbers are in this crate because all parts of a search depend on it: the gate, which answers, and programs,
-//! AI clients and the command line, which ask.
+//! The limits are in this crate because both sides of a search use them: the gate, which performs searches, and
+//! submitted programs, AI clients and the command line, which request them.
 
 use serde::{Deserialize, Serialize};
 
-/// The maximum number of results of a search that sets no limit.
+/// The maximum number of results of a search whose request contains no limit.
 pub const SEARCH_LIMIT_DEFAULT: u32 = 6;
-/// The largest limit that a search can set.
+/// The largest maximum number of results that a search request may contain.
 pub const SEARCH_LIMIT_MAX: u32 = 50;
 
 /// The amount of detail that a search returns about each tool.
@@ -15,15 +15,15 @@ pub const SEARCH_LIMIT_MAX: u32 = 50;
 pub enum SearchDetail {
     /// Each tool's server, name and summary.
     Names,
-    /// The names, and the signature by which code calls each tool.
+    /// The server, name and summary, and the signature by which code calls each tool.
     #[default]
     Signatures,
-    /// The signatures, and each tool's full definition from its server.
+    /// All that [`Self::Signatures`] returns, and each tool's full definition from its upstream server.
     Full,
 }
 
 impl SearchDetail {
-    /// Parses `names`, `signatures` or `full`.
+    /// Parses `names`, `signatures` or `full`. Returns `None` for any other text.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         match name {

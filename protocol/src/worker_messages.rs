@@ -1,5 +1,5 @@
-//! The messages between the supervisor and one worker. JSON values travel as bytes, which only the supervisor and the
-//! language engine parse.
+//! The messages between the supervisor and one worker process. JSON values are transferred as bytes, which only the
+//! supervisor and the language engine in the worker parse.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::search_options::SearchDetail;
 /// A message from the supervisor to a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToWorker {
-    /// Runs the worker's only execution, or the next run of its session.
+    /// Tells the worker to run a program: the worker's only one, or the next one of its session.
     Run(Job),
     /// The reply to a [`FromWorker::Request`].
     Reply {
@@ -22,16 +22,17 @@ pub enum ToWorker {
     },
 }
 
-/// A program to run.
+/// A program that a worker must run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// The id of the execution; used only in messages for users.
+    /// The id of the execution. The worker's behaviour does not depend on it.
     pub execution: ExecutionId,
     /// The program as it was submitted.
     pub code: String,
-    /// The servers that this execution may use.
+    /// The names of the upstream servers that the program may use.
     pub servers: Vec<ServerName>,
-    /// Whether the worker belongs to a session: it then keeps its variables and waits for the session's next program.
+    /// Whether the worker belongs to a session. If so, the program's variables are kept after the run, and the worker
+    /// waits for the session's next program.
     pub session: bool,
     /// Whether the program is only checked: its syntax, and the calls that it will make.
     pub check_only: bool,
@@ -40,28 +41,28 @@ pub struct Job {
 /// A message from a worker to the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromWorker {
-    /// The worker is sealed and warmed up, and waits for [`ToWorker::Run`].
+    /// The worker has entered its sandbox, has warmed up if that was requested, and waits for [`ToWorker::Run`].
     Ready,
-    /// The worker could not seal itself, and exits.
+    /// The worker could not enter its sandbox, and exits.
     Refused {
-        /// The step of the sandbox setup that failed, and the system's error.
+        /// The step of the sandbox setup that failed, and the error of the operating system.
         reason: String,
     },
     /// A piece of the program's output.
     Output {
         /// The output stream that the program wrote to.
         stream: Stream,
-        /// The printed text, of at most a few KiB.
+        /// The printed text. The worker sends long output in pieces of a few KiB.
         text: String,
     },
-    /// A request to the supervisor, which answers it with a [`ToWorker::Reply`].
+    /// A request of the program. The supervisor answers it with a [`ToWorker::Reply`].
     Request {
         /// The id of the request, larger than the ids of all earlier requests of this worker.
         call: CallId,
-        /// The request.
+        /// What the program requests.
         request: Request,
     },
-    /// The outcome of a run. Further messages of the worker are ignored, unless it belongs to a session.
+    /// The outcome of a run. Unless the worker belongs to a session, the supervisor ignores its further messages.
     Done(Outcome),
 }
 
@@ -74,10 +75,10 @@ pub enum Stream {
     Stderr,
 }
 
-/// A request that a worker may make.
+/// A request that a program in a worker makes of the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
-    /// `tools/call` on an upstream server.
+    /// Calls a tool of an upstream server (`tools/call` of MCP).
     Call {
         /// The name of the upstream server.
         server: ServerName,
@@ -85,29 +86,31 @@ pub enum Request {
         tool: ToolName,
         /// The arguments of the call: a JSON object, or a JSON array of values in the order of the tool's parameters.
         arguments: Vec<u8>,
-        /// The parts of the arguments that are results of earlier calls, decoded from JSON text.
+        /// The values in the arguments that are results of earlier calls and that the worker decoded from JSON text.
         decoded: Vec<DecodedArgument>,
-        /// How long to wait for the result, in place of the server's configured timeout. The supervisor bounds it.
+        /// How long to wait for the result, in milliseconds; `None` for the server's configured timeout. The supervisor
+        /// limits this time.
         timeout_ms: Option<u32>,
-        /// The line of the submitted code that makes the call, counted from 1, if known. The worker reports it, so it
-        /// is only displayed and never trusted.
+        /// The line of the submitted code that makes the call, counted from 1; `None` if unknown. The supervisor only
+        /// displays the line, because the worker could report a wrong one.
         line: Option<u32>,
     },
-    /// Requests the servers with their states, a JSON array.
+    /// Requests the list of upstream servers with their states; the reply is a JSON array.
     ListServers,
-    /// Requests one server's permitted tools, as code imports them: a JSON array.
+    /// Requests the tools of an upstream server that the policy permits, under the names by which code imports them;
+    /// the reply is a JSON array.
     ListTools {
         /// The name of the upstream server.
         server: ServerName,
     },
-    /// Requests the full definition of one tool, a JSON object.
+    /// Requests the full definition of one tool; the reply is a JSON object.
     Describe {
         /// The name of the upstream server.
         server: ServerName,
         /// The name of the server's tool.
         tool: ToolName,
     },
-    /// Searches the permitted tools; the reply is a JSON array, best match first.
+    /// Searches the tools that the policy permits; the reply is a JSON array, best match first.
     Search {
         /// The words to search for.
         query: String,
@@ -116,38 +119,40 @@ pub enum Request {
         /// The amount of detail about each tool.
         detail: SearchDetail,
     },
-    /// Requests one server's permitted resources and resource templates, a JSON object.
+    /// Requests the resources and resource templates of an upstream server that the policy permits; the reply is a JSON
+    /// object.
     ListResources {
         /// The name of the upstream server.
         server: ServerName,
     },
-    /// `resources/read` on an upstream server.
+    /// Reads a resource of an upstream server (`resources/read` of MCP).
     ReadResource {
         /// The name of the upstream server.
         server: ServerName,
         /// The URI of the server's resource.
         uri: ResourceUri,
     },
-    /// Requests one server's permitted prompts, a JSON object.
+    /// Requests the prompts of an upstream server that the policy permits; the reply is a JSON object.
     ListPrompts {
         /// The name of the upstream server.
         server: ServerName,
     },
-    /// `prompts/get` on an upstream server.
+    /// Gets a prompt of an upstream server (`prompts/get` of MCP).
     GetPrompt {
         /// The name of the upstream server.
         server: ServerName,
         /// The name of the server's prompt.
         name: PromptName,
-        /// The arguments of the prompt: a JSON object of strings.
+        /// The arguments of the prompt: a JSON object whose values are strings.
         arguments: Vec<u8>,
     },
-    /// Requests a result that the supervisor stored, as JSON.
+    /// Requests a result that the supervisor stored because it was too long for an answer; the reply is the result as
+    /// JSON.
     LoadResult {
-        /// The handle that the truncated result names.
+        /// The handle of the stored result, which the truncated result in the answer contains.
         handle: ResultHandle,
     },
-    /// Requests the code of a saved skill, a JSON object.
+    /// Requests the code of a saved skill; the reply is a JSON object.
     LoadSkill {
         /// The name of the skill.
         name: SkillName,
@@ -184,19 +189,19 @@ pub struct PlannedCall {
     pub line: Option<u32>,
 }
 
-/// A part of a call's arguments that is the result of an earlier call, decoded from JSON text. Where the tool's schema
-/// permits only a string, the supervisor sends the text in place of the value.
+/// A value in a call's arguments that is the result of an earlier call, which the worker decoded from JSON text. If the
+/// tool's schema does not permit the value, the supervisor sends the text as a string instead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecodedArgument {
-    /// The JSON pointer (RFC 6901) of the value in the arguments, such as `/content` or `/0`.
+    /// The JSON pointer (RFC 6901) to the value in the arguments, such as `/content` or `/0`.
     pub pointer: String,
-    /// The text from which the value was decoded; `None` if the program has changed the value.
+    /// The text from which the value was decoded; `None` if the program has changed the value since.
     pub text: Option<String>,
 }
 
 impl Request {
-    /// Whether the request goes to an upstream server, and therefore counts as a call. The supervisor itself answers
-    /// all other requests.
+    /// Whether the supervisor needs an upstream server to answer the request, so that the request counts as a call. The
+    /// supervisor answers other requests itself.
     #[must_use]
     pub fn goes_upstream(&self) -> bool {
         match self {
@@ -217,30 +222,30 @@ impl Request {
     }
 }
 
-/// The reply to a request: the JSON result as bytes, or the failure.
+/// The reply to a request of a worker: the result as JSON text, or the reason why the request failed.
 pub type Reply = Result<Vec<u8>, Failure>;
 
-/// Why a request failed. Programs receive it as `ToolError`.
+/// The error of a request that failed. Programs receive it as `ToolError`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The kind of failure, for programs.
+    /// The kind of failure, which programs can test for.
     pub code: FailureCode,
-    /// What happened and what to do, in words for users and models.
+    /// What happened and what the program should do, in words for users and models.
     pub message: String,
-    /// The server that the request named; `None` if it named none.
+    /// The upstream server that the request named; `None` if it named none.
     pub server: Option<String>,
     /// The tool, resource or prompt that the request named; `None` if it named none.
     pub tool: Option<String>,
-    /// Whether the same request may succeed if it is repeated later.
+    /// Whether the same request may succeed later.
     pub retryable: bool,
 }
 
 /// The kinds of failure of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureCode {
-    /// The policy does not permit the call.
+    /// The call is denied, by the policy or by a restriction of this execution.
     Denied,
-    /// The arguments do not fit the tool or prompt.
+    /// The arguments do not match the parameters of the tool or prompt.
     InvalidArguments,
     /// The server, tool, resource or prompt does not exist.
     UnknownTool,
@@ -248,20 +253,20 @@ pub enum FailureCode {
     Timeout,
     /// The upstream server is not connected, or was lost during the call.
     UpstreamUnavailable,
-    /// The tool ran and reported an error.
+    /// The tool or its upstream server reported an error, or the request failed for a reason that no other code covers.
     ToolFailed,
-    /// The result is larger than a message to the worker may be.
+    /// The result is larger than a message to the worker, or than the results that the policy permits in one execution.
     ResultTooLarge,
-    /// The call requires approval, and a user declined it or could not be asked.
+    /// The call requires approval, and an approver declined it or could not be asked.
     ApprovalDeclined,
-    /// A limit of the policy is used up, for a while or for this execution.
+    /// The call exceeds a limit of the policy, on the rate of calls or on one execution.
     RateLimited,
-    /// The result or skill does not exist, or no longer exists.
+    /// The stored result or saved skill does not exist, or no longer exists.
     NotFound,
 }
 
 impl FailureCode {
-    /// Returns the code as programs see it.
+    /// Returns the error code that programs see, such as `denied`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -282,24 +287,24 @@ impl FailureCode {
 /// The outcome of a run, as the worker reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// The program ran to its end. The JSON of its value, if it has one.
+    /// The program ran to its end. Contains the program's value as JSON; `None` if the program has no value.
     Value(Option<Vec<u8>>),
     /// The program raised an error that it did not catch.
     Error(CodeError),
-    /// The supervisor's interrupt stopped the program.
+    /// The supervisor interrupted the program: it reached its time limit, or its run was cancelled.
     Interrupted(CodeError),
-    /// The program used up its CPU time.
+    /// The program exceeded its limit of CPU time.
     CpuLimit(CodeError),
-    /// The program used up its memory.
+    /// The program exceeded its limit of memory.
     MemoryLimit(CodeError),
     /// The program ran to its end and has no value, probably by mistake. The text tells how to get one.
     NoValue(String),
 }
 
-/// An error of the submitted program.
+/// The error that ended the submitted program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodeError {
-    /// The error's name in the language, such as `ValueError`.
+    /// The name of the error's class in the program's language, such as `ValueError`.
     pub kind: String,
     /// The code of the failure ([`FailureCode::as_str`]) if the error is a `ToolError`; otherwise `None`.
     pub code: Option<String>,
@@ -309,8 +314,8 @@ pub struct CodeError {
     pub line: Option<u32>,
     /// The column of that line, counted from 1; `None` if unknown.
     pub column: Option<u32>,
-    /// The frames of the traceback that are in the submitted code.
+    /// The frames of the traceback that are in the submitted code; `None` if there are none.
     pub traceback: Option<String>,
-    /// A hint about what the program should do instead; `None` if there is none.
+    /// A hint what the program should do instead; `None` if there is no hint.
     pub hint: Option<String>,
 }

@@ -1,34 +1,36 @@
-//! The messages between the supervisor and one zygote. Each is one datagram of a `SOCK_SEQPACKET` pair.
+//! The messages between the supervisor and one zygote, a process that forks workers. Each message is one datagram of a
+//! `SOCK_SEQPACKET` socket pair.
 
 use serde::{Deserialize, Serialize};
 
 use crate::protection::Finding;
 use crate::sandbox_profile::SandboxProfile;
 
-/// Maximum number of bytes of an encoded message between supervisor and zygote.
+/// Maximum size of an encoded message between supervisor and zygote, in bytes.
 pub const ZYGOTE_FRAME_BYTES_MAX: u32 = 64 * 1024;
 
-/// The number of seccomp filters that each worker installs; the supervisor verifies it.
+/// The number of seccomp filters that each worker installs. The supervisor verifies this number from outside.
 pub const SECCOMP_FILTERS: u32 = 1;
 
-/// The exit status of a worker whose stack overflowed in compiled code.
+/// The exit status of a worker process whose stack overflowed in compiled (C) code.
 pub const STACK_OVERFLOW_STATUS: i32 = 72;
 
-/// The kernel's limit on the CPU time of a session's worker over all its runs, in seconds.
+/// The kernel's limit on the CPU time of a session's worker, in seconds, for all runs of the session together.
 pub const SESSION_CPU_SECONDS: u64 = 24 * 60 * 60;
 
 /// A message from the supervisor to a zygote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToZygote {
-    /// Loads the interpreter, enters namespaces and tries the seal. The first message, sent once.
+    /// Tells the zygote to load the language engine, to enter namespaces, and to test the sandbox. It is the first
+    /// message, and is sent once.
     Prepare(SandboxProfile),
-    /// Forks one worker.
+    /// Tells the zygote to fork one worker.
     Fork {
-        /// Whether the worker runs a trivial program before it reports that it is ready. Warming makes its execution
-        /// faster, but delays a worker that is needed at once.
+        /// Whether the worker runs a trivial program as a warm-up before it reports that it is ready. The warm-up makes
+        /// the later run faster, but delays a worker for which a run already waits.
         warm: bool,
         /// Whether the worker is for a session. The kernel then limits the CPU time of all its runs together, and the
-        /// supervisor that of each run.
+        /// supervisor limits the CPU time of each run.
         session: bool,
     },
 }
@@ -36,11 +38,11 @@ pub enum ToZygote {
 /// A message from a zygote to the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromZygote {
-    /// The zygote is ready to fork.
+    /// The zygote is ready to fork workers.
     Prepared {
-        /// The interpreter and its version, for users.
+        /// The name and version of the language engine, for users.
         runtime: String,
-        /// The result of trying each protection.
+        /// The result of testing each protection of the sandbox.
         findings: Vec<Finding>,
     },
     /// The zygote cannot work on this host, and exits.
@@ -48,12 +50,12 @@ pub enum FromZygote {
         /// What failed on this host, and what the user can do about it.
         reason: String,
     },
-    /// A worker was forked. Its channel and its pidfd are attached as two descriptors.
+    /// A worker was forked. The message carries two descriptors: the worker's socket and its pidfd.
     Forked {
         /// The worker's process id in the PID namespace that zygote and supervisor share.
         pid: i32,
     },
-    /// A worker ended and was reaped.
+    /// A worker process ended, and the zygote has reaped it.
     Exited {
         /// The worker's process id.
         pid: i32,
@@ -61,21 +63,21 @@ pub enum FromZygote {
         exit: Exit,
         /// The CPU time that the worker used, in microseconds.
         cpu_us: u64,
-        /// The largest resident memory of the worker, in bytes.
+        /// The peak resident memory of the worker, in bytes.
         peak_memory_bytes: u64,
     },
-    /// The kernel refused to fork a worker.
+    /// The fork of a worker failed.
     ForkFailed {
-        /// The system's error of the refused fork.
+        /// The error of the operating system.
         reason: String,
     },
 }
 
-/// How a worker's process ended.
+/// How a worker process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
-    /// The process exited with this status.
+    /// The worker process exited with this status.
     Status(i32),
-    /// The process was killed by the signal with this number.
+    /// This signal killed the worker process.
     Signal(i32),
 }

@@ -1,6 +1,6 @@
-//! Golden tests of the protocol's encoding: snapshots have the encoded bytes of an example of each message. Supervisor,
-//! zygote and worker are built together, but a replacement of the encoding library must produce the same bytes. If a
-//! snapshot changes, the protocol has changed.
+//! Golden tests of the protocol's encoding: the snapshots contain the encoded bytes of an example of each message.
+//! Supervisor, zygote and worker are built together, but a replacement of the encoding library must produce the same
+//! bytes. If a snapshot changes, the protocol has changed.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -49,8 +49,7 @@ fn dump<T: Serialize + DeserializeOwned + PartialEq + Debug>(examples: &[T]) -> 
     text
 }
 
-/// Returns the number of variants of the enum `T`. It is read from the decoder's error for a variant number that is too
-/// high.
+/// Returns the number of variants of the enum `T`, which the decoder's error for a too high variant number contains.
 fn variants<T: DeserializeOwned + Debug>() -> usize {
     let frame = encode(&u32::MAX, LIMIT).unwrap();
     let refusal = decode::<T>(&frame, LIMIT).unwrap_err().to_string();

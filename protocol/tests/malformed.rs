@@ -20,9 +20,10 @@ const LENGTH_BYTES: usize = 4;
 
 /// The maximum memory, in bytes, that decoding may use besides the frame itself; there is one constant for each range
 /// of frame sizes. Before the decoder notices that the bytes of a text are missing, it allocates the length that the
-/// frame claims, at most 1, 8 or 64 MiB (the limits in `frame.rs`), without writing to that memory. For a list, it
-/// first allocates at most 1 MiB. Decoded contents take up to nine times their encoded size: an empty text in a list
-/// has 8 bytes in the frame and 24 in memory, and a growing list exists twice while it is copied to twice its capacity.
+/// frame claims for the text, at most 1, 8 or 64 MiB (the limits in `frame.rs`), without writing to that memory. For a
+/// list, it first allocates at most 1 MiB. Decoded contents take up to nine times their encoded size: an empty text in
+/// a list has 8 bytes in the frame and 24 in memory, and a growing list exists twice while it is copied to twice its
+/// capacity.
 const PEAK_MAX: usize = 2 * MIB + 9 * SMALL;
 const PEAK_OF_MEDIUM_MAX: usize = (8 + 1 + 9) * MIB;
 const PEAK_OF_LARGE_MAX: usize = (64 + 1) * MIB + 9 * LIMIT as usize;
@@ -250,8 +251,8 @@ struct DecodeCounts {
     malformed: u64,
 }
 
-/// Decodes the bytes as messages of type `T`, adds the results to `counts`, and returns the peak of allocated memory in
-/// bytes.
+/// Decodes the bytes as messages of type `T` and adds the results to `counts`. Returns the maximum number of bytes that
+/// decoding had allocated at one time.
 fn decode_all<T: Serialize + DeserializeOwned>(bytes: &[u8], counts: &mut DecodeCounts) -> usize {
     let mut decoder = FrameDecoder::new(LIMIT);
     decoder.push(bytes);

@@ -1,5 +1,5 @@
-//! Writes seeds for the fuzzer into the corpus: an example of each message and of each phase. Run it after a change of the
-//! protocol: `cargo run --example seeds`.
+//! Writes seeds for the fuzzer into the corpus: an example of each message and of each phase of the conversation. Run
+//! it after a change of the protocol: `cargo run --example seeds`.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -13,7 +13,8 @@ use lockhouse_protocol::{
 use serde::Serialize;
 
 const LIMIT: u32 = 64 * 1024;
-/// Numbers of the steps that start a run of a session and abandon requests.
+/// Bytes that select a step in `src/conversation.rs`: `RUN` starts a run in a session, `ABANDON` abandons the requests
+/// without a reply.
 const RUN: u8 = 97;
 const ABANDON: u8 = 193;
 
@@ -46,7 +47,8 @@ fn main() {
         write("zygote_messages", &format!("{name}-body"), bodies);
     }
     write("conversation", "steps", conversations(&from_worker).into_iter());
-    // Values at a limit and just beyond it. Their coverage is equal, so `cmin` would remove them; they are kept by name.
+    // Inputs at a limit and just beyond it. Their coverage is equal, so `cmin` would remove one of each pair. Their
+    // file names mark them as inputs to keep.
     let sizes = (4..7_u8).map(|size| [&[1, 0, 0, 0, size, 0, 0, 0][..], &vec![0; size.into()]].concat());
     write("frame_decoder", "boundary", sizes);
     write("conversation", "boundary", boundaries().into_iter());
@@ -64,7 +66,8 @@ fn frames<T: Serialize>(messages: &[T]) -> Vec<Vec<u8>> {
     messages.iter().map(|message| encode(message, LIMIT).unwrap()).collect()
 }
 
-/// The steps are numbered in `src/conversation.rs`; the first three bytes are the limits.
+/// Returns inputs for the fuzz target `conversation`. The first three bytes of an input are the limits; the numbers of
+/// the steps after them are defined in `src/conversation.rs`.
 fn conversations(messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let started = [4, 3, 9, 0, 1];
     let with = |steps: &[u8]| [&started, steps].concat();
@@ -85,7 +88,8 @@ fn conversations(messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
         with(&[9, 5, 4, 9, 5, 5, 9, 5, 4, 9, 5, 5]),
         with(&[9, 5, 0, 9, 5, 1, 9, 5, 2]),
         with(&[9, 5, 3, 7, 0, 0, 0, 3, 4, 3, 4]),
-        // Sessions: three runs with late output and requests between them; a second outcome; a run outside of the session.
+        // Sessions: three runs with output and requests of threads between them; a second outcome; a run outside of the
+        // session.
         vec![4, 3, 9, 0, RUN, 9, 5, 3, 5, ABANDON, 4, 0, 1, b'x', RUN, 9, 5, 3, 3, 4, 6, ABANDON, RUN, 5],
         vec![4, 3, 9, 0, RUN, 5, 5],
         vec![4, 3, 9, 0, RUN, 5, 1, RUN, 2],
@@ -102,7 +106,7 @@ fn boundaries() -> Vec<Vec<u8>> {
     vec![
         [limits(1, 1, 9), print(9), print(0), print(1)].concat(),
         [limits(1, 1, 9), print(10), print(1)].concat(),
-        // The next id, the same id, and the id before it.
+        // Requests with the next id, with the same id again, and with smaller ids.
         [limits(7, 5, 0), call(5), call(5), call(4), call(3)].concat(),
         [limits(7, 2, 0), call(5), call(5), call(5)].concat(),
         [limits(2, 5, 0), call(5), call(5), call(5)].concat(),

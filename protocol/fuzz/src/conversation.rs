@@ -1,4 +1,4 @@
-//! Fuzzes the protocol state machine of a worker: its invariants must hold for any messages in any order.
+//! Fuzzes the state machine of the conversation with a worker: its invariants must hold for any messages in any order.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,8 @@ use lockhouse_protocol::{
 use super::Coverage;
 use super::input::Input;
 
-/// Reads small limits from the input, then performs steps until the input ends.
+/// Reads small limits for the conversation from the input, then performs steps until the input ends. Returns the kinds
+/// of results that the input produced.
 pub fn conversation(bytes: &[u8]) -> Coverage {
     let mut input = Input(bytes);
     let limits = ConversationLimits {
@@ -28,13 +29,13 @@ pub fn conversation(bytes: &[u8]) -> Coverage {
     observed.reached
 }
 
-/// The conversation under test, with counts that the fuzzer keeps independently of it.
+/// The conversation under test, with state and counts that the fuzzer computes independently in order to compare them.
 struct ObservedConversation {
     conversation: Conversation,
     limits: ConversationLimits,
     begun: bool,
     sealed: bool,
-    /// Whether the run is of a session; `None` until the worker gets code.
+    /// Whether the last run was started in a session; `None` until the worker gets code.
     ran: Option<bool>,
     resting: bool,
     over: bool,
@@ -71,7 +72,8 @@ impl ObservedConversation {
         }
     }
 
-    /// Whether the worker runs or is between two runs; in both it may send output and requests.
+    /// Whether the worker runs code or is between two runs of a session. In both phases it may send output and
+    /// requests.
     fn is_running(&self) -> bool {
         self.ran.is_some() && !self.over
     }
@@ -110,7 +112,7 @@ impl ObservedConversation {
         }
     }
 
-    /// Sends and answers lookups in a row, since their limit is too high to reach with single steps.
+    /// Sends up to `times` lookups and answers each at once, because single steps cannot reach the limit on lookups.
     fn look_up(&mut self, times: u32) {
         for _ in 0..times {
             let (before, id) = (self.lookups, self.last_id.saturating_add(1));
@@ -122,7 +124,7 @@ impl ObservedConversation {
         }
     }
 
-    /// Chooses an id, mostly near the last one.
+    /// Returns a request id from the input: usually one near the last id, sometimes any number.
     fn id(&self, input: &mut Input<'_>) -> u32 {
         match input.byte() {
             255 => input.word(),
@@ -130,7 +132,8 @@ impl ObservedConversation {
         }
     }
 
-    /// Sends code, which only an idle worker or a session between two runs may get.
+    /// Starts a run. Checks that the conversation permits a run only if the worker is idle, or is between two runs of a
+    /// session.
     fn run(&mut self, in_session: bool) {
         let idle = self.sealed && self.ran.is_none() && !self.over;
         let may = idle || self.resting && !self.over && in_session;
@@ -141,7 +144,8 @@ impl ObservedConversation {
         }
     }
 
-    /// Abandons the requests in flight, which happens only between two runs.
+    /// Abandons the requests in flight. Checks that the conversation returns all of them between two runs, and none in
+    /// other phases.
     fn abandon(&mut self) {
         let given_up: BTreeSet<u32> =
             self.conversation.abandon_in_flight().iter().map(|call| call.0).collect();
@@ -152,7 +156,7 @@ impl ObservedConversation {
         }
     }
 
-    /// Replies to a request, which succeeds once for each request in flight.
+    /// Replies to a request. Checks that the conversation permits one reply to each request in flight, and no other.
     fn reply(&mut self, id: u32) {
         assert_eq!(self.conversation.reply(CallId(id)), self.in_flight.remove(&id));
     }
@@ -172,7 +176,7 @@ impl ObservedConversation {
         assert!(self.printed <= self.limits.output_bytes);
     }
 
-    /// Checks that an action repeats the content of the message and fits the phase.
+    /// Checks that an action has the content of the message, and that the current phase permits the message.
     fn check_action(&mut self, action: Action, message: FromWorker) {
         match (action, message) {
             (Action::Verify, FromWorker::Ready) => {
@@ -233,7 +237,7 @@ impl ObservedConversation {
         }
     }
 
-    /// Checks that a violation has a reason.
+    /// Checks that the message really violates the protocol in the way that the violation reports.
     fn check_violation(&mut self, violation: &Violation, message: &FromWorker) {
         assert!(violation.to_string().len() < 200);
         let kind = match (violation, message) {

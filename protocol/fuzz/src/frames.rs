@@ -10,15 +10,16 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::Coverage;
 use super::input::Input;
 
-/// Frame limits in bytes: one that no message fits, one for the smallest messages only, two within the configurable range,
-/// its maximum, and the largest number.
+/// Frame limits in bytes: one that every message exceeds, one for the smallest messages only, two within the
+/// configurable range, the maximum of that range, and the largest number.
 const LIMITS: [u32; 6] = [0, 5, 64 * 1024, 8 * 1024 * 1024, 60 * 1024 * 1024, u32::MAX];
 
-/// Upper bound of an error text, in bytes. Error texts become part of responses.
+/// Maximum length of an error text, in bytes. Error texts become part of responses, so they must be short.
 const ERROR_BYTES_MAX: usize = 4 * 1024;
 
-/// Decodes a stream. The input selects the frame limit, the message type and the division of the stream; the rest is the
-/// stream itself, raw or as bodies to which correct lengths are added.
+/// Decodes a stream in one piece and in several, and checks that both have the same result. The input selects the frame
+/// limit, the message type and the pieces. The rest of the input is the stream itself, or message bodies to which
+/// correct lengths are added.
 pub fn frame_decoder(bytes: &[u8]) -> Coverage {
     let mut input = Input(bytes);
     let limit = LIMITS[usize::from(input.byte()) % LIMITS.len()];
@@ -36,7 +37,8 @@ pub fn frame_decoder(bytes: &[u8]) -> Coverage {
     }
 }
 
-/// Decodes a datagram in both directions. The input is the datagram itself, or a body to which its correct length is added.
+/// Decodes a datagram as a message from a zygote and as a message to a zygote. The input is the datagram itself, or a
+/// body to which its correct length is added.
 pub fn zygote_messages(bytes: &[u8]) -> Coverage {
     let mut input = Input(bytes);
     let datagram = match input.byte() % 2 {
@@ -102,7 +104,8 @@ where
     assert_eq!(whole.refusal, cut.refusal);
     assert_eq!(whole.is_empty, cut.is_empty);
 
-    // The stream starts with the exact encoding of the messages; the rest is the reason why they ended.
+    // The stream starts with the exact encoding of the decoded messages. The rest of the stream explains why decoding
+    // ended.
     let encoded: Vec<u8> =
         whole.messages.iter().flat_map(|message| encode(message, limit).expect("it came in")).collect();
     let rest = stream.strip_prefix(&*encoded).expect("the same bytes");
@@ -115,7 +118,8 @@ where
     reached
 }
 
-/// Returns the expected error for the rest of a stream, or `None` if the frame is incomplete.
+/// Returns the kind of error that decoding `rest` must report, which are the bytes after the last valid message.
+/// Returns `None` if they are an incomplete frame.
 fn expected_error(rest: &[u8], limit: u32) -> Option<&'static str> {
     let (length, body) = rest.split_first_chunk()?;
     match u32::from_le_bytes(*length) {
@@ -125,7 +129,7 @@ fn expected_error(rest: &[u8], limit: u32) -> Option<&'static str> {
     }
 }
 
-/// Divides the stream into pieces of these sizes, which repeat.
+/// Divides the stream into pieces. The sizes are used in turn, and repeat until the stream ends.
 fn cut<'a>(mut stream: &'a [u8], sizes: &[u8]) -> Vec<&'a [u8]> {
     let mut pieces = Vec::new();
     if sizes.iter().any(|size| *size > 0) {
@@ -153,7 +157,7 @@ fn datagram_is_exact<T: Serialize + DeserializeOwned + Debug>(datagram: &[u8]) -
     Coverage::from([kind])
 }
 
-/// Returns the variant names in a message: the capitalized words of its debug form, at most four.
+/// Returns the names of the message's enum variants, at most four: the capitalized words of its debug format.
 fn label(message: &impl Debug) -> String {
     let text = format!("{message:?}");
     let mut quoted = false;

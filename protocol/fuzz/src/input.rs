@@ -1,4 +1,5 @@
-//! Turns the bytes of a fuzzing input into choices. When the bytes are used up, every choice is 0.
+//! Turns the bytes of a fuzzing input into numbers that select what a fuzz target does. When the bytes are used up,
+//! every number is 0.
 
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 
@@ -16,14 +17,14 @@ impl<'a> Input<'a> {
         bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
     }
 
-    /// Takes at most `count` bytes.
+    /// Takes the next `count` bytes of the input, or fewer if the input ends before.
     pub(crate) fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
         taken
     }
 
-    /// Takes a count byte and that many bytes after it.
+    /// Takes one byte as a count, and then as many bytes as it says.
     pub(crate) fn counted(&mut self) -> &'a [u8] {
         let count = self.byte();
         self.bytes(count.into())

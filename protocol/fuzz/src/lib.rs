@@ -16,5 +16,5 @@ use std::collections::BTreeSet;
 pub use conversation::conversation;
 pub use frames::{frame_decoder, zygote_messages};
 
-/// The kinds of results that an input produced, by name.
+/// The names of the kinds of results that an input produced, such as actions, violations and message types.
 pub type Coverage = BTreeSet<String>;

@@ -3,7 +3,8 @@
 
 use lockhouse_protocol::{CallId, ConversationLimits, ExceededLimit, FromWorker, Violation};
 
-/// The events of the conversation so far. The model has no other state: it computes each result from the whole history.
+/// The events of a conversation so far, in order. The model has no other state: it computes each result from all
+/// events.
 #[derive(Debug, Default)]
 pub(crate) struct History(pub(crate) Vec<Event>);
 

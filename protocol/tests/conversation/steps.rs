@@ -11,7 +11,7 @@ use crate::{AMPLE, call, done, expected_action, output, request};
 /// A step of a random conversation, by the supervisor or by the worker.
 #[derive(Clone, Debug)]
 enum Step {
-    /// The supervisor starts a run, in a session if the value is `true`.
+    /// The supervisor starts a run. The run is in a session if the value is `true`.
     Run(bool),
     Abandon,
     Reply(u32),

@@ -22,7 +22,7 @@ const LENGTH_BYTES: usize = 4;
 trait Message: Serialize + DeserializeOwned + PartialEq + Debug {}
 impl<T: Serialize + DeserializeOwned + PartialEq + Debug> Message for T {}
 
-/// Returns all messages that are complete in the decoder so far.
+/// Decodes and returns all messages whose bytes the decoder has received completely.
 fn drain<T: Message>(decoder: &mut FrameDecoder) -> Result<Vec<T>, FrameError> {
     std::iter::from_fn(|| decoder.next().transpose()).collect()
 }
@@ -122,7 +122,7 @@ fn damaged<T: Message>(message: &T, changes: &[(Index, u8)]) -> Vec<u8> {
     frame
 }
 
-/// Defines the tests of all properties for one type of message.
+/// Defines the tests of all properties of frames for one message type.
 macro_rules! properties {
     ($name:ident, $type:ty) => {
         mod $name {

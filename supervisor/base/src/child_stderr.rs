@@ -1,5 +1,5 @@
-//! Reads the standard error of a child process: logs each line at debug level and keeps the last lines for error
-//! messages.
+//! Reads the standard error of a child process, such as an upstream server or a zygote: logs each line at debug level
+//! and keeps the last lines for error messages.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -15,20 +15,21 @@ use crate::token_bucket::TokenBucket;
 const LINES_KEPT: usize = 5;
 const LINE_CHARS_MAX: usize = 400;
 
-/// Bytes of one line that are read before redaction. A secret from the environment, which is redacted here, can have
-/// up to 128 KiB.
+/// Maximum number of bytes of one line that are read; the rest of the line is dropped. Lines are redacted before they
+/// are truncated to [`LINE_CHARS_MAX`], and a secret from the environment can have up to 128 KiB.
 const LINE_BYTES_MAX: usize = 128 * 1024 + 4 * LINE_CHARS_MAX;
 
-/// Bytes of standard error that are read in one burst, and the rate after that. A child that writes faster blocks on
-/// its pipe. Each line costs `LINE_BYTES` besides its own bytes, since short lines take time as well.
+/// Number of bytes of standard error that are read at once, and the number per second after that. A child process that
+/// writes faster blocks on its pipe. Each line is charged `LINE_BYTES` more than its length, because short lines take
+/// time as well.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
 const BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
 const LINE_BYTES: usize = 64;
 
-/// How long to wait for the last lines of a process that has exited.
+/// How long [`LastLines::error_clause`] waits for the last lines of a process that has exited.
 const END_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The last [`LINES_KEPT`] lines that a child wrote to its standard error. Clones share the lines.
+/// The last [`LINES_KEPT`] lines that a child process wrote to its standard error. Clones share the lines.
 #[derive(Clone, Debug, Default)]
 pub struct LastLines {
     lines: Arc<Mutex<VecDeque<String>>>,
@@ -36,13 +37,14 @@ pub struct LastLines {
 }
 
 impl LastLines {
-    /// Spawns a task that reads the child's standard error until the child closes it. Long lines are truncated.
+    /// Spawns a task that reads the standard error of a child process until the process closes it. `child` is the name
+    /// of the process in log entries. Long lines are truncated.
     pub fn follow(&self, child: String, stderr: ChildStderr) {
         self.follow_edited(child, stderr, str::to_owned);
     }
 
-    /// Spawns a task that reads the child's standard error like [`Self::follow`], and passes each line through
-    /// `edit`, such as a redaction, before it is logged or kept.
+    /// Spawns a task that reads the standard error of a child process like [`Self::follow`]. The task passes each line
+    /// through `edit`, such as a redaction, before the line is logged or kept.
     pub fn follow_edited(
         &self,
         child: String,
@@ -88,8 +90,8 @@ impl LastLines {
         lines.push_back(line);
     }
 
-    /// Returns the last lines of a process that has exited, as a clause to append to an error message; empty if it
-    /// wrote none.
+    /// Returns the last lines of a child process that has exited, as a clause to append to an error message. Returns an
+    /// empty text if the process wrote no lines.
     pub async fn error_clause(&self) -> String {
         let _ = tokio::time::timeout(END_TIMEOUT, self.ended.notified()).await;
         let lines = self.lines.lock();

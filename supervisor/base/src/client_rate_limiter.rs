@@ -1,9 +1,10 @@
-//! Rate limiter with one account for each AI client (generic cell rate algorithm).
+//! Rate limiter with one account for each AI client. It implements the generic cell rate algorithm.
 //!
-//! The cost of a request is known only once it has been read. The request is therefore charged in full, even if that
-//! puts its client into debt, and a client in debt has to wait.
+//! The cost of a request is known only after the request has been read. The request is then charged in full, even if
+//! its client has fewer units left. The client is then in debt, and its further requests are refused until the debt is
+//! refilled.
 //!
-//! The crate `governor` does not fit: it charges nothing for a request that exceeds what is left.
+//! The crate `governor` cannot be used, because it charges nothing for a request that costs more units than are left.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -13,17 +14,17 @@ use lockhouse_policies::Rate;
 
 use crate::principal::Owner;
 
-/// Maximum number of client accounts in memory. Above this number, full accounts are dropped.
+/// Number of client accounts in memory above which full accounts are removed.
 const ACCOUNTS_MAX: usize = 10_000;
 
-/// Limits how many units (runs, requests) each client may use in a time.
+/// Limits the rate at which each AI client may use units, which are runs or requests.
 #[derive(Debug)]
 pub struct ClientRateLimiter {
     /// The time in which one unit is refilled.
     unit_interval: Duration,
     /// The time in which an empty account becomes full.
     burst_interval: Duration,
-    /// When each account will be full. Full accounts may be missing.
+    /// The time at which each account will be full again. An account that is missing is full.
     full_at: Mutex<HashMap<Owner, Instant>>,
 }
 
@@ -33,7 +34,7 @@ impl ClientRateLimiter {
         Self { unit_interval, burst_interval: unit_interval * rate.burst.get(), full_at: Mutex::default() }
     }
 
-    /// Takes one unit, or returns how long until one is available.
+    /// Takes one unit from the client's account. If no unit is left, returns as `Err` the time until one is available.
     pub fn take(&self, owner: Owner, now: Instant) -> Result<(), Duration> {
         let mut accounts = self.accounts();
         let time_until_full = time_until_full(&accounts, owner, now) + self.unit_interval;
@@ -44,7 +45,8 @@ impl ClientRateLimiter {
         Ok(())
     }
 
-    /// Charges `units` that were used, at most a full account, even if fewer are left.
+    /// Charges the client's account for `units` that were already used, even if fewer are left. Charges at most the
+    /// units of a full account.
     pub fn charge(&self, owner: Owner, units: u32, now: Instant) {
         let mut accounts = self.accounts();
         let used = self.unit_interval.saturating_mul(units).min(self.burst_interval);
@@ -52,7 +54,7 @@ impl ClientRateLimiter {
         self.set(&mut accounts, owner, time_until_full, now);
     }
 
-    /// Returns how long a client in debt must wait until it may take a unit; `None` if it has no debt.
+    /// Returns the time until a client in debt may take a unit again; `None` if the client has no debt.
     pub fn debt_wait(&self, owner: Owner, now: Instant) -> Option<Duration> {
         let time_until_full = time_until_full(&self.accounts(), owner, now);
         (owner.is_limited() && time_until_full > self.burst_interval)
@@ -80,7 +82,7 @@ impl ClientRateLimiter {
     }
 }
 
-/// Returns the time until the account is full.
+/// Returns the time until the client's account is full; zero if it is full.
 fn time_until_full(accounts: &HashMap<Owner, Instant>, owner: Owner, now: Instant) -> Duration {
     accounts.get(&owner).map_or(Duration::ZERO, |full_at| full_at.saturating_duration_since(now))
 }
@@ -91,7 +93,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A limiter with a burst of three units that refills one unit in a second.
+    /// Returns a rate limiter with a burst of three units that refills one unit in a second.
     fn limiter_of_three() -> ClientRateLimiter {
         let rate = Rate::parse("60/min").expect("a rate");
         ClientRateLimiter::new(Rate { burst: 3.try_into().expect("a number"), ..rate })

@@ -1,5 +1,5 @@
-//! Directories in which Lockhouse keeps its files, for a user or a systemd service. Each function returns `None` if
-//! none of its environment variables is set.
+//! The directories of Lockhouse's own files, for a user or a systemd service. Each function returns `None` if no
+//! environment variable that it reads is set to an absolute path.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,14 @@ pub fn configuration() -> Option<PathBuf> {
     xdg("XDG_CONFIG_HOME", ".config")
 }
 
-/// State: `$STATE_DIRECTORY` (systemd), else `$XDG_STATE_HOME/lockhouse`, else `~/.local/state/lockhouse`.
+/// Returns the directory of persistent state: `$STATE_DIRECTORY` (systemd), else `$XDG_STATE_HOME/lockhouse`, else
+/// `~/.local/state/lockhouse`.
 pub fn state() -> Option<PathBuf> {
     absolute("STATE_DIRECTORY").or_else(|| xdg("XDG_STATE_HOME", ".local/state"))
 }
 
-/// Returns the directory of logs: `$LOGS_DIRECTORY` (systemd). Without this variable, logs are stored in the state
-/// directory.
+/// Returns the directory of logs: `$LOGS_DIRECTORY` (systemd). If it returns `None`, the caller stores logs in the
+/// state directory.
 pub fn logs() -> Option<PathBuf> {
     absolute("LOGS_DIRECTORY")
 }

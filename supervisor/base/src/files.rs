@@ -1,30 +1,31 @@
-//! Reads and writes Lockhouse's own files: readable for their owner alone, replaced atomically, never through a
-//! symbolic link.
+//! Reads and writes Lockhouse's own files. They are readable for their owner only, are replaced atomically, and are not
+//! opened through a symbolic link.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Replaces the file with `content` atomically. Of several processes that do so at the same time, one wins. The file
-/// may be empty after a power loss, so use this only for data that can be fetched again.
+/// Replaces the file with `content` atomically. If several processes do so at the same time, the content of one of them
+/// remains. The file may be empty after a power loss, so this function is only for data that can be fetched again.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_with(path, content, |_| Ok(()))
 }
 
-/// Replaces the file atomically, and syncs it to disk so that it survives a power loss. May take as long as the disk
-/// needs.
+/// Replaces the file atomically, and syncs it to disk so that it survives a power loss. Blocks until the disk has
+/// written it.
 pub fn replace_durably(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_with(path, content, File::sync_all)
 }
 
-/// Replaces the file atomically and durably for a service that runs as another user: a file that root writes is given
-/// to the owner of the directory.
+/// Replaces the file atomically and syncs it to disk, for a service that may run as another user: if root writes the
+/// file, the owner of the file's directory becomes the owner of the file.
 pub fn replace_for_service(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_with(path, content, |file| give_to_owner_of_directory(file, path).and_then(|()| file.sync_all()))
 }
 
-/// Gives a file that root has created to the owner of its directory, who must be able to read and change it.
+/// Changes the owner of a file that root has created at `path` to the owner of the file's directory, who must be able
+/// to read and change the file. Does nothing if the current user is not root or root owns the directory.
 pub fn give_to_owner_of_directory(file: &File, path: &Path) -> io::Result<()> {
     let directory = std::fs::metadata(path.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
     if nix::unistd::geteuid().is_root() && directory.uid() != 0 {
@@ -37,8 +38,8 @@ fn replace_with(path: &Path, content: &[u8], finish: impl Fn(&File) -> io::Resul
     write_via_temporary(path, content, finish, |temporary| std::fs::rename(temporary, path))
 }
 
-/// Creates a file with this content unless the file exists, syncs it to disk, and returns the content of the file. If
-/// several processes call this function at the same time, all of them return the same content.
+/// Creates a file with `content` and syncs it to disk, unless the file exists. Returns the content of the file. If
+/// several processes do so at the same time, all of them return the same content.
 pub fn create_durably(path: &Path, content: &[u8]) -> io::Result<Vec<u8>> {
     // Unlike a rename, a hard link never replaces an existing file.
     let finish = |file: &File| give_to_owner_of_directory(file, path).and_then(|()| file.sync_all());
@@ -55,8 +56,8 @@ pub fn create_durably(path: &Path, content: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Writes the content into a temporary file in the directory of `path`, calls `publish` with the path of the
-/// temporary file, and removes the temporary file.
+/// Writes the content into a temporary file in the directory of `path`, calls `finish` with the open file and `publish`
+/// with the path of the temporary file, and removes the temporary file.
 fn write_via_temporary(
     path: &Path,
     content: &[u8],
@@ -78,12 +79,12 @@ fn write_via_temporary(
     result
 }
 
-/// Creates a directory with mode 0700, and its parents.
+/// Creates a directory and its missing parents with mode 0700.
 pub fn create_private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Opens a file to read and to append to it; creates it with mode 0600 if it is missing.
+/// Opens a file to read it and to append to it. Creates the file with mode 0600 if it does not exist.
 ///
 /// # Errors
 ///
@@ -101,8 +102,9 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
     open_regular_file(OpenOptions::new().read(true), path)
 }
 
-/// Opens a regular file. Refuses symbolic links, and does not block on a pipe: another user with write access to the
-/// directory could have put one there, such as a service whose commands root runs.
+/// Opens a regular file. Returns an error if the path is a symbolic link, and does not block if it is a pipe. Another
+/// user with write access to the directory could have put one there, such as the user of a service whose commands root
+/// runs.
 pub fn open_regular_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let opened = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
@@ -117,22 +119,24 @@ pub fn open_regular_file(options: &mut OpenOptions, path: &Path) -> io::Result<F
     }
 }
 
-/// Whether [`open_regular_file`] refused the path because it is a link or no regular file.
+/// Whether this error of [`open_regular_file`] means that the path is a symbolic link or not a regular file.
 pub fn is_not_regular_file(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidInput
 }
 
-/// Reads a text file of at most `bytes_max` bytes; `None` if the file does not exist.
+/// Reads a UTF-8 text file. Returns `None` if the file does not exist, and an error if it has more than `bytes_max`
+/// bytes.
 pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
     read_bytes_bounded(path, bytes_max)?.map(into_utf8).transpose()
 }
 
-/// Reads a text file that a user named and that may be a symbolic link; `None` if the file does not exist.
+/// Reads a UTF-8 text file whose path a user gave, and which may be a symbolic link. Returns `None` if the file does
+/// not exist, and an error if it has more than `bytes_max` bytes.
 pub fn read_following_links(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
     read_file_bounded(File::open(path), bytes_max)?.map(into_utf8).transpose()
 }
 
-/// Reads a binary file of at most `bytes_max` bytes; `None` if the file does not exist.
+/// Reads a binary file. Returns `None` if the file does not exist, and an error if it has more than `bytes_max` bytes.
 pub fn read_bytes_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
     read_file_bounded(open_to_read(path), bytes_max)
 }

@@ -1,4 +1,4 @@
-//! Bounds the cost of JSON from untrusted peers before it is parsed, and reads or truncates JSON text without parsing
+//! Limits the cost of JSON from untrusted peers before it is parsed, and reads or truncates JSON text without parsing
 //! it into a tree.
 
 mod large_integers;
@@ -13,23 +13,24 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// Maximum nesting of lists and objects. The parser's own limit is 128.
+/// Maximum nesting depth of lists and objects that [`count`] permits. The limit of serde_json's parser is 128.
 pub const DEPTH_MAX: usize = 100;
 
-/// A key that serde_json reserves: a parser that makes a [`Value`] of an object that begins with this key parses the
-/// following string as JSON and replaces the object by the result. One string could thus become any number of values,
-/// at any depth.
+/// A key that serde_json reserves. When serde_json parses an object that begins with this key into a [`Value`], it
+/// parses the string after the key as JSON and replaces the object by the result. One string could thus become any
+/// number of values, at any depth.
 const RESERVED_KEY: &str = "$serde_json::private::RawValue";
 
-/// The number of values in a JSON text. Lists, objects and their members all count.
+/// The number of values in a JSON text, and the reason why counting stopped. Lists, objects, and the values in them all
+/// count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// The number of values up to the fault, if there is one.
+    /// The number of values in the text, or before the fault if there is one.
     pub values: usize,
     pub fault: Option<JsonFault>,
 }
 
-/// Why a JSON text was refused or not counted to its end.
+/// The reason why a JSON text is refused, or is not counted to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonFault {
     Invalid,
@@ -39,21 +40,23 @@ pub enum JsonFault {
     ReservedKey,
 }
 
-/// Parses untrusted JSON that may have at most `values_max` values. Its depth is limited by the parser alone.
+/// Parses untrusted JSON that has at most `values_max` values. The nesting depth is limited only by serde_json's
+/// parser.
 ///
 /// # Errors
 ///
-/// [`JsonFault`], before any value is allocated.
+/// [`JsonFault`] if the JSON is invalid, has too many values, is nested too deeply or has the key [`RESERVED_KEY`]. No
+/// value is allocated then.
 pub fn parse_bounded(json: &[u8], values_max: usize) -> Result<Value, JsonFault> {
     parse_counted(json, values_max).map(|(tree, _)| tree)
 }
 
-/// Parses untrusted JSON like [`parse_bounded`] and also returns how many values the text has. Duplicate members are
-/// counted, but the tree keeps one of them.
+/// Parses untrusted JSON like [`parse_bounded`], and also returns the number of values in the text. If an object has
+/// several members with the same name, all of them are counted, but the tree contains only one.
 ///
 /// # Errors
 ///
-/// [`JsonFault`], before any value is allocated.
+/// [`JsonFault`], as for [`parse_bounded`].
 pub fn parse_counted(json: &[u8], values_max: usize) -> Result<(Value, usize), JsonFault> {
     let Count { values, fault } = count_values(json, values_max, usize::MAX);
     match fault {
@@ -62,12 +65,14 @@ pub fn parse_counted(json: &[u8], values_max: usize) -> Result<(Value, usize), J
     }
 }
 
-/// Returns the fault for which [`parse_bounded`] would refuse the text, without parsing it into a tree.
+/// Returns the fault for which [`parse_bounded`] would refuse the text, without parsing it into a tree; `None` if
+/// [`parse_bounded`] would accept it.
 pub fn check_bounded(json: &[u8], values_max: usize) -> Option<JsonFault> {
     count_values(json, values_max, usize::MAX).fault
 }
 
-/// Counts the values of a JSON text in linear time without storing them. Stops above `values_max`.
+/// Counts the values of a JSON text in linear time without storing them. Stops with a fault if there are more than
+/// `values_max` values, or if they are nested more deeply than [`DEPTH_MAX`].
 pub fn count(json: &[u8], values_max: usize) -> Count {
     count_values(json, values_max, DEPTH_MAX)
 }
@@ -83,7 +88,7 @@ fn count_values(json: &[u8], values_max: usize, depth_max: usize) -> Count {
     total
 }
 
-/// Counts the values that a deserializer passes through, without storing them.
+/// Counts the values that a deserializer reads, without storing them.
 struct Counter<'a> {
     total: &'a mut Count,
     values_max: usize,
@@ -93,7 +98,7 @@ struct Counter<'a> {
 }
 
 impl Counter<'_> {
-    /// Returns the counter for a value inside the current one.
+    /// Returns the counter for a value inside the list or object that is being counted.
     fn inner(&mut self) -> Counter<'_> {
         Counter {
             total: self.total,
@@ -174,7 +179,7 @@ impl<'de> Visitor<'de> for Counter<'_> {
     }
 }
 
-/// Compares an object's key, with its escapes resolved, with [`RESERVED_KEY`].
+/// Deserializes an object's key to whether it is [`RESERVED_KEY`] after its escapes are resolved.
 struct ReservedKey;
 
 impl<'de> DeserializeSeed<'de> for ReservedKey {
@@ -218,7 +223,7 @@ mod tests {
         let (list, nested) = (format!("[0{}", ",0".repeat(100_000)), |levels| {
             format!("{}{}", "[".repeat(levels), "]".repeat(levels))
         });
-        // Nothing after the limit is read, so the missing end of the list goes unnoticed.
+        // Nothing after the limit is read, so the missing end of the list is not detected.
         let expected = Count { values: 50, fault: Some(JsonFault::TooManyValues) };
         assert_eq!(count(list.as_bytes(), 50), expected);
         assert_eq!(fault(nested(DEPTH_MAX).as_bytes()), None);
@@ -232,7 +237,7 @@ mod tests {
         let many = format!("[{}0]", "0,".repeat(10_000));
         for key in [RESERVED_KEY, "\\u0024serde_json::private::RawValue"] {
             let inner = format!(r#"{{"{key}": "{many}"}}"#);
-            // Shows what the reserved key does in serde_json, which is why it is refused.
+            // Control: shows the behaviour of serde_json because of which the reserved key is refused.
             let read: Value = serde_json::from_str(&inner).expect("JSON");
             assert_eq!(read.as_array().map(Vec::len), Some(10_001), "{key}");
             for json in [&inner, &format!("[{inner}]"), &format!(r#"{{"a": 1, "b": {inner}}}"#)] {

@@ -1,4 +1,4 @@
-//! The programming languages that runs can use.
+//! The programming languages of submitted code.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
-    /// Python 3.10 or later, the interpreter that is installed on the machine.
+    /// Python, executed by the interpreter that is installed on the machine: version 3.10 or later.
     Python,
     /// TypeScript, which includes JavaScript.
     Typescript,
 }
 
 impl Language {
-    /// The name in requests, results and audit records: `python` or `typescript`.
+    /// The name of the language in requests, results and audit records: `python` or `typescript`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Python => "python",

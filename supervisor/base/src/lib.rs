@@ -1,5 +1,5 @@
-//! Foundations that all parts of the supervisor share: identities of AI clients ([`principal`]), the process
-//! lifecycle ([`lifecycle`]), files, JSON, secrets, rate limits and telemetry.
+//! Modules that all parts of the supervisor share: identities of AI clients ([`principal`]), the process lifecycle
+//! ([`lifecycle`]), files, JSON, secrets, rate limits and telemetry.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
 

@@ -1,7 +1,7 @@
-//! Lifecycle of a serving process: ready, serving, draining, closed.
+//! Lifecycle of the supervisor process: ready, serving, draining, closed.
 //!
-//! While the process drains, no run begins, and the runs in flight may end and be answered. The process closes once
-//! all have ended, or when the drain timeout has passed.
+//! While the process drains, no run begins, and runs in flight may end and be answered. The process closes when all
+//! runs and requests have been answered, or shortly after the drain timeout.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Minimum `Retry-After` for clients that are refused while the process drains.
+/// Minimum time that AI clients are told to wait (`Retry-After`) when they are refused because the process drains.
 const RETRY_MIN: Duration = Duration::from_secs(1);
-/// How long a stopping process waits until the results of cancelled runs are sent.
+/// After the drain timeout, how long the process waits until the results of the cancelled runs are sent.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The lifecycle of this process. Clones share it.
+/// The lifecycle of this process. Clones refer to the same lifecycle.
 #[derive(Clone, Debug)]
 pub struct Lifecycle(Arc<Shared>);
 
@@ -26,13 +26,13 @@ struct Shared {
     started: Instant,
     /// Cancelled when the process begins to drain: no run begins any more.
     draining: CancellationToken,
-    /// Cancelled when the drain timeout has passed: runs in flight are cancelled.
+    /// Cancelled when the drain timeout has passed: the runs that are still in flight are then cancelled.
     stopping: CancellationToken,
-    /// Cancelled when the process stops serving requests.
+    /// Cancelled when the process stops serving requests of AI clients.
     closing: CancellationToken,
-    /// How long runs in flight may take once the process drains.
+    /// How long runs in flight may take after the process has begun to drain.
     drain_timeout: Duration,
-    /// When runs in flight will be cancelled; `None` unless the process drains.
+    /// The time at which runs in flight will be cancelled; `None` as long as the process does not drain.
     drain_deadline: Mutex<Option<Instant>>,
     /// The number of runs and requests that are not answered yet.
     in_flight: watch::Sender<usize>,
@@ -42,7 +42,7 @@ struct Shared {
     config_generation: AtomicU64,
 }
 
-/// Counts one run or request as in flight until it is dropped.
+/// Guard that counts one run or request as in flight until it is dropped.
 #[derive(Debug)]
 pub struct InFlightGuard {
     lifecycle: Lifecycle,
@@ -66,17 +66,17 @@ impl Lifecycle {
         }))
     }
 
-    /// The token that is cancelled when the process begins to drain: no run begins after that.
+    /// Returns the token that is cancelled when the process begins to drain. No run begins after that.
     pub fn draining(&self) -> &CancellationToken {
         &self.0.draining
     }
 
-    /// The token that is cancelled when runs in flight must stop, because the drain timeout has passed.
+    /// Returns the token that is cancelled when runs in flight must stop because the drain timeout has passed.
     pub fn stopping(&self) -> &CancellationToken {
         &self.0.stopping
     }
 
-    /// The token that is cancelled when the process stops serving.
+    /// Returns the token that is cancelled when the process stops serving requests of AI clients.
     pub fn closing(&self) -> &CancellationToken {
         &self.0.closing
     }
@@ -100,7 +100,7 @@ impl Lifecycle {
         let _ = self.0.listening.subscribe().wait_for(|listening| *listening).await;
     }
 
-    /// Records that every language engine has reported which protections this host gives.
+    /// Records that every language engine has reported which protections of the sandbox this host provides.
     pub fn set_initialized(&self) {
         self.0.initialized.store(true, Ordering::Relaxed);
     }
@@ -109,23 +109,23 @@ impl Lifecycle {
         self.0.initialized.load(Ordering::Relaxed)
     }
 
-    /// The number of the active configuration: 1 at the start, one more with each reload.
+    /// Returns the number of the active configuration: 1 at the start, one more after each reload.
     pub fn config_generation(&self) -> u64 {
         self.0.config_generation.load(Ordering::Relaxed)
     }
 
-    /// Counts a reload that put another configuration in force.
+    /// Increments the number of the active configuration, after a reload has activated another one.
     pub fn record_reload(&self) {
         self.0.config_generation.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a run as in flight until the guard is dropped.
+    /// Counts a run as in flight until the returned guard is dropped.
     pub fn begin_run(&self) -> InFlightGuard {
         self.0.runs_in_flight.fetch_add(1, Ordering::Relaxed);
         self.guard(true)
     }
 
-    /// Counts a request as in flight until the guard is dropped.
+    /// Counts a request of an AI client as in flight until the returned guard is dropped.
     pub fn begin_request(&self) -> InFlightGuard {
         self.guard(false)
     }
@@ -135,12 +135,13 @@ impl Lifecycle {
         InFlightGuard { lifecycle: self.clone(), is_run }
     }
 
-    /// The number of runs in flight.
+    /// Returns the number of runs in flight.
     pub fn runs_in_flight(&self) -> usize {
         self.0.runs_in_flight.load(Ordering::Relaxed)
     }
 
-    /// How long a client should wait before it retries a request that was refused because the process drains.
+    /// Returns how long an AI client should wait before it retries a request that was refused because the process
+    /// drains.
     pub fn retry_after(&self) -> Duration {
         let deadline = *self.0.drain_deadline.lock();
         let left =
@@ -149,7 +150,8 @@ impl Lifecycle {
         (left / 4).max(RETRY_MIN)
     }
 
-    /// Drains: waits for runs and requests in flight, cancels those that exceed the drain timeout, then closes.
+    /// Drains the process and closes it: waits until runs and requests in flight are answered, and cancels the runs
+    /// that exceed the drain timeout.
     pub async fn drain(&self) {
         let deadline = Instant::now() + self.0.drain_timeout;
         *self.0.drain_deadline.lock() = Some(deadline);
@@ -169,7 +171,7 @@ impl Lifecycle {
         self.close();
     }
 
-    /// Stops the process at once: cancels the runs in flight and stops serving.
+    /// Closes the process without a drain: cancels the runs in flight and stops serving requests.
     pub fn close(&self) {
         self.0.draining.cancel();
         self.0.stopping.cancel();

@@ -1,4 +1,4 @@
-//! Limits how often the log repeats a line that clients or servers can cause at will.
+//! Limits the rate of log lines that AI clients or upstream servers can cause as often as they want.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 
-/// The default interval between two lines.
+/// The default interval in which one line is admitted.
 const DEFAULT_EVERY: Duration = Duration::from_secs(10);
 
-/// Admits a limited number of log lines and counts the suppressed ones.
+/// Limits the rate of one kind of log line, and counts the suppressed lines.
 #[derive(Debug)]
 pub struct LogThrottle {
     limiter: DefaultDirectRateLimiter,
@@ -23,14 +23,15 @@ impl Default for LogThrottle {
 }
 
 impl LogThrottle {
-    /// Admits `burst` lines at once, and one more in each interval `every`.
+    /// Creates a throttle that admits `burst` lines at once, and one more in each interval `every`.
     pub fn new(burst: u32, every: Duration) -> Self {
         let burst = NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN);
         let quota = Quota::with_period(every).unwrap_or(Quota::per_second(burst));
         Self { limiter: RateLimiter::direct(quota.allow_burst(burst)), left_out: AtomicU64::new(0) }
     }
 
-    /// Returns the number of lines suppressed since the last admitted one if a line may be written now, else `None`.
+    /// If a line may be written now, returns the number of lines that were suppressed since the last admitted line.
+    /// Otherwise counts this line as suppressed and returns `None`.
     pub fn admit(&self) -> Option<u64> {
         if self.limiter.check().is_err() {
             self.left_out.fetch_add(1, Ordering::Relaxed);
@@ -39,7 +40,8 @@ impl LogThrottle {
         Some(self.left_out.swap(0, Ordering::Relaxed))
     }
 
-    /// Calls `write` if a line may be written now, with a suffix that says how many lines were suppressed.
+    /// Calls `write` if a line may be written now. The argument of `write` is a suffix for the line with the number of
+    /// suppressed lines; it is empty if there were none.
     pub fn write(&self, write: impl FnOnce(&str)) {
         match self.admit() {
             None => {}

@@ -1,4 +1,4 @@
-//! The identity of an AI client, how long it is valid, and the key of what the client owns.
+//! The identity of an AI client, how long its authentication is valid, and the key of what the client owns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,24 +9,25 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The key of a client's sessions, stored results and executions. A client sees only objects with its own key.
+/// The key of an AI client's sessions, stored results and executions. A client can access only objects with its own
+/// key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Owner(u128);
 
 impl Owner {
-    /// The user at the command line.
+    /// The owner for the user at the command line.
     pub const LOCAL: Self = Self(0);
-    /// A bit that is set for owners made from a name, and for no other.
+    /// The bit that is set in every owner created from a name, and in no other owner.
     const NAMED: u128 = 1 << 127;
 
-    /// Creates a new owner for one connection. It is valid as long as the connection lasts.
+    /// Creates a new owner for one connection, which no other connection of this process gets.
     pub fn for_new_connection() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         Self(u128::from(LAST.fetch_add(1, Ordering::Relaxed)) + 1)
     }
 
-    /// Returns the owner for the authenticated name of an AI client. A name has the same owner on every connection,
-    /// and different names have different owners.
+    /// Returns the owner for an authenticated name. It is the same on every connection. Different names have different
+    /// owners.
     pub fn from_name(name: &str) -> Self {
         let digest = Sha256::digest(name.as_bytes());
         let mut bits = [0; 16];
@@ -34,19 +35,19 @@ impl Owner {
         Self(u128::from_be_bytes(bits) | Self::NAMED)
     }
 
-    /// The owner as hexadecimal digits, for the name of a directory.
+    /// Returns the owner as hexadecimal digits, for the name of a directory.
     pub fn to_hex(self) -> String {
         format!("{:032x}", self.0)
     }
 
-    /// Whether the limits for each client apply. They apply to clients that share this process with others, and not
-    /// to the user who started the process.
+    /// Whether the limits for each AI client apply to this owner. They apply to clients that share this process with
+    /// others, but not to the user who started the process.
     pub fn is_limited(self) -> bool {
         self.0 & Self::NAMED != 0
     }
 }
 
-/// An authenticated or local AI client. Clones share the identity.
+/// An AI client: its identity, and how long that is valid. Clones share the identity.
 #[derive(Clone, Debug)]
 pub struct Principal(Arc<Inner>);
 
@@ -59,24 +60,24 @@ struct Inner {
 /// The identity of an AI client without its validity, in a form that can be serialized.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Identity {
-    /// `None` if the client did not authenticate; then the name that it reports itself is used.
+    /// The authenticated name. `None` if the client did not authenticate; the name that it reports itself is used then.
     #[serde(rename = "proven")]
     authenticated: Option<ProvenName>,
     owner: Owner,
-    /// The servers and tools that the client is restricted to, in the form of `servers` of `run_code`; `None` for all
-    /// that the policy permits.
+    /// The upstream servers and tools that the client is restricted to, in the form of the parameter `servers` of
+    /// `run_code`; `None` if it may use all that the policy permits.
     only: Option<Vec<String>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct ProvenName {
-    /// The authenticated name with its method: `token:NAME`, `user:UID` or `SUBJECT@ISSUER`.
+    /// The authenticated name, which shows the authentication method: `token:NAME`, `user:UID` or `SUBJECT@ISSUER`.
     name: String,
     /// The client's name in the policy and the audit log.
     client: ClientName,
 }
 
-/// How long an authentication is valid.
+/// How long the authentication of an AI client is valid.
 #[derive(Clone, Debug)]
 pub enum Validity {
     /// The authentication is valid as long as the client's connection lasts.
@@ -86,7 +87,7 @@ pub enum Validity {
     Until(Instant),
 }
 
-/// An authorization that can be revoked. Clones share it.
+/// An authorization of an AI client that can be revoked. Clones refer to the same authorization.
 #[derive(Clone, Debug)]
 pub struct Grant {
     number: u64,
@@ -101,7 +102,7 @@ impl Default for Grant {
 }
 
 impl Grant {
-    /// The number of the grant, unique in this process.
+    /// Returns the number of the grant, which is unique in this process.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -117,7 +118,7 @@ impl Grant {
 }
 
 impl Principal {
-    /// Creates a principal for an identity that was authenticated in another part of the process.
+    /// Creates a principal from an identity that another part of the process has authenticated.
     pub fn new(identity: Identity, validity: Validity) -> Self {
         Self(Arc::new(Inner { identity, validity }))
     }
@@ -126,7 +127,7 @@ impl Principal {
         &self.0.identity
     }
 
-    /// The grant, if the authentication can be revoked.
+    /// Returns the grant by which the authentication can be revoked; `None` if it cannot be revoked.
     pub fn grant(&self) -> Option<&Grant> {
         match &self.0.validity {
             Validity::Revocable(grant) => Some(grant),
@@ -134,17 +135,17 @@ impl Principal {
         }
     }
 
-    /// The user at the command line.
+    /// Returns the principal for the user at the command line.
     pub fn local() -> Self {
         Self::unproven(Owner::LOCAL)
     }
 
-    /// The AI client at the other end of standard input and output.
+    /// Returns a new principal for the AI client at the other end of standard input and output.
     pub fn for_new_connection() -> Self {
         Self::unproven(Owner::for_new_connection())
     }
 
-    /// Everybody who uses an HTTP server without authentication. All of them are one client.
+    /// Returns the principal for all users of an HTTP server without authentication. All of them are one client.
     pub fn anonymous() -> Self {
         Self::unproven(Owner::from_name(""))
     }
@@ -153,29 +154,31 @@ impl Principal {
         Self::new(Identity { authenticated: None, owner, only: None }, Validity::Connection)
     }
 
-    /// Creates a principal for an authenticated name: `token:NAME`, `user:UID` or `SUBJECT@ISSUER`. `client` is its
-    /// name in the policy and the audit log.
+    /// Creates a principal for the authenticated name `name`, which is `token:NAME`, `user:UID` or `SUBJECT@ISSUER`.
+    /// `client` is the client's name in the policy and the audit log. `only` restricts the client to these upstream
+    /// servers and tools.
     pub fn authenticated(name: &str, client: &str, only: Option<Vec<String>>, validity: Validity) -> Self {
         let owner = Owner::from_name(name);
         let authenticated = Some(ProvenName { name: name.to_owned(), client: ClientName::new(client) });
         Self::new(Identity { authenticated, owner, only }, validity)
     }
 
-    /// The client's name for the policy and the audit log: the authenticated name, or else the name that the client
-    /// reports itself.
+    /// Returns the client's name for the policy and the audit log: the authenticated name, or else the name that the
+    /// client reports itself. Returns `None` if there is neither.
     pub fn client(&self, reported_name: Option<&str>) -> Option<ClientName> {
         let authenticated =
             self.0.identity.authenticated.as_ref().map(|authenticated| authenticated.client.clone());
         authenticated.or_else(|| reported_name.map(ClientName::new))
     }
 
-    /// The authenticated name with its method, unique to this client; `None` without authentication.
+    /// Returns the authenticated name, which shows the authentication method and is unique to this client. Returns
+    /// `None` if the client did not authenticate.
     pub fn name(&self) -> Option<&str> {
         self.0.identity.authenticated.as_ref().map(|authenticated| authenticated.name.as_str())
     }
 
-    /// Describes the client for operators: its authenticated name, or its connection and the name that it reports
-    /// itself. No client can report a name so that it looks like an authenticated one.
+    /// Returns a description of the client for operators: its authenticated name, or its connection and the name that
+    /// it reports itself. A client cannot report a name that makes the description look like an authenticated name.
     pub fn describe(&self, reported_name: Option<&str>) -> String {
         if let Some(name) = self.name() {
             return name.to_owned();
@@ -195,13 +198,14 @@ impl Principal {
         self.0.identity.owner
     }
 
-    /// The servers and tools that the client is restricted to; `None` for all that the policy permits.
+    /// Returns the upstream servers and tools that the client is restricted to; `None` if it may use all that the
+    /// policy permits.
     pub fn only(&self) -> Option<&[String]> {
         self.0.identity.only.as_deref()
     }
 
-    /// Waits until the authentication is revoked; for ever if it cannot be. A token that expires does not stop what
-    /// was begun with it.
+    /// Waits until the authentication is revoked. Waits for ever if it cannot be revoked. The expiry of a token does
+    /// not end the wait, because it does not stop what was begun with the token.
     pub async fn revoked(&self) {
         match &self.0.validity {
             Validity::Revocable(grant) => grant.revoked().await,
@@ -209,8 +213,7 @@ impl Principal {
         }
     }
 
-    /// Waits until the authentication is no longer valid, because it expired or was revoked; for ever if it stays
-    /// valid.
+    /// Waits until the authentication expires or is revoked. Waits for ever if neither can happen.
     pub async fn expired(&self) {
         match &self.0.validity {
             Validity::Connection => std::future::pending().await,

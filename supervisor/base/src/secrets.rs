@@ -1,13 +1,14 @@
-//! Redacts secrets: the values of a server's configured environment. Failing servers print them, so they are redacted
-//! from all output of a server before it is logged or returned.
+//! Redacts secrets, which are the values in the configured environment of an upstream server. Servers that fail often
+//! print them, so they are redacted from all output of a server before it is logged or returned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Minimum length of a secret. Shorter values are more often words such as `true` and `8080`.
+/// Minimum length of a value that is redacted, in characters. Shorter values are more often words such as `true` and
+/// `8080`.
 const SECRET_CHARS_MIN: usize = 6;
 
-/// The values to redact, each with the name of its variable.
+/// The values to redact, each with the name of its environment variable.
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<[(String, String)]>);
 
@@ -61,7 +62,7 @@ impl Secrets {
     }
 }
 
-/// Prints the names of the variables without their values.
+/// Prints only the names of the environment variables, so that debug output does not contain their values.
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.0.iter().map(|(_, name)| name)).finish()

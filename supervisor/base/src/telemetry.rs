@@ -1,8 +1,8 @@
-//! Metrics about this process for Prometheus. docs/metrics.md lists them.
+//! Metrics of this process for Prometheus. docs/metrics.md lists them.
 //!
-//! Other modules record an event by calling the function for that event; they do not use names of metrics. Recording
-//! costs nothing unless metrics are enabled. Label values are fixed words and names of configured servers; text from
-//! clients, workers or servers never becomes a label.
+//! Other modules record an event by calling the function for that event, and do not use names of metrics. Recording
+//! costs nothing unless metrics are enabled. Label values are fixed words and the names of configured upstream servers.
+//! Text from AI clients, workers or upstream servers never becomes a label.
 
 pub mod log;
 mod metric_list;
@@ -14,23 +14,25 @@ use std::time::Duration;
 use metrics::{counter, gauge, histogram};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
-/// Upper bounds of the histogram buckets in seconds, from the write of an audit record to a long run.
+/// Upper bounds of the histogram buckets, in seconds. The smallest suits the write of an audit record, and the largest
+/// a long run.
 const BUCKETS: [f64; 14] =
     [0.000_1, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0, 120.0];
-/// How often recorded values are moved into the histogram buckets. Until then each value takes eight bytes.
+/// Interval at which recorded values are moved into the histogram buckets. Until then, each value takes eight bytes of
+/// memory.
 const UPKEEP_EVERY: Duration = Duration::from_secs(2);
 
 static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
 
-/// A stage of a run whose duration is recorded.
+/// A stage of a run or a call whose duration is recorded.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage {
-    /// The run waits for a sealed worker.
+    /// The run waits for a sandboxed worker.
     Lease,
-    /// The run executes in its worker, including its calls.
+    /// The run executes in its worker, including its calls of upstream servers.
     Run,
-    /// Checking a call in the gate, without the time that others take: approvers, servers that are busy or start, the
-    /// audit log.
+    /// The gate checks a call. The time in which the gate waits is not counted: for approvers, for upstream servers
+    /// that are busy or start, and for the audit log.
     Gate,
     /// A record of the audit log is written.
     Audit,
@@ -47,7 +49,7 @@ impl Stage {
     }
 }
 
-/// Enables metrics. Has an effect only once in a process.
+/// Enables metrics. Only the first call in a process has an effect.
 pub fn install() {
     let Ok(builder) = PrometheusBuilder::new().set_buckets(&BUCKETS) else { return };
     let recorder = builder.build_recorder();
@@ -64,8 +66,8 @@ pub fn install() {
     });
 }
 
-/// Renders all metrics in the Prometheus text format. Calls `set_gauges` first, to update gauges that are computed on
-/// demand. Returns `None` if metrics are not enabled.
+/// Returns all metrics in the Prometheus text format. Before that, calls `set_gauges`, which updates the gauges that
+/// are computed on demand. Returns `None` if metrics are not enabled.
 pub fn render(set_gauges: impl FnOnce()) -> Option<String> {
     let handle = RECORDER.get()?;
     set_gauges();
@@ -76,12 +78,12 @@ pub fn record_stage(stage: Stage, time: Duration) {
     histogram!("lockhouse_stage_seconds", "stage" => stage.as_str()).record(time);
 }
 
-/// Counts a run that was answered. `status` is the status of the result, or `refused`.
+/// Counts a run whose request was answered. `status` is the status of the result, or `refused`.
 pub fn count_execution(language: &'static str, status: &'static str) {
     counter!("lockhouse_executions_total", "language" => language, "status" => status).increment(1);
 }
 
-/// Counts a worker that was killed or crashed.
+/// Counts a worker process that was killed or crashed, by reason.
 pub fn count_kill(reason: &'static str) {
     counter!("lockhouse_kills_total", "reason" => reason).increment(1);
 }
@@ -91,7 +93,8 @@ pub fn count_withheld_bytes(bytes: u64) {
     counter!("lockhouse_kept_out_bytes_total").increment(bytes);
 }
 
-/// Counts a call of submitted code that was answered. `server` is `None` if no such server is configured.
+/// Counts a call by submitted code that was answered. `server` is the upstream server; `None` if the code named one
+/// that is not configured.
 pub fn count_call(server: Option<&str>, outcome: &'static str) {
     let server = server.unwrap_or("unknown").to_owned();
     counter!("lockhouse_calls_total", "server" => server, "outcome" => outcome).increment(1);
@@ -107,7 +110,8 @@ pub fn count_policy_rate_limit() {
     counter!("lockhouse_rate_limited_total", "by" => "policy").increment(1);
 }
 
-/// Counts a request of submitted code for the tools of a server.
+/// Counts a request of submitted code for the tools of an upstream server. `from_cache` is whether the list of tools
+/// was cached.
 pub fn count_tool_list_lookup(from_cache: bool) {
     let result = if from_cache { "hit" } else { "miss" };
     counter!("lockhouse_catalogue_lookups_total", "result" => result).increment(1);
@@ -121,13 +125,13 @@ pub fn record_upstream_request(server: &str, time: Duration, failed: bool) {
     }
 }
 
-/// Counts the start of a zygote, by reason: the `first`, because the last one was `worn`, because one of its workers
-/// `crashed`, or because it `ended`.
+/// Counts the start of a zygote by reason: `first`, or the last zygote was `worn`, one of its workers `crashed`, or it
+/// `ended`.
 pub fn count_zygote_start(language: &'static str, reason: &'static str) {
     counter!("lockhouse_zygote_starts_total", "language" => language, "reason" => reason).increment(1);
 }
 
-/// Counts forked workers.
+/// Counts worker processes that were forked.
 pub fn count_forks(language: &'static str, count: usize) {
     counter!("lockhouse_pool_forks_total", "language" => language).increment(count as u64);
 }
@@ -137,25 +141,25 @@ pub fn count_audit_failure() {
     counter!("lockhouse_audit_failures_total").increment(1);
 }
 
-/// Counts a reload of the configuration: whether the new configuration was accepted.
+/// Counts a reload of the configuration. `taken` is whether the new configuration was accepted.
 pub fn count_reload(taken: bool) {
     let outcome = if taken { "taken" } else { "refused" };
     counter!("lockhouse_configuration_reloads_total", "outcome" => outcome).increment(1);
 }
 
-/// Counts an HTTP response by status code.
+/// Counts an HTTP response to an AI client by its status code.
 pub fn count_http_response(status: u16) {
     // Every valid status code has three digits.
     let status = if (100..1_000).contains(&status) { status } else { 0 };
     counter!("lockhouse_http_requests_total", "status" => status.to_string()).increment(1);
 }
 
-/// Counts an HTTP request whose authentication failed.
+/// Counts an HTTP request of an AI client whose authentication failed.
 pub fn count_auth_failure() {
     counter!("lockhouse_http_authentication_failures_total").increment(1);
 }
 
-/// Counts an HTTP request or connection that was refused, by reason.
+/// Counts an HTTP request or connection of an AI client that was refused, by reason.
 pub fn count_http_refusal(why: &'static str) {
     if why == "rate" {
         counter!("lockhouse_rate_limited_total", "by" => "client").increment(1);
@@ -163,7 +167,7 @@ pub fn count_http_refusal(why: &'static str) {
     counter!("lockhouse_http_refused_total", "reason" => why).increment(1);
 }
 
-/// Counts an open HTTP connection until it is dropped.
+/// Guard that counts an HTTP connection as open until it is dropped.
 #[derive(Debug)]
 pub struct OpenConnection(());
 

@@ -1,4 +1,5 @@
-//! Reads and replaces text files that users write, within a size limit; backups can be kept beside them.
+//! Reads and replaces text files that users write, such as the configuration. Their size is limited, and backups can be
+//! stored beside them.
 
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use lockhouse_policies::Source;
 
-/// Maximum bytes of a configuration, policy or servers file.
+/// Maximum size of a configuration, policy or servers file, in bytes.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Maximum number of backups of one file.
@@ -15,10 +16,10 @@ const BACKUPS_MAX: u32 = 1_000;
 /// Why a text file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The operating system refused to open or read the file.
+    /// The operating system reported an error when the file was opened or read.
     #[error("cannot read {path}: {source}")]
     Unreadable { path: PathBuf, source: std::io::Error },
-    /// The file is not a regular file, too large or not UTF-8.
+    /// The file is not a regular file, is too large, or is not UTF-8.
     #[error("cannot use {path}: {reason}")]
     Unusable { path: PathBuf, reason: String },
 }
@@ -43,7 +44,7 @@ pub fn read_source(path: &Path) -> Result<Source, ReadError> {
     Ok(Source { path: path.display().to_string(), text })
 }
 
-/// Copies a file to `FILE.lockhouse-backup-N` with mode 0600, since the file may contain secrets. Returns the path of
+/// Copies a file to `FILE.lockhouse-backup-N` with mode 0600, because the file may contain secrets. Returns the path of
 /// the copy.
 pub fn back_up(path: &Path) -> std::io::Result<PathBuf> {
     let content = std::fs::read(path)?;
@@ -62,7 +63,7 @@ pub fn back_up(path: &Path) -> std::io::Result<PathBuf> {
     Err(std::io::Error::other(format!("there are {BACKUPS_MAX} backups of it already")))
 }
 
-/// Replaces or creates a file atomically and durably. An existing file keeps its mode.
+/// Replaces or creates a file atomically, and syncs it to disk. An existing file keeps its mode.
 pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}", std::process::id()));

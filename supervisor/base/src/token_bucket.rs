@@ -1,11 +1,11 @@
-//! Token bucket for bytes that have already been received.
+//! Token bucket that limits the rate of bytes that have already been received.
 //!
-//! The crate `governor` does not fit: here, a chunk may be larger than the burst. It is charged in full, and its
-//! sender waits until the debt is refilled; `governor` would charge nothing for a chunk that does not fit.
+//! The crate `governor` cannot be used, because here a chunk of bytes may be larger than the burst. The chunk is
+//! charged in full, and its sender waits until the debt is refilled; `governor` would charge nothing for such a chunk.
 
 use std::time::{Duration, Instant};
 
-/// A token bucket whose tokens are bytes. Its level may become negative.
+/// A token bucket whose tokens are bytes. The number of tokens may become negative.
 #[derive(Debug)]
 pub struct TokenBucket {
     burst_bytes: f64,
@@ -19,11 +19,11 @@ impl TokenBucket {
         Self { burst_bytes, bytes_per_second, tokens: burst_bytes, refilled_at: Instant::now() }
     }
 
-    /// Charges `bytes`.
+    /// Takes `bytes` tokens from the bucket, even if fewer are left.
     ///
     /// # Errors
     ///
-    /// If the level becomes negative: how long until it is refilled to zero.
+    /// If the number of tokens becomes negative: the time until it is zero again.
     pub fn take(&mut self, bytes: usize) -> Result<(), Duration> {
         let elapsed = std::mem::replace(&mut self.refilled_at, Instant::now()).elapsed();
         self.tokens = (self.tokens + elapsed.as_secs_f64() * self.bytes_per_second).min(self.burst_bytes);

@@ -1,4 +1,4 @@
-//! Fingerprints of tool definitions: SHA-256, independent of the order of keys.
+//! Fingerprints of tool definitions: a SHA-256 that does not depend on the order of keys in the JSON.
 
 use data_encoding::HEXLOWER;
 use lockhouse_protocol::ServerName;
@@ -7,17 +7,17 @@ use sha2::{Digest, Sha256};
 
 use super::Tool;
 
-/// Returns the SHA-256 of a definition, in hexadecimal. The order of keys does not matter: some servers change it at
-/// every start.
+/// Returns the SHA-256 of a tool definition, in hexadecimal. It does not depend on the order of keys, which some
+/// upstream servers change at every start.
 pub(super) fn fingerprint(definition: &Value) -> String {
     let mut hasher = Sha256::new();
     hash_value(&mut hasher, definition);
     HEXLOWER.encode(&hasher.finalize())
 }
 
-/// Returns the text of a definition without duplicate keys. The fingerprint covers only one of two equal keys, and
-/// another parser may read the other one. A text with more values than the parsed definition is therefore written again
-/// from the latter.
+/// Returns the text of a tool definition without duplicate keys. The fingerprint covers only one of two equal keys, and
+/// another parser may read the other one. If `text` has more values (`value_count`) than the parsed `definition`, it
+/// has duplicate keys, and the text is generated from `definition` instead.
 pub(super) fn canonical_text(text: &str, value_count: usize, definition: &Value) -> Box<str> {
     if value_count == count_values(definition) { text.into() } else { definition.to_string().into() }
 }
@@ -30,8 +30,9 @@ fn count_values(value: &Value) -> usize {
     }
 }
 
-/// Returns the SHA-256 of a server's tools, by name and definition, in hexadecimal and independent of their order. A
-/// digest of all tools (`is_all`) differs from the digest of a selection of the same tools.
+/// Returns the SHA-256 of the names and definitions of an upstream server's tools, in hexadecimal. It does not depend
+/// on the order of the tools. If `is_all` is set, `tools` are all tools of the server; the digest then differs from
+/// that of a selection of the same tools.
 pub fn tools_digest<'a>(server: &ServerName, is_all: bool, tools: impl Iterator<Item = &'a Tool>) -> String {
     let mut tools: Vec<_> = tools.map(|tool| (tool.name.as_str(), &tool.fingerprint)).collect();
     tools.sort_unstable();
@@ -45,7 +46,8 @@ pub fn tools_digest<'a>(server: &ServerName, is_all: bool, tools: impl Iterator<
     HEXLOWER.encode(&hasher.finalize())
 }
 
-/// Hashes each value with its kind and length, so that different definitions have different hashes.
+/// Adds a JSON value to the hash. Each value in it is hashed with its kind and length, so that different definitions
+/// have different hashes.
 fn hash_value(hasher: &mut Sha256, value: &Value) {
     match value {
         Value::Object(members) => {
@@ -111,7 +113,8 @@ mod tests {
         };
         assert!(tool(r#"{"type":"string"}"#).is_some());
         for key in ["$serde_json::private::RawValue", "\\u0024serde_json::private::RawValue"] {
-            // One reading of this equals the schema above; another one is a text with arbitrary content.
+            // Depending on which duplicate key a parser uses, this text is the schema above or a schema for text with
+            // arbitrary content.
             let read = format!(r#"{{"{key}":"{{\"type\":\"IMPORTANT\",\"type\":\"string\"}}"}}"#);
             assert!(tool(&read).is_none(), "{key}");
         }

@@ -1,6 +1,7 @@
 //! Replaces invisible characters in tool definitions, so that a definition has no text that only the model can see.
 //!
-//! Pins and fingerprints use the server's original text, so that a change of invisible text counts as a change.
+//! Pins and fingerprints use the original text of the upstream server, so that a change of invisible text counts as a
+//! change.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,8 +9,8 @@ use std::ops::Range;
 use lockhouse_policies::visible_text;
 use serde_json::Value;
 
-/// Replaces invisible characters in every key and string of a JSON value. A key with invisible characters thereby
-/// becomes one that the server does not know: what a person cannot read, a model cannot use.
+/// Replaces invisible characters in every key and string of a JSON value. A key with invisible characters becomes one
+/// that the upstream server does not know, so a model cannot use what a person cannot read.
 pub(crate) fn make_visible(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(visible_text(&text).into_owned()),
@@ -23,7 +24,7 @@ pub(crate) fn make_visible(value: Value) -> Value {
     }
 }
 
-/// Replaces invisible characters in the strings of JSON text. Everything else stays byte for byte.
+/// Replaces invisible characters in the strings of JSON text. All other bytes are unchanged.
 pub fn make_json_visible(json: &str) -> Cow<'_, str> {
     let (mut shown, mut copied) = (String::new(), 0);
     for literal in string_literals(json) {
@@ -46,7 +47,7 @@ pub fn make_json_visible(json: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Returns the byte ranges of the string literals in JSON text, including quotes.
+/// Returns the byte ranges of the string literals in JSON text, including their quotation marks.
 fn string_literals(json: &str) -> impl Iterator<Item = Range<usize>> {
     let mut next = 0;
     std::iter::from_fn(move || {

@@ -1,17 +1,17 @@
-//! Converts tool, parameter and server names to identifiers: `docs/code.md`, *Names*.
+//! Converts the names of tools, parameters and upstream servers to identifiers in programs: `docs/code.md`, *Names*.
 
 use std::collections::{HashMap, HashSet};
 
 /// The reserved words of Python, separated by spaces.
 const PYTHON_KEYWORDS: &str = "False None True and as assert async await break class continue def del elif else except finally \
     for from global if import in is lambda nonlocal not or pass raise return try while with yield";
-/// Words that cannot be the name of a function in a JavaScript module.
+/// Words that cannot be the name of a function in a JavaScript module, separated by spaces.
 const JAVASCRIPT_KEYWORDS: &str = "arguments await break case catch class const continue debugger default delete do else enum \
     eval export extends false finally for function if implements import in instanceof interface let new null \
     package private protected public return static super switch this throw true try typeof var void while with \
     yield";
 
-/// Returns a function name that is valid in Python and TypeScript.
+/// Returns an identifier for a tool name that is a valid function name in Python and TypeScript.
 pub(crate) fn identifier(name: &str) -> String {
     let identifier = sanitize(name);
     if contains_word(&identifier, PYTHON_KEYWORDS) || contains_word(&identifier, JAVASCRIPT_KEYWORDS) {
@@ -21,25 +21,26 @@ pub(crate) fn identifier(name: &str) -> String {
     }
 }
 
-/// Returns a distinct identifier for each tool name. A name that is an identifier already stays as it is; the others
-/// are numbered in alphabetical order.
+/// Returns a distinct identifier for each tool name. A name that is already an identifier stays unchanged. If other
+/// names have the same identifier, a number is appended to it, in alphabetical order of the names.
 pub(crate) fn identifiers(names: &[&str]) -> Vec<String> {
     make_distinct(names, identifier)
 }
 
-/// Returns a distinct Python keyword argument for each parameter of a tool.
+/// Returns a distinct Python keyword argument for each parameter name of a tool.
 pub(crate) fn parameter_identifiers(names: &[&str]) -> Vec<String> {
     make_distinct(names, python_name)
 }
 
-/// Returns a name that is valid in Python for a parameter or module. TypeScript has both as strings.
+/// Returns the name of a parameter or a server's module in Python. In TypeScript, both names are strings and stay
+/// unchanged.
 pub fn python_name(name: &str) -> String {
     let identifier = sanitize(name);
     if contains_word(&identifier, PYTHON_KEYWORDS) { identifier + "_" } else { identifier }
 }
 
-/// Replaces everything but letters, digits and `_`. Prefixes a leading digit, and reduces leading underscores to one:
-/// names with two have a special meaning in Python.
+/// Replaces all characters except ASCII letters, digits and `_` by `_`. Inserts `_` before a leading digit, and reduces
+/// leading underscores to one, because names with two have a special meaning in Python.
 fn sanitize(name: &str) -> String {
     let mut identifier: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
@@ -68,12 +69,13 @@ fn make_distinct(names: &[&str], identifier: impl Fn(&str) -> String) -> Vec<Str
     identifiers
 }
 
-/// Returns the letters and digits of a name in lower case, which `list-issues`, `list_issues` and `listIssues` share.
+/// Returns the ASCII letters and digits of a name in lower case. The result is the same for `list-issues`,
+/// `list_issues` and `listIssues`.
 pub fn normalized(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// Converts `list_issues` to `listIssues`.
+/// Converts an identifier to camel case, such as `list_issues` to `listIssues`.
 pub(crate) fn camel_case(identifier: &str) -> String {
     let mut text = String::with_capacity(identifier.len());
     let mut is_next_large = false;
@@ -87,7 +89,7 @@ pub(crate) fn camel_case(identifier: &str) -> String {
     text
 }
 
-/// Returns whether the text is an identifier in both languages. Keywords count as identifiers.
+/// Returns whether the name is an identifier in both Python and TypeScript. Keywords count as identifiers.
 pub(crate) fn is_identifier(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())

@@ -1,9 +1,9 @@
-//! The tools of upstream servers, in the forms that code, models and people read.
+//! The catalogue of the tools of upstream servers, in the forms that code, models and people read.
 //!
-//! Tool definitions come from upstream servers and are treated as hostile: sizes are bounded, names are checked, and
-//! text for people is one line without control characters.
+//! Tool definitions come from upstream servers and are treated as hostile: their sizes are limited, names are checked,
+//! and text for people is one line without control characters.
 #![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
+#![allow(missing_docs)] // Used only by the crates of this workspace. Names and types explain the fields.
 
 mod fingerprint;
 mod hidden_text;
@@ -36,27 +36,28 @@ pub use token_estimate::estimated_tokens;
 pub use tool_catalogue::{Catalogue, SkippedTools};
 pub use unmatched_rules::{tool_members, unmatched_rules};
 
-/// Maximum number of tools of one upstream server. Further tools are dropped, and a warning is logged.
+/// Maximum number of tools of one upstream server. Further tools are dropped with a warning.
 pub const TOOLS_MAX: usize = 2_000;
-/// Largest total size of one server's definitions, and of one definition, in bytes.
+/// Maximum total size of the tool definitions of one upstream server, in bytes.
 pub const DEFINITIONS_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Maximum size of one tool definition, in bytes. A larger one is skipped.
 const DEFINITION_BYTES_MAX: usize = 256 * 1024;
 /// Maximum characters of the description of a tool. Longer descriptions are cut.
 const DESCRIPTION_CHARS_MAX: usize = 8_000;
 
-/// Result type of a tool that declares none and whose results were not observed.
+/// The result type in the signature of a tool without an output schema whose results were not observed.
 const UNKNOWN_TYPE: &str = "unknown";
-/// Note in the signature of a tool whose calls require approval.
+/// The note in the signature of a tool whose calls require approval.
 const APPROVAL_NOTE: &str = "a person is asked before each call";
-/// Note in a signature whose result type was observed rather than declared.
+/// The note in a signature whose result type was observed in results, and is not declared by an output schema.
 const OBSERVED_NOTE: &str = "observed";
-/// Note in a signature whose results were text.
+/// The note in a signature whose observed results were text.
 const OBSERVED_TEXT_NOTE: &str = "text, observed";
 
 /// A tool of an upstream server.
 #[derive(Clone, Debug)]
 pub struct Tool {
-    /// The tool's name at its server.
+    /// The tool's name, as its upstream server defines it.
     pub name: ToolName,
     /// The name of the tool's function in programs.
     pub identifier: String,
@@ -65,31 +66,31 @@ pub struct Tool {
     pub summary: String,
     /// Whether the tool's description says that the tool is deprecated.
     pub is_deprecated: bool,
-    /// The server's definition of the tool as JSON text, since a parsed tree would take many times its size in
+    /// The upstream server's definition of the tool as JSON text. A parsed tree would take many times its size in
     /// memory.
     definition: Box<str>,
-    /// Names of the parameters in the schema's order, required ones first.
+    /// The names of the parameters in the order of the schema, but required parameters first.
     pub parameters: Vec<String>,
     pub required: usize,
-    /// For each parameter, which special values it accepts.
+    /// For each parameter in `parameters`, the special values that it accepts, and its name in Python.
     pub accepted_values: Box<[AcceptedValues]>,
-    /// Whether the tool takes no other parameters. JSON Schema permits more properties than listed unless it says
-    /// otherwise, but servers mean the list to be complete.
+    /// Whether the tool takes no parameters except `parameters`. JSON Schema permits more properties than listed unless
+    /// it says otherwise, but servers mean the list to be complete.
     pub is_closed: bool,
-    /// Whether the server's library wraps results in `{"result": VALUE}`.
+    /// Whether the upstream server's library wraps results in an object: `{"result": VALUE}`.
     pub wraps_result: bool,
-    /// Whether the server declares that a call changes something.
+    /// Whether the upstream server declares that a call changes something.
     pub side_effects: SideEffects,
     pub python_signature: String,
     pub typescript_signature: String,
     /// SHA-256 of the definition, in hexadecimal.
     pub fingerprint: String,
-    /// Whether the definition has an output schema that describes more than text. A library that wraps the text of a
-    /// result as `{"result": TEXT}` declares nothing about the result.
+    /// Whether the definition has an output schema that describes more than text. A schema by which a server's library
+    /// only wraps text as `{"result": TEXT}` does not count, because it says nothing about the result.
     pub declares_values: bool,
     /// Whether the definition contains invisible characters.
     pub has_hidden_text: bool,
-    /// How the tool differs from the accepted definition; `None` if it is accepted.
+    /// How the tool differs from the definition that a user accepted; `None` if it does not differ.
     pub change: Option<ToolChange>,
 }
 
@@ -98,45 +99,47 @@ pub struct Tool {
 pub enum ToolChange {
     /// The tool's definition differs from the accepted one.
     Definition,
-    /// The tool was not among the accepted ones.
+    /// No definition of the tool has been accepted.
     New,
-    /// The tool cannot be compared, because the record of accepted definitions cannot be read or written.
+    /// The tool cannot be compared, because the file with the accepted definitions cannot be read or written.
     NotComparable,
 }
 
-/// Longest type of a parameter in a description, in characters.
+/// Maximum length of a parameter's type in the result of [`Tool::describe`], in characters.
 const TYPE_CHARS_MAX: usize = 240;
 
-/// Special values that a parameter accepts, and its name in Python.
+/// The special values that a parameter of a tool accepts, and its name in Python.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedValues {
-    /// The keyword argument in Python, if it differs from the parameter's name.
+    /// The name of the keyword argument in Python; `None` if it is the parameter's name.
     pub keyword: Option<Box<str>>,
-    /// Whether the parameter accepts `null`, and whether it accepts an object.
+    /// Whether the parameter accepts `null`. It does not if the schema says so only by OpenAPI's keyword `nullable`,
+    /// which validators ignore.
     pub null: bool,
+    /// Whether the parameter accepts an object.
     pub object: bool,
 }
 
-/// The server's own annotations about a tool (`readOnlyHint`, `destructiveHint`). They are not verified.
+/// The upstream server's annotations of a tool, `readOnlyHint` and `destructiveHint`. They are not verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ToolHints {
     pub read_only: Option<bool>,
     pub destructive: Option<bool>,
 }
 
-/// Whether a call changes something, according to the server's annotations.
+/// Whether a call of a tool changes something, according to the upstream server's annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SideEffects {
-    /// The server declares that the tool only reads.
+    /// The upstream server declares that the tool only reads.
     None,
-    /// The server declares that the tool changes something.
+    /// The upstream server declares that the tool may change something.
     Declared,
-    /// The server does not declare whether the tool changes something.
+    /// The upstream server does not declare whether the tool changes something.
     Undeclared,
 }
 
 impl SideEffects {
-    /// Returns whether a call may change something, which includes tools without annotations.
+    /// Returns whether a call may change something. This includes calls of tools without annotations.
     pub fn are_possible(self) -> bool {
         self != Self::None
     }
@@ -157,14 +160,15 @@ impl ToolHints {
     }
 }
 
-/// What a description of a tool contains besides its definition.
+/// Options for an entry about a tool, such as a search result or a full description.
 #[derive(Clone, Debug, Default)]
 pub struct DescribeOptions {
-    /// Whether each call requires approval.
+    /// Whether each call of the tool requires approval.
     pub requires_approval: bool,
-    /// JSON Schema of the results that were observed, for a tool without an output schema.
+    /// The JSON Schema of the tool's observed results; `None` if the tool has an output schema or no results were
+    /// observed.
     pub observed_output: Option<Value>,
-    /// The language of the signatures and types; `None` for both languages.
+    /// The language of the signatures and types in the entry; `None` for both languages.
     pub language: Option<Language>,
 }
 
@@ -175,7 +179,7 @@ impl DescribeOptions {
 }
 
 impl Tool {
-    /// Returns the server's own annotations about the tool, from its definition.
+    /// Returns the upstream server's annotations of the tool, from its definition.
     pub fn hints(&self) -> ToolHints {
         #[derive(Default, serde::Deserialize)]
         struct Outline {
@@ -186,12 +190,12 @@ impl Tool {
         ToolHints::from_annotations(&annotations)
     }
 
-    /// Returns whether the server declares that the tool changes nothing.
+    /// Returns whether the upstream server declares that the tool changes nothing.
     pub fn is_read_only(&self) -> bool {
         self.side_effects == SideEffects::None
     }
 
-    /// Returns the tool's signature in a language.
+    /// Returns the tool's signature in a language, without notes.
     pub fn signature(&self, language: Language) -> &str {
         match language {
             Language::Python => &self.python_signature,
@@ -199,7 +203,8 @@ impl Tool {
         }
     }
 
-    /// Parses an entry of `tools/list`. Returns `None` if it is too large or has no valid name.
+    /// Parses a tool definition, which is an entry of a server's `tools/list`. Returns `None` if it is too large, is
+    /// not valid JSON or has no valid name.
     pub fn from_json(text: &str) -> Option<Self> {
         if text.len() > DEFINITION_BYTES_MAX {
             return None;
@@ -252,7 +257,7 @@ impl Tool {
         })
     }
 
-    /// Changes the tool's name in programs, because another tool already has that name.
+    /// Changes the tool's identifier, because another tool has the same one. Changes the signatures too.
     fn set_identifier(&mut self, identifier: String) {
         for signature in [&mut self.python_signature, &mut self.typescript_signature] {
             signature.replace_range(..self.identifier.len(), &identifier);
@@ -260,12 +265,13 @@ impl Tool {
         self.identifier = identifier;
     }
 
-    /// Returns the server's JSON definition.
+    /// Returns the upstream server's definition of the tool as JSON text.
     pub fn definition(&self) -> &str {
         &self.definition
     }
 
-    /// Returns the entry for the modules in a worker: name, identifier, parameters, summary and signatures.
+    /// Returns the tool's entry in the list from which workers create the modules that programs import: name,
+    /// identifier, parameters, summary and signatures.
     pub fn module_entry(&self, options: &DescribeOptions) -> Value {
         let brief = json!({
             "name": self.name.as_str(), "identifier": self.identifier, "parameters": self.parameters,
@@ -274,7 +280,7 @@ impl Tool {
         self.without_hidden_text(self.with_signatures(brief, options))
     }
 
-    /// Returns the entry of a search result with detail `names`.
+    /// Returns the tool's entry in a search result with the detail `names`.
     pub fn name_entry(&self, server: &str, requires_approval: bool) -> Value {
         let mut entry = json!({"server": server, "tool": self.name.as_str(), "summary": self.summary});
         if self.identifier != self.name.as_str() {
@@ -310,12 +316,13 @@ impl Tool {
         }
     }
 
-    /// Returns the entry of a search result with detail `signatures`.
+    /// Returns the tool's entry in a search result with the detail `signatures`.
     pub fn signature_entry(&self, server: &str, options: &DescribeOptions) -> Value {
         self.with_signatures(self.name_entry(server, options.requires_approval), options)
     }
 
-    /// Adds the tool's signatures to an entry, and a note if calls require approval.
+    /// Adds the tool's signatures to the entry `shown`, with a note if its calls require approval or its result type
+    /// was observed.
     fn with_signatures(&self, mut shown: Value, options: &DescribeOptions) -> Value {
         let (mut python, mut typescript) = (self.python_signature.clone(), self.typescript_signature.clone());
         let mut notes: Vec<&str> = Vec::new();
@@ -349,7 +356,8 @@ impl Tool {
         shown
     }
 
-    /// Returns the full description, with each parameter's Python name and its type in both languages.
+    /// Returns the full description of the tool. In addition to the parts of [`Self::full_entry`], it has each
+    /// parameter's name in Python and its type in each requested language.
     pub fn describe(&self, server: &str, options: &DescribeOptions) -> Value {
         let mut full = self.full_entry(server, options);
         let input = types::parse_schema(full.get("inputSchema").unwrap_or(&Value::Null));
@@ -381,13 +389,13 @@ impl Tool {
         full
     }
 
-    /// Returns the Python type of results with this observed schema, for display.
+    /// Returns the Python type of results for display. `observed` is the JSON Schema of observed results.
     pub fn result_type(observed: &Value) -> String {
         let [python, _] = signature::result_types(observed);
         python
     }
 
-    /// Returns the description, signatures and schemas of the tool.
+    /// Returns an entry with the tool's description, signatures and schemas.
     pub fn full_entry(&self, server: &str, options: &DescribeOptions) -> Value {
         let full = json!({
             "server": server, "name": self.name.as_str(), "identifier": self.identifier,
@@ -409,7 +417,7 @@ impl Tool {
         self.without_hidden_text(full)
     }
 
-    /// Replaces the invisible characters of an entry, if the tool's definition has any.
+    /// Replaces invisible characters in an entry if the tool's definition has any.
     fn without_hidden_text(&self, shown: Value) -> Value {
         if self.has_hidden_text { hidden_text::make_visible(shown) } else { shown }
     }

@@ -1,18 +1,19 @@
-//! Detects results that a server's library wrapped in an object.
+//! Detects results that the library of an upstream server wraps in an object.
 //!
-//! Structured content had to be an object in earlier protocol versions. Python libraries therefore return a list, text
-//! or number as `{"result": VALUE}`, and declare that in the output schema. Code gets the value itself.
+//! Structured content had to be an object in earlier versions of MCP. Python libraries therefore return a list, text or
+//! number as `{"result": VALUE}`, and declare this in the output schema. Submitted code gets the value itself.
 
 use serde_json::{Map, Value};
 
-/// Property of an output schema by which FastMCP marks wrapped results.
+/// The property of an output schema by which the library FastMCP marks wrapped results.
 const MARK: &str = "x-fastmcp-wrap-result";
-/// The single property of a wrapped result, and the end of the schema's title.
+/// The only property of a wrapped result.
 const PROPERTY: &str = "result";
+/// The end of the title of an output schema that describes wrapped results.
 const TITLE_END: &str = "Output";
 
-/// Returns the schema of the wrapped value, with the definitions that it may refer to. Returns `None` if results are
-/// not wrapped.
+/// Returns the schema of the value in wrapped results, with the definitions to which it may refer. Returns `None` if
+/// the output schema `output` does not describe wrapped results.
 pub(super) fn unwrapped_schema(output: &Value) -> Option<Value> {
     let properties = output.get("properties")?.as_object()?;
     let value = properties.get(PROPERTY)?;

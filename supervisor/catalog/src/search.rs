@@ -1,10 +1,10 @@
-//! Searches tools by words or names.
+//! Searches the tools of upstream servers by words or names.
 //!
-//! Ranks by BM25F (one score over name, summary, description, parameters and server, each with its own weight) over the
-//! tools that the policy permits the client, with light stemming and a short list of synonyms. Existing libraries
-//! either rank a single text (`bm25`) or keep an index that does not know the policy (`probly-search`, `tantivy`): the
-//! rarity of a word must be computed over the permitted tools of each client. A few thousand tools are ranked in a
-//! millisecond.
+//! Tools are ranked by BM25F: one score over name, summary, description, parameters and server, each with its own
+//! weight. Words are stemmed, and a short list of synonyms is used. A search covers the tools that the policy permits
+//! the AI client, and the rarity of a word must be computed over these tools alone. Existing libraries do not fit: they
+//! rank a single text (`bm25`), or have an index that does not know the policy (`probly-search`, `tantivy`). Ranking a
+//! few thousand tools takes a millisecond.
 
 mod corpus;
 mod index;
@@ -19,8 +19,8 @@ pub use rank::Hit;
 
 use query::Query;
 
-/// Returns the matching tools, best first; ties are in the order of servers and names. Deprecated tools come last,
-/// unless the query names them. An empty query matches all tools.
+/// Returns the tools that match the query `text`, best first. Tools of equal rank are in the order of their servers and
+/// names. An empty query matches all tools.
 pub fn rank(text: &str, corpora: &[Corpus<'_>]) -> Vec<Hit> {
     let every = || {
         let of = |(corpus, all): (usize, &Corpus<'_>)| {
@@ -58,7 +58,8 @@ pub fn rank(text: &str, corpora: &[Corpus<'_>]) -> Vec<Hit> {
     hits
 }
 
-/// Returns the permitted tools that the query names, alone or with their server, and how certain the match is.
+/// Returns the permitted tools that the query names, with or without their server. The second value is how certain the
+/// match is, from 1 to 4.
 fn exact_matches(query: &Query, corpus: &Corpus<'_>) -> Vec<(u16, u8)> {
     let server = index::normalize_name(corpus.server);
     let mut found = Vec::new();

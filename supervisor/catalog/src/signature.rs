@@ -1,4 +1,4 @@
-//! Signatures of tools on one line, for models.
+//! Formats the signatures of tools on one line, for models.
 
 use std::borrow::Cow;
 
@@ -13,15 +13,15 @@ const DEFAULT_CHARS_MAX: usize = 60;
 /// Maximum characters of a parameter type, and of a result type, in a short signature.
 const SHORT_TYPE_CHARS_MAX: usize = 60;
 const SHORT_RETURNS_CHARS_MAX: usize = 100;
-/// Length in characters above which optional parameters are omitted.
+/// Length of the parameter list, in bytes, above which optional parameters are omitted.
 const SIGNATURE_CHARS_MAX: usize = 1_600;
 
-/// What a tool's one-line signature is formatted from.
+/// The parts of a tool from which its one-line signature is formatted.
 pub(super) struct Signature<'a> {
     pub(super) identifier: &'a str,
     pub(super) input: &'a ParsedSchema,
     pub(super) arguments: &'a Object,
-    /// The names of the parameters as Python keyword arguments.
+    /// The names of the parameters in Python, in the order of `arguments`.
     pub(super) keywords: &'a [String],
     pub(super) output: Option<&'a ParsedSchema>,
 }
@@ -76,14 +76,14 @@ impl Signature<'_> {
         format!("{}({}){}", self.identifier, join_parameters(parameters), returns.unwrap_or_default())
     }
 
-    /// Formats the tool's result type; `None` if the server declares no output schema.
+    /// Formats the tool's result type. Returns `None` if the tool has no output schema that describes more than text.
     fn returns(&self, language: Language) -> Option<String> {
         let parsed = self.output?;
         Some(OneLineFormat { language, parsed }.format(&parsed.kind, RETURNS_CHARS_MAX))
     }
 }
 
-/// Formats the type of results with this schema, in Python and TypeScript.
+/// Formats the type of results with this JSON Schema, in Python and TypeScript.
 pub(super) fn result_types(schema: &serde_json::Value) -> [String; 2] {
     let parsed = super::types::parse_schema(schema);
     [Language::Python, Language::Typescript]
@@ -103,7 +103,8 @@ fn shown_type(field: &Field) -> Cow<'_, Type> {
     }
 }
 
-/// Joins parameters with commas, up to the limits on number and length. Required ones come first.
+/// Joins parameters with commas, and replaces those above the limits on number and length by `...`. Each parameter is
+/// given with whether it is required; required ones come first.
 fn join_parameters(parameters: impl Iterator<Item = (bool, String)>) -> String {
     let (mut text, mut count) = (String::new(), 0);
     for (required, parameter) in parameters {

@@ -1,4 +1,4 @@
-//! Type stubs: the tools of a server as declaration files for type checkers and editors.
+//! Generates type stubs: declaration files with the types of an upstream server's tools, for type checkers and editors.
 
 mod python;
 #[cfg(test)]
@@ -16,22 +16,24 @@ use super::types::{Object, ParsedSchema, parse_schema};
 pub use python::modules as python;
 pub use typescript::declarations as typescript;
 
-/// Declarations of the package `mcp_tools`, and of the globals in TypeScript programs.
+/// The stubs that are the same for all servers: the declarations of the package `mcp_tools`, and of the globals in
+/// TypeScript programs.
 pub const PYTHON_PACKAGE: &str = include_str!("stubs/mcp_tools.pyi");
 pub const PYTHON_ASYNC_PACKAGE: &str = include_str!("stubs/aio.pyi");
 pub const TYPESCRIPT_PACKAGE: &str = include_str!("stubs/mcp_tools.d.ts");
 pub const TYPESCRIPT_GLOBALS: &str = include_str!("stubs/globals.d.ts");
 
-/// Longest description of a tool, and of a parameter, in characters.
+/// Maximum length of a tool's description in a stub, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 8_000;
+/// Maximum length of a parameter's description in a stub, in characters.
 const FIELD_CHARS_MAX: usize = 2_000;
-/// Longest default value that is printed, in characters.
+/// Maximum length of a default value in a stub, in bytes.
 const DEFAULT_CHARS_MAX: usize = 200;
 
-/// A server and its permitted tools.
+/// An upstream server and its permitted tools, for which stubs are generated.
 pub struct Server<'a> {
     pub name: &'a str,
-    /// The tools, each with whether its calls require approval.
+    /// The permitted tools, each with whether its calls require approval.
     pub tools: Vec<(&'a Tool, bool)>,
 }
 
@@ -58,8 +60,8 @@ impl<'a> Function<'a> {
         Self { tool, requires_approval, keywords: parameter_identifiers(&names), arguments, output, input }
     }
 
-    /// Returns whether the first parameter may be an object. In Python, a single object argument is then that
-    /// parameter, rather than an object of all arguments.
+    /// Returns whether the tool's first parameter accepts an object. In Python, an object as the only argument is then
+    /// the value of that parameter. For other tools, it contains all arguments.
     fn takes_object_first(&self) -> bool {
         self.tool.accepted_values.first().is_some_and(|first| first.object)
     }
@@ -69,7 +71,8 @@ impl<'a> Function<'a> {
     }
 }
 
-/// Returns other names for the tools (the exact name, camel case), each with the identifier that it refers to.
+/// Returns the alternative names of the tools' functions, each with the identifier that it refers to. They are the
+/// exact name of each tool and, unless it is ambiguous, its camel case form, as far as `is_name` accepts them.
 fn aliases(tools: &[(&Tool, bool)], is_name: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     let mut taken: Vec<&str> = tools.iter().map(|(tool, _)| tool.identifier.as_str()).collect();
     taken.sort_unstable();
@@ -96,7 +99,7 @@ fn aliases(tools: &[(&Tool, bool)], is_name: impl Fn(&str) -> bool) -> Vec<(Stri
     aliases
 }
 
-/// Returns whether Python accepts the name, and gives it no special meaning.
+/// Returns whether the name is valid in Python and has no special meaning there.
 fn is_python_name(name: &str) -> bool {
     is_identifier(name) && !is_python_keyword(name) && !name.starts_with("__")
 }

@@ -1,4 +1,4 @@
-//! The catalogue of one server's tools.
+//! The catalogue of the tools of one upstream server.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -9,31 +9,33 @@ use serde::Deserialize;
 use super::search::Index;
 use super::{DEFINITIONS_BYTES_MAX, TOOLS_MAX, Tool, ToolChange, identifiers, summary};
 
-/// Number of skipped tools that the log names, and the longest name in characters.
+/// Maximum number of skipped tools whose names are logged.
 const NAMED_MAX: usize = 3;
+/// Maximum length of a skipped tool's name in the log, in characters.
 const NAME_CHARS_MAX: usize = 40;
 
 /// Minimum number of tools with the same first sentence for the sentence to be omitted from summaries.
 const SHARING_MIN: usize = 3;
 
-/// The tools of one server, as its last `tools/list` returned them.
+/// The tools of one upstream server, as its last `tools/list` returned them.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     pub tools: Vec<Tool>,
     by_name: HashMap<ToolName, usize>,
-    /// Size of all definitions in bytes, as a client that loads them all would receive them.
+    /// The total size of all definitions in bytes. An AI client that loads all definitions would receive this number of
+    /// bytes.
     pub definitions_bytes: usize,
-    /// The search index, built at the first search.
+    /// The search index, which is built at the first search.
     index: OnceLock<Index>,
 }
 
-/// Tools of a listing that are not in the catalogue.
+/// The tools of a server's `tools/list` that are not in the catalogue.
 #[derive(Debug, Default)]
 pub struct SkippedTools {
-    /// Number of tools whose definitions cannot be used.
+    /// The number of tools whose definitions cannot be used.
     count: usize,
     first_names: Vec<String>,
-    /// Whether the catalogue has reached its maximum number of tools or bytes.
+    /// Whether the catalogue has reached its maximum number of tools or bytes, so that further tools are missing.
     pub is_full: bool,
 }
 
@@ -42,8 +44,8 @@ impl Catalogue {
         self.by_name.get(name).map(|index| &self.tools[*index])
     }
 
-    /// Returns whether both catalogues have the same tool definitions, with the same result of their comparison with
-    /// the accepted definitions.
+    /// Returns whether both catalogues have the same definitions, and the same differences from the accepted
+    /// definitions.
     pub fn has_same_tools(&self, other: &Self) -> bool {
         let same = |(one, other): (&Tool, &Tool)| {
             one.definition() == other.definition() && one.change == other.change
@@ -51,7 +53,7 @@ impl Catalogue {
         self.tools.len() == other.tools.len() && self.tools.iter().zip(&other.tools).all(same)
     }
 
-    /// Copies the tools without the search index, so that they can be compared with the accepted definitions again.
+    /// Copies the tools without the search index, so that the copy can be compared with the accepted definitions again.
     pub fn clone_tools(&self) -> Self {
         Self {
             tools: self.tools.clone(),
@@ -61,29 +63,30 @@ impl Catalogue {
         }
     }
 
-    /// Returns whether a user has accepted every tool as it is.
+    /// Returns whether a user has accepted the current definition of every tool.
     pub fn is_accepted(&self) -> bool {
         self.tools.iter().all(|tool| tool.change.is_none())
     }
 
-    /// Counts the tools that differ in this way from the accepted ones.
+    /// Returns the number of tools that differ from the accepted definitions in the way `change`.
     pub fn count(&self, change: ToolChange) -> usize {
         self.tools.iter().filter(|tool| tool.change == Some(change)).count()
     }
 
-    /// Returns the search index. The first call takes milliseconds for hundreds of tools.
+    /// Returns the search index. The first call builds it, which takes milliseconds for hundreds of tools.
     pub fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::new(self.tools.iter()))
     }
 
-    /// Parses definitions, each a JSON text. Returns the catalogue and the tools that were skipped.
+    /// Creates a catalogue from tool definitions, each a JSON text. Also returns the tools that were skipped.
     pub fn from_definitions<'a>(definitions: impl Iterator<Item = &'a str>) -> (Self, SkippedTools) {
         let (mut catalogue, mut skipped) = (Self::default(), SkippedTools::default());
         catalogue.add(definitions, &mut skipped);
         (catalogue, skipped)
     }
 
-    /// Adds tools from their JSON definitions until the maximum number of tools or bytes is reached.
+    /// Adds tools from their definitions, each a JSON text, until the maximum number of tools or bytes is reached. Adds
+    /// tools that cannot be used to `skipped`.
     pub fn add<'a>(&mut self, definitions: impl Iterator<Item = &'a str>, skipped: &mut SkippedTools) {
         self.index = OnceLock::new();
         for definition in definitions {
@@ -121,7 +124,7 @@ impl Catalogue {
         }
     }
 
-    /// Gives each tool a distinct identifier.
+    /// Assigns a distinct identifier to each tool.
     fn assign_identifiers(&mut self) {
         let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
         let identifiers = identifiers::identifiers(&names);
@@ -132,7 +135,8 @@ impl Catalogue {
         }
     }
 
-    /// Finds a tool by its name, by its identifier, or by another spelling if only one tool matches it.
+    /// Returns the tool with this name or identifier. Otherwise returns the only tool whose name differs just in case
+    /// and punctuation; `None` if there is none or more than one.
     pub fn resolve(&self, name: &str) -> Option<&Tool> {
         let is_named = |tool: &&Tool| tool.name.as_str() == name;
         let is_identified = |tool: &&Tool| tool.identifier == name;
@@ -144,7 +148,7 @@ impl Catalogue {
         })
     }
 
-    /// Removes the tools for whose name `is_kept` returns false.
+    /// Removes the tools for whose names `is_kept` returns false.
     pub fn retain(&mut self, is_kept: impl Fn(&str) -> bool) {
         self.index = OnceLock::new();
         self.tools.retain(|tool| is_kept(tool.name.as_str()));

@@ -1,8 +1,8 @@
-//! Types in Python and TypeScript, parsed from JSON Schema.
+//! Types for Python and TypeScript, parsed from JSON Schema.
 //!
-//! Drafts 7 and 2020-12 are read alike, and as servers mean them rather than as validators must: an object has only the
-//! listed properties unless the schema says more. Anything unknown is [`Type::Any`]; a recursive schema refers to named
-//! definitions.
+//! Drafts 7 and 2020-12 of JSON Schema are read in the same way. Schemas are read as servers mean them, not as
+//! validators must: an object has only the listed properties unless the schema says more. Anything unknown is
+//! [`Type::Any`]. A recursive schema refers to named definitions.
 
 mod escaping;
 mod intersection;
@@ -20,7 +20,7 @@ pub(crate) use schema_parser::parse_schema;
 #[cfg(test)]
 pub(crate) use tests::schemas;
 
-/// The type of values that a schema permits, as far as both languages can express it.
+/// The type of the values that a schema permits, as far as both Python and TypeScript can express it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Type {
     Any,
@@ -30,11 +30,11 @@ pub(crate) enum Type {
     Int,
     Float,
     Str,
-    /// One of these strings, numbers, booleans or null.
+    /// One of these values, which are strings, numbers, booleans or null.
     Literal(Vec<Value>),
     List(Box<Type>),
-    /// A list with a type for each position. The first `required` items are always present; further items have the
-    /// type `rest`.
+    /// A list with a type for each position. The first `required` items are always present. Items after `items` have
+    /// the type `rest`.
     Tuple {
         items: Vec<Type>,
         required: usize,
@@ -42,7 +42,7 @@ pub(crate) enum Type {
     },
     Object(Object),
     Union(Vec<Type>),
-    /// A named type of the schema, by its index in [`ParsedSchema::definitions`].
+    /// A named type of the schema, given by its index in [`ParsedSchema::definitions`].
     Named(usize),
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Type {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Object {
     pub fields: Vec<Field>,
-    /// The type of further properties; `None` if there are none.
+    /// The type of properties other than `fields`; `None` if the object has no others.
     pub rest: Option<Box<Type>>,
 }
 
@@ -64,10 +64,10 @@ pub(crate) struct Field {
     pub default: Option<Value>,
 }
 
-/// The target of a `$ref`.
+/// A part of a schema to which a `$ref` refers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Definition {
-    /// The last part of the reference. Stubs may have to choose another name.
+    /// The last part of the reference's path. Stubs may have to choose another name.
     pub name: String,
     pub kind: Type,
     pub description: String,
@@ -80,11 +80,11 @@ pub(crate) struct ParsedSchema {
     pub definitions: Vec<Definition>,
 }
 
-/// Longest chain of references that is followed.
+/// Maximum number of references that are followed from one type.
 const REFERENCE_STEPS_MAX: usize = 8;
 
 impl ParsedSchema {
-    /// Follows references until the type is not a reference.
+    /// Follows references until the type is not a reference. Returns [`Type::Any`] if there are too many.
     pub(crate) fn resolve<'a>(&'a self, mut kind: &'a Type) -> &'a Type {
         for _ in 0..REFERENCE_STEPS_MAX {
             let Type::Named(index) = kind else { return kind };
@@ -93,7 +93,7 @@ impl ParsedSchema {
         &Type::Any
     }
 
-    /// Returns whether a value is of the type. Fields of objects are not checked.
+    /// Returns whether a value is of the type `kind`. The contents of objects and tuples are not checked.
     pub(crate) fn admits(&self, kind: &Type, value: &Value) -> bool {
         match self.resolve(kind) {
             Type::Any => true,
@@ -113,8 +113,8 @@ impl ParsedSchema {
         }
     }
 
-    /// Returns the arguments of a tool as one object, required fields first. If the schema has alternatives, it has the
-    /// fields of all.
+    /// Returns the arguments of a tool as one object type, required fields first. If the schema has alternatives, the
+    /// object has the fields of all of them.
     pub(crate) fn arguments(&self) -> Object {
         let mut object = self.flatten(&self.kind, 0);
         object.fields.sort_by_key(|field| !field.required);

@@ -1,4 +1,4 @@
-//! Finds rules of a policy that name tools or parameters which a server does not have.
+//! Finds rules of a policy that name tools or parameters which an upstream server does not have.
 
 use lockhouse_policies::{Diagnostics, Policy, SchemaParameters};
 use lockhouse_protocol::ServerName;
@@ -6,13 +6,14 @@ use serde_json::Value;
 
 use super::{Catalogue, Tool};
 
-/// Returns the arguments that a tool declares.
+/// Returns the parameters that a tool's input schema declares.
 pub fn tool_members(tool: &Tool) -> SchemaParameters {
     let definition: Value = serde_json::from_str(tool.definition()).unwrap_or_default();
     SchemaParameters::from_schema(definition.get("inputSchema").unwrap_or(&Value::Null))
 }
 
-/// Returns a warning for each line of the policy that has no effect because the server lacks the tool or parameter.
+/// Returns a warning for each line of the policy that has no effect because the upstream server does not have the tool
+/// or parameter.
 pub fn unmatched_rules(policy: &Policy, server: &ServerName, catalogue: &Catalogue) -> Diagnostics {
     let names: Vec<&str> = catalogue.tools.iter().map(|tool| tool.name.as_str()).collect();
     let of_tool = |name: &str| {

@@ -1,11 +1,11 @@
-//! Converts integers that most JSON readers would round into strings.
+//! Replaces integers in JSON that most JSON readers would round by strings.
 
 use std::borrow::Cow;
 
-/// 2^53 - 1, the largest integer up to which a double represents every integer.
+/// 2^53 - 1 in decimal: double-precision numbers represent every integer up to this one exactly.
 const SAFE_MAX: &str = "9007199254740991";
 
-/// Returns valid JSON with all integers beyond ±(2^53 - 1) replaced by strings of their digits.
+/// Returns the valid JSON `json` with each integer beyond ±(2^53 - 1) replaced by a string of its digits.
 pub fn quote_large_integers(json: &str) -> Cow<'_, str> {
     let bytes = json.as_bytes();
     let (mut out, mut copied, mut at) = (String::new(), 0, 0);

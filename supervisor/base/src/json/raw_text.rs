@@ -1,32 +1,33 @@
-//! Finds the items and members of valid JSON text without parsing it into a tree.
+//! Finds the items of lists and the members of objects in valid JSON text, without parsing the text into a tree.
 //!
-//! Workers can produce values with millions of parts. The functions here take time linear in the text, store a
-//! bounded number of positions, and do not recurse.
+//! Workers can produce JSON with millions of values. The functions here take time linear in the length of the text,
+//! store a bounded number of positions, and do not recurse.
 
 use std::ops::Range;
 
-/// Nesting levels at which the ends of long values are stored.
+/// Maximum nesting depth of values whose ends are stored in the index of [`JsonText`].
 const INDEXED_LEVELS_MAX: usize = 64;
 
-/// JSON text with an index of where its long values end, so that no reader scans a long value twice.
+/// JSON text with an index of the ends of its long values, so that reading the text scans no long value twice.
 pub struct JsonText<'t> {
     text: &'t str,
     /// Number of bytes above which a value counts as long.
     long: usize,
-    /// Start and end of each long value, ordered by start.
+    /// The start and the end of each long value as byte positions, ordered by start.
     ends: Vec<(usize, usize)>,
 }
 
-/// One item of a JSON list, or one member of a JSON object, as byte ranges in the text.
+/// One item of a list, or one member of an object, as byte ranges in the JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The member's name as it is written, with quotation marks; empty for an item of a list.
+    /// The name of the member as written in the text, with quotation marks; an empty range for an item of a list.
     pub key: Range<usize>,
     pub value: Range<usize>,
 }
 
 impl<'t> JsonText<'t> {
-    /// Indexes a valid JSON text. The results for invalid text are meaningless, but safe.
+    /// Indexes a valid JSON text. A value of more than `long` bytes counts as long. For invalid text, the methods
+    /// return meaningless results, but do not panic.
     pub fn new(text: &'t str, long: usize) -> Self {
         let (mut open, mut depth, mut ends) = (Vec::new(), 0_usize, Vec::new());
         let bytes = text.as_bytes();
@@ -63,18 +64,19 @@ impl<'t> JsonText<'t> {
         Self { text, long, ends }
     }
 
-    /// Returns the range of the whole value, without surrounding white space.
+    /// Returns the byte range of the whole text without surrounding white space.
     pub fn whole(&self) -> Range<usize> {
         let start = skip_whitespace(self.text.as_bytes(), 0);
         start..start.max(self.text.trim_end().len())
     }
 
-    /// Returns the text of a range.
+    /// Returns the text in a byte range.
     pub fn part(&self, range: Range<usize>) -> &'t str {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// Iterates over the entries of a list or an object; yields nothing for other values.
+    /// Iterates over the entries of the list or object at the byte range `container`. Yields nothing if the value there
+    /// is neither.
     pub fn entries(&self, container: Range<usize>) -> impl Iterator<Item = Entry> {
         let bytes = self.text.as_bytes();
         let named = bytes.get(container.start) == Some(&b'{');
@@ -117,7 +119,8 @@ impl<'t> JsonText<'t> {
     }
 }
 
-/// Returns the nesting depth of valid JSON text: 0 for a scalar.
+/// Returns the nesting depth of valid JSON text: 0 for a number, string, boolean or null, and 1 for a list of such
+/// values.
 pub fn nesting_depth(text: &str) -> usize {
     let bytes = text.as_bytes();
     let (mut depth, mut deepest, mut at) = (0_usize, 0, 0);

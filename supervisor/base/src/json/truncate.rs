@@ -1,5 +1,5 @@
-//! Truncates JSON along its structure: keeps the head and the tail of long lists, objects and strings, and marks how
-//! much is omitted. The result is valid JSON.
+//! Truncates JSON along its structure: keeps the head and the tail of long lists, objects and strings, and inserts a
+//! mark with the number of omitted parts. The result is valid JSON.
 
 mod text;
 
@@ -11,43 +11,48 @@ use serde_json::{Value, json};
 use super::{Entry, JsonText, nesting_depth};
 pub use text::{group_thousands, truncate as truncate_text};
 
-/// Nesting levels that are truncated one by one; deeper values are omitted.
+/// Number of nesting levels at which lists and objects are truncated entry by entry. Below these levels, a list or
+/// object that does not fit is replaced by [`ELLIPSIS`].
 const LEVELS_MAX: usize = 60;
-/// Maximum nesting of a part that is kept whole.
+/// Maximum nesting depth of the result. A value that would be deeper is not kept whole.
 const DEPTH_MAX: usize = 100;
-/// Maximum number of omissions that are listed; further ones are only counted.
+/// Maximum number of omissions that are listed with the result. Further omissions are only counted.
 const OMISSIONS_MAX: usize = 8;
 /// Maximum number of characters of a member's name in the path of an omission.
 const NAME_CHARS_MAX: usize = 40;
-/// A list with at most this many items keeps all of them, each truncated if necessary. A longer list keeps whole
-/// items of its head and tail.
+/// A list with at most this number of items keeps all of them, each truncated if necessary. A longer list that does not
+/// fit keeps items of its head and its tail.
 const SMALL_LIST_ITEMS_MAX: usize = 8;
-/// Minimum number of bytes for each entry of a list or object that keeps all its entries.
+/// A list or object that does not fit keeps all its entries if there is room for at least this number of bytes of each
+/// value.
 const ENTRY_BYTES_MIN: usize = 32;
-/// An item that takes more than 1/`ITEM_SHARE` of its list's room is truncated.
+/// In a list or object that does not keep all its entries, a value that takes more than 1/`ITEM_SHARE` of the room is
+/// truncated.
 const ITEM_SHARE: usize = 4;
-/// Replaces a value that does not fit at all. No value is rendered in fewer bytes.
+/// The string that replaces a value that does not fit at all. No value is rendered in fewer bytes, except values that
+/// are shorter themselves.
 const ELLIPSIS: &str = "\"…\"";
-/// Number of bytes of the longest text that marks an omission between head and tail.
+/// Number of bytes that are reserved for the mark of an omission between the head and the tail of a list or object.
 const MARK_BYTES_MAX: usize = 80;
 
-/// A truncated JSON text, and the list of its omissions.
+/// A truncated JSON text, and the list of the omissions in it.
 #[derive(Debug)]
 pub struct TruncatedJson {
-    /// Valid JSON with at most as many bytes as the limit, or [`ELLIPSIS`].
+    /// Valid JSON that is at most as long as the limit, or [`ELLIPSIS`] if that is longer than the limit.
     pub json: String,
-    /// Where something was omitted, outermost first: `{"path", "items" | "keys" | "characters", "shown"}`.
+    /// The places at which something was omitted, each as a JSON object: `{"path", "items" | "keys" | "characters",
+    /// "shown"}`. An outer place is before the places in it.
     pub omissions: Vec<Value>,
 }
 
 impl TruncatedJson {
-    /// Parses the truncated JSON; returns it as a string if it cannot be parsed.
+    /// Parses the truncated JSON. If it cannot be parsed, returns its text as a JSON string.
     pub fn value(&self) -> Value {
         super::parse_bounded(self.json.as_bytes(), usize::MAX).unwrap_or_else(|_| self.json.as_str().into())
     }
 }
 
-/// Returns the decoded string if the JSON value is a string.
+/// Returns the decoded string if the JSON text is a string; `None` if it is another value.
 pub fn decode_string(json: &str) -> Option<String> {
     if json.trim_start().starts_with('"') { serde_json::from_str(json).ok() } else { None }
 }
@@ -73,16 +78,17 @@ struct Truncator<'t> {
     unlisted: usize,
 }
 
-/// The first and the last entries of a container, of which some will be shown.
+/// The first and the last entries of a list or object, from which the entries to keep are selected.
 struct EndEntries {
     count: usize,
     head: Vec<Entry>,
-    /// The last entries that are not in `head`.
+    /// The last entries of the list or object, without those in `head`.
     tail: VecDeque<Entry>,
 }
 
 impl Truncator<'_> {
-    /// Writes a value in at most `room` bytes, or [`ELLIPSIS`].
+    /// Writes the value at the byte range `value` in at most `room` bytes, or writes [`ELLIPSIS`]. `level` is the
+    /// nesting level of the value.
     fn value(&mut self, value: Range<usize>, room: usize, level: usize) {
         let text = self.text.part(value.clone());
         if text.len() <= room.max(ELLIPSIS.len()) && nesting_depth(text) + level <= DEPTH_MAX {
@@ -173,7 +179,8 @@ impl Truncator<'_> {
         self.out.push(close);
     }
 
-    /// Writes entries with commas between them, each value in at most `value_bytes_max` bytes.
+    /// Writes entries of a list or object with commas between them, each value in at most `value_bytes_max` bytes.
+    /// `first` is the index of the first entry in its list.
     fn entries(&mut self, entries: &[Entry], first: usize, value_bytes_max: usize, level: usize) {
         for (index, entry) in entries.iter().enumerate() {
             if index > 0 {
@@ -192,7 +199,7 @@ impl Truncator<'_> {
         }
     }
 
-    /// Collects as many of the first and the last entries as could fit into `room` bytes.
+    /// Collects as many of the first and the last entries of a list or object as could fit into `room` bytes.
     fn end_entries(&self, value: Range<usize>, room: usize) -> EndEntries {
         // The smallest entry takes two bytes: one for the item, one for its comma.
         let value_bytes_max = room / 2 + 1;
@@ -222,8 +229,8 @@ impl Truncator<'_> {
 }
 
 impl EndEntries {
-    /// Selects the entries that fit into `room` bytes if each value takes at most `value_bytes_max`. The head gets
-    /// two thirds of the room.
+    /// Selects the first and the last entries that fit into `room` bytes if each value takes at most `value_bytes_max`
+    /// bytes. The first entries get two thirds of the room.
     fn fitting(&self, room: usize, value_bytes_max: usize) -> (&[Entry], Vec<Entry>) {
         let cost = |entry: &Entry| entry_overhead(entry) + entry.value.len().min(value_bytes_max).max(1);
         let (mut used, mut first) = (0, 0);
@@ -245,13 +252,13 @@ impl EndEntries {
     }
 }
 
-/// Bytes that an entry takes besides its value: name, colon and comma.
+/// Returns the number of bytes that an entry takes besides its value: for its name, a colon and a comma.
 fn entry_overhead(entry: &Entry) -> usize {
     if entry.key.is_empty() { 1 } else { entry.key.len() + 2 }
 }
 
-/// Returns the most bytes that each value may take so that all fit. Short values leave their unused share to longer
-/// ones.
+/// Returns the maximum number of bytes for each value with which all entries fit into `room` bytes. Short values leave
+/// their unused share to longer ones.
 fn fair_share(entries: &[Entry], room: usize) -> usize {
     let mut room = room.saturating_sub(entries.iter().map(entry_overhead).sum());
     let mut lengths: Vec<usize> = entries.iter().map(|entry| entry.value.len()).collect();
@@ -266,7 +273,7 @@ fn fair_share(entries: &[Entry], room: usize) -> usize {
     lengths.last().copied().unwrap_or_default()
 }
 
-/// Formats a member's name as one segment of a path such as `$.rows["a b"]`.
+/// Returns the name of an object's member as one segment of a path, such as `.rows` or `["a b"]` in `$.rows["a b"]`.
 fn path_segment(key: &str) -> String {
     let name = key.trim_matches('"');
     let is_plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
@@ -283,7 +290,7 @@ mod tests {
 
     use super::*;
 
-    /// CPU time of this thread, since the wall time depends on the machine's load.
+    /// Returns the CPU time of this thread. The wall time would depend on the load of the machine.
     fn cpu_time() -> std::time::Duration {
         let clock = nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID;
         nix::time::clock_gettime(clock).expect("a clock").into()
@@ -393,7 +400,7 @@ mod tests {
         })
     }
 
-    /// Whether a truncated value agrees with the whole one: same type, same head and same tail.
+    /// Whether a truncated value agrees with the original value: same type, same head and same tail.
     fn agrees(shortened: &Value, whole: &Value) -> bool {
         match (shortened, whole) {
             (Value::String(mark), _) if mark == "…" => true,

@@ -1,7 +1,7 @@
 //! The log of this process: lines on standard error, or fields in the systemd journal.
 //!
-//! Many entries quote servers and clients. None of them can forge an entry or control a terminal: the further lines
-//! of an entry are indented, and control characters are escaped.
+//! Many entries quote text from upstream servers and AI clients. Such text cannot forge an entry or control a terminal:
+//! all lines of an entry except the first are indented, and control characters are escaped.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal;
@@ -20,7 +20,7 @@ use super::traces;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// One line of text for people for each entry.
+    /// Text for people. An entry is one line, unless its message has several.
     #[default]
     Text,
     /// One JSON object in each line.
@@ -29,10 +29,11 @@ pub enum Format {
     Journald,
 }
 
-/// Starts logging with the filter in `LOCKHOUSE_LOG`, or else with `default`.
+/// Starts logging with the filter in the environment variable `LOCKHOUSE_LOG`, or with the filter `default` if the
+/// variable is not set or not valid.
 pub fn install(format: Format, default: &str) {
     let filter = EnvFilter::try_from_env("LOCKHOUSE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    // rmcp may log codes and tokens while it authorizes; spans of traces are not log lines.
+    // rmcp may log OAuth codes and tokens while it authorizes. Spans of traces are not log lines.
     let traces = format!("{}=off", traces::TARGET);
     let silent = ["rmcp::transport::auth=off", traces.as_str()].map(|directive| directive.parse().ok());
     let filter = silent.into_iter().flatten().fold(filter, EnvFilter::add_directive);
@@ -73,7 +74,7 @@ fn json() -> Box<dyn Layer<Registry> + Send + Sync> {
     layer.with_writer(std::io::stderr).log_internal_errors(false).boxed()
 }
 
-/// Formats one field as text. The message is written without a name.
+/// Writes one field of an entry as text: `NAME=VALUE`, and for the message only its value.
 fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn std::fmt::Debug) -> std::fmt::Result {
     let value = escape_control_characters(&format!("{value:?}"));
     match field.name() {
@@ -82,8 +83,8 @@ fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn std::fmt::Debug) ->
     }
 }
 
-/// Escapes control characters and invisible characters, and indents further lines, so that the text cannot control a
-/// terminal or look like another entry.
+/// Escapes control characters and invisible characters, and indents all lines except the first, so that the text cannot
+/// control a terminal or look like another entry.
 fn escape_control_characters(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

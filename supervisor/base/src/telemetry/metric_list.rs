@@ -10,7 +10,7 @@ enum Kind {
 }
 use Kind::{Counter, Gauge, Histogram};
 
-/// Name, kind, labels and description.
+/// The name, kind, labels and description of a metric.
 type Metric = (&'static str, Kind, &'static [&'static str], &'static str);
 
 #[rustfmt::skip]
@@ -55,8 +55,8 @@ const METRICS: [Metric; 38] = [
     ("lockhouse_process_resident_bytes", Gauge, &[], "Resident memory of the supervisor"),
 ];
 
-/// Label values that are known in advance. Their counters start at zero, so that alert rules notice the first
-/// increment.
+/// Label values that are known in advance, each with its metric and label. Their counters are set to zero at the start,
+/// so that alert rules notice the first increment.
 #[rustfmt::skip]
 const KNOWN_LABEL_VALUES: [(&str, &str, &[&str]); 7] = [
     ("lockhouse_kills_total", "reason", &["timeout", "cpu", "memory", "amount", "violation", "cancelled", "died"]),
@@ -88,7 +88,7 @@ pub(super) fn describe_all() {
     }
 }
 
-/// Returns the unit, which is the suffix of the name as Prometheus requires.
+/// Returns the unit of a metric, which is the suffix of its name as Prometheus requires.
 fn unit(name: &str) -> Unit {
     let name = name.strip_suffix("_total").unwrap_or(name);
     match name.rsplit('_').next() {

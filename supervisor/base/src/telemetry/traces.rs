@@ -1,8 +1,8 @@
-//! OpenTelemetry spans for the work on behalf of one request. docs/traces.md lists them.
+//! OpenTelemetry spans for the work that one request of an AI client causes. docs/traces.md lists them.
 //!
-//! Other modules open spans by calling these functions; they do not use names of attributes. Spans are exported only
-//! in builds with the feature `otel`, and only if the environment names a collector; otherwise no span is created.
-//! Spans hold names, numbers and states: no code, no arguments, no results.
+//! Other modules open spans by calling the functions of this module, and do not use names of attributes. Spans are
+//! exported only in builds with the feature `otel`, and only if the environment names a collector; otherwise no span is
+//! created. Spans contain names, numbers and states, but no code, arguments or results.
 
 #[cfg(feature = "otel")]
 mod otel;
@@ -16,17 +16,17 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Identity;
 use tracing_subscriber::registry::LookupSpan;
 
-/// The tracing target of spans, which distinguishes them from log entries.
+/// The target (of the crate `tracing`) of spans, which distinguishes them from log entries.
 pub(super) const TARGET: &str = "lockhouse_traces";
-/// Maximum number of characters of a tool name, as a client sent it, in a span.
+/// Maximum number of characters of a tool name in a span. AI clients can send longer names.
 const NAME_CHARS_MAX: usize = 80;
 
 /// The trace that a request belongs to, as defined by W3C Trace Context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceContext {
-    /// The header `traceparent`.
+    /// The value of the header `traceparent`; `None` if the request has no such header.
     pub parent: Option<String>,
-    /// The header `tracestate`.
+    /// The value of the header `tracestate`; `None` if the request has no such header.
     pub state: Option<String>,
 }
 
@@ -41,11 +41,12 @@ pub(super) enum TracesError {
     Exporter(#[from] opentelemetry_otlp::ExporterBuildError),
 }
 
-/// Returns the layer that exports spans to the collector in the environment; `None` if no collector is set.
+/// Returns the layer that exports spans to the collector that the environment names; `None` if the environment names no
+/// collector or disables OpenTelemetry.
 ///
 /// # Errors
 ///
-/// If a collector is set and spans cannot be exported to it.
+/// [`TracesError`] if the environment names a collector, but spans cannot be exported to it.
 pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<Option<impl Layer<S>>, TracesError> {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_disabled =
@@ -60,13 +61,14 @@ pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<Option<i
     Err::<Option<Identity>, _>(TracesError::NotBuilt)
 }
 
-/// Exports the remaining spans, at the end of the process.
+/// Exports the spans that have not been exported yet. Called at the end of the process.
 pub fn flush() {
     #[cfg(feature = "otel")]
     otel::flush();
 }
 
-/// Opens the span of a tool call by an AI client. It becomes a child of the client's trace, if the client sent one.
+/// Opens the span of a tool call by an AI client. The span becomes part of the client's trace if the client sent a
+/// trace context.
 pub fn tool_call(tool: &str, trace_context: TraceContext) -> Span {
     let tool: String = tool.chars().take(NAME_CHARS_MAX).collect();
     let span = tracing::info_span!(
@@ -88,13 +90,13 @@ pub fn tool_call(tool: &str, trace_context: TraceContext) -> Span {
     span
 }
 
-/// Records that the request was answered with a JSON-RPC error.
+/// Records that the request of the span was answered with a JSON-RPC error, and marks the span as failed.
 pub fn record_rpc_error(span: &Span, code: i32) {
     span.record("rpc.response.status_code", code.to_string());
     record_error(span, &code.to_string());
 }
 
-/// Opens the span of a run, with the execution ID that the audit log uses.
+/// Opens the span of a run. It has the execution id that the audit log uses.
 pub fn code_run(execution: ExecutionId, language: &'static str) -> Span {
     tracing::info_span!(
         target: TARGET,
@@ -108,7 +110,7 @@ pub fn code_run(execution: ExecutionId, language: &'static str) -> Span {
     )
 }
 
-/// Records the status of a run that has ended.
+/// Records the status of a run that has ended. A status other than `ok` marks the span as failed.
 pub fn record_run_status(span: &Span, status: &'static str) {
     span.record("lockhouse.status", status);
     if status != "ok" {
@@ -126,7 +128,7 @@ pub fn upstream_request(server: &ServerName, item: &CallTarget) -> Span {
     let (method, tool, prompt) = match item {
         CallTarget::Tool(name) => ("tools/call", Some(name.as_str()), None),
         CallTarget::Prompt(name) => ("prompts/get", None, Some(name.as_str())),
-        // URIs may contain secrets, so spans do not hold them.
+        // URIs may contain secrets, so spans do not contain them.
         CallTarget::Resource(_) => ("resources/read", None, None),
         CallTarget::List(_) => ("list", None, None),
     };
@@ -146,13 +148,13 @@ pub fn upstream_request(server: &ServerName, item: &CallTarget) -> Span {
     )
 }
 
-/// Marks the span as failed. `kind` is a fixed word for the kind of error.
+/// Marks the span as failed. `kind` is a fixed word for the kind of error, or an error code.
 pub fn record_error(span: &Span, kind: &str) {
     span.record("otel.status_code", "ERROR");
     span.record("error.type", kind);
 }
 
-/// Returns the trace context to send to an upstream server with a request.
+/// Returns the trace context of the span, which is sent to an upstream server with a request.
 pub fn trace_context(span: &Span) -> TraceContext {
     #[cfg(feature = "otel")]
     return otel::trace_context(span);

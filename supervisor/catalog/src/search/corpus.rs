@@ -1,17 +1,17 @@
-//! The tools that one search covers: the permitted tools of each server, with the server's index.
+//! The tools that a search covers: the permitted tools of each upstream server, with the search index of the server.
 
 use super::index::Index;
 use super::tokenizer::split_name;
 
-/// The permitted tools of one server, and their index.
+/// The permitted tools of one upstream server, and the server's search index.
 pub struct Corpus<'a> {
     pub server: &'a str,
     pub index: &'a Index,
-    /// Indexes of the permitted tools, in ascending order.
+    /// The positions of the permitted tools in the server's catalogue, in ascending order.
     pub permitted: &'a [u16],
 }
 
-/// Returns whether a word occurs in any tool or server name.
+/// Returns whether a stemmed word occurs in the index of any server or in any server's name.
 pub(super) fn is_indexed(word: &str, corpora: &[Corpus<'_>]) -> bool {
     let has = |corpus: &Corpus<'_>| {
         corpus.index.postings.contains_key(word)

@@ -1,4 +1,4 @@
-//! Inverted index of the words in one server's tools, built once per catalogue.
+//! Inverted index of the words in the tool definitions of one upstream server. It is built once for each catalogue.
 
 use std::collections::HashMap;
 
@@ -7,15 +7,15 @@ use serde_json::Value;
 use super::super::Tool;
 use super::tokenizer::{split_name, split_text};
 
-/// Number of indexed fields: name, summary, description, parameter names, and parameter descriptions with enumerated
-/// values.
+/// The number of indexed fields of a tool: name, summary, description, parameter names, and parameter descriptions with
+/// enumerated values.
 pub(super) const FIELDS: usize = 5;
 const NAME: usize = 0;
 const PARAMETERS: usize = 3;
-/// Largest number of words per field, so that long texts do not make searches slower.
+/// Maximum number of words that are indexed of each field, so that long texts do not make searches slower.
 const WORDS_MAX: [usize; FIELDS] = [24, 40, 160, 64, 160];
 
-/// How often a word occurs in each field of a tool.
+/// How often a word occurs in each field of one tool.
 #[derive(Debug)]
 pub(super) struct Posting {
     pub(super) tool: u16,
@@ -25,15 +25,15 @@ pub(super) struct Posting {
 #[derive(Debug, Default)]
 pub struct Index {
     pub(super) postings: HashMap<Box<str>, Vec<Posting>>,
-    /// Number of words in each field of each tool.
+    /// The number of indexed words in each field of each tool.
     pub(super) lengths: Vec<[u8; FIELDS]>,
-    /// The indexes of tools by their normalized name.
+    /// The positions of the tools in the catalogue, by their normalized name.
     pub(super) names: HashMap<Box<str>, Vec<u16>>,
-    /// The position of each tool in the alphabetical order of names.
+    /// The rank of each tool in the alphabetical order of names.
     pub(super) order: Vec<u16>,
     /// Whether each tool is deprecated.
     pub(super) deprecated: Vec<bool>,
-    /// Words of tool and parameter names, with which misspelled words are compared.
+    /// The words of tool and parameter names, with which misspelled words of a query are compared.
     pub(super) vocabulary: Vec<Box<str>>,
 }
 
@@ -84,7 +84,7 @@ impl Index {
     }
 }
 
-/// Returns the descriptions and enumerated values of the parameters as one text.
+/// Returns the descriptions and enumerated values of a tool's parameters as one text.
 fn parameter_texts(definition: &Value) -> String {
     let mut texts: Vec<&str> = Vec::new();
     let properties = definition.pointer("/inputSchema/properties").and_then(Value::as_object);
@@ -96,7 +96,7 @@ fn parameter_texts(definition: &Value) -> String {
     texts.join(" ")
 }
 
-/// Returns the letters and digits of a name in lower case, for comparison with whole names.
+/// Returns the letters and digits of a name in lower case, for comparison of complete names.
 pub(super) fn normalize_name(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(256).collect()
 }

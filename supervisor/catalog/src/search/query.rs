@@ -1,26 +1,31 @@
-//! Parses a query: its words with their synonyms, and the tool names in it.
+//! Parses a search query: its words with their synonyms, and the tool names in it.
 
 use super::corpus::{Corpus, is_indexed};
 use super::index::normalize_name;
 use super::tokenizer::{split_name, stem};
 use super::word_lists::{begins_question, implied_by_question, is_stop_word, synonyms_for, weight};
 
-/// Maximum number of characters of a search query; the rest is ignored.
+/// Maximum length of a search query, in characters. The rest is ignored.
 const QUERY_CHARS_MAX: usize = 1_000;
-/// Maximum number of words of a search query that count. Further words are ignored.
+/// Maximum number of words of a query that are searched for. Further words are ignored.
 const WORDS_MAX: usize = 16;
-/// Largest number of unknown words that are treated as misspellings, of guesses per word, and of words compared.
+/// Maximum number of unknown words of a query that are treated as misspellings.
 const MISSPELLINGS_MAX: usize = 4;
+/// Maximum number of indexed words that are added as variants of a misspelled word.
 const GUESSES_MAX: usize = 6;
+/// Maximum number of similar indexed words from which the variants of a misspelled word are selected.
 const GUESSES_COMPARED_MAX: usize = 200;
+/// Factor in the weight of an indexed word that is added as a variant of a misspelled word. The weight also depends on
+/// the edit distance.
 const GUESS_WEIGHT: f32 = 0.6;
+/// Weight of an indexed word that consists of two consecutive words of the query.
 const JOINED_WEIGHT: f32 = 0.9;
 
 fn is_question(text: &str) -> bool {
     text.split_whitespace().next().is_some_and(|word| begins_question(&word.to_lowercase()))
 }
 
-/// A word of the query and its variants, each with its weight; the most important first.
+/// A word of the query and its variants, such as synonyms, as stems with their weights. The word itself is first.
 pub(super) struct QueryTerm {
     pub(super) variants: Vec<(String, f32)>,
     /// Whether the word may be the only word of the query about one wanted tool, such as a noun. Weak words and implied
@@ -30,7 +35,7 @@ pub(super) struct QueryTerm {
 
 pub(super) struct Query {
     pub(super) terms: Vec<QueryTerm>,
-    /// The words of the query that may be tool names, in normalized form.
+    /// The texts that may be tool names, in normalized form: first the complete query, then words of it.
     pub(super) names: Vec<String>,
 }
 
@@ -73,7 +78,8 @@ impl Query {
 
 impl QueryTerm {
     fn new(word: &str) -> Self {
-        // `split_name` returns the whole word last. It weighs most; its parts count as variants.
+        // `split_name` returns the whole word last. The whole word has the highest weight, and its parts count as
+        // variants.
         let weight = weight(&word.to_lowercase());
         let mut forms = split_name(word, 8);
         let whole = forms.pop().unwrap_or_default();
@@ -84,7 +90,8 @@ impl QueryTerm {
         Self { variants, is_topic: weight >= 1.0 }
     }
 
-    /// Adds indexed words of which an unknown word may be a misspelling or a prefix.
+    /// Adds indexed words as variants of this word, which is unknown: words of which it may be a misspelling, and words
+    /// that begin like it.
     fn add_guesses(&mut self, corpora: &[Corpus<'_>]) {
         let Some((word, _)) = self.variants.first().cloned() else { return };
         let length = word.chars().count();

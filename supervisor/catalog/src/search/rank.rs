@@ -1,4 +1,4 @@
-//! BM25F ranking over all fields of a tool.
+//! Ranks tools by BM25F over all their fields.
 
 use std::collections::HashMap;
 
@@ -7,26 +7,27 @@ use super::index::FIELDS;
 use super::query::Query;
 use super::tokenizer::split_name;
 
-/// Weight of each field: name, summary, description, parameter names, parameter descriptions.
+/// Weight of a word in each field: name, summary, description, parameter names, parameter descriptions.
 const FIELD_WEIGHTS: [f32; FIELDS] = [5.5, 1.8, 1.0, 0.25, 0.85];
 /// Weight of a word in the server's name.
 const SERVER_NAME_WEIGHT: f32 = 30.0;
-/// How strongly the length of each field lowers the weight of its words, from 0 to 1.
+/// How much the length of each field reduces the weight of the words in it, from 0 (not at all) to 1.
 const LENGTH_NORMALIZATION: [f32; FIELDS] = [1.0, 0.45, 0.8, 0.4, 0.35];
-/// BM25 saturation: the frequency at which a word reaches half of its maximum score.
+/// The saturation of BM25: the weighted frequency at which a word reaches half of its maximum score.
 const SATURATION: f32 = 2.2;
-/// Share of its score that a tool keeps if it matches only a small part of the query.
+/// The share of its score that a tool keeps at least, even if it matches only a small part of the query.
 const COVERAGE_FLOOR: f32 = 0.33;
 /// Minimum score for one word of the query, relative to the best tool for the word, with which a tool serves the word
 /// as a topic.
 const TOPIC_SCORE_MIN: f32 = 0.6;
 
-/// A matching tool: the index of its server's corpus, its own index, and its score.
+/// A tool that matches the query: the position of its server in the list of corpora, the position of the tool in the
+/// server's catalogue, and its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
     pub corpus: usize,
     pub tool: u16,
-    /// How certain it is that the query names this tool; 0 if it does not.
+    /// How certain it is that the query names this tool, from 1 to 4; 0 if the query does not name it.
     pub(super) named: u8,
     pub(super) score: f32,
     /// The words of the query that this tool matches about as well as any other tool, as a bit for each word.
@@ -34,7 +35,7 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// Returns the score of the matched words, comparable within one search.
+    /// Returns the score for the words of the query that match. Scores are comparable only within one search.
     pub fn score(&self) -> f32 {
         self.score
     }
@@ -71,7 +72,7 @@ pub(super) fn score(query: &Query, corpora: &[Corpus<'_>]) -> Vec<Hit> {
         let found: Vec<VariantMatches> =
             terms.variants.iter().map(|(word, weight)| candidates.find(word, *weight)).collect();
         let rarity = |count: usize| (1.0 + (total - count as f32 + 0.5) / (count as f32 + 0.5)).ln();
-        // A synonym counts at most as much as the word in the query, even if it is rarer.
+        // A synonym has at most the weight of the word in the query, even if it is rarer.
         let written = found.first().filter(|found| !found.tools.is_empty()).map(|f| rarity(f.tools.len()));
         let mut best: HashMap<usize, f32> = HashMap::new();
         let mut most = 0.0_f32;
@@ -104,7 +105,7 @@ pub(super) fn score(query: &Query, corpora: &[Corpus<'_>]) -> Vec<Hit> {
 struct CandidateTools<'a> {
     corpora: &'a [Corpus<'a>],
     tools: Vec<(usize, u16)>,
-    /// For each server, the index of its first tool in the list.
+    /// For each server, the position of its first tool in `tools`.
     starts: Vec<usize>,
     servers: Vec<Vec<String>>,
     mean_lengths: [f32; FIELDS],

@@ -9,7 +9,7 @@ fn catalogue(tools: &[(&str, &str)]) -> Catalogue {
     Catalogue::from_definitions(definitions.iter().map(String::as_str)).0
 }
 
-/// Returns the found tools as `server.tool`.
+/// Returns the tools that the search finds, best first, as `server.tool`.
 fn found(servers: &[(&str, &Catalogue)], query: &str) -> Vec<String> {
     let all: Vec<Vec<u16>> =
         servers.iter().map(|(_, catalogue)| (0..catalogue.tools.len() as u16).collect()).collect();

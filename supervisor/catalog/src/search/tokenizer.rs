@@ -1,9 +1,11 @@
-//! Splits text into words for the search: lower case, compound names split, English endings removed.
+//! Splits text into words for the search. Words are converted to lower case, compound names are split, and English
+//! endings are removed.
 
-/// Maximum characters of a word in the search index. Longer words are cut.
+/// Maximum length of an indexed word, in characters. The rest is removed.
 const WORD_CHARS_MAX: usize = 32;
 
-/// Splits a name into at most `most` words. A compound word yields its parts and the whole.
+/// Splits a name into at most `most` stemmed words. A compound word, such as `listIssues`, yields its parts and then
+/// the whole word.
 pub(super) fn split_name(text: &str, most: usize) -> Vec<String> {
     let mut words = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
@@ -22,14 +24,15 @@ pub(super) fn split_name(text: &str, most: usize) -> Vec<String> {
     words
 }
 
-/// Splits prose into at most `most` words. Compound words stay whole, since in prose they are brands such as OpenAI.
+/// Splits prose into at most `most` stemmed words. Compound words are not split, because in prose they are brands such
+/// as OpenAI.
 pub(super) fn split_text(text: &str, most: usize) -> Vec<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let cut = |word: &str| word.chars().take(WORD_CHARS_MAX).collect::<String>().to_lowercase();
     words.take(most).map(|word| stem(&cut(word))).collect()
 }
 
-/// Splits a compound word: `generateReactCode` and `parseXMLFile` have three parts, `utf8` has two.
+/// Splits a compound word into its parts: `generateReactCode` and `parseXMLFile` have three parts, `utf8` has two.
 fn word_parts(word: &str) -> Vec<&str> {
     let characters: Vec<(usize, char)> = word.char_indices().collect();
     let (mut parts, mut start) = (Vec::new(), 0);
@@ -53,8 +56,8 @@ fn word_parts(word: &str) -> Vec<&str> {
     parts
 }
 
-/// Removes English endings from a word in lower case. Queries and texts are stemmed alike, so a stem need not be a
-/// word.
+/// Removes English endings from a word in lower case. Queries and indexed texts are stemmed in the same way, so a stem
+/// need not be an English word.
 pub(super) fn stem(word: &str) -> String {
     if !word.is_ascii() || word.len() < 3 {
         return word.to_owned();
@@ -100,7 +103,7 @@ fn singular(word: &str) -> String {
     word.strip_suffix('s').filter(|_| !stays).unwrap_or(word).to_owned()
 }
 
-/// Reduces a doubled consonant: `runn` becomes `run`, but `call` and `add` stay.
+/// Reduces a doubled consonant at the end to one: `runn` becomes `run`, but `call` and `add` are unchanged.
 fn strip_doubled_consonant(word: &str) -> &str {
     let bytes = word.as_bytes();
     match bytes {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::tokenizer::stem;
 
-/// Weight of a word that says little about what is wanted.
+/// Weight of a weak word of a query, which says little about the wanted tool. Other words have the weight 1.
 const WEAK_WEIGHT: f32 = 0.35;
 const FILE: &str = include_str!("word_lists.toml");
 
@@ -22,8 +22,8 @@ struct Document {
     synonyms: Vec<Synonyms>,
 }
 
-/// One table of synonyms in `word_lists.toml`. Each line is a group of words that mean the same; all groups of the table
-/// have the same weight.
+/// Groups of synonyms that have the same weight. Each line of `lines` is one group: words with the same meaning,
+/// separated by spaces.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Synonyms {
@@ -37,11 +37,11 @@ struct WordLists {
     weak_words: HashSet<String>,
     question_words: HashSet<String>,
     implied_by_question: Vec<(String, f32)>,
-    /// Synonyms and their weights, by stem.
+    /// The synonyms of each stem, also as stems, with their weights.
     synonyms: HashMap<String, Vec<(String, f32)>>,
 }
 
-/// The parsed lists; empty if the file is invalid, which a test excludes.
+/// The word lists, parsed from the file at first use. They are empty if the file is invalid, which a test prevents.
 static WORD_LISTS: LazyLock<WordLists> = LazyLock::new(|| WordLists::parse(FILE).unwrap_or_default());
 
 impl WordLists {
@@ -86,12 +86,12 @@ pub(super) fn weight(word: &str) -> f32 {
     if WORD_LISTS.weak_words.contains(word) { WEAK_WEIGHT } else { 1.0 }
 }
 
-/// Returns whether a query that begins with this word in lower case is a question.
+/// Returns whether a query is a question if this is its first word, in lower case.
 pub(super) fn begins_question(word: &str) -> bool {
     WORD_LISTS.question_words.contains(word)
 }
 
-/// Returns the words that a question implies, with their weights.
+/// Returns the words that are also searched for if the query is a question, with their weights.
 pub(super) fn implied_by_question() -> &'static [(String, f32)] {
     &WORD_LISTS.implied_by_question
 }

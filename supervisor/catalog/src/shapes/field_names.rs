@@ -1,9 +1,10 @@
-//! Decides whether a key looks like a field name, rather than like data.
+//! Decides whether a key of a JSON object looks like a field name or like data.
 
 const CHARS_MAX: usize = 40;
-/// Longest number in a field name, in digits: `address2` and `utf16` are field names, a year is not.
+/// Maximum number of consecutive digits in a field name: `address2` and `utf16` are field names, a name with a year is
+/// not.
 const DIGITS_MAX: usize = 2;
-/// Length from which a text of hexadecimal digits counts as a number.
+/// Minimum length, in characters, of a text of hexadecimal digits that counts as a number and not as a field name.
 const HEX_CHARS: usize = 8;
 
 /// Returns whether a key looks like a field name: a short ASCII identifier without long numbers.

@@ -1,4 +1,4 @@
-//! Samples a JSON result: the first elements of each list and a limited number of values. The rest is skipped.
+//! Samples a JSON result: keeps the first elements of each list and a limited number of values, and skips the rest.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -6,16 +6,18 @@ use std::fmt;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Largest number of elements per list, of keys per object, and of values in total.
+/// Maximum number of elements of each list that are sampled.
 pub(super) const ELEMENTS_MAX: usize = 24;
+/// Maximum number of keys of each object that are sampled.
 const KEYS_MAX: usize = 64;
+/// Maximum number of values in one result that are sampled.
 const VALUES_MAX: usize = 8_000;
-/// Longest string, in bytes, that is compared with keys. No field name is longer.
+/// Maximum length, in bytes, of strings that are compared with keys. No field name is longer.
 const TEXT_BYTES_MAX: usize = 64;
 const DEPTH_MAX: usize = 12;
 
-/// A sample of a JSON value. Short strings are kept to compare them with field names; other values keep their type
-/// only.
+/// A sample of a JSON value. Short strings are stored so that they can be compared with keys; of other values, only the
+/// type is stored.
 #[derive(Debug, PartialEq)]
 pub(super) enum Sample {
     Null,
@@ -24,14 +26,14 @@ pub(super) enum Sample {
     Number,
     Text(Option<Box<str>>),
     List(Vec<Sample>),
-    /// The sampled members, and whether the object has more.
+    /// The sampled members of an object, and whether the object has more members.
     Object(Vec<(Box<str>, Sample)>, bool),
-    /// A value that was not sampled, because a limit was reached.
+    /// A value that was not sampled because a limit was reached.
     Unknown,
 }
 
 impl Sample {
-    /// Samples JSON text. Returns `None` if it is invalid.
+    /// Samples JSON text. Returns `None` if the text is invalid.
     pub(super) fn parse(json: &[u8]) -> Option<Self> {
         let mut left = VALUES_MAX;
         let mut deserializer = serde_json::Deserializer::from_slice(json);
@@ -40,7 +42,8 @@ impl Sample {
 }
 
 impl Sample {
-    /// Samples a text as the engines decode it: a JSON object, array or null is a value, anything else stays text.
+    /// Samples a text as the language engines decode it: a text with a JSON object, array or null is that value, any
+    /// other text stays text.
     pub(super) fn of_text(text: &str) -> Self {
         let trimmed = text.trim_matches([' ', '\t', '\r', '\n']);
         let is_json = trimmed.starts_with(['{', '[']) || trimmed == "null";
@@ -48,7 +51,7 @@ impl Sample {
     }
 }
 
-/// Adds the strings in a sample to `found`, in lower case.
+/// Adds the strings that are stored in a sample to `found`, in lower case.
 pub(super) fn strings(sample: &Sample, found: &mut HashSet<String>) {
     match sample {
         Sample::Text(Some(text)) => {

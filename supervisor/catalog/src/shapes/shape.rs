@@ -1,4 +1,4 @@
-//! A result type that grows with each observed sample.
+//! The result type of a tool, to which each observed sample adds.
 
 use std::collections::HashSet;
 
@@ -8,16 +8,17 @@ use serde_json::{Map, Value, json};
 use super::field_names::is_field_name;
 use super::sample::Sample;
 
-/// Largest number of fields of an object; one with more is a map.
+/// Maximum number of fields of an object. An object with more fields counts as a map.
 const FIELDS_MAX: usize = 48;
-/// Number of observed objects that must have a field before its name is stored.
+/// Number of observed objects that must have a field before its name is written to disk or shown.
 const CONFIRMATIONS_MIN: u32 = 2;
-/// Maximum number of types in one result shape.
+/// Maximum number of types in the result shape of one tool.
 const NODES_MAX: usize = 600;
-/// Number of keys from which an object with only numbers is a map.
+/// Minimum number of keys with which an object that contains only numbers counts as a map.
 const NUMBERS_MIN: usize = 3;
 
-/// The types observed at one place of a result.
+/// The types that were observed at one place of a tool's result. A place is the whole result, the items of a list, or a
+/// field of an object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Shape {
@@ -40,9 +41,9 @@ pub(super) struct Shape {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum Object {
-    /// A map, such as counts by person: the shape of its values. Its keys are not stored.
+    /// A map, such as counts by person, with the shape of its values. Its keys are not stored.
     Map(Box<Shape>),
-    /// A record: the number of observed objects, and their fields in the order of first observation.
+    /// An object with field names: the number of observed objects, and their fields in the order of first observation.
     Record { seen: u32, fields: Vec<Field> },
 }
 
@@ -50,7 +51,7 @@ enum Object {
 #[serde(deny_unknown_fields)]
 struct Field {
     name: Box<str>,
-    /// Number of observed objects that had the field.
+    /// The number of observed objects that had the field.
     seen: u32,
     shape: Shape,
 }
@@ -61,7 +62,8 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Shape {
-    /// Converts a sample to a shape. Keys that equal one of `values` (strings in lower case) make an object a map.
+    /// Converts a sample to a shape. `values` are the strings, in lower case, in the call's arguments and result. An
+    /// object with a key that equals one of them counts as a map.
     pub(super) fn from_sample(sample: &Sample, values: &HashSet<String>) -> Self {
         let mut shape = Self::default();
         match sample {
@@ -83,7 +85,7 @@ impl Shape {
         shape
     }
 
-    /// Merges the observations of another shape into this one.
+    /// Adds the observations of another shape to this one.
     pub(super) fn merge(&mut self, other: Self) {
         self.null |= other.null;
         self.boolean |= other.boolean;
@@ -104,8 +106,8 @@ impl Shape {
         }
     }
 
-    /// Returns the shape without the fields that too few observed objects had. Only this is written to disk and
-    /// shown.
+    /// Returns the shape without the fields that fewer than [`CONFIRMATIONS_MIN`] observed objects had. Only the result
+    /// of this function is written to disk and shown.
     pub(super) fn confirmed(&self) -> Self {
         let mut shape = self.clone();
         shape.list = self.list.as_ref().map(|items| Box::new(items.confirmed()));
@@ -147,12 +149,13 @@ impl Shape {
         }
     }
 
-    /// Returns whether no result was observed.
+    /// Returns whether no type was observed.
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Checks a shape that was read from a file: every key must look like a field name, and the limits must hold.
+    /// Returns whether a shape that was read from a file is valid: every key looks like a field name, and the shape is
+    /// within the limits.
     pub(super) fn is_valid(&self) -> bool {
         let object = match &self.object {
             None => true,
@@ -174,7 +177,7 @@ impl Shape {
         1 + object + self.list.as_ref().map_or(0, |items| items.nodes())
     }
 
-    /// Reduces a shape with too many types to its outermost fields.
+    /// Reduces a shape with too many types: removes the contents of all lists and objects inside the outermost ones.
     fn truncate(&mut self) {
         let mut outer = self.list.as_deref_mut().into_iter().collect::<Vec<_>>();
         match &mut self.object {
@@ -218,7 +221,7 @@ impl Object {
         }
     }
 
-    /// Converts fields to a map, which drops their names.
+    /// Converts the fields of an object to a map, without their names.
     fn into_map(fields: Vec<Field>) -> Self {
         let mut values = Shape::default();
         fields.into_iter().for_each(|field| values.merge(field.shape));
@@ -277,8 +280,8 @@ impl Object {
     }
 }
 
-/// Returns whether an object with these fields looks like a map from keys to values: all values are numbers, or
-/// objects with the same fields.
+/// Returns whether the fields of an object look like the values of a map: all are objects with the same fields, or all
+/// are numbers.
 fn are_map_values(fields: &[Field]) -> bool {
     let [first, rest @ ..] = fields else { return false };
     if fields.len() >= NUMBERS_MIN && fields.iter().all(|field| field.shape.is_number()) {

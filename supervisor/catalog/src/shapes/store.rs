@@ -1,4 +1,5 @@
-//! Stores the observed result shapes of one server, in memory and in a file that may be deleted at any time.
+//! Stores the observed result shapes of an upstream server's tools, in memory and in a file that may be deleted at any
+//! time.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashSet};
@@ -19,21 +20,23 @@ use super::shape::Shape;
 /// Version of the file format. Files of other versions are ignored.
 const VERSION: u32 = 1;
 const FILE_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Largest number of tools of one server whose results are observed.
+/// Maximum number of tools of one upstream server whose results are observed.
 const TOOLS_MAX: usize = 500;
-/// Largest result, and largest arguments, in bytes, that are observed.
+/// Maximum size of a result that is observed, in bytes.
 const RESULT_BYTES_MAX: usize = 1024 * 1024;
+/// Maximum size of the arguments of a call that is observed, in bytes.
 const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
-/// Number of results of a tool that are all observed. After that, those whose number is a power of two are.
+/// Number of results of a tool that are all observed. Of later results, only those whose number is a power of two are
+/// observed.
 const OBSERVE_ALL_MAX: u32 = 16;
 
 /// The observed result shape of one tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToolShape {
-    /// Fingerprint of the tool's definition. The shape is not valid for another definition.
+    /// The fingerprint of the tool's definition. If the definition changes, the shape is not valid any more.
     definition: String,
-    /// Number of observed results.
+    /// The number of observed results.
     pub results: u32,
     shape: Shape,
 }
@@ -45,13 +48,13 @@ struct Record {
     tools: BTreeMap<ToolName, ToolShape>,
 }
 
-/// The observed result shapes of one server's tools.
+/// The observed result shapes of an upstream server's tools.
 #[derive(Debug, Default)]
 pub struct ResultShapes {
     path: Option<PathBuf>,
     is_enabled: bool,
     state: Mutex<StoreState>,
-    /// Whether a result is being parsed. Others are skipped meanwhile, which bounds the cost.
+    /// Whether a result is being parsed. Results that arrive meanwhile are skipped, which limits the CPU time.
     busy: AtomicBool,
 }
 
@@ -59,11 +62,11 @@ pub struct ResultShapes {
 struct StoreState {
     is_loaded: bool,
     tools: BTreeMap<ToolName, ToolShape>,
-    /// Number of results of each tool that this process has received.
+    /// The number of calls of each tool by this process that could be observed.
     counts: BTreeMap<ToolName, u32>,
 }
 
-/// An observation of one call, made before the call's result arrives.
+/// The observation of one call of a tool. It is created before the call's result arrives.
 #[derive(Debug)]
 pub struct ShapeObservation {
     shapes: Arc<ResultShapes>,
@@ -73,13 +76,14 @@ pub struct ShapeObservation {
 }
 
 impl ResultShapes {
-    /// Opens the store at `path`. Without a path, shapes are kept in memory only.
+    /// Creates a store whose file is `path`; `None` stores shapes in memory only. If `is_enabled` is false, no results
+    /// are observed and no shapes are returned.
     pub fn new(path: Option<PathBuf>, is_enabled: bool) -> Self {
         Self { path, is_enabled, ..Self::default() }
     }
 
-    /// Starts to observe a call. Returns `None` if its result is not needed, for example because the tool has an output
-    /// schema.
+    /// Starts to observe a call of a tool. Returns `None` if the call is not observed, for example because the tool has
+    /// an output schema.
     pub fn observe(self: &Arc<Self>, tool: &Tool, arguments: &[u8]) -> Option<ShapeObservation> {
         if !self.is_enabled || tool.declares_values || arguments.len() > ARGUMENTS_BYTES_MAX {
             return None;
@@ -98,7 +102,8 @@ impl ResultShapes {
         })
     }
 
-    /// Returns the observed result type of a tool as a JSON Schema, unless its definition has changed.
+    /// Returns the observed result type of a tool as a JSON Schema. Returns `None` if no result type was observed,
+    /// observation is disabled, the tool's definition has changed since, or the tool has an output schema.
     pub fn observed_schema(&self, tool: &Tool) -> Option<Value> {
         if !self.is_enabled || tool.declares_values {
             return None;
@@ -110,12 +115,12 @@ impl ResultShapes {
         (!shape.is_empty()).then(|| shape.schema())
     }
 
-    /// Returns the number of results that the observed type is based on.
+    /// Returns the number of results of the tool that were observed.
     pub fn result_count(&self, tool: &Tool) -> u32 {
         self.lock_loaded().tools.get(&tool.name).map_or(0, |tool_shape| tool_shape.results)
     }
 
-    /// Deletes the shape of one tool, or of all. Returns how many were deleted.
+    /// Deletes the shape of the tool `only`, or all shapes if it is `None`. Returns the number of deleted shapes.
     pub fn forget(&self, only: Option<&ToolName>) -> std::io::Result<usize> {
         let mut state = self.lock_loaded();
         let before = state.tools.len();
@@ -140,7 +145,7 @@ impl ResultShapes {
         state
     }
 
-    /// Reads the file with observed shapes. Ignores an invalid file.
+    /// Reads the file with observed shapes. Returns no shapes if the file does not exist or is invalid.
     fn read_file(&self) -> BTreeMap<ToolName, ToolShape> {
         let Some(path) = &self.path else { return BTreeMap::new() };
         let text = files::read_bounded(path, FILE_BYTES_MAX as u64).ok().flatten().unwrap_or_default();
@@ -151,8 +156,8 @@ impl ResultShapes {
         tools
     }
 
-    /// Writes the observed shapes to the file. Keeps the shapes of tools that other processes have added meanwhile.
-    /// If two processes have a shape of one tool, that of the last writer is kept.
+    /// Writes the file with observed shapes. Tools that other processes have added to the file are kept. If two
+    /// processes write the shape of the same tool, the last one overwrites the other.
     fn save(&self, state: &mut StoreState) {
         let Some(path) = &self.path else { return };
         for (tool, tool_shape) in self.read_file() {
@@ -171,7 +176,8 @@ impl ResultShapes {
 }
 
 impl ShapeObservation {
-    /// Parses the result on a blocking thread, so that the call is not delayed.
+    /// Parses the call's result `reply` on another thread, so that the call is not delayed, and adds its shape to the
+    /// store.
     pub fn record(self, reply: &[u8]) {
         if reply.len() > RESULT_BYTES_MAX || self.shapes.busy.swap(true, Ordering::AcqRel) {
             return;
@@ -210,22 +216,22 @@ impl ShapeObservation {
     }
 }
 
-/// The envelope of a result, as the engine receives it.
+/// The envelope of a call's result, as the worker receives it.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     structured: Option<&'a RawValue>,
     text: Option<String>,
     content: Option<Vec<ContentBlock>>,
-    /// Whether the engine decodes text that is JSON.
+    /// Whether the language engine decodes text that is JSON.
     #[serde(default)]
     decode: bool,
-    /// Whether a single text becomes a list too.
+    /// Whether a single text becomes a list with one item.
     #[serde(default)]
     list: bool,
 }
 
-/// Deserializes a member that is present, also if it is `null`.
+/// Deserializes a member that is present. Unlike serde's default, a member that is `null` yields `Some`.
 fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
@@ -235,8 +241,8 @@ struct ContentBlock {
     text: Option<String>,
 }
 
-/// Returns the shape of the value that the engine makes of a reply; `None` if it has parts that are neither structured
-/// content nor text.
+/// Returns the shape of the value that the language engine makes of a call's result. Returns `None` if the result is
+/// invalid, or has parts that are neither structured content nor text.
 pub(super) fn parse_shape(reply: &[u8], arguments: &[u8]) -> Option<Shape> {
     let envelope: Envelope<'_> = serde_json::from_slice(reply).ok()?;
     let sample = |text: &String| match envelope.decode {
@@ -262,7 +268,7 @@ pub(super) fn parse_shape(reply: &[u8], arguments: &[u8]) -> Option<Shape> {
     Some(Shape::from_sample(&sample, &values))
 }
 
-/// Encodes the file with observed shapes. It contains only fields that enough results have confirmed.
+/// Encodes observed shapes for the file. The file contains only fields that enough observed objects had.
 fn encode(tools: &BTreeMap<ToolName, ToolShape>) -> std::io::Result<Vec<u8>> {
     let confirmed =
         |tool_shape: &ToolShape| ToolShape { shape: tool_shape.shape.confirmed(), ..tool_shape.clone() };

@@ -9,7 +9,7 @@ use super::shape::Shape;
 use super::store::parse_shape;
 use crate::Tool;
 
-/// Returns the schema that is observed after these results of a tool without arguments.
+/// Returns the schema that is inferred from these results of a tool, which was called without arguments.
 fn observed(results: &[Value]) -> Value {
     let mut shape = Shape::default();
     for result in results {
@@ -164,7 +164,7 @@ fn few_of_many_results_are_observed() {
     assert!((16..40).contains(&count), "{count}");
 }
 
-/// Generates personal data, as it occurs in keys and values.
+/// Generates text that looks like personal data, as it occurs in keys and values.
 fn datum() -> impl Strategy<Value = String> {
     prop_oneof![
         "[A-Z][a-z]{2,8}",
@@ -194,7 +194,7 @@ fn result(depth: u32) -> impl Strategy<Value = Value> {
     })
 }
 
-/// Collects the property names of a schema.
+/// Adds all property names in a schema to `found`.
 fn names(schema: &Value, found: &mut HashSet<String>) {
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         found.extend(properties.keys().cloned());
@@ -239,7 +239,7 @@ proptest! {
     }
 }
 
-/// Run by `make bench-shapes`.
+/// Measures the observation of results. Run by `make bench-shapes`.
 #[test]
 #[ignore = "a measure, of a release build"]
 fn cost_of_observing_fifty_kilobytes() {

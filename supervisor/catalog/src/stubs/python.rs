@@ -1,4 +1,5 @@
-//! Generates the Python stubs of a server: one module with synchronous and one with `async` functions.
+//! Generates the Python stubs of an upstream server: one module with synchronous functions, and one with `async`
+//! functions.
 
 use std::collections::HashMap;
 
@@ -10,10 +11,12 @@ use super::{
 };
 use crate::types::{Field, Object, ParsedSchema, Type, comment_lines, one_line_format, quoted};
 
-/// Names of Python types that stubs use. The stubs qualify such a name where a tool has the same name.
+/// Names from Python's `builtins` that stubs use. If a tool has the same name, the stub qualifies the Python name.
 const BUILTINS: [&str; 6] = ["bool", "dict", "float", "int", "list", "str"];
+/// Names from `typing_extensions` that stubs use.
 const TYPING: [&str; 7] = ["Any", "Literal", "NoReturn", "NotRequired", "TypeAlias", "TypedDict", "overload"];
-/// Functions that each module has besides its tools, unless a tool has the same name.
+/// Functions that each server's module has besides its tools, unless a tool has the same name: whether the variant in
+/// `aio` is asynchronous, the signature with placeholders for types, and the docstring.
 const BUILTIN_FUNCTIONS: [(&str, &str, &str); 5] = [
     ("def", "list_tools() -> {list}[{dict}[{str}, {Any}]]", "The permitted tools of this server."),
     ("async", "list_resources() -> {list}[{dict}[{str}, {Any}]]", "The permitted resources of this server."),
@@ -27,7 +30,8 @@ const BUILTIN_FUNCTIONS: [(&str, &str, &str); 5] = [
 ];
 const COLUMNS: usize = 100;
 
-/// Generates the module of a server and its `aio` variant.
+/// Generates the stub of a server's module and the stub of its `aio` variant, whose functions are asynchronous.
+/// `identifier` is the name of the module.
 pub fn modules(server: &Server, identifier: &str) -> (String, String) {
     let aliases = aliases(&server.tools, is_python_name);
     let builtin_functions: Vec<_> = BUILTIN_FUNCTIONS
@@ -75,17 +79,17 @@ fn has_tool(server: &Server, name: &str) -> bool {
 
 struct Module {
     names: UniqueNames,
-    /// The names under which a stub file imports the modules `builtins` and `typing_extensions`.
+    /// The names under which the stub file imports the modules `builtins` and `typing_extensions`.
     builtins: String,
     typing: String,
     types: String,
     type_names: Vec<String>,
 }
 
-/// The types of one tool, and the definitions that already have names.
+/// The parsed schema of one tool, and the names of those of its definitions that are already written.
 struct Scope<'a> {
     parsed: &'a ParsedSchema,
-    /// Prefix of the names of the tool's generated types.
+    /// Prefix of the names of the types that are generated for the tool.
     prefix: String,
     definition_names: HashMap<usize, String>,
 }
@@ -110,8 +114,7 @@ impl Module {
         head
     }
 
-    /// Returns the name of a Python type for use in a stub: qualified with `builtins` if a tool of the module has
-    /// that name.
+    /// Returns the name of a Python type, qualified with its module if a tool has the same name.
     fn python_word(&self, name: &str) -> String {
         match name {
             name if !self.names.has(name) => name.to_owned(),
@@ -162,7 +165,7 @@ impl Module {
         let doc = docstring(&self.function_doc(function), "    ");
         let body = if doc.is_empty() { " ...\n\n".to_owned() } else { format!("\n{doc}\n") };
         let first = format!("def {identifier}({}) -> {returns}:", layout_parameters(&parameters, identifier));
-        // The function also takes one object with all arguments, as in TypeScript.
+        // As in TypeScript, the function can also be called with one object that contains all arguments.
         let also = !function.takes_object_first() && !(parameters.is_empty());
         if !also {
             out.push_str(&format!("{first}{body}"));
@@ -185,7 +188,7 @@ impl Module {
         ));
     }
 
-    /// Returns the docstring lines of a tool: its description and parameters.
+    /// Returns the lines of the docstring of a tool: its description and its parameters.
     fn function_doc(&self, function: &Function) -> Vec<String> {
         let mut lines = comment_lines(&function.tool.description, DESCRIPTION_CHARS_MAX);
         if function.requires_approval {
@@ -218,7 +221,8 @@ impl Module {
         lines
     }
 
-    /// Returns the annotation for a type. Object types become classes that are written before.
+    /// Returns the annotation for a type. For an object type, writes a class first; `name` is the wanted name of the
+    /// class.
     fn type_text(&mut self, kind: &Type, scope: &mut Scope, name: &str) -> String {
         match kind {
             Type::Any => self.python_word("Any"),
@@ -338,7 +342,8 @@ impl Module {
         }
         let typed_dict = self.python_word("TypedDict");
         let not_required = self.python_word("NotRequired");
-        // Not a name that a class would mangle or that would shadow a name in later annotations.
+        // Whether a field of a class can have this name: Python does not mangle it, and it does not hide a name that
+        // later annotations use.
         let is_plain = |name: &str| {
             is_python_name(name)
                 && !name.starts_with("__")
@@ -374,7 +379,8 @@ fn is_reserved(name: &str) -> bool {
     BUILTINS.contains(&name) || TYPING.contains(&name) || name == "_builtins" || name == "_typing"
 }
 
-/// Returns the default as a Python literal, if the type permits it and it is short enough.
+/// Returns the default value of a parameter as a Python literal. Returns `None` if there is none, it is a list or
+/// object, it is too long, or the parameter's type does not permit it.
 fn default_text(field: &Field, function: &Function) -> Option<String> {
     let value = field.default.as_ref()?;
     let is_scalar = !value.is_array() && !value.is_object();

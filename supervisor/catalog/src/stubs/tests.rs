@@ -1,4 +1,5 @@
-//! Tests the stubs of a small server, and that the stubs of any server are bounded and syntactically valid.
+//! Tests that the stubs of a small server match their snapshots, and that the stubs of any server are bounded and
+//! syntactically valid.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -22,7 +23,7 @@ fn generate(catalogue: &Catalogue) -> [String; 3] {
     [module, later, typescript(&server, &["my-hub"])]
 }
 
-/// Checks with Python that all texts are valid Python.
+/// Checks with a Python interpreter that all texts are syntactically valid Python.
 fn parse(texts: &[String]) -> Result<(), String> {
     let program = "import ast, json, sys\nfor text in json.load(sys.stdin): ast.parse(text)";
     let mut child = Command::new("python3")

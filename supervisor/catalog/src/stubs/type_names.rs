@@ -1,10 +1,10 @@
-//! Distinct names for the types that stubs declare.
+//! Creates distinct names for the types that a stub file declares.
 
 use std::collections::HashSet;
 
 const CHARS_MAX: usize = 80;
 
-/// The type names that are in use in one generated file.
+/// The names that are in use in one stub file.
 #[derive(Debug, Default)]
 pub(super) struct UniqueNames(HashSet<String>);
 
@@ -17,7 +17,7 @@ impl UniqueNames {
         self.0.contains(name)
     }
 
-    /// Reserves a type name, with a number appended if it is in use.
+    /// Reserves a name and returns it. If the wanted name is in use, a number is appended.
     pub(super) fn reserve(&mut self, wanted: &str) -> String {
         let mut name = wanted.to_owned();
         let mut number = 2;
@@ -29,7 +29,7 @@ impl UniqueNames {
     }
 }
 
-/// Joins `list_issues` and `state` to `ListIssuesState`.
+/// Joins two names to a type name: `list_issues` and `state` to `ListIssuesState`.
 pub(super) fn type_name(outer: &str, inner: &str) -> String {
     let mut name = String::with_capacity(outer.len() + inner.len());
     for word in [outer, inner] {

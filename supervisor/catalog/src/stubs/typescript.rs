@@ -1,4 +1,4 @@
-//! Generates the TypeScript declarations of a server.
+//! Generates the TypeScript declarations of an upstream server.
 
 use std::collections::HashMap;
 
@@ -23,16 +23,20 @@ const BUILTIN_FUNCTIONS: [(&str, &str, &str); 5] = [
         "A prompt, with its messages.",
     ),
 ];
-/// Longest type, in characters, that is repeated; a longer one is referenced by its property.
+/// Maximum length, in bytes, of a parameter's type that is written again for positional arguments. A longer type is
+/// referenced as a property of the arguments' interface.
 const REPEATED_CHARS_MAX: usize = 60;
-/// Global names of JavaScript and common type libraries. No server is declared as a global under these names.
+/// Global names of JavaScript and of common type libraries, separated by spaces. Servers with these names are not
+/// declared as globals.
 const GLOBALS: &str = "Object Function Error Iterator Array Infinity NaN undefined globalThis Number Boolean String Math \
     Reflect Symbol BigInt Date RegExp JSON Proxy Map Set Atomics Promise Temporal Intl escape unescape fetch module \
     exports process global Record Partial";
 
-/// Generates the declarations of a server: its module, and the globals under which code can use it without an import.
+/// Generates the declarations of an upstream server: its module, and the globals by which code can use the server
+/// without an import.
 ///
-/// `others` are the names of all servers: a server's own name takes precedence over another server's alternative name.
+/// `others` are the names of all upstream servers. If an alternative form of this server's name is the name of another
+/// server, it is not declared for this server.
 pub fn declarations(server: &Server, others: &[&str]) -> String {
     let aliases = aliases(&server.tools, is_identifier);
     let functions = server.tools.iter().map(|(tool, _)| tool.identifier.as_str());
@@ -75,7 +79,8 @@ pub fn declarations(server: &Server, others: &[&str]) -> String {
     text
 }
 
-/// Returns the forms of a server's name that are identifiers.
+/// Returns the forms of a server's name (as it is, with underscores, camel case) that are identifiers and not the name
+/// of another server.
 fn identifier_forms(name: &str, others: &[&str]) -> Vec<String> {
     let mut forms: Vec<String> = Vec::new();
     let plain = name.replace('-', "_");
@@ -88,7 +93,7 @@ fn identifier_forms(name: &str, others: &[&str]) -> Vec<String> {
     forms
 }
 
-/// Returns whether another global has this name.
+/// Returns whether a global of JavaScript, of type libraries or of the stubs already has this name.
 fn is_declared(name: &str) -> bool {
     let package = [TYPESCRIPT_PACKAGE, TYPESCRIPT_GLOBALS];
     let declared = [format!(" const {name}:"), format!(" function {name}("), format!(" class {name} ")];
@@ -101,7 +106,7 @@ struct Module {
     out: String,
 }
 
-/// The types of one tool, and the definitions that already have names.
+/// The parsed schema of one tool, and the names of those of its definitions that are already written.
 struct Scope<'a> {
     parsed: &'a ParsedSchema,
     prefix: String,
@@ -147,7 +152,7 @@ impl Module {
         self.out.push_str(&format!("  export function {identifier}({positional}): Promise<{returns}>;\n"));
     }
 
-    /// Returns the parameter list for positional arguments.
+    /// Returns the parameter list of a tool's function for a call with positional arguments.
     fn positional_parameters(&mut self, function: &Function, interface: &str, scope: &mut Scope) -> String {
         let mut names = UniqueNames::default();
         let mut parameters: Vec<String> = Vec::new();
@@ -265,7 +270,8 @@ impl Module {
     }
 }
 
-/// Returns a property name, quoted if a declaration would give it another meaning.
+/// Returns a property name as it is written in a declaration. It is quoted if it is not an identifier or would have
+/// another meaning there.
 fn property_key(name: &str) -> String {
     let means_more = matches!(
         name,
@@ -278,7 +284,7 @@ fn property_key(name: &str) -> String {
     }
 }
 
-/// Returns a doc comment for the next declaration. Escapes the end of comments and tags.
+/// Returns a doc comment for the next declaration. Escapes text that would end the comment or be a tag.
 fn doc_comment(lines: &[String], indent: &str) -> String {
     let safe = |line: &String| {
         let line = line.replace("*/", "*\\/");

@@ -1,10 +1,12 @@
-//! Escapes text from upstream servers for generated source code, so that it cannot end its literal or comment.
+//! Escapes text from upstream servers for generated source code, so that the text cannot end the literal or comment
+//! that contains it.
 
 use std::fmt::Write as _;
 
 use lockhouse_base::language::Language;
 
-/// Returns a string literal. Invisible and direction-changing characters are written as escapes.
+/// Returns the text as a string literal in the language. Invisible characters and characters that change the writing
+/// direction are written as escapes.
 pub(crate) fn quoted(text: &str, language: Language) -> String {
     let mut literal = String::with_capacity(text.len() + 2);
     literal.push('"');
@@ -38,8 +40,8 @@ fn is_visible(c: char) -> bool {
     lockhouse_policies::printable(text) == text && !matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Returns the text as lines for a comment or docstring, without control characters and with at most `chars_max`
-/// characters.
+/// Returns the text as lines for a comment or docstring, without control characters. Text after the first `chars_max`
+/// characters is replaced by `…`.
 pub(crate) fn comment_lines(text: &str, chars_max: usize) -> Vec<String> {
     let text = lockhouse_policies::visible_text(text);
     let cut: String = text.chars().take(chars_max).collect();

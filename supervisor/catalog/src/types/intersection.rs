@@ -1,17 +1,17 @@
-//! Intersections and unions of types.
+//! Computes intersections and unions of types.
 
 use serde_json::Value;
 
 use super::{Definition, Field, Object, ParsedSchema, Type};
 
-/// Largest number of options in a union. A larger union becomes [`Type::Any`].
+/// Maximum number of options in a union. A larger union becomes [`Type::Any`].
 const OPTIONS_MAX: usize = 64;
-/// Largest number of values in a literal type.
+/// Maximum number of values in a literal type. A union with more values becomes [`Type::Any`].
 const VALUES_MAX: usize = 1_000;
-/// Largest depth to which types are intersected.
+/// Maximum nesting depth to which types are intersected. At greater depth, the first of the two types is used.
 const DEPTH_MAX: usize = 6;
 
-/// Returns the union of types.
+/// Returns the union of the types, without duplicates.
 pub(super) fn union(types: impl IntoIterator<Item = Type>) -> Type {
     let mut options: Vec<Type> = Vec::new();
     let mut pending: Vec<Type> = types.into_iter().collect();
@@ -38,7 +38,7 @@ pub(super) fn union(types: impl IntoIterator<Item = Type>) -> Type {
     }
 }
 
-/// Adds values to the literal option of a union. Returns false if it has too many values.
+/// Adds values to the literal type among the options of a union. Returns false if that type then has too many values.
 fn add_literals(options: &mut Vec<Type>, more: Vec<Value>) -> bool {
     let known = options.iter_mut().find_map(|option| match option {
         Type::Literal(values) => Some(values),
@@ -56,15 +56,16 @@ fn add_literals(options: &mut Vec<Type>, more: Vec<Value>) -> bool {
     values.len() <= VALUES_MAX
 }
 
-/// Computes intersections of types, within a limit on copied parts.
+/// Computes intersections of types. Limits the number of parts that are copied, because hostile schemas can cause many
+/// copies.
 pub(super) struct Intersection<'a> {
     pub(super) definitions: &'a [Definition],
-    /// Number of type parts that may still be copied.
+    /// The number of parts of types that may still be copied.
     pub(super) copies_left: &'a mut usize,
 }
 
 impl Intersection<'_> {
-    /// Returns the intersection of two types; [`Type::Never`] if they exclude each other.
+    /// Returns the intersection of two types; [`Type::Never`] if no value has both types.
     pub(super) fn intersect(&mut self, one: Type, other: Type, depth: usize) -> Type {
         if depth > DEPTH_MAX {
             return one;
@@ -108,7 +109,8 @@ impl Intersection<'_> {
         Some(kind.clone())
     }
 
-    /// Intersects each option with another type, and drops options that exclude it. If all do, returns the other type.
+    /// Returns the union of the intersections of each option with the type `kind`. If every intersection is empty,
+    /// returns `kind`.
     pub(super) fn intersect_options(&mut self, options: Vec<Type>, kind: Type, depth: usize) -> Type {
         let mut intersected = Vec::new();
         for option in options {
@@ -146,7 +148,7 @@ impl Intersection<'_> {
     }
 }
 
-/// Returns the number of types that a type consists of, including itself.
+/// Returns the number of parts that a type consists of, including itself.
 pub(super) fn size(kind: &Type) -> usize {
     let inner: usize = match kind {
         Type::Literal(values) => values.len(),
@@ -162,7 +164,7 @@ pub(super) fn size(kind: &Type) -> usize {
     1 + inner
 }
 
-/// Returns an object type with the fields of both objects. A field is required if both require it.
+/// Returns an object type that has the fields of both objects. A field is required if both objects require it.
 pub(super) fn union_objects(mut one: Object, other: Object) -> Object {
     for known in &mut one.fields {
         known.required &= other.fields.iter().any(|field| field.name == known.name && field.required);

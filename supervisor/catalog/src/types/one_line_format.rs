@@ -1,4 +1,4 @@
-//! Formats types on one line for models, with less detail where they are long.
+//! Formats types on one line for models. Long types are formatted with less detail.
 
 use lockhouse_base::language::Language;
 use serde_json::Value;
@@ -6,35 +6,36 @@ use serde_json::Value;
 use super::{Object, ParsedSchema, Type, quoted};
 use crate::identifiers::is_identifier;
 
-/// How much detail of a type is shown.
+/// The limits on what is shown of a type.
 #[derive(Clone, Copy)]
 struct Detail {
-    /// Number of levels of nested objects that are shown.
+    /// The number of levels of nested objects that are shown.
     depth: usize,
     fields: usize,
     options: usize,
     values: usize,
 }
 
-/// Levels of detail, from full to the bare kind. The first that is short enough is used.
+/// The levels of detail, from the fullest to the outer type alone. The first whose text is short enough is used.
 const DETAILS: [Detail; 4] = [
     Detail { depth: 3, fields: 12, options: 12, values: 12 },
     Detail { depth: 1, fields: 12, options: 6, values: 12 },
     Detail { depth: 0, fields: 0, options: 4, values: 6 },
     Detail { depth: 0, fields: 0, options: 2, values: 2 },
 ];
-/// Largest number of type parts that are formatted.
+/// Maximum number of parts of a type that are formatted.
 const PARTS_MAX: usize = 400;
 const VALUE_CHARS_MAX: usize = 60;
 
-/// Formats types of one schema on one line.
+/// Formats the types of one schema on one line, in one language.
 pub(crate) struct OneLineFormat<'a> {
     pub language: Language,
     pub parsed: &'a ParsedSchema,
 }
 
 impl OneLineFormat<'_> {
-    /// Formats a type in at most `chars_max` characters.
+    /// Formats a type in at most `chars_max` characters. A type that is longer at every level of detail is shown as
+    /// `Any` or `any`.
     pub(crate) fn format(&self, kind: &Type, chars_max: usize) -> String {
         let texts = DETAILS.iter().map(|detail| {
             let mut parts = PARTS_MAX;
@@ -84,7 +85,7 @@ impl OneLineFormat<'_> {
         }
     }
 
-    /// Formats a type without its contents.
+    /// Formats a type without the types in it, such as `list` or `dict`.
     fn outer_type(&self, kind: &Type) -> String {
         let text = match (self.language, kind) {
             (_, Type::Any | Type::Union(_) | Type::Named(_)) => any_name(self.language),
@@ -155,7 +156,7 @@ pub(crate) fn array_of(items: &str) -> String {
     if items.contains([' ', '|', '?']) { format!("Array<{items}>") } else { format!("{items}[]") }
 }
 
-/// Formats a JSON value as a literal of the language.
+/// Formats a JSON value as a literal in the language.
 pub(crate) fn value(value: &Value, language: Language) -> String {
     match (value, language) {
         (Value::Null, Language::Python) => "None".into(),

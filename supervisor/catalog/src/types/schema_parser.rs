@@ -1,4 +1,4 @@
-//! Parses JSON Schema to types, with limits that bound the cost of hostile schemas.
+//! Parses JSON Schema to types, with limits on the cost of hostile schemas.
 
 use std::collections::HashMap;
 
@@ -7,20 +7,27 @@ use serde_json::{Map, Value};
 use super::intersection::{Intersection, union};
 use super::{Definition, Field, Object, ParsedSchema, Type};
 
-/// Largest depth of a schema, and largest number of subschemas that are read.
+/// Maximum nesting depth of a schema. Deeper subschemas become [`Type::Any`].
 const DEPTH_MAX: usize = 24;
+/// Maximum number of subschemas and enumeration values that are read of one schema.
 const PARTS_MAX: usize = 10_000;
-/// Largest number of type parts that are copied for intersections.
+/// Maximum number of parts of types that are copied to compute the intersections in one schema.
 const COPIES_MAX: usize = 20_000;
-/// Largest number of fields of an object, options of a union, values of an enumeration, and definitions.
+/// Maximum number of fields of an object.
 const FIELDS_MAX: usize = 1_000;
+/// Maximum number of options of a union, and of parts of an `allOf`.
 const OPTIONS_MAX: usize = 64;
+/// Maximum number of values of an enumeration.
 const VALUES_MAX: usize = 512;
+/// Maximum number of definitions of one schema that are parsed.
 const DEFINITIONS_MAX: usize = 1_000;
-/// Longest name, enumeration value and default, in bytes, and longest description, in characters.
+/// Maximum length of the name of a field or definition. In bytes for fields, and in characters for definitions.
 const NAME_BYTES_MAX: usize = 200;
+/// Maximum length of an enumeration value, in bytes.
 const VALUE_BYTES_MAX: usize = 200;
+/// Maximum length of a default value, in bytes.
 const DEFAULT_BYTES_MAX: usize = 1_000;
+/// Maximum length of a description, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 2_000;
 
 /// Parses a JSON Schema to a type and the named definitions that the type refers to.
@@ -40,9 +47,9 @@ pub(crate) fn parse_schema(schema: &Value) -> ParsedSchema {
 struct Reader<'s> {
     root: &'s Value,
     definitions: Vec<Definition>,
-    /// Indexes of the parsed definitions, by their JSON pointers in the schema.
+    /// The indexes of the parsed definitions in `definitions`, by their JSON pointers in the schema.
     indexes: HashMap<String, usize>,
-    /// The definitions and containers around the current schema, outermost first.
+    /// The definitions and containers that enclose the schema being read, outermost first.
     enclosing: Vec<Enclosing>,
     parts: usize,
     copies_left: usize,
@@ -100,7 +107,7 @@ impl Reader<'_> {
         Intersection { definitions: &self.definitions, copies_left: &mut self.copies_left }
     }
 
-    /// Returns the type from the schema's own keywords, without references and combinations.
+    /// Returns the type from the schema's own keywords. References and keywords such as `allOf` are not considered.
     fn own_type(&mut self, schema: &Map<String, Value>, depth: usize) -> Type {
         if let Some(value) = schema.get("const") {
             return type_of_values(std::slice::from_ref(value));
@@ -136,7 +143,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Parses a subschema for the contents of a value, which may refer to the enclosing type.
+    /// Parses the subschema for the contents of a list or object. It may refer to the type that encloses it.
     fn nested_type(&mut self, schema: &Value, depth: usize) -> Type {
         self.enclosing.push(Enclosing::Container);
         let kind = self.read(schema, depth + 1);
@@ -210,8 +217,8 @@ impl Reader<'_> {
         Type::Object(Object { fields, rest: (rest != Type::Never).then(|| Box::new(rest)) })
     }
 
-    /// Resolves a `$ref` to a type. Only references to a part of the same schema (JSON pointers) are resolved; every
-    /// other reference becomes [`Type::Any`].
+    /// Returns the type to which a `$ref` refers. Only JSON pointers within the same schema are followed; other
+    /// references are [`Type::Any`].
     fn resolve_reference(&mut self, address: &str, depth: usize) -> Type {
         let Some(pointer) = address.strip_prefix('#').filter(|rest| rest.is_empty() || rest.starts_with('/'))
         else {
@@ -236,12 +243,12 @@ impl Reader<'_> {
         self.definition_type(index)
     }
 
-    /// Returns a reference to a definition, or the type itself if it is simple.
+    /// Returns a reference to the definition, or its type itself if that is simple.
     fn definition_type(&self, index: usize) -> Type {
         let position =
             self.enclosing.iter().rposition(|enclosing| *enclosing == Enclosing::Definition(index));
         if let Some(position) = position {
-            // A type that is defined as itself permits anything.
+            // A type that is defined as itself, without a list or object between, permits anything.
             let is_inside = self.enclosing[position..].contains(&Enclosing::Container);
             return if is_inside { Type::Named(index) } else { Type::Any };
         }
@@ -257,7 +264,8 @@ fn has_any(schema: &Map<String, Value>, keys: &[&str]) -> bool {
     keys.iter().any(|key| schema.contains_key(*key))
 }
 
-/// Returns a literal type of the values, or the union of their types if they are too many or too large.
+/// Returns the literal type of the values of an enumeration, or the union of their types if the values are too many or
+/// too large.
 fn type_of_values(values: &[Value]) -> Type {
     let literal = |value: &Value| match value {
         Value::Array(_) | Value::Object(_) => false,
@@ -296,7 +304,7 @@ fn description(schema: &Value) -> String {
     words.unwrap_or_default().chars().take(DESCRIPTION_CHARS_MAX).collect()
 }
 
-/// Decodes percent escapes, since a JSON pointer may be part of a URL.
+/// Decodes percent escapes, because a JSON pointer may be part of a URL.
 fn percent_decoded(pointer: &str) -> String {
     let mut bytes = Vec::with_capacity(pointer.len());
     let mut rest = pointer.as_bytes();

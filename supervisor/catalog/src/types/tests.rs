@@ -1,4 +1,4 @@
-//! Tests which types schemas become, and that hostile schemas cost little.
+//! Tests that schemas are parsed to the right types, and that hostile schemas cost little.
 
 use lockhouse_base::language::Language;
 use proptest::prelude::*;
@@ -98,7 +98,7 @@ fn exponential_schemas_are_bounded() {
     }
 }
 
-/// Generates JSON that often looks like a schema.
+/// Generates JSON values that often look like a JSON Schema.
 pub(crate) fn schemas() -> impl Strategy<Value = Value> {
     let name = prop::sample::select(vec![
         "a",

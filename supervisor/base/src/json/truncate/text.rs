@@ -1,9 +1,10 @@
 //! Truncates text: keeps its head and its tail, and marks how much is omitted between them.
 
-/// Bytes of the mark between head and tail.
+/// Number of bytes that are reserved for the mark between head and tail.
 const MARK_BYTES_MAX: usize = 64;
 
-/// Truncates a text to at most `limit` bytes, at line ends where possible. Returns `None` if the text fits.
+/// Truncates a text to at most `limit` bytes, at line ends if that does not omit much more. Returns `None` if the text
+/// fits.
 pub fn truncate(text: &str, limit: usize) -> Option<String> {
     if text.len() <= limit {
         return None;
@@ -24,8 +25,8 @@ pub fn truncate(text: &str, limit: usize) -> Option<String> {
     Some(format!("{lines_head}… {lines} lines left out …\n{lines_tail}"))
 }
 
-/// Splits off a head and a tail that fit into `room` together with a mark. If there is no room for a mark, returns a
-/// head alone. `cost` is the number of bytes that a character takes in the output.
+/// Returns a head and a tail of the text that fit into `room` bytes together with the mark between them. If there is no
+/// room for the mark, the tail is empty. `cost` returns the number of bytes that a character takes in the output.
 pub(super) fn head_and_tail(text: &str, room: usize, cost: impl Fn(char) -> usize) -> (&str, &str) {
     let Some(sides) = room.checked_sub(MARK_BYTES_MAX).filter(|sides| *sides >= MARK_BYTES_MAX) else {
         return (&text[..prefix_length(text.chars(), room.saturating_sub('…'.len_utf8()), &cost)], "");
@@ -49,7 +50,7 @@ fn prefix_length(characters: impl Iterator<Item = char>, room: usize, cost: impl
     bytes
 }
 
-/// Bytes that a character takes inside a JSON string.
+/// Returns the number of bytes that a character takes inside a JSON string.
 pub(super) fn json_length(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -58,7 +59,7 @@ pub(super) fn json_length(character: char) -> usize {
     }
 }
 
-/// The text that replaces omitted characters.
+/// Returns the mark that replaces omitted characters.
 pub(super) fn omission_mark(characters: usize) -> String {
     format!(" … {} more characters … ", group_thousands(characters))
 }

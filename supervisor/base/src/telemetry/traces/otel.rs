@@ -1,4 +1,4 @@
-//! Exports spans to a collector: OTLP over HTTP, configured by the standard OpenTelemetry environment variables.
+//! Exports spans to a collector by OTLP over HTTP, which the standard OpenTelemetry environment variables configure.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -22,8 +22,8 @@ const TRACESTATE: &str = "tracestate";
 
 static PROVIDER: OnceLock<SdkTracerProvider> = OnceLock::new();
 
-/// Creates the layer that exports spans in batches, on a thread of its own. Spans that the collector does not accept
-/// are lost.
+/// Creates the layer that exports spans in batches, on a separate thread. Spans that the collector does not accept are
+/// lost.
 pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<impl Layer<S>, TracesError> {
     let exporter = SpanExporter::builder().with_http().build()?;
     let mut resource = Resource::builder();
@@ -52,7 +52,7 @@ pub(super) fn flush() {
     }
 }
 
-/// Makes the span a child of the client's trace. Baggage is ignored.
+/// Makes the span part of the AI client's trace. Baggage is ignored.
 pub(super) fn set_parent(span: &Span, trace_context: TraceContext) {
     let carried = [(TRACEPARENT, trace_context.parent), (TRACESTATE, trace_context.state)].into_iter();
     let carried: HashMap<String, String> =
