@@ -123,7 +123,7 @@ async fn calls_that_may_succeed_or_be_caught_are_left_to_the_run() {
         (
             "typescript",
             "caught later",
-            "const p = github.get_isue(1).catch(() => 2);\nreturn await p",
+            "const p = github.get_issue({nummer: 1}).catch(() => 2);\nreturn await p",
             json!(2),
         ),
         ("typescript", "behind a condition", "return false ? await github.get_isue(1) : 3", json!(3)),
