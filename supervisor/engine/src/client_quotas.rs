@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use lockhouse_base::client_rate_limiter::ClientRateLimiter;
 use lockhouse_base::principal::Owner;
 use lockhouse_policies::Rate;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use cpu_credit::CpuCredit;
 
@@ -21,8 +22,10 @@ pub struct ClientLimits {
     pub requests: Rate,
     /// Rate limit of one AI client's runs.
     pub runs: Rate,
-    /// Maximum number of concurrent runs of one AI client, including the runs that wait for a worker.
+    /// Maximum number of active runs of one AI client, including the runs that wait for a worker.
     pub running: usize,
+    /// Maximum number of further runs of one AI client, which wait until fewer of its runs are active.
+    pub waiting: usize,
     /// Maximum number of open sessions of one AI client.
     pub sessions: usize,
 }
@@ -32,8 +35,10 @@ pub struct ClientLimits {
 pub enum QuotaExceeded {
     #[error("this client reached its rate limit for runs; retry in {:.1} s", retry_after.as_secs_f64().max(0.1))]
     RateLimit { retry_after: Duration },
-    #[error("this client has {max} active runs, the maximum; wait for one of them to end")]
-    TooManyConcurrent { max: usize },
+    #[error(
+        "this client has {active_max} active runs and {waiting_max} that wait for them, which is the limit"
+    )]
+    TooManyConcurrent { active_max: usize, waiting_max: usize },
 }
 
 /// Counts the runs and the CPU time of each AI client, and checks them against the quotas. Clones share the counts.
@@ -44,16 +49,25 @@ pub struct ClientQuotas(Arc<Usage>);
 struct Usage {
     limits: ClientLimits,
     runs: ClientRateLimiter,
-    running: Mutex<BTreeMap<Owner, usize>>,
+    running: Mutex<BTreeMap<Owner, ClientRuns>>,
     cpu: CpuCredit,
 }
 
-/// The permission for one run of an AI client. The run counts as one of the client's concurrent runs until the permit
-/// is dropped.
+/// The runs of one AI client that wait or are active.
+#[derive(Debug)]
+struct ClientRuns {
+    count: usize,
+    /// The places for active runs.
+    places: Arc<Semaphore>,
+}
+
+/// The permission for one run of an AI client. The run counts as waiting or active until the permit is dropped.
 #[derive(Debug)]
 pub struct RunPermit {
     quotas: ClientQuotas,
     owner: Owner,
+    places: Arc<Semaphore>,
+    place: Option<OwnedSemaphorePermit>,
 }
 
 impl ClientQuotas {
@@ -62,20 +76,25 @@ impl ClientQuotas {
         Self(Arc::new(Usage { limits, runs, running: Mutex::default(), cpu: CpuCredit::default() }))
     }
 
-    /// Admits one more run of an AI client, or returns the quota that the client exceeded as `Err`.
+    /// Admits one more run of an AI client, or returns the quota that the client exceeded as `Err`. The run must wait for
+    /// its place before it starts: see [`RunPermit::wait_for_place`].
     pub fn admit_run(&self, owner: Owner) -> Result<RunPermit, QuotaExceeded> {
-        let max = self.0.limits.running;
+        let ClientLimits { running: active_max, waiting: waiting_max, .. } = self.0.limits;
         let mut running = self.0.running.lock();
-        let count = running.get(&owner).copied().unwrap_or_default();
-        if owner.is_limited() && count >= max {
-            return Err(QuotaExceeded::TooManyConcurrent { max });
+        let count = running.get(&owner).map_or(0, |runs| runs.count);
+        if owner.is_limited() && count >= active_max + waiting_max {
+            return Err(QuotaExceeded::TooManyConcurrent { active_max, waiting_max });
         }
         self.0
             .runs
             .take(owner, Instant::now())
             .map_err(|retry_after| QuotaExceeded::RateLimit { retry_after })?;
-        running.insert(owner, count + 1);
-        Ok(RunPermit { quotas: self.clone(), owner })
+        let places = if owner.is_limited() { active_max } else { Semaphore::MAX_PERMITS };
+        let runs = running
+            .entry(owner)
+            .or_insert_with(|| ClientRuns { count: 0, places: Arc::new(Semaphore::new(places)) });
+        runs.count += 1;
+        Ok(RunPermit { quotas: self.clone(), owner, places: runs.places.clone(), place: None })
     }
 
     /// Returns the CPU time that a run of this AI client may use before it is scheduled as idle work. Returns `None`
@@ -90,12 +109,20 @@ impl ClientQuotas {
     }
 }
 
+impl RunPermit {
+    /// Waits until fewer runs of the AI client are active than its quota permits. Runs get their places in the order in
+    /// which they were admitted.
+    pub async fn wait_for_place(&mut self) {
+        self.place = self.places.clone().acquire_owned().await.ok();
+    }
+}
+
 impl Drop for RunPermit {
     fn drop(&mut self) {
         let mut running = self.quotas.0.running.lock();
-        if let Some(count) = running.get_mut(&self.owner) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(runs) = running.get_mut(&self.owner) {
+            runs.count -= 1;
+            if runs.count == 0 {
                 running.remove(&self.owner);
             }
         }
@@ -108,16 +135,23 @@ mod tests {
 
     fn quotas(runs: &str, running: usize) -> ClientQuotas {
         let rate = |text: &str| Rate::parse(text).expect("a rate");
-        ClientQuotas::new(ClientLimits { requests: rate("10/min"), runs: rate(runs), running, sessions: 1 })
+        ClientQuotas::new(ClientLimits {
+            requests: rate("10/min"),
+            runs: rate(runs),
+            running,
+            waiting: 1,
+            sessions: 1,
+        })
     }
 
     #[test]
     fn quotas_of_clients_are_independent() {
         let (one, other) = (Owner::from_name("one"), Owner::from_name("other"));
-        let quotas = quotas("3/h", 2);
+        let quotas = quotas("3/h", 1);
         let first = quotas.admit_run(one).expect("room");
         let _second = quotas.admit_run(one).expect("room");
-        assert_eq!(quotas.admit_run(one).expect_err("full"), QuotaExceeded::TooManyConcurrent { max: 2 });
+        let full = QuotaExceeded::TooManyConcurrent { active_max: 1, waiting_max: 1 };
+        assert_eq!(quotas.admit_run(one).expect_err("full"), full);
         assert!(quotas.admit_run(other).is_ok());
         drop(first);
         assert!(quotas.admit_run(one).is_ok());
@@ -126,6 +160,21 @@ mod tests {
             matches!(refused, QuotaExceeded::RateLimit { retry_after } if retry_after > Duration::from_secs(600)),
             "{refused}"
         );
+    }
+
+    #[tokio::test]
+    async fn a_run_beyond_the_active_ones_waits_for_its_place() {
+        let (quotas, one) = (quotas("100/h", 1), Owner::from_name("one"));
+        let mut first = quotas.admit_run(one).expect("room");
+        first.wait_for_place().await;
+        let mut second = quotas.admit_run(one).expect("room to wait");
+        tokio::select! {
+            biased;
+            () = second.wait_for_place() => panic!("the first run has the place"),
+            () = std::future::ready(()) => {}
+        }
+        drop(first);
+        second.wait_for_place().await;
     }
 
     #[test]

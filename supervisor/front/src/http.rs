@@ -279,6 +279,8 @@ fn router(
         .with_cancellation_token(closing)
         .with_json_response(true)
         .with_legacy_session_mode(true)
+        // `McpSessions` sends priming events to the clients that know them.
+        .with_sse_retry(None)
         .with_max_request_body_bytes(settings.limits.body_bytes)
         // `host_check` has checked the host already, on every path.
         .disable_allowed_hosts();

@@ -47,9 +47,12 @@ use tool_arguments::{read_result_request, search_request, truncate_name};
 /// How long an AI client may cache the tool list, in milliseconds. The list names the servers and tools of the client.
 const TOOLS_TTL_MS: u64 = 60_000;
 
-/// Returns the size in bytes of the definitions of Lockhouse's own tools, as JSON that an AI client receives.
+/// Returns the size in bytes of the definitions of Lockhouse's own tools, as JSON that a model reads.
 pub fn definitions_bytes() -> usize {
-    serde_json::to_string(&tool_definitions::all(AnswerForm::default(), "")).map_or(0, |text| text.len())
+    let mut tools = tool_definitions::all(AnswerForm::default(), "");
+    // Metadata is for the AI client and not part of the model's context.
+    tools.iter_mut().for_each(|tool| tool.meta = None);
+    serde_json::to_string(&tools).map_or(0, |text| text.len())
 }
 
 /// Handles the MCP requests of one AI client: one instance for each stdio connection, and over HTTP one for each

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
 use super::AnswerForm;
@@ -76,6 +76,7 @@ pub(super) fn all(form: AnswerForm, catalogue: &str) -> Vec<Tool> {
         Tool::new("search_tools", SEARCH_TOOLS, object(search_tools)).with_annotations(read_only()),
         Tool::new("get_result", GET_RESULT, object(get_result)).with_annotations(read_only()),
     ];
+    tools = tools.into_iter().map(|tool| tool.with_meta(always_load())).collect();
     // Some AI clients fail each call of a tool that has a schema and answers without structured content.
     if form == AnswerForm::Structured {
         let schema = object(json!({"type": "object"}));
@@ -88,6 +89,14 @@ pub(super) fn all(form: AnswerForm, catalogue: &str) -> Vec<Tool> {
 pub(super) fn health() -> Tool {
     let nothing = json!({"type": "object", "properties": {}});
     Tool::new("health", HEALTH, object(nothing)).with_annotations(ToolAnnotations::new().read_only(true))
+}
+
+/// Returns the metadata that keeps a tool in the model's context from the start. Some AI clients otherwise hide tools
+/// behind a search of their own, which costs a turn.
+fn always_load() -> MetaObject {
+    let mut meta = MetaObject::new();
+    meta.insert("anthropic/alwaysLoad".to_owned(), true.into());
+    meta
 }
 
 fn object(schema: Value) -> Arc<JsonObject> {

@@ -60,6 +60,7 @@ pub(super) fn client_limits(table: &Clients) -> ClientLimits {
         requests: rate(&table.requests),
         runs: rate(&table.runs),
         running: table.running as usize,
+        waiting: table.waiting as usize,
         sessions: table.sessions as usize,
     }
 }

@@ -185,8 +185,10 @@ table! {
         requests: String = "1200/min".into(), within Range::Rate("1200/min");
         /// rate of started runs
         runs: String = "120/min".into(), within Range::Rate("30/min");
-        /// concurrent runs of one client
+        /// active runs of one client
         running: u32 = 8, within 1..=1_024;
+        /// further runs of one client, which wait until fewer of its runs are active
+        waiting: u32 = 64, within 0..=4_096;
         /// concurrent sessions of one client
         sessions: u32 = 4, within 1..=256;
     }

@@ -83,8 +83,30 @@ async fn the_cost_of_request_bodies_is_charged_to_their_own_client() {
 }
 
 #[tokio::test]
+async fn runs_beyond_the_active_ones_wait_for_their_turn() {
+    let lockhouse = Lockhouse::new().config("[clients]\nrunning = 2\nwaiting = 30\n");
+    let token = token(&lockhouse, &["desk"]);
+    let daemon = lockhouse.daemon().await;
+    let runs: Vec<_> = (0..30)
+        .map(|number| {
+            let http_client = daemon.http_client(Some(&token));
+            let code = format!("import time; time.sleep(0.05); {number}");
+            tokio::spawn(async move {
+                http_client.call("run_code", json!({"language": "python", "code": code})).await
+            })
+        })
+        .collect();
+    let mut table = Table::new("thirty runs at one time");
+    for (number, run) in runs.into_iter().enumerate() {
+        let answer = run.await.expect("an answer");
+        table.row(format!("run {number}"), equal(answer["value"].clone(), number.into()));
+    }
+    table.finish();
+}
+
+#[tokio::test]
 async fn runs_over_the_rate_or_the_quota_are_rejected_and_do_not_affect_another_client() {
-    let lockhouse = Lockhouse::new().config("[clients]\nruns = \"6/h\"\nrunning = 2\n");
+    let lockhouse = Lockhouse::new().config("[clients]\nruns = \"6/h\"\nrunning = 2\nwaiting = 0\n");
     let (much, little) = (token(&lockhouse, &["much"]), token(&lockhouse, &["little"]));
     let daemon = lockhouse.daemon().await;
     let mut table = Table::new("runs");

@@ -175,3 +175,21 @@ async fn a_request_id_in_flight_is_refused_and_no_stream_stays_open() {
     }
     table.finish();
 }
+
+#[tokio::test]
+async fn priming_events_go_to_clients_that_know_them() {
+    let lockhouse = Lockhouse::new().config(OPEN);
+    let daemon = lockhouse.daemon().await;
+    let mut table = Table::new("the stream of a session");
+    for (version, expected) in [("2025-03-26", false), ("2025-06-18", false), ("2025-11-25", true)] {
+        // Some SDKs send the content type of their requests with every method.
+        let client = daemon.session(None, version).await.with("content-type", "application/json");
+        let stream = client.listen().await;
+        table.row(format!("{version}: GET"), equal(stream.status, 200));
+        let ended = client.end_session().await;
+        table.row(format!("{version}: DELETE"), ensure(matches!(ended, 200 | 202 | 204), ended));
+        let body = stream.whole().await.body;
+        table.row(format!("{version}: priming event"), ensure(body.contains("retry:") == expected, &body));
+    }
+    table.finish();
+}

@@ -110,10 +110,15 @@ impl Supervisor {
         stop: &StopHandle,
     ) -> Answer {
         let principal = channel.as_ref().map_or_else(Principal::local, |channel| channel.principal.clone());
-        let permit = match self.quotas.admit_run(principal.owner()) {
+        let mut permit = match self.quotas.admit_run(principal.owner()) {
             Ok(permit) => permit,
             Err(error) => return quota_answer(execution, error),
         };
+        tokio::select! {
+            biased;
+            () = permit.wait_for_place() => {}
+            why = stop.requested(None, &principal, &self.lifecycle) => return Answer::cancelled(execution, why),
+        }
         let answer = match self.validate(&principal, &request) {
             Ok(scope) => {
                 let question_timeout = self.settings.limits.question;
@@ -296,7 +301,7 @@ fn quota_answer(execution: ExecutionId, error: QuotaExceeded) -> Answer {
             ("rate", "do more in one program: this limit counts runs, not calls", Some(retry_after))
         }
         QuotaExceeded::TooManyConcurrent { .. } => {
-            ("quota", "run one program after another, or combine several into one", None)
+            ("quota", "wait for answers, or combine several programs into one", None)
         }
     };
     telemetry::count_http_refusal(reason);

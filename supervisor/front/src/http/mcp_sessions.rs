@@ -5,6 +5,7 @@
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
@@ -13,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt};
 use lockhouse_base::principal::{Owner, Principal};
 use lockhouse_base::telemetry;
-use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ProtocolVersion, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, SessionConfig,
@@ -28,6 +29,10 @@ use super::request_ids::{IdTrackingTransport, RequestIds, cancelled_id};
 
 const SESSION_ID: &str = "mcp-session-id";
 const RETRY_AFTER_S: &str = "30";
+/// The first protocol version with priming events.
+const PRIMING_SINCE: ProtocolVersion = ProtocolVersion::V_2025_11_25;
+/// How long a client should wait before it opens a closed stream again.
+const RECONNECT_AFTER: Duration = Duration::from_secs(3);
 
 tokio::task_local! {
     /// The client on whose behalf rmcp calls the session manager during the current request.
@@ -85,6 +90,9 @@ struct Session {
     /// Number of open event streams of the session.
     streams: usize,
     last_used: Instant,
+    /// Whether the client's protocol version has priming events: events without a message, from which a client can resume
+    /// a stream. Older clients fail on them.
+    knows_priming: bool,
     /// Ids of the session's requests that are in flight.
     ids: RequestIds,
 }
@@ -177,16 +185,23 @@ impl McpSessions {
         }
     }
 
-    /// Wraps an event stream so that its MCP session does not count as idle while the stream is open.
+    /// Returns whether the client of a session knows priming events.
+    fn knows_priming(&self, id: &SessionId) -> bool {
+        locked(&self.table).get(id).is_some_and(|session| session.knows_priming)
+    }
+
+    /// Wraps an event stream so that its MCP session does not count as idle while the stream is open. Omits priming
+    /// events for clients that do not know them.
     fn track_stream(
         &self,
         id: &SessionId,
         stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
     ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
         let open = OpenStream::new(self.table.clone(), id.clone());
-        stream.map(move |event| {
+        let knows_priming = self.knows_priming(id);
+        stream.filter_map(move |event| {
             let _ = &open;
-            event
+            std::future::ready((knows_priming || event.message.is_some()).then_some(event))
         })
     }
 }
@@ -221,6 +236,17 @@ fn set_refusal(refusal: Refusal) {
     });
 }
 
+/// Returns the protocol version that a client requests in `initialize`.
+fn requested_version(message: &ClientJsonRpcMessage) -> Option<ProtocolVersion> {
+    match message {
+        ClientJsonRpcMessage::Request(request) => match &request.request {
+            ClientRequest::InitializeRequest(initialize) => Some(initialize.params.protocol_version.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 fn locked(table: &SessionTable) -> MutexGuard<'_, HashMap<SessionId, Session>> {
     table.lock()
 }
@@ -241,8 +267,13 @@ impl SessionManager for McpSessions {
         }
         let (id, transport) = self.inner.create_session().await?;
         let ids = RequestIds::default();
-        let session =
-            Session { owner: caller.owner, streams: 0, last_used: Instant::now(), ids: ids.clone() };
+        let session = Session {
+            owner: caller.owner,
+            streams: 0,
+            last_used: Instant::now(),
+            knows_priming: false,
+            ids: ids.clone(),
+        };
         locked(&self.table).insert(id.clone(), session);
         Ok((id, IdTrackingTransport::new(transport, ids)))
     }
@@ -253,6 +284,10 @@ impl SessionManager for McpSessions {
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, SessionError> {
         self.check_owner(id)?;
+        let knows_priming = requested_version(&message).is_some_and(|version| version >= PRIMING_SINCE);
+        if let Some(session) = locked(&self.table).get_mut(id) {
+            session.knows_priming = knows_priming;
+        }
         Ok(self.inner.initialize_session(id, message).await?)
     }
 
@@ -311,7 +346,9 @@ impl SessionManager for McpSessions {
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
         self.check_owner(id)?;
-        Ok(self.track_stream(id, SessionManager::create_standalone_stream(&self.inner, id).await?))
+        let stream = SessionManager::create_standalone_stream(&self.inner, id).await?;
+        let priming = futures_util::stream::iter([ServerSseMessage::priming("0", RECONNECT_AFTER)]);
+        Ok(self.track_stream(id, priming.chain(stream)))
     }
 
     async fn resume(
