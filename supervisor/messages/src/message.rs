@@ -140,6 +140,9 @@ pub enum Input {
     Detach,
     /// Cancels the run, even if other exchanges follow it.
     Cancel,
+    /// The AI client stopped waiting for the background run. The engine ends the run if no request follows it within a
+    /// configured time.
+    Abandon,
     /// The AI client was notified of the last changes, so that the engine may send the next [`Event::Changed`].
     ChangesDelivered,
 }

@@ -91,6 +91,7 @@ pub(super) fn run_settings(document: &Runs) -> BackgroundRunSettings {
         wait: Duration::from_secs_f64(document.wait_seconds),
         background: document.background as usize,
         background_per_client: document.background_per_client as usize,
+        abandoned: Duration::from_secs_f64(document.abandoned_seconds),
     }
 }
 

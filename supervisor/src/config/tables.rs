@@ -89,6 +89,9 @@ table! {
         background: u32 = 64, within 0..=4_096;
         /// concurrent background runs of one client
         background_per_client: u32 = 16, within 0..=4_096;
+        /// how long a background run continues after its client has cancelled get_result and not asked for the run again; 0
+        /// ends it at once
+        abandoned_seconds: f64 = 120.0, within 0.0..=3_600.0;
     }
 }
 

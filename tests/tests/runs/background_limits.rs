@@ -33,7 +33,7 @@ async fn at_the_limit_of_background_runs_a_request_waits_for_its_run() {
 
 #[tokio::test]
 async fn a_waiting_request_gets_a_handle_as_soon_as_there_is_room() {
-    let lockhouse = lockhouse("[runs]\nwait_seconds = 0.2\nbackground = 1\n");
+    let lockhouse = lockhouse("[runs]\nwait_seconds = 0.2\nabandoned_seconds = 0\nbackground = 1\n");
     let session = session(&lockhouse, Session::latest()).await;
     let first = start_in_background(&session, ENDLESS).await;
     let second = session.start_code("python", ENDLESS);

@@ -10,7 +10,7 @@ use crate::runs::{
 
 /// A configuration that permits only one run at a time. If a cancelled run kept its permit, the next run could not
 /// start.
-const ONE_RUN: &str = "[runs]\nwait_seconds = 0.2\n[pool]\nidle = 1\nrunning = 1\n";
+const ONE_RUN: &str = "[runs]\nwait_seconds = 0.2\nabandoned_seconds = 0\n[pool]\nidle = 1\nrunning = 1\n";
 const ONE_RUN_NO_BACKGROUND: &str = "[pool]\nidle = 1\nrunning = 1\n";
 
 async fn cancel_call(session: &Session, tool: &'static str, arguments: &serde_json::Value, calls: u64) {
@@ -57,7 +57,9 @@ async fn cancelling_a_request_ends_the_run_its_call_and_its_worker() {
 async fn a_queued_run_is_cancelled_at_once() {
     let mut table = Table::new("cancelled in the queue");
     for (era, mode) in eras() {
-        let lockhouse = lockhouse("[runs]\nwait_seconds = 0.2\n[pool]\nidle = 1\nrunning = 1\nqueue = 1\n");
+        let lockhouse = lockhouse(
+            "[runs]\nwait_seconds = 0.2\nabandoned_seconds = 0\n[pool]\nidle = 1\nrunning = 1\nqueue = 1\n",
+        );
         let session = session(&lockhouse, mode).await;
         let mut row = |what: &str, outcome| table.row(format!("{era}: {what}"), outcome);
         let first = start_with_worker(&session, ENDLESS).await;
@@ -102,4 +104,23 @@ async fn disconnecting_over_stdio_ends_all_runs() {
         let ends = lockhouse.records().into_iter().filter(|record| record["event"] == "end").count();
         assert!(ends <= 1, "a queued run has none, and has no end");
     }
+}
+
+#[tokio::test]
+async fn a_cancelled_get_result_does_not_end_the_run_at_once() {
+    let mut table = Table::new("cancelled get_result");
+    for (era, mode) in eras() {
+        let lockhouse = lockhouse("[runs]\nwait_seconds = 0.2\n");
+        let session = session(&lockhouse, mode).await;
+        let code = "from mcp_tools.fixture import slow\nslow(ms=1500)\n'done'";
+        let handle = start_in_background(&session, code).await;
+        let request =
+            start_cancellable(&session, "get_result", &json!({"handle": handle, "wait_s": 60})).await;
+        wait_for_slow_calls(&session, 1).await;
+        request.cancel(None).await.unwrap();
+        let answer = result(&session, json!({"handle": handle, "wait_s": 60})).await;
+        table.row(format!("{era}: the run has gone on"), equal(&answer["value"], &json!("done")));
+        session.close().await;
+    }
+    table.finish();
 }

@@ -35,7 +35,7 @@ async fn start_and_wait_for_output(session: &Session, language: &str, code: &str
 async fn a_cancelled_run_keeps_its_output_and_names_who_cancelled_it() {
     let mut table = Table::new("cancelled runs");
     for (language, code) in LANGUAGES.into_iter().zip(PRINTS) {
-        let lockhouse = lockhouse(SHORT_WAIT);
+        let lockhouse = lockhouse(&format!("{SHORT_WAIT}abandoned_seconds = 0\n"));
         let session = session(&lockhouse, Session::latest()).await;
         let ends = [("a person", "`lockhouse runs end`"), ("its client", "the AI client cancelled it")];
         for (who, words) in ends {

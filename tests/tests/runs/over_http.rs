@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::runs::{ENDLESS, python};
 
-const OPEN: &str = "[http]\nauth = \"none\"\n[runs]\nwait_seconds = 0.2\n[pool]\nidle = 1\nrunning = 2\n";
+const OPEN: &str = "[http]\nauth = \"none\"\n[runs]\nwait_seconds = 0.2\nabandoned_seconds = 0\n[pool]\nidle = 1\nrunning = 2\n";
 const EARLIER: &str = "2025-11-25";
 
 async fn outcome(http_client: &HttpClient, handle: &Value) -> Value {

@@ -33,7 +33,26 @@ struct Shared {
     finished: watch::Receiver<Option<Arc<FinishedRun>>>,
     progress: ProgressHandle,
     token: CancellationToken,
+    /// The requests that follow the run now, and how many requests have begun to follow it.
+    followers: Mutex<Followers>,
     _cancelling: DropGuard,
+}
+
+#[derive(Debug, Default)]
+struct Followers {
+    now: usize,
+    total: u64,
+}
+
+/// Counts a request that follows a run, until the guard is dropped.
+pub(crate) struct FollowerGuard(WeakRunHandle);
+
+impl Drop for FollowerGuard {
+    fn drop(&mut self) {
+        if let Some(run) = self.0.upgrade() {
+            run.0.followers.lock().now -= 1;
+        }
+    }
 }
 
 /// An update that a request receives about the run that it follows.
@@ -71,6 +90,7 @@ impl RunHandle {
             questions: Mutex::default(),
             finished,
             progress: progress_handle,
+            followers: Mutex::default(),
             _cancelling: token.clone().drop_guard(),
             token,
         }))
@@ -91,6 +111,34 @@ impl RunHandle {
     /// Cancels the run, even if other requests follow it.
     pub(crate) fn cancel(&self) {
         self.0.token.cancel();
+    }
+
+    /// Counts a request that follows the run, until the guard is dropped.
+    pub(crate) fn count_follower(&self) -> FollowerGuard {
+        let mut followers = self.0.followers.lock();
+        followers.now += 1;
+        followers.total += 1;
+        FollowerGuard(self.downgrade())
+    }
+
+    /// Cancels the run after `abandoned`, unless another request follows it now or has begun to follow it by then. With a
+    /// duration of zero, cancels the run at once.
+    pub(crate) fn end_if_abandoned(&self, abandoned: Duration) {
+        if abandoned.is_zero() {
+            return self.cancel();
+        }
+        let (run, total) = (self.downgrade(), self.0.followers.lock().total);
+        tokio::spawn(async move {
+            tokio::time::sleep(abandoned).await;
+            let Some(run) = run.upgrade() else { return };
+            let is_abandoned = {
+                let followers = run.0.followers.lock();
+                followers.total == total && followers.now == 0
+            };
+            if is_abandoned {
+                run.cancel();
+            }
+        });
     }
 
     /// Waits for the next update on the run. Several requests may wait at once: all of them get the final answer, but

@@ -55,6 +55,7 @@ pub(super) async fn resume_following(
 
 /// Reports the events of a run to the front until the run ends or the front closes the exchange.
 async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exchange) -> Option<Response> {
+    let following = run.count_follower();
     loop {
         tokio::select! {
             biased;
@@ -64,6 +65,11 @@ async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exc
                 Input::View => exchange.send(Event::View(run.view().await)),
                 Input::Detach => exchange.send(Event::Detached(supervisor.background_runs().keep(&run))),
                 Input::Cancel => run.cancel(),
+                Input::Abandon => {
+                    drop(following);
+                    run.end_if_abandoned(supervisor.settings().runs.abandoned);
+                    return None;
+                }
                 Input::ChangesDelivered => {}
             },
             step = run.next() => match step {

@@ -63,6 +63,9 @@ pub struct BackgroundRunSettings {
     pub background: usize,
     /// Maximum number of background runs of each AI client.
     pub background_per_client: usize,
+    /// How long a background run continues after the AI client has cancelled a request that waited for it, unless the
+    /// client asks for the run again.
+    pub abandoned: Duration,
 }
 
 impl Settings {

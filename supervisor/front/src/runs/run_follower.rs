@@ -166,10 +166,12 @@ impl McpHandler {
             let is_attached = follower.detach == Detach::Attached;
             let event = tokio::select! {
                 biased;
-                // A client that cancels its request cancels the run. rmcp does not send the answer to a cancelled
+                // A client that cancels `run_code` cancels the run. `get_result` may be cancelled by the client's timeout,
+                // so that the run only ends if nobody asks for it again. rmcp does not send the answer to a cancelled
                 // request.
                 () = context.ct.cancelled() => {
-                    follower.request.exchange.send(Input::Cancel);
+                    let is_run_code = follower.request.tool == RunTool::RunCode;
+                    follower.request.exchange.send(if is_run_code { Input::Cancel } else { Input::Abandon });
                     return Answer::invalid_request("cancelled").into();
                 }
                 step = follower.request.exchange.next() => match step {
