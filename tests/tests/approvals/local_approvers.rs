@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use lockhouse_tests::{Approver, ClientUser, CommandOutput, Lockhouse, Session, Table, ensure, equal};
+use lockhouse_tests::{
+    Approver, ClientUser, CommandOutput, Lockhouse, Session, Table, UserReply, ensure, equal,
+};
 use serde_json::{Value, json};
 
 use crate::approvals::{ONE, lockhouse, outcomes, records, session};
@@ -52,6 +54,35 @@ async fn a_local_approver_is_asked_if_the_ai_client_has_no_elicitation() {
     let expected = ["asked", "once", "asked", "execution", "asked", "declined"]
         .map(|what| format!("{what} through local"));
     table.row("recorded", equal(outcomes(&lockhouse), expected.to_vec()));
+    table.finish();
+}
+
+#[tokio::test]
+async fn a_local_approver_is_asked_if_the_ai_client_declines_at_once() {
+    let lockhouse = lockhouse("");
+    // Headless AI clients decline by themselves.
+    let headless = ClientUser::replying(UserReply::Decline);
+    let session = session(&lockhouse, &headless, Session::latest()).await;
+    let mut table = Table::new("an AI client that declines by itself");
+    let answer = session.run_asking(ONE).await;
+    let message = answer["value"][0][1].as_str().unwrap_or_default();
+    let says = message.contains("probably nobody was asked") && message.contains("through = \"local\"");
+    table.row("without a local approver", ensure(says && answer["value"][1] == 0, &answer));
+    let mut approver = Approver::connected(&lockhouse).await;
+    let (answer, ()) = tokio::join!(session.run_asking(ONE), async {
+        let question = approver.next("ask").await;
+        approver.answer(&question, "approve", "once").await;
+        approver.next("taken").await;
+    });
+    table.row("with one", equal(answer["value"].clone(), json!([3, 1])));
+    let expected = [
+        "asked through client",
+        "declined through client",
+        "asked through client",
+        "asked through local",
+        "once through local",
+    ];
+    table.row("recorded", equal(outcomes(&lockhouse), expected.map(str::to_owned).to_vec()));
     table.finish();
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockhouse_audit::CallSubject;
 use lockhouse_policies::{PendingCall, PermittedCall};
-use lockhouse_upstream::ai_client::QuestionKind;
+use lockhouse_upstream::ai_client::{Answer, QuestionKind};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
@@ -26,6 +26,9 @@ const CALLS_MAX: usize = 50;
 const QUIET_PERIOD: Duration = Duration::from_millis(40);
 /// An approval prompt is sent at the latest this long after its first call arrived.
 const GATHER_MAX: Duration = Duration::from_millis(250);
+
+/// A decline of the AI client within this time is probably not that of a person.
+const DECLINE_AT_ONCE: Duration = Duration::from_secs(1);
 
 type Verdict = Result<(PermittedCall, Approval), Refusal>;
 
@@ -177,7 +180,7 @@ impl ApprovalBatcher {
         }
     }
 
-    /// Waits for the answer of the AI client's user, or of a watcher if the AI client cannot be asked.
+    /// Waits for the answer of the AI client's user, or of a watcher if the AI client cannot be asked or declines at once.
     async fn await_answer(
         &self,
         calls: &[ApprovalRequest],
@@ -198,10 +201,17 @@ impl ApprovalBatcher {
             if let Err(unrecorded) = asks(AnswerChannel::Client) {
                 return unrecorded;
             }
+            let asked = Instant::now();
             match client
                 .ask_unrecorded(elicitation_form::build_question(prompt), approvers.answer_timeout())
                 .await
             {
+                // A client without a person declines by itself. A person on this machine may still be asked.
+                Ok(Answer::Decline) if asked.elapsed() < DECLINE_AT_ONCE => {
+                    if !approvers.queue().has_watchers() {
+                        return PromptOutcome::Refused(Refusal::DeclinedAtOnce);
+                    }
+                }
                 Ok(answer) => return elicitation_form::parse_answer(answer, &prompt.scopes()),
                 Err(why) => unable = Some(why),
             }

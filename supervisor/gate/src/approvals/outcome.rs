@@ -21,6 +21,8 @@ pub(super) enum PromptOutcome {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Refusal {
     Declined,
+    /// The AI client declined so quickly that probably no person saw the question.
+    DeclinedAtOnce,
     Cancelled,
     /// The answer is not one of those that were offered.
     NoAnswer,
@@ -48,7 +50,7 @@ impl PromptOutcome {
         match self {
             Self::Approved(scope) => scope.as_str(),
             Self::Refused(refusal) => match refusal {
-                Refusal::Declined => "declined",
+                Refusal::Declined | Refusal::DeclinedAtOnce => "declined",
                 Refusal::Cancelled => "cancelled",
                 Refusal::NoAnswer => "no valid answer",
                 Refusal::TimedOut => "timeout",
@@ -67,7 +69,10 @@ impl PromptOutcome {
 impl Refusal {
     /// Whether a person was asked and did not approve.
     pub(super) fn is_persons_refusal(&self) -> bool {
-        matches!(self, Self::Declined | Self::Cancelled | Self::NoAnswer | Self::TimedOut)
+        matches!(
+            self,
+            Self::Declined | Self::DeclinedAtOnce | Self::Cancelled | Self::NoAnswer | Self::TimedOut
+        )
     }
 
     /// Returns the error message for the code that made the call.
@@ -75,6 +80,11 @@ impl Refusal {
         let call = format!("{server}.{item}");
         match self {
             Self::Declined => format!("the person who was asked about {call} declined it"),
+            Self::DeclinedAtOnce => format!(
+                "the question about {call} was declined at once: probably nobody was asked, and the AI client declined it by \
+                 itself. To answer on this machine, a person can set `through = \"local\"` under `[approvals]`, run `lockhouse \
+                 approvals` in a terminal and have this run again"
+            ),
             Self::Cancelled => {
                 format!(
                     "the person who was asked about {call} closed the question without an answer, which declines the call"
