@@ -138,7 +138,10 @@ async fn serve(
             entries = supervisor.direct().list(supervisor, &client, list) => Some(Response::Entries(entries)),
             () = exchange.closed() => None,
         },
-        Request::DescribeCatalogue => Some(Response::Text(Some(supervisor.catalogue_description(&client)))),
+        Request::DescribeCatalogue => tokio::select! {
+            text = supervisor.catalogue_description(&client) => Some(Response::Text(Some(text))),
+            () = exchange.closed() => None,
+        },
         Request::ReadResult { handle, offset } => Some(supervisor.read_result(&client, &handle, offset)),
         Request::Health => Some(Response::Json(supervisor.health_for(&client.principal))),
         Request::Readiness => Some(Response::Reasons(supervisor.unready_reasons())),

@@ -20,28 +20,26 @@ struct Listed<'a> {
     server: &'a ServerName,
     connection: &'a Connection,
     catalogue: Option<Arc<Catalogue>>,
+    /// Number of tools that the AI client may use.
+    tools: usize,
 }
 
 impl Gate {
     /// Returns the servers that an AI client may use, with their numbers of tools. If the signatures of all permitted
     /// tools fit into `tokens_max` estimated tokens, returns these instead. Does not wait for servers: tools are known
     /// from the current connection or from an earlier one. Returns an empty text if there are no servers.
-    pub fn catalogue_description(
+    pub async fn catalogue_description(
         &self,
         scope: &Scope,
         client: Option<&ClientName>,
         tokens_max: usize,
     ) -> String {
-        let listed = self.listed_servers(scope);
-        let permitted = |listed: &Listed<'_>| -> usize {
-            let Listed { server, catalogue: Some(catalogue), .. } = listed else { return 0 };
-            self.permitted_tools_of(server, catalogue, client, scope).count()
-        };
+        let listed = self.listed_servers(scope, client).await;
         let overviews: Vec<ServerOverview<'_>> = listed
             .iter()
             .filter_map(|listed| {
                 let state = match (&listed.catalogue, listed.connection.state()) {
-                    (Some(_), _) => OverviewState::Known(permitted(listed)),
+                    (Some(_), _) => OverviewState::Known(listed.tools),
                     (None, ConnectionState::Failed(_)) => OverviewState::Unavailable,
                     (None, _) => OverviewState::Connecting,
                 };
@@ -51,7 +49,7 @@ impl Gate {
             })
             .collect();
         let is_complete = overviews.iter().all(|server| matches!(server.state, OverviewState::Known(_)));
-        let tools: usize = listed.iter().map(permitted).sum();
+        let tools: usize = listed.iter().map(|listed| listed.tools).sum();
         let signatures = (is_complete && tools * SIGNATURE_TOKENS_MIN <= tokens_max)
             .then(|| self.permitted_signatures(&listed, scope, client, tokens_max))
             .flatten();
@@ -62,15 +60,22 @@ impl Gate {
         }
     }
 
-    fn listed_servers<'a>(&'a self, scope: &'a Scope) -> Vec<Listed<'a>> {
-        let mut listed: Vec<Listed<'a>> = scope
-            .servers()
-            .iter()
-            .filter_map(|server| {
-                let connection = self.upstreams.get(server)?;
-                Some(Listed { server, connection, catalogue: connection.known_catalogue() })
-            })
-            .collect();
+    async fn listed_servers<'a>(
+        &'a self,
+        scope: &'a Scope,
+        client: Option<&'a ClientName>,
+    ) -> Vec<Listed<'a>> {
+        let mut listed = Vec::new();
+        for server in scope.servers() {
+            let Some(connection) = self.upstreams.get(server) else { continue };
+            let catalogue = connection.known_catalogue();
+            let tools = catalogue
+                .as_ref()
+                .map_or(0, |catalogue| self.permitted_tools_of(server, catalogue, client, scope).count());
+            listed.push(Listed { server, connection, catalogue, tools });
+            // The policy is asked about each tool; other executions must not wait for all of them.
+            tokio::task::yield_now().await;
+        }
         listed.sort_by(|one, other| one.server.cmp(other.server));
         listed
     }
@@ -84,7 +89,7 @@ impl Gate {
     ) -> Option<String> {
         let mut tokens = 0;
         let mut servers = Vec::new();
-        for Listed { server, connection, catalogue } in listed {
+        for Listed { server, connection, catalogue, .. } in listed {
             let Some(catalogue) = catalogue else { continue };
             let mut signatures = Vec::new();
             for tool in self.permitted_tools_of(server, catalogue, client, scope) {

@@ -10,14 +10,17 @@ use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{CallId, Failure, PLANNED_CALLS_MAX, PlannedCall, Reply, ServerName};
 use lockhouse_upstream::Connection;
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
 
 use super::argument_names::{self, RawArguments};
 use super::failures::with_names;
 use super::tool_discovery::ToolLookup;
 use super::{Gate, Requester};
 
-/// How long the check waits for a server to connect.
+/// How long the check waits for the servers of all planned calls to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum bytes of the arguments of a planned call. Larger arguments are checked when the call is made.
+const ARGUMENTS_BYTES_MAX: usize = 16 * 1024;
 
 impl Gate {
     /// Returns a JSON object: `findings` has the failure of each planned call that must fail, and `tools` the module
@@ -30,10 +33,12 @@ impl Gate {
         planned: Vec<PlannedCall>,
     ) -> Reply {
         let (mut findings, mut tools) = (Vec::new(), Vec::new());
-        let planned = planned.into_iter().take(PLANNED_CALLS_MAX);
-        let checks = planned.map(|planned| self.check_call(requester, call, planned));
-        for (number, checked) in futures_util::future::join_all(checks).await.into_iter().enumerate() {
-            match checked {
+        // One deadline for all servers, which connect at the same time.
+        let deadline = Instant::now() + CONNECT_TIMEOUT;
+        for (number, planned) in planned.into_iter().take(PLANNED_CALLS_MAX).enumerate() {
+            // Each check may take milliseconds, which must not delay other executions.
+            tokio::task::yield_now().await;
+            match self.check_call(requester, call, planned, deadline).await {
                 Ok(Some(entry)) => tools.push(json!([number, entry])),
                 Ok(None) => {}
                 Err(failure) => {
@@ -53,12 +58,13 @@ impl Gate {
         requester: &Requester,
         call: CallId,
         planned: PlannedCall,
+        deadline: Instant,
     ) -> Result<Option<Value>, Failure> {
         let PlannedCall { server, tool, arguments, line } = planned;
         let unresolved = |failure| with_names(failure, &server, &CallTarget::from(&tool));
         let connection = self.connection(requester, &server).map_err(unresolved)?;
         // The name may be another form of a permitted tool's name, which only the server's list tells.
-        let Some(catalogue) = connected_catalogue(connection).await else { return Ok(None) };
+        let Some(catalogue) = connected_catalogue(connection, deadline).await else { return Ok(None) };
         let resolved = self.resolve_tool_name(requester, &server, &tool).unwrap_or(tool);
         let named = |failure| with_names(failure, &server, &CallTarget::from(&resolved));
         let lookup = ToolLookup { requester, call, server: &server, tool: &resolved, line };
@@ -67,7 +73,7 @@ impl Gate {
             return Err(named(self.unknown_tool_failure(requester, &server, &resolved, &catalogue)));
         };
         self.refuse_unaccepted_definition(&lookup, tool).map_err(named)?;
-        if let Some(arguments) = arguments {
+        if let Some(arguments) = arguments.filter(|arguments| arguments.len() <= ARGUMENTS_BYTES_MAX) {
             self.check_planned_arguments(requester, &server, tool, arguments).await.map_err(named)?;
         }
         let policy = self.policy.current();
@@ -100,8 +106,8 @@ impl Gate {
 
 /// Returns the tools of a server that is connected or connects in time. Cached tools of an earlier connection may be
 /// outdated.
-async fn connected_catalogue(connection: &Connection) -> Option<Arc<Catalogue>> {
-    let server = tokio::time::timeout(CONNECT_TIMEOUT, connection.connected_server()).await.ok()?.ok()?;
+async fn connected_catalogue(connection: &Connection, deadline: Instant) -> Option<Arc<Catalogue>> {
+    let server = timeout_at(deadline, connection.connected_server()).await.ok()?.ok()?;
     Some(server.catalogue.clone())
 }
 

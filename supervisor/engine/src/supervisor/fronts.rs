@@ -62,16 +62,16 @@ impl Supervisor {
     }
 
     /// Returns the servers and tools that an AI client may use, for the description of `run_code`.
-    pub(crate) fn catalogue_description(&self, client: &RequestingClient) -> String {
+    pub(crate) async fn catalogue_description(&self, client: &RequestingClient) -> String {
         let gate = self.gate();
         let scope = gate.scope_for(&client.principal);
-        gate.catalogue_description(&scope, client.name.as_ref(), self.settings.catalogue_tokens)
+        gate.catalogue_description(&scope, client.name.as_ref(), self.settings.catalogue_tokens).await
     }
 
     /// Returns a digest of the tool definitions that an AI client gets. A different digest shows that they have changed.
     pub(crate) async fn tools_digest(&self, client: &RequestingClient) -> [u8; 32] {
         let mut digest = Sha256::new();
-        digest.update(self.catalogue_description(client));
+        digest.update(self.catalogue_description(client).await);
         let direct = self.direct().list(self, client, ListKind::Tools).await;
         direct.iter().for_each(|tool| digest.update(tool));
         digest.finalize().into()
