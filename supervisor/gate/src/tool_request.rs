@@ -114,7 +114,7 @@ pub struct CallRecord {
     pub name: String,
     /// How the call ended: `ok`, `draft`, `unknown`, `not_sent`, or an error code.
     pub outcome: &'static str,
-    /// Line number in the program, as reported by the worker.
+    /// The line of the program that made the call, as reported by the worker. `None` if it is unknown.
     pub line: Option<u32>,
     /// The side effects that the call may have had.
     pub changes: SideEffects,
