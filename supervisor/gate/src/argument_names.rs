@@ -1,7 +1,7 @@
-//! Normalizes the arguments of a call to the parameter names of the tool, and rejects unknown names.
+//! Replaces the argument names of a call by the names of the tool's parameters, and rejects unknown names.
 //!
-//! Many upstream servers ignore unknown arguments and then answer a different question. Names are therefore checked
-//! here even if the schema permits others; values are validated in [`schema`](super::schema).
+//! Many upstream servers ignore unknown arguments and then answer a different question. So this module rejects unknown
+//! names even if the tool's schema permits them. Values are validated in [`schema`](super::schema).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -15,33 +15,34 @@ use serde_json::{Map, Value};
 
 use super::failures::invalid_arguments;
 
-/// JSON values in the arguments of one call. Each takes far more memory when parsed than the two bytes it needs on
-/// the wire.
+/// Maximum number of JSON values in the arguments of one call. A value of two bytes on the wire takes far more memory
+/// when it is parsed.
 const NODES_MAX: usize = 50_000;
-/// Decoded results in the arguments of one call.
+/// Maximum number of decoded results of earlier calls in the arguments of one call.
 const DECODED_MAX: usize = 64;
-/// Characters of a name that an error message repeats.
+/// Maximum number of characters of an argument name that an error message quotes.
 const NAME_CHARS_MAX: usize = 80;
 
-/// The unparsed arguments and the timeout of a call, as the worker sent them.
+/// The unparsed JSON arguments and the timeout of a call, as sent by a worker or AI client.
 #[derive(Debug, Default)]
 pub(super) struct RawArguments {
     pub(super) arguments: Vec<u8>,
-    /// The parts of the arguments that are results of earlier calls, decoded from JSON text.
+    /// The parts of the arguments that are results of earlier calls, which the worker decoded from JSON text.
     pub(super) decoded: Vec<DecodedArgument>,
-    /// Timeout requested by the program.
+    /// The timeout that the program requests; `None` if it requests none.
     pub(super) timeout: Option<Duration>,
 }
 
-/// Arguments by the names of the tool's parameters.
+/// The arguments of a call, by the names of the tool's parameters.
 #[derive(Debug, Default)]
 pub(super) struct NamedArguments {
     pub(super) values: Map<String, Value>,
-    /// The decoded results among them, each with its JSON pointer in `values`.
+    /// The decoded results of earlier calls among the values, each with its JSON pointer in `values`.
     pub(super) decoded: Vec<DecodedArgument>,
 }
 
 impl RawArguments {
+    /// Returns the arguments of a worker's request; empty for requests without arguments.
     pub(super) fn from_request(request: Request) -> Self {
         match request {
             Request::Call { arguments, decoded, timeout_ms, .. } => {
@@ -54,7 +55,7 @@ impl RawArguments {
     }
 }
 
-/// Parses the arguments of an MCP prompt: an object of strings.
+/// Parses the arguments of an MCP prompt, which must be a JSON object of strings.
 pub(super) fn parse_prompt_arguments(
     prompt: &PromptName,
     arguments: &[u8],
@@ -66,15 +67,15 @@ pub(super) fn parse_prompt_arguments(
     Ok(named.into_iter().map(|(name, text)| (name, Value::String(text))).collect())
 }
 
-/// Parses the arguments of a tool, an object, without changing their names.
+/// Parses the arguments of a tool, which must be a JSON object, without changing argument names.
 pub(super) fn parse_object(arguments: &[u8]) -> Result<Map<String, Value>, Failure> {
     check_size(arguments)?;
     serde_json::from_slice(arguments)
         .map_err(|error| invalid_arguments(format!("the arguments must be an object: {error}")))
 }
 
-/// Rejects arguments that have too many values, are nested too deeply or use a reserved key. Invalid JSON passes; the
-/// parser reports it.
+/// Rejects arguments that have more than [`NODES_MAX`] values, are nested too deeply or use a reserved key. Accepts
+/// invalid JSON, which the parser will reject.
 fn check_size(arguments: &[u8]) -> Result<(), Failure> {
     Err(invalid_arguments(match json::count(arguments, NODES_MAX).fault {
         None | Some(JsonFault::Invalid) => return Ok(()),
@@ -88,9 +89,10 @@ fn check_size(arguments: &[u8]) -> Result<(), Failure> {
     }))
 }
 
-/// Returns the arguments by parameter name. An array lists them in the order of the tool's parameters; a single
-/// object in an array is the arguments themselves, unless the first parameter accepts objects, or the object is a
-/// decoded result, whose names come from a server. Errors quote the tool's signature in `language`.
+/// Assigns the arguments of a call to the parameters of its tool, and checks that all names are known. A JSON array
+/// lists the arguments in the order of the parameters. An array of one object is taken as named arguments, unless the
+/// first parameter accepts objects, or the object is a decoded result, whose names come from an upstream server. Errors
+/// quote the tool's signature in `language`.
 pub(super) fn normalize(
     tool: &Tool,
     raw: RawArguments,
@@ -137,12 +139,13 @@ pub(super) fn normalize(
     complete(tool, NamedArguments { values: forms.restore_names(given)?, decoded }, language)
 }
 
-/// Gives decoded results of an array the names of the parameters at their positions.
+/// Replaces the array position at the beginning of each JSON pointer by the name of the parameter at this position.
 fn by_position(tool: &Tool, decoded: Vec<DecodedArgument>) -> Vec<DecodedArgument> {
     rename_pointers(decoded, "", |position| tool.parameters.get(position.parse::<usize>().ok()?).cloned())
 }
 
-/// Replaces `prefix` and the name after it in each pointer. Drops a pointer that does not begin so.
+/// Removes `prefix` from each JSON pointer and replaces the name after it by the result of `rename`. Drops a decoded
+/// result whose pointer does not begin with `prefix`, or for whose name `rename` returns `None`.
 fn rename_pointers(
     decoded: Vec<DecodedArgument>,
     prefix: &str,
@@ -158,13 +161,14 @@ fn rename_pointers(
     decoded.into_iter().filter_map(renamed).collect()
 }
 
-/// Rejects unknown and missing names, and omits `null` for parameters that do not accept it.
+/// Rejects arguments with unknown names, omits `null` for parameters that do not accept `null`, and checks that all
+/// required parameters are present.
 fn complete(tool: &Tool, arguments: NamedArguments, language: Language) -> Result<NamedArguments, Failure> {
     let NamedArguments { values: mut named, decoded } = arguments;
     if let Some(unknown) = named.keys().find(|name| tool.is_closed && !tool.parameters.contains(name)) {
         return Err(invalid_arguments(unknown_name_message(tool, unknown)));
     }
-    // `null` for an optional parameter that does not accept `null` counts as omitted.
+    // An optional parameter with the value `null` counts as omitted if it does not accept `null`.
     let optional = tool.parameters.iter().zip(&tool.accepted_values).skip(tool.required);
     for (name, _) in optional.filter(|(_, accepted)| !accepted.null) {
         if named.get(name) == Some(&Value::Null) {
@@ -195,8 +199,10 @@ fn into_object(value: Value) -> Option<Map<String, Value>> {
 /// The forms in which a program may write the names of a tool's parameters.
 struct ParameterForms<'t> {
     tool: &'t Tool,
+    /// The names of the parameters as the tool declares them.
     exact: HashSet<&'t str>,
-    /// Parameters by their Python keyword form, or by a normalized form; `None` if several parameters have it.
+    /// The parameters by their Python keyword arguments, if these differ, and by their normalized names. `None` if
+    /// several parameters have the same normalized name.
     others: HashMap<String, Option<&'t str>>,
 }
 
@@ -206,7 +212,7 @@ impl<'t> ParameterForms<'t> {
         for name in &tool.parameters {
             others.entry(normalized_name(name)).and_modify(|one| *one = None).or_insert(Some(name));
         }
-        // Python keyword forms never collide with another parameter.
+        // A Python keyword argument never equals the name of another parameter.
         for (name, accepted) in tool.parameters.iter().zip(&tool.accepted_values) {
             if let Some(keyword) = &accepted.keyword {
                 others.insert(keyword.to_string(), Some(name));
@@ -215,14 +221,15 @@ impl<'t> ParameterForms<'t> {
         Self { tool, exact: tool.parameters.iter().map(String::as_str).collect(), others }
     }
 
-    /// Returns the parameter that a name means, if it means exactly one.
+    /// Returns the parameter that a name written by the program means, or `None` if it means none or several.
     fn parameter(&self, name: &str) -> Option<&'t str> {
         let other =
             || self.others.get(name).or_else(|| self.others.get(&normalized_name(name))).copied().flatten();
         self.exact.get(name).copied().or_else(other)
     }
 
-    /// Replaces names written in another form by the names of the parameters. Unknown names stay.
+    /// Replaces the names that the program wrote by the names of the parameters. Unknown names stay. Fails if two names
+    /// mean the same parameter.
     fn restore_names(&self, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         let mut named = Map::with_capacity(given.len());
         for (name, value) in given {
@@ -236,6 +243,7 @@ impl<'t> ParameterForms<'t> {
     }
 }
 
+/// Returns the error message for an unknown argument name, with a similar name and the names of all parameters.
 fn unknown_name_message(tool: &Tool, unknown: &str) -> String {
     let unknown: String = unknown.chars().take(NAME_CHARS_MAX).collect();
     let meant = match most_similar_name(&unknown, tool.parameters.iter().map(String::as_str)) {

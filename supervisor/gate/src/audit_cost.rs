@@ -1,4 +1,4 @@
-//! Benchmark of the audit records of one call. Run with `make bench-audit`.
+//! Benchmark: measures the time that the audit records of one call take. Run with `make bench-audit`.
 #![allow(clippy::print_stdout)] // A table is what it is for.
 
 use std::time::{Duration, Instant};
@@ -8,8 +8,9 @@ use lockhouse_policies::{Call, CallTarget, Decision, Policy, Source};
 use lockhouse_protocol::{CallId, ExecutionId, ServerName, ToolName};
 use serde_json::json;
 
+/// Number of calls that are measured.
 const CALLS: usize = 20_000;
-/// Median time that the audit log may add to a call.
+/// Maximum median time that the audit log may add to a call.
 const MEDIAN_MAX: Duration = Duration::from_micros(50);
 
 fn row(name: &str, times: &mut [Duration]) -> Duration {

@@ -1,8 +1,8 @@
-//! The steps of every call: check, decide, admit, wait for the server, record, send.
+//! The steps of every call: check, decide, admit (count against the limits), wait for the server, record, send.
 //!
-//! Their order guarantees that a denied caller learns nothing about the target, that nobody is asked about a call
-//! that cannot be sent, and that refused calls are neither counted nor recorded as sent. [`states`] has a type for
-//! each step, so that none can be skipped.
+//! The order of the steps guarantees that the caller of a denied call learns nothing about its target, that no approver
+//! is asked about a call that cannot be sent, and that refused calls are neither counted nor recorded as sent.
+//! [`states`] has a type for each step, so that no step can be skipped.
 
 mod attempt;
 mod check;
@@ -29,7 +29,8 @@ use states::{CheckedCall, EarlyEnd, OutgoingCall};
 pub(super) use record::RecordedCall;
 
 impl Gate {
-    /// Makes a call and records its outcome.
+    /// Makes a call of an upstream server and records its outcome in the audit log. Returns the reply, and the record
+    /// of the call for the answer of the run.
     pub(super) async fn call(
         &self,
         requester: &Requester,
@@ -41,7 +42,7 @@ impl Gate {
         let observation =
             requester.caller.direct.is_none().then(|| self.observe_shape(request, &arguments)).flatten();
         let reply = match self.try_call(requester, call, request, arguments).await {
-            // AI clients with direct access get the server's own error text.
+            // A direct call of an AI client returns the upstream server's own error text.
             Err(failure) if requester.caller.direct.is_none() => {
                 Err(self.with_suggestion(requester, call, request, failure).await)
             }
@@ -51,7 +52,7 @@ impl Gate {
         let (took, bytes) = (started.elapsed(), reply.as_ref().map_or(0, Vec::len));
         let known = self.upstreams.get(&request.server).is_some() || is_skills_server(&request.server);
         telemetry::count_call(known.then_some(request.server.as_str()), outcome);
-        // Denied calls have an audit record already.
+        // Calls that were not permitted already have an audit record.
         if !matches!(outcome, "denied" | "approval_declined" | "rate_limited") {
             self.record_outcome(requester, call, request, outcome, took, bytes);
         }
@@ -61,8 +62,8 @@ impl Gate {
         (reply, CallRecord::new(request, outcome, took, bytes))
     }
 
-    /// Records a call whose execution ended before the reply arrived. If the call was sent, its effect is unknown; if
-    /// not, it had none.
+    /// Records a call whose execution ended before the reply arrived. If the call was sent, the outcome is `unknown`,
+    /// since the server may have performed it; otherwise the outcome is `not_sent`.
     pub fn record_abandoned(
         &self,
         requester: &Requester,
@@ -79,7 +80,7 @@ impl Gate {
         CallRecord::new(request, outcome, took, 0)
     }
 
-    /// Makes a call. The caller records the outcome.
+    /// Makes a call of an upstream server. The caller of this function must record the outcome.
     pub(super) async fn try_call(
         &self,
         requester: &Requester,
@@ -93,12 +94,12 @@ impl Gate {
             Err(EarlyEnd::Answered(reply)) => return Ok(reply),
             Err(EarlyEnd::Failed(failure)) => return Err(named(failure)),
         };
-        // Failures from the upstream connection name the server and tool already.
+        // Failures of the upstream connection already contain the names of the server and the tool.
         let sent = outgoing.send().await?;
         sent.into_reply().map_err(named)
     }
 
-    /// Starts an observation of the tool's result shape, if the tool declares none.
+    /// Starts to observe the shape of the call's result, if the tool declares no output schema.
     fn observe_shape(&self, request: &ToolRequest, arguments: &RawArguments) -> Option<ShapeObservation> {
         let CallTarget::Tool(tool) = &request.item else { return None };
         let connection = self.upstreams.get(&request.server)?;
@@ -120,7 +121,7 @@ impl Gate {
     }
 }
 
-/// Runs all steps before a call is sent.
+/// Runs all steps of a call that precede its sending.
 async fn prepare(attempt: CallAttempt<'_>, arguments: RawArguments) -> Result<OutgoingCall<'_>, EarlyEnd> {
     let checked = CheckedCall::new(attempt, arguments).await?;
     let decided = checked.decide().await?;
@@ -129,7 +130,7 @@ async fn prepare(attempt: CallAttempt<'_>, arguments: RawArguments) -> Result<Ou
     Ok(ready.record()?)
 }
 
-/// Returns the outcome as the audit log and the run's answer name it.
+/// Returns the name of the call's outcome for the audit log and the run's answer.
 fn outcome_name(request: &ToolRequest, reply: &Reply) -> &'static str {
     match reply {
         Err(failure) => failure.code.as_str(),

@@ -1,4 +1,4 @@
-//! Reasons for denials, and their audit records.
+//! The reasons for which calls are denied, and the audit records of denials.
 
 use lockhouse_audit::CallSubject;
 use lockhouse_base::telemetry;
@@ -10,6 +10,7 @@ use super::failures::failure;
 use super::{Gate, Requester};
 
 impl Gate {
+    /// Writes the audit record of a denial. `decision` is `Ask` if an approver declined the call or none was available.
     pub(super) fn record_denial(
         &self,
         subject: CallSubject<'_>,
@@ -25,7 +26,7 @@ impl Gate {
         }
     }
 
-    /// Returns the failure for an item outside of the execution's scope.
+    /// Returns the failure for an item that the execution's scope does not contain; `None` if the scope contains it.
     pub(super) fn out_of_scope_failure(
         &self,
         requester: &Requester,
@@ -35,7 +36,8 @@ impl Gate {
         requester.scope.out_of_scope_failure().filter(|_| !requester.scope.contains(server, item))
     }
 
-    /// Returns why a permitted tool is withheld: its definition is new or changed and nobody has accepted it.
+    /// Returns why a permitted tool must not be called: its definition is new or changed and nobody has accepted it.
+    /// `None` if the tool may be called.
     pub(super) fn unaccepted_tool_reason(
         &self,
         requester: &Requester,
@@ -60,15 +62,15 @@ impl Gate {
         ))
     }
 
-    /// Returns what happens to tools with unaccepted definitions: the policy's `on_change`, or else the server's
-    /// configuration.
+    /// Returns what happens to tools whose definitions were not accepted. The policy's `on_change` has precedence over
+    /// that of the server's configuration.
     pub(super) fn on_change(&self, server: &ServerName, client: Option<&ClientName>) -> OnChange {
         let configured = || self.upstreams.get(server).map(|connection| connection.on_change);
         self.policy.current().on_change(server, client).or_else(configured).unwrap_or_default()
     }
 }
 
-/// Returns the failure for a denial, with a hint what to do.
+/// Returns the failure for a denial by the policy, with a hint what the user can do.
 pub(super) fn denial_failure(denial: &Denial) -> Failure {
     let hint = if denial.hint.is_empty() { String::new() } else { format!("; {}", denial.hint) };
     failure(FailureCode::Denied, format!("{denial}{hint}"))

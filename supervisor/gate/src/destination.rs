@@ -1,6 +1,6 @@
 //! The destination of a call: an upstream server, or the built-in server `skills`.
 //!
-//! All calls take the same steps; the differences between the two destinations are in this file.
+//! All calls take the same steps. This file contains the differences between the two destinations.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -17,37 +17,39 @@ use super::skill_requests::save;
 use super::{Gate, Requester};
 use crate::skills::{Skill, Skills, is_skills_server};
 
-/// Definition of the tool `skills.save`, as an upstream server would list it.
+/// The MCP definition of the tool `skills.save`, as an upstream server would list it.
 const SAVE_TOOL: &str = r#"{"name": "save", "description": "Keeps code under a name, for later programs to import.",
 "inputSchema": {"type": "object", "additionalProperties": false, "required": ["name", "description", "code", "language"],
 "properties": {"name": {"type": "string"}, "description": {"type": "string"}, "code": {"type": "string"},
 "language": {"enum": ["python", "typescript"]}, "tags": {"type": "array", "items": {"type": "string"}}, "tests": {"type": "string"}}},
 "annotations": {"readOnlyHint": false, "destructiveHint": false}}"#;
 
+/// The catalogue of the built-in server `skills`.
 static SKILLS_CATALOGUE: LazyLock<Arc<Catalogue>> =
     LazyLock::new(|| Arc::new(Catalogue::from_definitions([SAVE_TOOL].into_iter()).0));
 
-/// The destination of a call.
+/// The server that a call goes to. `Skills` is the built-in server with the skills of the AI client.
 #[derive(Clone)]
 pub(super) enum Destination<'g> {
     Upstream(&'g Connection),
     Skills(Arc<Skills>),
 }
 
-/// A destination with its current tool definitions.
+/// A destination whose current tool definitions are known. An upstream server is connected.
 pub(super) enum DestinationOffer<'g> {
     Upstream(&'g Connection, Arc<ConnectedServer>),
     Skills(Arc<Skills>),
 }
 
-/// A destination with a reserved slot of its concurrency limit.
+/// A destination at which a call has a slot of the concurrency limit. `Skills` has no such limit.
 pub(super) enum ReservedDestination<'g> {
     Upstream { connection: &'g Connection, offer: Arc<ConnectedServer>, slot: CallSlot },
     Skills(Arc<Skills>),
 }
 
 impl Gate {
-    /// Returns the destination for a server name.
+    /// Returns the destination of calls of this server. Fails if the execution may not know of the server, or skills
+    /// are turned off.
     pub(super) fn destination(
         &self,
         requester: &Requester,
@@ -59,7 +61,8 @@ impl Gate {
         self.connection(requester, server).map(Destination::Upstream)
     }
 
-    /// Returns the connection of a server, if the execution may know that the server exists.
+    /// Returns the connection of an upstream server. Fails if there is no such server or the execution may not know of
+    /// it.
     pub(super) fn connection(
         &self,
         requester: &Requester,
@@ -80,7 +83,7 @@ impl Gate {
 }
 
 impl<'g> Destination<'g> {
-    /// Returns the last known tools, without waiting.
+    /// Returns the last known catalogue of the destination, without waiting; `None` if no catalogue is known yet.
     pub(super) fn cached_catalogue(&self) -> Option<Arc<Catalogue>> {
         match self {
             Self::Upstream(connection) => connection.known_catalogue(),
@@ -88,6 +91,7 @@ impl<'g> Destination<'g> {
         }
     }
 
+    /// Returns the destination with its current tool definitions. Starts or connects the upstream server if necessary.
     pub(super) async fn fetch_offer(&self) -> Result<DestinationOffer<'g>, Failure> {
         match self {
             Self::Upstream(connection) => {
@@ -97,7 +101,8 @@ impl<'g> Destination<'g> {
         }
     }
 
-    /// Waits for a slot of the concurrency limit. A server with a reserved slot is not stopped for idleness.
+    /// Waits until the concurrency limit of the destination permits another call. An upstream server is not stopped for
+    /// being idle as long as a call has a slot.
     pub(super) async fn reserve(&self) -> Result<ReservedDestination<'g>, Failure> {
         match self {
             Self::Upstream(connection) => {
@@ -121,7 +126,7 @@ impl DestinationOffer<'_> {
         }
     }
 
-    /// Checks that the destination supports this kind of item and accepts the arguments.
+    /// Checks that the destination supports items of this kind, and that `skills` accepts the arguments.
     pub(super) fn check_supported(
         &self,
         item: &CallTarget,
@@ -138,8 +143,8 @@ impl DestinationOffer<'_> {
         }
     }
 
-    /// Returns where a call is stored when no approver is available: skills become drafts, which have no effect until
-    /// approved.
+    /// Returns the store for drafts, if a call that no approver can approve is stored as a draft: a skill, which has no
+    /// effect until it is approved. `None` for calls of upstream servers.
     pub(super) fn draft_store(&self) -> Option<&Arc<Skills>> {
         match self {
             Self::Upstream(..) => None,
@@ -156,7 +161,7 @@ impl ReservedDestination<'_> {
         }
     }
 
-    /// Sends a recorded call.
+    /// Makes a call whose audit record is written, and returns the reply as JSON.
     pub(super) async fn call(
         self,
         call: RecordedCall,

@@ -1,5 +1,5 @@
-//! Direct access: tools of upstream servers that AI clients call without code. The same checks apply as to calls from
-//! code.
+//! Direct calls: AI clients call tools of upstream servers directly, without code. The gate makes the same checks as
+//! for calls from code.
 
 use lockhouse_base::principal::Principal;
 use lockhouse_catalog::Tool;
@@ -14,30 +14,33 @@ use super::scope::Scope;
 use super::tool_request::ToolRequest;
 use super::{Gate, Requester};
 
-/// A direct call is the only call of its execution.
+/// The call number of a direct call, which is the only call of its execution.
 const CALL: CallId = CallId(1);
 
-/// The permitted entries of a server's list, each as raw JSON.
+/// The permitted resources or prompts in a list of an upstream server, each as raw JSON.
 #[derive(Default, Deserialize)]
 pub struct Entries {
     pub items: Vec<Box<RawValue>>,
+    /// Resource templates; empty for prompts.
     #[serde(default)]
     pub templates: Vec<Box<RawValue>>,
 }
 
 impl Gate {
-    /// Returns the servers that AI clients access directly, sorted by name, with their tool prefixes.
+    /// Returns the upstream servers that AI clients can call directly, sorted by name, each with the prefix of its tool
+    /// names.
     pub fn direct_servers(&self) -> impl Iterator<Item = (&ServerName, &Connection, &str)> {
         self.upstreams.iter().filter_map(|(name, connection)| Some((name, connection, connection.prefix()?)))
     }
 
-    /// Returns the servers that code can import.
+    /// Returns the upstream servers that code can import.
     pub fn code_servers(&self) -> Vec<ServerName> {
         let imported = self.upstreams.iter().filter(|(_, connection)| connection.exposure.to_code);
         imported.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Returns the directly accessible servers that this AI client may know of.
+    /// Returns the upstream servers and tools that this AI client may know of and call directly, before the policy is
+    /// applied.
     pub fn direct_scope(&self, principal: &Principal) -> Scope {
         let all = Scope::all(self.direct_servers().map(|(name, ..)| name.clone()).collect());
         match principal.only() {
@@ -46,7 +49,8 @@ impl Gate {
         }
     }
 
-    /// Whether a tool is visible to this AI client.
+    /// Whether this AI client can see a tool: the client's scope and the policy permit it, and its definition is
+    /// accepted if `on_change` requires that.
     pub fn shows_tool(
         &self,
         server: &ServerName,
@@ -57,7 +61,7 @@ impl Gate {
         self.visible_tool_filter(server, client, scope)(&tool)
     }
 
-    /// Makes a direct call of an AI client, with all checks.
+    /// Makes a direct call of an AI client, with the same checks as for a call from code.
     pub async fn call_directly(
         &self,
         requester: &Requester,
@@ -67,7 +71,8 @@ impl Gate {
         self.call(requester, CALL, request, RawArguments { arguments, ..RawArguments::default() }).await.0
     }
 
-    /// Lists resources or prompts for an AI client, with all checks.
+    /// Lists the permitted resources or prompts of an upstream server for an AI client. `None` if the server provides
+    /// no list.
     pub async fn list_directly(
         &self,
         requester: &Requester,
@@ -79,7 +84,7 @@ impl Gate {
         serde_json::from_slice(&reply.ok()?).ok()
     }
 
-    /// Records a direct call that ended before its reply arrived.
+    /// Writes the audit record of a direct call whose request ended before the reply arrived.
     pub fn abandon_direct_call(
         &self,
         requester: &Requester,

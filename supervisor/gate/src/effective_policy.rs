@@ -1,5 +1,6 @@
-//! The policy that applies to a call: the stricter combination of the one its execution started with and the current
-//! one. So a policy change can restrict running executions, but extends only later ones.
+//! The policy that applies to the calls of an execution: the policy with which the execution started, combined with the
+//! newest policy. The stricter decision of the two holds. So a changed policy restricts running executions at once, but
+//! extends only later ones.
 
 use std::sync::Arc;
 
@@ -8,37 +9,39 @@ use parking_lot::Mutex;
 use lockhouse_audit::digest;
 use lockhouse_policies::{ClientName, PermittedCall, Policy, ScopedLimits};
 
-/// The policy that an execution started with, combined with the current policy.
+/// The policy with which executions of one gate started, combined with the newest policy.
 #[derive(Debug)]
 pub(super) struct EffectivePolicy {
+    /// The policy with which the executions started.
     base: Arc<Policy>,
-    /// Digest of the base policy's files.
+    /// The SHA-256 digest of the files of `base`; `None` if there are no files.
     digest: Option<String>,
+    /// The newest policy, shared with all earlier and later values.
     newest: Arc<Mutex<Arc<Policy>>>,
-    /// Cached intersection of the base policy with the current one, and the current policy it was made from.
+    /// The newest policy of which the intersection with `base` was computed, and this intersection. A cache.
     intersection: Mutex<Option<(Arc<Policy>, Arc<Policy>)>>,
 }
 
 impl EffectivePolicy {
-    /// Makes the first policy the current one.
+    /// Creates the effective policy of the first policy of the process.
     pub(super) fn new(policy: Policy) -> Self {
         let (digest, base) = (policy_digest(&policy), Arc::new(policy));
         Self { newest: Arc::new(Mutex::new(base.clone())), base, digest, intersection: Mutex::default() }
     }
 
-    /// Makes another policy the current one, also for holders of this one.
+    /// Returns the effective policy of a new policy, which also restricts the executions that use `self`.
     pub(super) fn replace_with(&self, policy: Policy) -> Self {
         let (digest, base) = (policy_digest(&policy), Arc::new(policy));
         *self.newest.lock() = base.clone();
         Self { base, digest, newest: self.newest.clone(), intersection: Mutex::default() }
     }
 
-    /// Digest of the base policy's files; `None` without a policy.
+    /// Returns the SHA-256 digest of the files of the base policy; `None` if there are no files.
     pub(super) fn digest(&self) -> Option<&str> {
         self.digest.as_deref()
     }
 
-    /// Returns the policy to decide by: the intersection of base and current policy.
+    /// Returns the policy that decides about calls: the intersection of the base policy and the newest policy.
     pub(super) fn current(&self) -> Arc<Policy> {
         let newest = self.newest.lock().clone();
         if Arc::ptr_eq(&newest, &self.base) {
@@ -55,7 +58,8 @@ impl EffectivePolicy {
         }
     }
 
-    /// Returns the limits of both policies. A limit that both contain appears twice.
+    /// Returns the limits of a call in the base policy and in the newest policy. A limit that both contain appears
+    /// twice.
     pub(super) fn limits(&self, call: &PermittedCall, client: Option<&ClientName>) -> Vec<ScopedLimits> {
         let mut limits = self.base.limits(call, client);
         let newest = self.newest.lock().clone();
@@ -66,6 +70,7 @@ impl EffectivePolicy {
     }
 }
 
+/// Returns the combined SHA-256 digest of all files of a policy; `None` if there are none.
 fn policy_digest(policy: &Policy) -> Option<String> {
     let digests: Vec<String> = policy.texts().map(digest::sha256_hex).collect();
     digest::combined_sha256(&digests)

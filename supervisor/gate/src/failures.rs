@@ -1,9 +1,9 @@
-//! Creates the failures that programs and AI clients receive in place of a result.
+//! Creates the failures that programs and AI clients receive instead of a result.
 
 use lockhouse_policies::{CallTarget, visible_text};
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 
-/// Maximum number of characters of a failure's message, which may quote an upstream server.
+/// Maximum number of characters in the message of a failure, which may quote an upstream server.
 const MESSAGE_CHARS_MAX: usize = 4_000;
 
 pub(super) fn failure(code: FailureCode, message: String) -> Failure {
@@ -14,13 +14,13 @@ pub(super) fn invalid_arguments(message: String) -> Failure {
     failure(FailureCode::InvalidArguments, message)
 }
 
-/// Adds the names of the called server and item to a failure.
+/// Adds the names of the called server and item to a failure. For a list, only the name of the server.
 pub(super) fn with_names(failure: Failure, server: &ServerName, item: &CallTarget) -> Failure {
     let named = !matches!(item, CallTarget::List(_));
     Failure { server: Some(server.to_string()), tool: named.then(|| item.to_string()), ..failure }
 }
 
-/// Truncates a failure's message and makes hidden characters visible.
+/// Truncates the message of a failure to [`MESSAGE_CHARS_MAX`] characters and makes hidden characters visible.
 pub(super) fn sanitize_message(message: &str) -> String {
     let message: String = message.chars().take(MESSAGE_CHARS_MAX).collect();
     visible_text(&message).into_owned()

@@ -1,8 +1,8 @@
-//! The gate: every request of a worker or AI client to an upstream server passes through it. Only this crate calls
+//! The gate, through which every request of a worker or AI client to an upstream server passes. No other crate calls
 //! the policy's `decide`.
 //!
-//! [`worker_requests`] handles requests of workers, [`direct_calls`] those of AI clients. Calls to servers go through
-//! the steps in [`call`]; questions about servers and tools are answered in [`tool_discovery`].
+//! [`worker_requests`] handles the requests of workers, [`direct_calls`] those of AI clients. Calls of upstream servers
+//! go through the steps in [`call`]; [`tool_discovery`] answers questions about servers and tools.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
@@ -61,18 +61,20 @@ use schema::SchemaCache;
 use skills::Skills;
 use tool_list_cache::ToolListCache;
 
-/// The gate: decides about, records and makes each call, with the policy, the audit log and the upstream servers.
+/// The gate: makes calls of upstream servers if the policy permits them, and writes the audit records of calls and
+/// denials. A reload of the configuration creates a new gate.
 #[derive(Debug)]
 pub struct Gate {
     policy: EffectivePolicy,
     audit: Arc<Audit>,
     upstreams: Upstreams,
-    /// The skills of all AI clients; `None` if skills are turned off.
+    /// The saved skills of all AI clients; `None` if skills are turned off.
     skills: Option<Arc<Skills>>,
+    /// The counters of the policy's rate limits.
     limiter: Limiter,
     schemas: Arc<SchemaCache>,
     results: Arc<Results>,
-    /// Maximum number of bytes of a reply to a worker; a longer result is an error.
+    /// Maximum number of bytes of a reply to a worker. A request whose reply is longer fails.
     reply_bytes_max: usize,
     tool_lists: ToolListCache,
 }
@@ -100,8 +102,8 @@ impl Gate {
         }
     }
 
-    /// Returns a gate for a new policy and new servers, with the same audit log and counters. The new policy also
-    /// restricts executions that still use the old gate.
+    /// Returns a gate for a new policy and new upstream servers, with the same audit log and rate counters. The new
+    /// policy also restricts executions that still use the old gate.
     pub fn with_policy_and_servers(&self, policy: Policy, upstreams: Upstreams) -> Self {
         Self {
             policy: self.policy.replace_with(policy),
@@ -120,12 +122,14 @@ impl Gate {
         self.audit.clone()
     }
 
-    /// Digest of the policy files that this gate was created with; `None` without a policy.
+    /// Returns the SHA-256 digest of the policy files with which this gate was created; `None` if there are no policy
+    /// files.
     pub fn policy_digest(&self) -> Option<&str> {
         self.policy.digest()
     }
 
-    /// Returns the policy that applies to executions of this gate.
+    /// Returns the policy that decides about calls of executions that use this gate. It is restricted by newer
+    /// policies.
     pub fn policy(&self) -> Arc<Policy> {
         self.policy.current()
     }
@@ -134,7 +138,8 @@ impl Gate {
         &self.upstreams
     }
 
-    /// Returns the servers and tools that an AI client may know of, before the policy is applied.
+    /// Returns the upstream servers and tools that code of an AI client may know of: all servers that code can import,
+    /// restricted by the client's grant. The policy is not applied.
     pub fn scope_for(&self, principal: &Principal) -> Scope {
         let all = Scope::all(self.code_servers());
         match principal.only() {

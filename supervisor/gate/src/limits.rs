@@ -1,7 +1,7 @@
-//! Enforces the policy's limits: call rates, and quotas for each execution.
+//! Enforces the limits of the policy: call rates, and quotas of each execution.
 //!
-//! Rates are counted across executions and survive policy changes; quotas are counted for each execution. Calls never
-//! wait for a limit: a call above it is refused with the time after which to retry.
+//! Rates are counted across executions and survive policy changes; quotas are counted for each execution. A call never
+//! waits for a limit: a call that exceeds one is refused, and the error says when to try again.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,43 +19,46 @@ use serde_json::{Map, Value};
 use super::failures::failure;
 use super::schema::BlockingSlot;
 
-/// Rate counters kept in memory. A policy has fewer than this; when full, all counters are dropped, which removes
-/// those of replaced policies.
+/// Maximum number of rate counters in memory, which is more than a policy needs. At this number all counters are
+/// dropped, to remove the counters of replaced policies.
 const RATES_MAX: usize = 20_000;
 
-/// How much of the policy's quotas one execution has used.
+/// How much of each of the policy's quotas one execution has used.
 #[derive(Debug, Default)]
 pub struct Usage {
-    /// How much of each quota is used, by the scope that the quota applies to.
+    /// The used part of the quotas, by the scope that the quotas apply to (such as a server or tool).
     used: Mutex<BTreeMap<String, ScopeUsage>>,
-    /// The permit for slow checks of the execution's calls, of which one at a time runs in the background.
+    /// Limits the slow checks of the execution's calls (on background threads) to one at a time.
     pub(super) slow_check_slot: BlockingSlot,
-    /// Denied tools whose description the execution requested; the denial of each is recorded once.
+    /// The denied tools whose description the execution has requested. Only the first request for each is recorded as a
+    /// denial.
     denied_lookups: Mutex<BTreeSet<(ServerName, ToolName)>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
+/// What one execution has used of the quotas of one scope.
 struct ScopeUsage {
     calls: u32,
     argument_bytes: u64,
     result_bytes: u64,
 }
 
-/// Identifies a rate counter: the scope of the limit, calls, period and burst.
+/// Identifies a rate counter: the scope of the limit, the number of calls, the period, and the burst.
 type RateKey = (String, NonZeroU32, Duration, NonZeroU32);
 
-/// The rate counters, shared by all executions.
+/// The counters of rate limits, which all executions share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Limiter(Arc<Mutex<HashMap<RateKey, Arc<DefaultDirectRateLimiter>>>>);
 
-/// A call refused by a limit, with the policy line of the limit.
+/// The refusal of a call that exceeds a limit.
 #[derive(Debug)]
 pub(super) struct LimitRefusal {
     pub(super) failure: Failure,
+    /// The place of the limit in a policy file.
     pub(super) place: SourceLocation,
 }
 
-/// The quota that a call would exceed, phrased as the object of "may have".
+/// The quota that a call would exceed. The error message is the object of "one execution may have".
 #[derive(Debug, thiserror::Error)]
 enum ExceededLimit {
     #[error("{most} calls")]
@@ -66,7 +69,7 @@ enum ExceededLimit {
     ResultBytes { most: u64 },
 }
 
-/// The restrictions for a call that the limits admit.
+/// What the limits prescribe for a call that they permit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Admission {
     /// The shortest timeout that the policy sets for the call; `None` if it sets none.
@@ -74,7 +77,8 @@ pub(super) struct Admission {
 }
 
 impl Usage {
-    /// Records a request for a denied tool's description. Returns whether it is the first in this execution.
+    /// Records that the execution requested the description of a denied tool. Returns whether this is its first request
+    /// for the tool.
     pub(super) fn is_first_lookup(&self, server: &ServerName, tool: &ToolName) -> bool {
         let mut denied_lookups = self.denied_lookups.lock();
         denied_lookups.insert((server.clone(), tool.clone()))
@@ -82,11 +86,11 @@ impl Usage {
 }
 
 impl Limiter {
-    /// Counts a call.
+    /// Counts a permitted call against the quotas and rate limits that apply to it.
     ///
     /// # Errors
-    /// Names the exceeded limit and when to retry. A refused call counts for no quota, and only for rates that were
-    /// checked before the exceeded one.
+    /// Fails if the call exceeds a limit; the error names the limit and says when to try again. A refused call counts
+    /// against no quota, and only against the rate limits that were checked before the exceeded one.
     pub(super) fn admit(
         &self,
         usage: &Usage,
@@ -112,7 +116,7 @@ impl Limiter {
         Ok(Admission { timeout: limits.iter().filter_map(|scoped| scoped.limits.timeout).min() })
     }
 
-    /// Counts one call against each rate limit, or returns the first limit that it exceeds.
+    /// Counts one call against each rate limit. Fails at the first limit that the call exceeds.
     fn check_rates(&self, limits: &[ScopedLimits]) -> Result<(), Box<LimitRefusal>> {
         let mut seen = BTreeSet::new();
         for scoped in limits {
@@ -128,6 +132,7 @@ impl Limiter {
         Ok(())
     }
 
+    /// Returns the counter of a rate limit, and creates it if necessary.
     fn rate_limiter(&self, counted: RateKey, rate: Rate) -> Arc<DefaultDirectRateLimiter> {
         let mut counters = self.0.lock();
         if counters.len() >= RATES_MAX {
@@ -137,10 +142,10 @@ impl Limiter {
         counters.entry(counted).or_insert_with(counter).clone()
     }
 
-    /// Counts the bytes of a result.
+    /// Counts the bytes of a call's result against the quotas.
     ///
     /// # Errors
-    /// Fails if the result exceeds a quota; the result is then not passed on.
+    /// Fails if the result exceeds a quota. The result must then not be passed on.
     pub(super) fn count_result(
         &self,
         usage: &Usage,
@@ -173,6 +178,7 @@ impl Limiter {
 }
 
 impl ScopeUsage {
+    /// Checks that one more call with arguments of this many bytes exceeds no quota of the scope.
     fn check(self, limits: &Limits, bytes: u64) -> Result<(), ExceededLimit> {
         if let Some(most) = limits.calls_per_execution
             && self.calls >= most
@@ -193,6 +199,7 @@ impl ScopeUsage {
     }
 }
 
+/// Converts a rate of the policy to a quota of the rate limiter.
 fn quota(rate: Rate) -> Quota {
     let one = (rate.per / rate.calls.get()).max(Duration::from_nanos(1));
     let quota = Quota::with_period(one).unwrap_or_else(|| Quota::per_second(rate.calls));
@@ -222,7 +229,7 @@ fn rate_exceeded(scoped: &ScopedLimits, rate: Rate, wait: Duration) -> Box<Limit
     Box::new(LimitRefusal { failure, place: scoped.location.clone() })
 }
 
-/// Returns the length of the arguments as JSON, in bytes.
+/// Returns the length in bytes of the arguments as JSON text.
 fn json_bytes(arguments: &Map<String, Value>) -> u64 {
     struct Counting(u64);
     impl Write for Counting {

@@ -1,4 +1,5 @@
-//! Filters a server's lists of resources and prompts by the policy, and suggests names for misspelled ones.
+//! Filters an upstream server's lists of resources and prompts by the policy, and suggests similar names if a requested
+//! resource or prompt does not exist.
 
 use std::time::Instant;
 
@@ -12,10 +13,10 @@ use super::failures::failure;
 use super::tool_request::ToolRequest;
 use super::{Gate, Requester};
 
-/// Maximum number of names that an error message lists.
+/// Maximum number of names of resources or prompts that an error message lists.
 const NAMES_SHOWN_MAX: usize = 10;
 
-/// A list of resources or prompts, as received from upstream and as passed to code.
+/// A list of resources or prompts, in the form in which the upstream connection returns it and code receives it.
 #[derive(Deserialize, Serialize)]
 pub(super) struct ItemList<'a> {
     #[serde(borrow)]
@@ -23,7 +24,7 @@ pub(super) struct ItemList<'a> {
     /// Resource templates; empty for prompts.
     #[serde(borrow, default)]
     templates: Vec<&'a RawValue>,
-    /// Whether the server listed more items than these.
+    /// Whether the server has more items than the list contains.
     incomplete: bool,
 }
 
@@ -35,12 +36,12 @@ struct Entry {
     name: Option<String>,
 }
 
-/// Returns an empty list, for servers of which no item is permitted.
+/// Returns an empty list as JSON, for servers of which the policy permits no resource or prompt.
 pub(super) fn empty_listing() -> Vec<u8> {
     br#"{"items":[],"templates":[],"incomplete":false}"#.to_vec()
 }
 
-/// Removes entries from a list that the policy does not permit.
+/// Removes the entries that the policy does not permit from a list of resources or prompts.
 pub(super) fn filter_listing(
     policy: &Policy,
     client: Option<&ClientName>,
@@ -55,14 +56,15 @@ pub(super) fn filter_listing(
     listed.items.retain(|entry| requestable_item(listing, entry).is_some_and(permits));
     listed.templates.retain(|entry| {
         let template = serde_json::from_str::<Entry>(entry.get()).ok().and_then(|entry| entry.uri_template);
-        // The values of template variables are unknown, so only the fixed prefix is matched.
+        // The values of the template's variables are unknown, so the policy is matched with the text before the first
+        // variable.
         let beginning = |uri: &str| uri.split('{').next().unwrap_or_default().to_owned();
         template.is_some_and(|uri| policy.permits_any_with_prefix(server, &beginning(&uri), client))
     });
     serde_json::to_vec(&listed).map_err(unreadable)
 }
 
-/// Returns the resource or prompt that an entry of a list describes; `None` if its name is invalid.
+/// Returns the resource or prompt that an entry of a list describes. `None` if the entry has no valid URI or name.
 fn requestable_item(listing: Listing, entry: &RawValue) -> Option<CallTarget> {
     let entry: Entry = serde_json::from_str(entry.get()).ok()?;
     match listing {
@@ -72,7 +74,7 @@ fn requestable_item(listing: Listing, entry: &RawValue) -> Option<CallTarget> {
 }
 
 impl Gate {
-    /// Adds suggestions to a failure if the server has no resource or prompt of that name.
+    /// Adds similar or existing names to a failure, if the server lists no resource or prompt of the requested name.
     pub(super) async fn with_suggestion(
         &self,
         requester: &Requester,
@@ -102,7 +104,7 @@ impl Gate {
             };
         let (server, kind, item) = (&request.server, request.item.kind(), &request.item);
         let message = match listing {
-            // The URI may match a template; then the server's message explains the failure.
+            // The URI may belong to a resource template. Then the server's own message explains the failure.
             Listing::Resources => {
                 format!("{}; server {server} lists no {kind} {item}: {suggestion}", failure.message)
             }
@@ -111,7 +113,8 @@ impl Gate {
         Failure { code: FailureCode::UnknownTool, message, ..failure }
     }
 
-    /// Returns the permitted names that a server lists; `None` if the list is not available.
+    /// Returns the names of the permitted resources or prompts that a server lists. `None` if the list is not
+    /// available.
     async fn permitted_names(
         &self,
         requester: &Requester,
@@ -122,7 +125,7 @@ impl Gate {
         let request = ToolRequest::new(server.clone(), CallTarget::List(listing));
         let started = Instant::now();
         let json = Box::pin(self.try_call(requester, call, &request, RawArguments::default())).await.ok()?;
-        // The list request is audited like any other call.
+        // The request for the list gets audit records like every other call.
         self.audit.outcome(request.subject(requester, call), "ok", started.elapsed(), json.len()).ok()?;
         let listed: ItemList<'_> = serde_json::from_slice(&json).ok()?;
         let items = listed.items.iter().filter_map(|entry| requestable_item(listing, entry));

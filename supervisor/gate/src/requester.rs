@@ -1,4 +1,4 @@
-//! The requester: the execution and AI client on whose behalf the gate acts.
+//! The requester of a call: the execution and the AI client on whose behalf the gate acts.
 
 use std::sync::Arc;
 
@@ -12,22 +12,25 @@ use super::approvals::{Approvers, ExecutionApprovals};
 use super::limits::Usage;
 use super::scope::Scope;
 
-/// The execution and AI client on whose behalf the gate acts.
+/// The execution and the AI client on whose behalf the gate acts. Clones refer to the same execution.
 #[derive(Clone, Debug)]
 pub struct Requester {
     pub caller: Caller,
-    /// Language of the program, in which signatures are rendered; `None` for direct calls.
+    /// The language of the program, in which tool signatures are written; `None` for direct calls.
     pub language: Option<Language>,
-    /// The AI client, whose stored results and skills are accessible.
+    /// The principal of the AI client, whose stored results and skills code can access.
     pub principal: Principal,
-    /// The servers and tools that this execution may know of.
+    /// The upstream servers and tools that this execution may know of.
     pub scope: Arc<Scope>,
+    /// How much of the policy's quotas the execution has used.
     pub usage: Arc<Usage>,
+    /// Asks approvers about calls of the execution.
     pub approvals: Arc<ExecutionApprovals>,
 }
 
 impl Requester {
-    /// Creates a requester whose approval questions go to `approvers`.
+    /// Creates the requester of one execution. Its approval questions go to `approvers`; `code` is the program that
+    /// approvers may see.
     pub fn new(
         caller: Caller,
         language: Option<Language>,
@@ -48,7 +51,7 @@ impl Requester {
         }
     }
 
-    /// Returns the name of the AI client: as authenticated, or as the client gave it; `None` if there is none.
+    /// Returns the name of the AI client, as authenticated or as the client gave it. `None` if it has no name.
     pub(super) fn client(&self) -> Option<&ClientName> {
         self.caller.client.as_ref()
     }

@@ -1,6 +1,6 @@
-//! Stores results that were too long for an answer, so that AI clients can fetch the rest. Each result has an
-//! unguessable handle, is accessible only to the AI client whose code produced it, and is kept within limits of
-//! bytes, number and time.
+//! Stores results that were too long for an answer, so that AI clients and code can read the rest by a handle. A handle
+//! cannot be guessed, and works only for the AI client whose code produced the result. The number, the size and the
+//! lifetime of stored results are limited.
 
 mod directory;
 mod memory;
@@ -18,20 +18,21 @@ use directory::DirectoryStore;
 use memory::{MemoryStore, ResultKind};
 pub use paging::page;
 
-/// Maximum number of stored results.
+/// Maximum number of stored results of all AI clients together.
 const COUNT_MAX: usize = 1_000;
-/// Divisor of the byte limit that one result may use (a quarter).
+/// Divisor: one result may use this fraction (a quarter) of the byte limit of all stored results.
 const RESULT_SHARE: u64 = 4;
 
-/// Limits for stored results.
+/// The configured limits of stored results.
 #[derive(Clone, Copy, Debug)]
 pub struct ResultLimits {
     /// Maximum number of bytes of all stored results together; 0 disables storing.
     pub bytes: u64,
+    /// How long a result is stored.
     pub lifetime: Duration,
 }
 
-/// The handle is unknown or its result has expired.
+/// The error for a handle that is unknown to its AI client, or whose result has expired or was evicted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no result {handle}: each is kept for {} s or until newer ones need its space, and only for the client whose run made it\
@@ -42,23 +43,25 @@ pub struct ResultLimits {
 pub struct ResultNotFound {
     handle: ResultHandle,
     lifetime: Duration,
-    /// Whether this process is so young that a previous process may have stored the result.
+    /// Whether this process is younger than the lifetime of results. A previous process may have stored the result
+    /// then.
     is_young: bool,
 }
 
-/// Stores results of runs that were too long to be shown, until their clients read them.
+/// The store of results that were too long for an answer, and of answers of background runs.
 #[derive(Debug)]
 pub struct Results {
     bounds: ResultLimits,
+    /// When the store was created.
     since: Instant,
     place: Storage,
 }
 
 #[derive(Debug)]
 enum Storage {
-    /// Results are stored in memory, until this process ends.
+    /// In memory, until this process ends.
     Memory(Mutex<MemoryStore>),
-    /// Results are stored in files, also for later processes of the same user.
+    /// In files, which later processes of the same Unix user can read too.
     Directory(DirectoryStore),
 }
 
@@ -71,7 +74,8 @@ impl Results {
         Self { bounds, since: Instant::now(), place: Storage::Directory(DirectoryStore::new(path)) }
     }
 
-    /// Stores a result, given as JSON. Returns `None` if it is too large or cannot be written.
+    /// Stores a result, given as JSON, and returns its handle. Returns `None` if the result is larger than a quarter of
+    /// the byte limit or cannot be written.
     pub fn store(&self, owner: Owner, json: &str) -> Option<ResultHandle> {
         if json.len() as u64 > self.bounds.bytes / RESULT_SHARE {
             return None;
@@ -99,7 +103,7 @@ impl Results {
         Some(handle)
     }
 
-    /// Returns a complete result as JSON.
+    /// Returns a whole stored result as JSON. Fails if the owner has no result with this handle, or it has expired.
     pub fn get(&self, owner: Owner, handle: &ResultHandle) -> Result<Arc<str>, ResultNotFound> {
         let found = match &self.place {
             Storage::Memory(memory) => {
@@ -115,8 +119,8 @@ impl Results {
         })
     }
 
-    /// Returns the number of stored results and their bytes. Results in files are not counted, since other processes
-    /// share them.
+    /// Returns the number of stored results and the sum of their bytes. Returns zeros if results are stored in files,
+    /// since other processes share the files.
     pub fn usage(&self) -> (usize, u64) {
         match &self.place {
             Storage::Memory(memory) => {
@@ -127,18 +131,18 @@ impl Results {
         }
     }
 
-    /// Generates a new handle, by which a stored result can be read; `None` if the kernel has no random numbers.
+    /// Generates a new handle for a stored result. `None` if the kernel provides no random numbers.
     pub fn generate_handle() -> Option<ResultHandle> {
         new_handle()
     }
 
-    /// Whether answers of background runs can be stored.
+    /// Whether the answers of background runs can be stored: only in memory, and only if the byte limit is not 0.
     pub fn stores_answers(&self) -> bool {
         self.bounds.bytes > 0 && matches!(self.place, Storage::Memory(_))
     }
 
-    /// Stores the answer of a background run under the handle that its AI client has. Returns `false` if the answer
-    /// is too large.
+    /// Stores the answer of a background run under the handle that its AI client already has. Returns `false` if the
+    /// answer is too large or answers cannot be stored.
     pub fn store_answer(&self, owner: Owner, handle: &ResultHandle, json: &str) -> bool {
         let Storage::Memory(memory) = &self.place else { return false };
         if json.len() as u64 > self.bounds.bytes / RESULT_SHARE {
@@ -149,7 +153,7 @@ impl Results {
         true
     }
 
-    /// Returns the stored answer of a background run.
+    /// Returns the stored answer of a background run as JSON. `None` if this owner has no answer with this handle.
     pub fn answer(&self, owner: Owner, handle: &ResultHandle) -> Option<Arc<str>> {
         let Storage::Memory(memory) = &self.place else { return None };
         let mut memory = memory.lock();
@@ -161,7 +165,7 @@ impl Results {
         self.bounds.lifetime
     }
 
-    /// Removes expired result files. Results in memory expire without this.
+    /// Removes result files that have expired. Expired results in memory need no such call.
     pub fn remove_expired(&self) {
         if let Storage::Directory(directory) = &self.place {
             directory.make_room(0, &self.bounds, SystemTime::now());
@@ -169,7 +173,7 @@ impl Results {
     }
 }
 
-/// Generates a result handle from 128 random bits; `None` if the kernel has no random numbers.
+/// Generates a result handle from 128 random bits. `None` if the kernel provides no random numbers.
 fn new_handle() -> Option<ResultHandle> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).ok()?;

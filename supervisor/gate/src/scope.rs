@@ -1,5 +1,5 @@
-//! The scope of an execution: the servers and tools that it may know of. A scope can only restrict what the policy
-//! permits.
+//! The scope of an execution: the upstream servers and tools of which the execution may know. A scope can only restrict
+//! what the policy permits.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use lockhouse_protocol::{Failure, FailureCode, InvalidName, ServerName};
 use super::failures::failure;
 use super::skills::is_skills_server;
 
-/// Maximum number of names that a request may list in `servers`.
+/// Maximum number of names in the argument `servers` of a request.
 const NAMES_MAX: usize = 1_000;
-/// Maximum number of names that an error message repeats.
+/// Maximum number of names that an error message quotes.
 const NAMED_MAX: usize = 50;
-/// Maximum number of characters of each name that an error message repeats.
+/// Maximum number of characters of each name that an error message quotes.
 const NAME_CHARS_MAX: usize = 80;
 
-/// Why a list of server and tool names is invalid.
+/// Why the names of servers and tools in a request or a grant are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
     #[error("servers has {count} names, and may have {NAMES_MAX}")]
@@ -29,19 +29,22 @@ pub enum ScopeError {
     NoServer { name: String, source: InvalidName },
 }
 
-/// A set of servers, some with only part of their tools, and whether skills may be saved (the name `skills`).
+/// The scope of an execution: a set of upstream servers, some with only part of their tools, and whether the execution
+/// may save skills (the name `skills`).
 #[derive(Clone, Debug)]
 pub struct Scope {
+    /// The servers in the scope.
     servers: Vec<ServerName>,
-    /// For servers with only part of their tools: lists of patterns, all of which a tool must match.
+    /// For each server of which only part of the tools is in the scope: lists of patterns. A tool is in the scope if it
+    /// matches a pattern of each list.
     tools: BTreeMap<ServerName, Vec<Vec<Pattern>>>,
     /// Whether the execution may save skills.
     skills: bool,
-    /// Servers whose existence may be revealed to the execution, including servers that its request excluded.
+    /// The servers whose existence may be revealed to the execution. They include servers that the request excluded.
     known: Vec<ServerName>,
-    /// Whether the AI client's token grants only part of the servers.
+    /// Whether the scope is restricted by the grant of the AI client's token.
     is_granted: bool,
-    /// The `servers` argument of the request, for error messages; `None` if there was none.
+    /// The argument `servers` of the request, as text for error messages; `None` if the request had none.
     written: Option<String>,
 }
 
@@ -52,8 +55,8 @@ impl Scope {
         Self { servers, tools: BTreeMap::new(), skills: true, known, is_granted: false, written: None }
     }
 
-    /// Restricts the scope to what an AI client's token grants. Granted names that do not exist are ignored; they may
-    /// be configured later.
+    /// Restricts the scope to what the token of an AI client grants. Ignores granted names of servers that are not
+    /// configured, since they may be configured later.
     pub fn restricted_to_grant(self, only: &[String]) -> Self {
         let of =
             ScopeEntries::parse(only.iter().filter_map(|name| ScopeEntry::parse(&self.servers, name).ok()));
@@ -61,11 +64,11 @@ impl Scope {
         Self { known: granted.servers.clone(), is_granted: true, ..granted }
     }
 
-    /// Narrows the scope to the named servers and tools: `NAME` for a server, `NAME.TOOL` or `NAME.PREFIX*` for some
-    /// of its tools.
+    /// Restricts the scope to the servers and tools that a request names: `NAME` for a server, `NAME.TOOL` or
+    /// `NAME.PREFIX*` for some of its tools.
     ///
     /// # Errors
-    /// Describes the first invalid name.
+    /// Fails if a name is invalid or the list is too long. The error describes the first invalid name.
     pub fn narrowed_to(self, names: &[String]) -> Result<Self, ScopeError> {
         if names.len() > NAMES_MAX {
             return Err(ScopeError::TooManyNames { count: names.len() });
@@ -81,6 +84,7 @@ impl Scope {
         Ok(Self { written, ..self.intersected_with(of) })
     }
 
+    /// Returns the intersection of the scope and the parsed names.
     fn intersected_with(mut self, of: ScopeEntries) -> Self {
         self.servers.retain(|server| of.whole.contains(server) || of.tools.contains_key(server));
         for (server, patterns) in of.tools {
@@ -90,7 +94,7 @@ impl Scope {
         self
     }
 
-    /// Removes servers that are no longer configured.
+    /// Removes the servers that are no longer configured. `known` are the configured ones.
     pub fn retain_configured(mut self, known: &[ServerName]) -> Self {
         self.servers.retain(|server| known.contains(server));
         self
@@ -100,11 +104,12 @@ impl Scope {
         &self.servers
     }
 
-    /// Whether the scope contains only part of this server's tools.
+    /// Whether only part of this server's tools is in the scope.
     pub(super) fn is_partial(&self, server: &ServerName) -> bool {
         self.tools.contains_key(server)
     }
 
+    /// Whether this tool, resource, prompt or list of this server is in the scope.
     pub(super) fn contains(&self, server: &ServerName, item: &CallTarget) -> bool {
         let has_part = |lists: &Vec<Vec<Pattern>>| {
             let is_in = |patterns: &Vec<Pattern>| patterns.iter().any(|pattern| pattern.permits(item));
@@ -116,13 +121,13 @@ impl Scope {
         self.servers.contains(server) && self.tools.get(server).is_none_or(has_part)
     }
 
-    /// Whether the existence of this server may be revealed.
+    /// Whether the existence of this server may be revealed to the execution.
     pub(super) fn knows(&self, server: &ServerName) -> bool {
         self.known.contains(server)
     }
 
-    /// Returns the failure for an item that the request excluded or the token does not grant; `None` if the scope is
-    /// unrestricted.
+    /// Returns the failure for an item outside of the scope: the request excluded it, or the token does not grant it.
+    /// `None` if neither a request nor a token restricts the scope.
     pub(super) fn out_of_scope_failure(&self) -> Option<Failure> {
         let message = match &self.written {
             Some(written) => format!("this execution was started with servers = {written}"),
@@ -133,7 +138,8 @@ impl Scope {
     }
 }
 
-/// A parsed entry of a scope, such as `github` or `github.list_*`.
+/// A parsed name in a request or a grant: `skills`, a server such as `github`, or some of its tools such as
+/// `github.list_*`.
 enum ScopeEntry {
     Skills,
     Whole(ServerName),
@@ -141,6 +147,7 @@ enum ScopeEntry {
 }
 
 impl ScopeEntry {
+    /// Parses a name; `known` are the servers that it may name.
     fn parse(known: &[ServerName], name: &str) -> Result<Self, ScopeError> {
         if name == SKILLS {
             return Ok(Self::Skills);
@@ -161,7 +168,8 @@ impl ScopeEntry {
     }
 }
 
-/// Checks a name in a token's grant, whatever servers are configured. Returns `None` if it is valid.
+/// Checks a name in the grant of a token, without regard to which servers are configured. Returns the error, or `None`
+/// if the name is valid.
 pub fn grant_error(name: &str) -> Option<ScopeError> {
     let server = name.split_once('.').map_or(name, |(server, _)| server);
     match ServerName::new(server) {
@@ -170,15 +178,18 @@ pub fn grant_error(name: &str) -> Option<ScopeError> {
     }
 }
 
-/// All parsed entries of a scope.
+/// The parsed names of a request or a grant, by kind.
 #[derive(Default)]
 struct ScopeEntries {
+    /// The servers with all of their tools.
     whole: Vec<ServerName>,
+    /// The servers with only those of their tools that match one of the patterns.
     tools: BTreeMap<ServerName, Vec<Pattern>>,
     skills: bool,
 }
 
 impl ScopeEntries {
+    /// Sorts parsed names by kind. Omits tools of servers that are also named as a whole.
     fn parse(names: impl IntoIterator<Item = ScopeEntry>) -> Self {
         let mut all = Self::default();
         for name in names {

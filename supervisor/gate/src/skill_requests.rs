@@ -1,5 +1,5 @@
-//! Requests of running code to load, search and save skills. Loading a skill grants nothing: calls made by its code
-//! are decided like all other calls of the program.
+//! Handles the requests of running code to load, search and save skills. Loading a skill grants no permission: the
+//! policy decides about calls of its code as about all other calls of the program.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{Gate, Requester};
 use crate::skills::{DraftOutcome, Name, Origin, Skill, Skills, StoreError};
 
 impl Gate {
-    /// Returns the skills of the requester's AI client. Fails if skills are turned off.
+    /// Returns the skills of the requester's AI client. Fails if skills are turned off in the configuration.
     pub(super) fn skills(&self, requester: &Requester) -> Result<Arc<Skills>, Failure> {
         let off = || {
             failure(FailureCode::NotFound, "skills are turned off in the configuration of Lockhouse".into())
@@ -21,7 +21,7 @@ impl Gate {
         Ok(Arc::new(skills.for_client(requester.principal.name())))
     }
 
-    /// Returns the code of a skill. The load is recorded in the audit log before the worker receives the code.
+    /// Returns the code of a skill. The audit record of the load is written before the worker receives the code.
     pub(super) async fn load_skill(&self, requester: &Requester, name: &SkillName) -> Reply {
         let skills = self.skills(requester)?;
         let name = Name::try_from(name).map_err(|wrong| failure(FailureCode::NotFound, wrong.to_string()))?;
@@ -50,6 +50,7 @@ impl Gate {
         Ok(reply.to_string().into_bytes())
     }
 
+    /// Returns the summaries of the skills that match a query, at most `limit`.
     pub(super) async fn search_skills(&self, requester: &Requester, query: String, limit: u32) -> Reply {
         let skills = self.skills(requester)?;
         let searching = move || -> Value {
@@ -62,20 +63,20 @@ impl Gate {
     }
 }
 
-/// Whether a skill was saved or stored as a draft.
+/// How a skill was stored: as the current version, which code can import, or as a draft.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Saved,
     Draft,
 }
 
-/// Saves the skill that these arguments describe as its current version.
+/// Saves the skill that the arguments of `skills.save` describe. It becomes the current version.
 pub(super) async fn save(skills: &Arc<Skills>, arguments: &Map<String, Value>) -> Reply {
     write_skill(skills, arguments, |skills, skill| skills.save(skill).map(|saved| (saved, State::Saved)))
         .await
 }
 
-/// Stores the skill that these arguments describe as a draft, which code cannot import.
+/// Stores the skill that the arguments of `skills.save` describe as a draft, which code cannot import.
 pub(super) async fn save_draft(skills: &Arc<Skills>, arguments: &Map<String, Value>) -> Reply {
     write_skill(skills, arguments, |skills, skill| {
         Ok(match skills.save_draft(skill)? {
@@ -86,7 +87,7 @@ pub(super) async fn save_draft(skills: &Arc<Skills>, arguments: &Map<String, Val
     .await
 }
 
-/// Writes a skill on a blocking thread, since disk access takes time.
+/// Writes a skill with the function `how` on a blocking thread, since disk access takes time.
 async fn write_skill(
     skills: &Arc<Skills>,
     arguments: &Map<String, Value>,

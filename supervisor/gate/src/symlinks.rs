@@ -1,8 +1,9 @@
-//! Resolves symbolic links in path arguments, so that a policy that permits a directory does not permit targets
-//! outside of it that links lead to.
+//! Resolves symbolic links in path arguments. Otherwise a policy that permits a directory would also permit the targets
+//! outside of the directory to which links in it lead.
 //!
-//! Links are resolved before the call, and again by the server. Someone who can create links in a permitted directory
-//! in between can still redirect a server; only the server's own sandbox limits what it can reach.
+//! The gate resolves links before the call, and the upstream server resolves them again. Between the two, a process
+//! that can create links in a permitted directory can still redirect the server. Only the server's own sandbox limits
+//! what it can reach then.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path};
@@ -12,10 +13,11 @@ use lockhouse_policies::ResolvedPaths;
 
 use super::schema::{BlockingSlot, run_blocking};
 
-/// Timeout for resolving symbolic links in paths, since a file system may be remote or hang.
+/// Maximum time for resolving the symbolic links of a call's paths, since a file system may be remote or may hang.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Resolves paths on a blocking thread. Paths that cannot be resolved in time are missing from the result.
+/// Resolves the symbolic links of paths on a blocking thread. Paths that cannot be resolved in time are missing from
+/// the result.
 pub(super) async fn resolve_in_background(paths: Vec<String>, slot: &BlockingSlot) -> ResolvedPaths {
     if paths.is_empty() {
         return ResolvedPaths::new();
@@ -23,14 +25,15 @@ pub(super) async fn resolve_in_background(paths: Vec<String>, slot: &BlockingSlo
     run_blocking(slot, RESOLVE_TIMEOUT, move || resolve_paths(paths)).await.unwrap_or_default()
 }
 
-/// Resolves paths on the current thread, without a timeout. For commands, where only the user waits.
+/// Resolves the symbolic links of paths on the current thread, without a timeout. For commands, which block only their
+/// user.
 pub fn resolve_paths(paths: Vec<String>) -> ResolvedPaths {
     let resolved = |path: String| Some((path.clone(), resolve_path(Path::new(&path))?));
     paths.into_iter().filter_map(resolved).collect()
 }
 
-/// Resolves the symbolic links in a path. Of a path that does not exist, the links in its deepest existing directory
-/// are resolved. Returns `None` for relative paths, and for links that cannot be resolved.
+/// Resolves the symbolic links of an absolute path; the last parts of the path need not exist. Returns `None` for
+/// relative paths and for links that cannot be resolved.
 fn resolve_path(path: &Path) -> Option<String> {
     let is_plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
     if !path.is_absolute() || !path.components().all(is_plain) {
@@ -43,7 +46,7 @@ fn resolve_path(path: &Path) -> Option<String> {
                 let whole = if rest.as_os_str().is_empty() { real } else { real.join(rest) };
                 return whole.into_os_string().into_string().ok();
             }
-            // A dangling link: writing through it would create its unknown target.
+            // The path is a link to a target that does not exist. Writing to the link would create the target.
             Err(error)
                 if error.kind() == ErrorKind::NotFound && std::fs::symlink_metadata(existing).is_ok() =>
             {

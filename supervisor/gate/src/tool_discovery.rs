@@ -1,4 +1,5 @@
-//! Answers what servers and tools there are. Code sees only what the policy permits; commands see all tools.
+//! Answers questions about the upstream servers and their tools. Code sees only the tools that the policy permits;
+//! commands see all tools.
 
 use std::sync::Arc;
 
@@ -27,19 +28,20 @@ pub(super) struct ToolLookup<'a> {
     pub(super) line: Option<u32>,
 }
 
-/// Returns the effect that the policy has on every call of a tool; `None` if it depends on the arguments. For
-/// commands, never for code.
+/// Returns the effect that the policy has on every call of a tool; `None` if the effect depends on the arguments. For
+/// commands of the user only, never for code.
 pub fn unconditional_effect(policy: &Policy, server: &ServerName, tool: &ToolName) -> Option<Effect> {
     policy.certain_effect(server, &tool.into(), None)
 }
 
-/// Returns the label of a policy effect for tables; `depends` for `None`, when it depends on the arguments.
+/// Returns the text for a policy effect in tables. `None`, an effect that depends on the arguments, is `depends`.
 pub fn effect_label(effect: Option<Effect>) -> &'static str {
     effect.map_or("depends", Effect::as_str)
 }
 
 impl Gate {
-    /// Returns all known tools with the policy's effect on each. For commands of the user, never for code.
+    /// Returns all tools that are known, each with its server and the effect that the policy has on every call. For
+    /// commands of the user only, never for code.
     pub fn all_tools(&self) -> Vec<(&ServerName, Tool, Option<Effect>)> {
         let policy = self.policy.current();
         let mut tools = Vec::new();
@@ -51,8 +53,8 @@ impl Gate {
         tools
     }
 
-    /// Returns the permitted tools of a server, each with whether it requires approval; `None` if its tools are
-    /// unknown. For commands, never for code.
+    /// Returns the permitted tools of an upstream server, each with whether its calls may require approval. `None` if
+    /// the tools of the server are not known. For commands of the user only, never for code.
     pub fn permitted_tools(&self, server: &ServerName) -> Option<Vec<(Tool, bool)>> {
         let catalogue = self.upstreams.get(server)?.known_catalogue()?;
         let (policy, scope) = (self.policy.current(), Scope::all(self.code_servers()));
@@ -60,7 +62,7 @@ impl Gate {
         Some(self.permitted_tools_of(server, &catalogue, None, &scope).map(row).collect())
     }
 
-    /// Returns servers that are unavailable and listed with cached tools, each with the reason.
+    /// Returns, as texts, the servers that are not available and whose tools come from a cache, each with the reason.
     pub fn stale_servers(&self, servers: &[ServerName]) -> Vec<String> {
         let describe_stale = |name: &ServerName| {
             let connection = self.upstreams.get(name)?;
@@ -75,6 +77,8 @@ impl Gate {
         servers.iter().filter_map(describe_stale).collect()
     }
 
+    /// Answers a worker's request for the servers in its scope, each with its state and the number of its permitted
+    /// tools.
     pub(super) fn list_servers(&self, requester: &Requester) -> Reply {
         let row = |name: &ServerName| {
             let connection = self.upstreams.get(name);
@@ -104,6 +108,7 @@ impl Gate {
         Ok(requester.scope.servers().iter().map(row).collect::<Value>().to_string().into_bytes())
     }
 
+    /// Answers a worker's request for the permitted tools of a server, from the cache if possible.
     pub(super) async fn list_tools(&self, requester: &Requester, server: &ServerName) -> Reply {
         let connection = self.connection(requester, server)?;
         if !requester.scope.servers().contains(server)
@@ -137,7 +142,8 @@ impl Gate {
         Ok(json)
     }
 
-    /// Resolves another spelling of a name to the permitted tool it means, if the server's tools are known.
+    /// Returns the permitted tool that a name means in another spelling. `None` if the name is the exact name of a
+    /// tool, if it means no permitted tool, or if the server's tools are not known.
     pub(super) fn resolve_tool_name(
         &self,
         requester: &Requester,
@@ -152,6 +158,7 @@ impl Gate {
             .then(|| resolved.name.clone())
     }
 
+    /// Answers a worker's request for the description of a tool.
     pub(super) async fn describe(
         &self,
         requester: &Requester,
@@ -231,6 +238,7 @@ impl Gate {
         }
     }
 
+    /// Returns the tools of a catalogue that this AI client may see.
     pub(super) fn permitted_tools_of<'a>(
         &'a self,
         server: &'a ServerName,
@@ -241,7 +249,8 @@ impl Gate {
         catalogue.tools.iter().filter(self.visible_tool_filter(server, client, scope))
     }
 
-    /// Returns a filter for the server's tools that this AI client may see.
+    /// Returns a filter for the tools of a server: those that are in the scope, that the policy permits for this AI
+    /// client, and whose definitions are accepted if `on_change` requires that.
     pub(super) fn visible_tool_filter<'a>(
         &'a self,
         server: &'a ServerName,
@@ -257,6 +266,8 @@ impl Gate {
         }
     }
 
+    /// Returns the failure for a tool that the server does not have, with a similar permitted name or the permitted
+    /// names.
     pub(super) fn unknown_tool_failure(
         &self,
         requester: &Requester,
@@ -276,7 +287,8 @@ impl Gate {
         failure(FailureCode::UnknownTool, format!("server {server} has no tool {tool}; {suggestion}"))
     }
 
-    /// Returns the failure for a tool name that the server does not have. Such a mistake is not recorded as a denial.
+    /// Returns the failure for a tool that the server does not have. `None` if the server has the tool or its tools are
+    /// not known. Requesting a tool that does not exist is a mistake, and is not recorded as a denial.
     pub(super) fn misspelled_tool_failure(
         &self,
         requester: &Requester,

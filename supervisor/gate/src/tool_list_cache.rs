@@ -1,5 +1,5 @@
-//! Caches answers to `ListTools`, which depend only on the server's tools, the AI client, the language and the
-//! policy.
+//! Caches the answers to the worker request `ListTools`. An answer depends only on the catalogue of the server, the AI
+//! client, the language and the policy.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use lockhouse_policies::{ClientName, Policy};
 use lockhouse_protocol::ServerName;
 use parking_lot::Mutex;
 
-/// Maximum number of cached tool lists.
+/// Maximum number of cached tool lists. When it is reached, the cache is emptied.
 const ENTRIES_MAX: usize = 256;
 
-/// Cache key: server, AI client, and language of the signatures.
+/// The key of a cached list: the server, the AI client, and the language of the signatures.
 pub(super) type CacheKey = (ServerName, Option<ClientName>, Option<Language>);
 
-/// Caches the lists of permitted tools that workers request.
+/// A cache of the lists of permitted tools that workers request.
 #[derive(Debug, Default)]
 pub(super) struct ToolListCache(Mutex<HashMap<CacheKey, CachedList>>);
 
-/// A cached tool list, with the catalogue and the policy that it was made from.
+/// A cached tool list, with the catalogue and the policy from which it was made.
 #[derive(Debug)]
 struct CachedList {
     catalogue: Arc<Catalogue>,
@@ -29,7 +29,7 @@ struct CachedList {
 }
 
 impl ToolListCache {
-    /// Returns the cached tool list if it was made from the same catalogue and policy.
+    /// Returns the cached tool list. `None` if there is none, or if it was made from another catalogue or policy.
     pub(super) fn get(
         &self,
         key: &CacheKey,
@@ -43,6 +43,7 @@ impl ToolListCache {
         Some(answer.json.clone())
     }
 
+    /// Stores a tool list with the catalogue and the policy from which it was made.
     pub(super) fn insert(
         &self,
         key: CacheKey,
@@ -51,7 +52,7 @@ impl ToolListCache {
         json: Arc<[u8]>,
     ) {
         let mut answers = self.0.lock();
-        // AI clients choose their names, so the number of keys is unbounded.
+        // AI clients choose their names, so the number of possible keys has no limit.
         if answers.len() >= ENTRIES_MAX {
             answers.clear();
         }

@@ -11,30 +11,31 @@ use lockhouse_upstream::Caller;
 
 use super::Requester;
 
-/// A request of a worker or AI client for one item of an upstream server: a tool, resource, prompt or list.
+/// A request of a worker or AI client to an upstream server, for a tool, a resource, a prompt or a list.
 #[derive(Clone, Debug)]
 pub struct ToolRequest {
-    /// The id of the request in the audit log.
+    /// The id that identifies the request in the audit log.
     pub id: uuid::Uuid,
     pub server: ServerName,
     pub item: CallTarget,
-    /// Line number in the program, as reported by the worker.
+    /// The line of the program that made the request, as reported by the worker. `None` if it is unknown.
     pub line: Option<u32>,
-    /// How the call was dispatched. Empty before that, and for a refused call. The task that makes the call and the
-    /// task that records an abandoned call share this cell.
+    /// How the call was dispatched; unset for a call that was refused or still waits. Clones of the request share the
+    /// value: the task that makes the call sets it, and the task that records an abandoned call reads it.
     dispatch: Arc<OnceLock<Dispatch>>,
 }
 
-/// How a call was dispatched.
+/// How a call left the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dispatch {
-    /// The call was sent to its server, which declares these side effects of the tool.
+    /// The call was sent to its server. The server declares these side effects of the tool.
     Sent(SideEffects),
     /// A skill was stored as a draft, because no approver was available.
     Draft,
 }
 
 impl Dispatch {
+    /// Returns the side effects that the call may have had.
     fn changes(self) -> SideEffects {
         match self {
             Self::Sent(changes) => changes,
@@ -44,7 +45,8 @@ impl Dispatch {
 }
 
 impl ToolRequest {
-    /// Returns the request to an upstream server; `None` for requests that Lockhouse answers itself.
+    /// Converts a request of a worker. Returns `None` if Lockhouse answers the request itself, without an upstream
+    /// server.
     pub fn from_request(request: &Request) -> Option<Self> {
         let (server, item) = match request {
             Request::Call { server, tool, .. } => (server, CallTarget::Tool(tool.clone())),
@@ -68,6 +70,7 @@ impl ToolRequest {
         Some(Self { line, ..Self::new(server.clone(), item) })
     }
 
+    /// Creates a request with a new id.
     pub fn new(server: ServerName, item: CallTarget) -> Self {
         Self { id: uuid::Uuid::now_v7(), server, item, line: None, dispatch: Arc::default() }
     }
@@ -77,16 +80,17 @@ impl ToolRequest {
         Self { item, ..self }
     }
 
-    /// Records that the call was dispatched. Only the first record counts.
+    /// Records how the call was dispatched. Has no effect if this is recorded already.
     pub(super) fn record_dispatch(&self, dispatch: Dispatch) {
         let _ = self.dispatch.set(dispatch);
     }
 
-    /// How the call was dispatched; `None` if it was not.
+    /// Returns how the call was dispatched; `None` if it was not dispatched.
     pub(super) fn dispatch(&self) -> Option<Dispatch> {
         self.dispatch.get().copied()
     }
 
+    /// Returns the data that identify the call in audit records.
     pub(super) fn subject<'a>(&'a self, requester: &'a Requester, call: CallId) -> CallSubject<'a> {
         let Caller { execution, client, .. } = &requester.caller;
         CallSubject {
@@ -101,20 +105,23 @@ impl ToolRequest {
     }
 }
 
-/// The outcome of one call, for the answer of the run.
+/// The outcome of one call, for the list of calls in the answer of a run.
 #[derive(Clone, Debug)]
 pub struct CallRecord {
     pub server: String,
     /// The kind of the item: `tool`, `resource`, `prompt` or a list of them.
     pub kind: &'static str,
-    /// Name of the item.
+    /// The name of the tool or prompt, or the URI of the resource.
     pub name: String,
+    /// How the call ended: `ok`, `draft`, `unknown`, `not_sent`, or an error code.
     pub outcome: &'static str,
-    /// Line number in the program, as reported by the worker.
+    /// The line of the program that made the call, as reported by the worker. `None` if it is unknown.
     pub line: Option<u32>,
-    /// Side effects that the call may have had.
+    /// The side effects that the call may have had.
     pub changes: SideEffects,
+    /// Duration of the call in milliseconds.
     pub ms: f64,
+    /// Length of the reply in bytes.
     pub bytes: usize,
 }
 
@@ -127,7 +134,7 @@ impl CallRecord {
         Self { server, kind, name, outcome, line: request.line, changes, ms, bytes }
     }
 
-    /// Returns `SERVER.NAME`.
+    /// Returns `SERVER.NAME`, the server and the item of the call.
     pub fn title(&self) -> String {
         format!("{}.{}", self.server, self.name)
     }

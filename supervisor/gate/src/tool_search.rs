@@ -1,4 +1,4 @@
-//! Searches the permitted tools of all servers, with a fair share of results for each server.
+//! Searches the permitted tools of all upstream servers. No server fills the results while others have relevant tools.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,41 +15,46 @@ use super::Gate;
 use super::failures::sanitize_message;
 use super::scope::Scope;
 
-/// How long a search waits for a server's first connection, measured from the start of that attempt.
+/// Maximum time that a search waits for the first connection to an upstream server, measured from the start of the
+/// connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Minimum score relative to the best hit for a tool to take a place from a larger server.
+/// Minimum score, relative to the best result, with which a tool counts as relevant and may displace a tool of a server
+/// with more results.
 const RELEVANCE_MIN: f32 = 0.35;
-/// Word in a query that restricts the search to one server.
+/// Prefix of the word in a query that restricts the search to one server, such as `server:github`.
 const SERVER_PREFIX: &str = "server:";
 
-/// A search for tools.
+/// A search for tools, as requested by an AI client or by code.
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'a> {
     pub query: &'a str,
-    /// Number of results, at most [`SEARCH_LIMIT_MAX`].
+    /// Maximum number of results; reduced to [`SEARCH_LIMIT_MAX`] if it is higher.
     pub limit: u32,
+    /// How much of each tool the results contain: the name, the signature, or the whole description.
     pub detail: SearchDetail,
-    /// Language of the signatures; `None` returns both.
+    /// Language of the signatures; `None` for both languages.
     pub language: Option<Language>,
 }
 
 /// The result of a search.
 #[derive(Debug, Default)]
 pub struct SearchResult {
-    /// The tools found, best first.
+    /// The tools found, as JSON, best first.
     pub tools: Vec<Value>,
-    /// Number of relevant tools that did not fit, by server.
+    /// For each server, the number of relevant tools that exceeded the limit of results. Servers without such tools are
+    /// omitted.
     pub left_out: BTreeMap<String, usize>,
-    /// Number of permitted tools, by server that was searched.
+    /// For each server that was searched, the number of its permitted tools.
     pub available: BTreeMap<String, usize>,
-    /// Servers whose tools are not known yet, with the reason.
+    /// The servers that were not searched because their tools are not known, each with the reason.
     pub missing: Vec<String>,
 }
 
-/// The searchable tools of one server.
+/// The tools of one server that a search may return.
 struct ServerTools {
     server: ServerName,
     catalogue: Arc<Catalogue>,
+    /// The indexes of the permitted tools in the catalogue.
     tools: Vec<u16>,
 }
 
@@ -67,7 +72,8 @@ fn rank_tools(query: &str, servers: &[ServerTools]) -> Vec<Hit> {
 }
 
 impl Gate {
-    /// Returns permitted tools that match, best first, of servers that are connected or connect in time.
+    /// Searches the permitted tools of all servers in the scope that are connected or connect in time. The results are
+    /// sorted, best first.
     pub async fn search(
         &self,
         scope: &Scope,
@@ -95,7 +101,7 @@ impl Gate {
         }
         searchable.sort_by(|one, other| one.server.cmp(&other.server));
         let searchable = Arc::new(searchable);
-        // Runs on a blocking thread: indexes are built here, and a query may be expensive.
+        // Runs on a blocking thread, since the search indexes are built here and a query may need much CPU time.
         let searched = searchable.clone();
         let ranked = tokio::task::spawn_blocking(move || rank_tools(&query, &searched));
         let ranked = ranked.await.unwrap_or_default();
@@ -127,7 +133,7 @@ impl Gate {
         SearchResult { tools: shown.iter().map(show).collect(), left_out: counted, available, missing }
     }
 
-    /// Returns the catalogue indexes of the permitted tools.
+    /// Returns the indexes in the catalogue of the tools that this AI client may see.
     fn permitted_indexes(
         &self,
         server: &ServerName,
@@ -141,7 +147,8 @@ impl Gate {
     }
 }
 
-/// Returns why a server was not searched. It may have connected since, but too late for this search.
+/// Returns why a server was not searched. `state` may already be `Connected`, if the server connected after the search
+/// had stopped waiting.
 fn unsearched_reason(server: &ServerName, state: ConnectionState) -> String {
     match state {
         ConnectionState::Failed(reason) => format!("{server}: {}", sanitize_message(&reason)),
@@ -151,7 +158,7 @@ fn unsearched_reason(server: &ServerName, state: ConnectionState) -> String {
     }
 }
 
-/// Splits a query into the server it is restricted to and the remaining words.
+/// Splits a query into the server to which it is restricted, if any, and the remaining words.
 fn split_server_filter(query: &str) -> (Option<String>, String) {
     let mut only = None;
     let rest = query.split_whitespace().filter(|word| match word.strip_prefix(SERVER_PREFIX) {
@@ -165,8 +172,8 @@ fn split_server_filter(query: &str) -> (Option<String>, String) {
     (only, rest)
 }
 
-/// Selects the hits to return and the relevant ones that do not fit. No server gets more than half of the places
-/// while others have relevant hits.
+/// Divides the ranked tools into those to return and the relevant ones that exceed `limit`. No server gets more than
+/// half of the results while other servers have relevant tools.
 fn select_hits(ranked: &[Hit], limit: usize) -> (Vec<Hit>, Vec<Hit>) {
     let best = ranked.iter().map(Hit::score).fold(0.0, f32::max);
     let is_worth_it = |hit: &Hit| hit.is_named() || hit.score() >= best * RELEVANCE_MIN;

@@ -1,4 +1,4 @@
-//! Dispatches the requests of workers; each gets exactly one reply.
+//! Handles the requests of workers. Each request gets exactly one reply.
 
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request};
@@ -12,7 +12,7 @@ use super::{Gate, Requester};
 
 impl Gate {
     /// Answers one request of a worker. `tool_request` is set if the request goes to an upstream server; only then a
-    /// record is returned.
+    /// record of the call is returned.
     pub async fn handle_request(
         &self,
         requester: &Requester,
@@ -46,8 +46,8 @@ impl Gate {
         (self.limit_reply(reply), None)
     }
 
-    /// Replaces the tool's name by the permitted tool that it means, if it was written in another form. Denied tools
-    /// match only by their exact name.
+    /// If the request does not contain the exact name of a tool, replaces it by the permitted tool that the program
+    /// means, such as the tool whose identifier it is. The name of a tool that the policy denies must be exact.
     fn with_resolved_name(&self, requester: &Requester, tool_request: ToolRequest) -> ToolRequest {
         match &tool_request.item {
             CallTarget::Tool(tool) => match self.resolve_tool_name(requester, &tool_request.server, tool) {
@@ -58,6 +58,7 @@ impl Gate {
         }
     }
 
+    /// Replaces a reply that is too long by a failure, and truncates the messages of failures.
     fn limit_reply(&self, reply: Reply) -> Reply {
         match reply {
             Err(failure) => Err(Failure { message: sanitize_message(&failure.message), ..failure }),

@@ -1,10 +1,11 @@
-//! Gives each worker a control group, if part of the cgroup v2 hierarchy is delegated to this process (`Delegate=`).
+//! Gives each worker process its own control group, if part of the cgroup v2 hierarchy is delegated to the supervisor
+//! (systemd's `Delegate=`).
 //!
-//! Control groups bound what resource limits cannot: the tasks of each single worker, and memory that the kernel
-//! holds for it. Layout below the group `G` that the supervisor was started in:
+//! Control groups limit what resource limits cannot: the number of tasks of each single worker, and the memory that the
+//! kernel allocates for it. Below the group `G` in which the supervisor was started, the layout is:
 //!
 //! ```text
-//! G/supervisor    this process and its zygotes: a group with children may hold no process of its own
+//! G/supervisor    the supervisor and its zygotes: a group with enabled controllers may hold no process of its own
 //! G/worker-PID    memory.max, memory.swap.max 0, memory.oom.group 1, pids.max
 //! ```
 
@@ -17,16 +18,21 @@ use nix::poll::{PollFd, PollFlags, poll};
 
 use super::ControlGroupResult;
 
+/// The mount point of the cgroup v2 hierarchy.
 const ROOT: &str = "/sys/fs/cgroup";
+/// The cgroup controllers that must be delegated.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
+/// The text that enables these controllers for child groups, when written to `cgroup.subtree_control`.
 const ENABLE: &str = "+memory +pids";
+/// The name of the control group of the supervisor itself.
 const OWN: &str = "supervisor";
-/// Maximum number of threads in one worker.
+/// Maximum number of tasks (threads and processes) in the control group of one worker.
 const TASKS_MAX: u32 = 256;
-/// Bytes added to a worker's memory limit for kernel memory, which its resource limits do not count.
+/// Number of bytes added to the memory limit of a worker's control group, for memory that the kernel allocates for the
+/// worker: control groups count it, resource limits do not.
 const KERNEL_MEMORY_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Why workers, or one worker, have no control group.
+/// Why workers cannot have control groups, or why the control group of one worker could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlGroupError {
     #[error("no cgroup v2 hierarchy")]
@@ -39,7 +45,7 @@ pub enum ControlGroupError {
     OfSystemd,
     #[error("{} is not delegated: {source}", directory.display())]
     NotDelegated { directory: PathBuf, source: Error },
-    /// The kernel refused to enable the cgroup controllers, with this error.
+    /// The kernel refused to enable the controllers, with this error: most likely the group contains other processes.
     #[error("other processes share this process's group ({0})")]
     Shared(Box<Self>),
     #[error("{name}: {source}")]
@@ -48,23 +54,24 @@ pub enum ControlGroupError {
     System(#[from] Error),
 }
 
-/// The delegated part of the cgroup hierarchy.
+/// The delegated part of the cgroup hierarchy, in which each worker gets its control group.
 #[derive(Clone, Debug)]
 pub struct ControlGroups {
     directory: PathBuf,
 }
 
-/// The control group of one worker; removed when dropped.
+/// The control group of one worker. Dropping it removes the group; before that, the worker must have been killed.
 #[derive(Debug)]
 pub(super) struct WorkerGroup {
     directory: PathBuf,
 }
 
 impl ControlGroups {
-    /// Prepares the control group that this process is in for workers.
+    /// Prepares the control group that this process is in: moves this process into the child group `supervisor`, and
+    /// enables the controllers for the groups of workers.
     ///
     /// # Errors
-    /// Why control groups cannot be used.
+    /// Fails if control groups cannot be used, with the reason.
     pub fn acquire() -> ControlGroupResult {
         Ok(Self::acquire_own()?)
     }
@@ -78,8 +85,8 @@ impl ControlGroups {
     }
 
     fn acquire_in(root: &Path, path: &str, may_take: fn(&Path) -> bool) -> Result<Self, ControlGroupError> {
-        // The parent may be a supervisor that has done this already, or an earlier supervisor that this process
-        // replaces.
+        // The parent process may be a supervisor that has moved itself already, or this process may replace an earlier
+        // supervisor.
         let path = match path.rsplit_once('/').unwrap_or(("", path)) {
             (above, OWN) => above,
             _ => path,
@@ -113,11 +120,12 @@ impl ControlGroups {
         }
     }
 
-    /// Creates a control group and moves a worker into it before the worker runs any code.
+    /// Creates a control group with the limits of a worker, and moves the worker process into it. The worker must not
+    /// have run any code yet.
     pub(super) fn admit(&self, pid: i32, memory_bytes: u64) -> Result<WorkerGroup, ControlGroupError> {
         let group = WorkerGroup { directory: self.directory.join(format!("worker-{pid}")) };
         let directory = &group.directory;
-        // A leftover group of the same number would contain the event counts of another worker.
+        // A leftover group with the same process number would contain the event counts of another worker.
         let _ = std::fs::remove_dir(directory);
         create(directory)?;
         write(directory, "memory.max", &(memory_bytes + KERNEL_MEMORY_BYTES).to_string())?;
@@ -134,7 +142,7 @@ impl ControlGroups {
 }
 
 impl WorkerGroup {
-    /// Whether the kernel killed the worker for exceeding its memory limit.
+    /// Whether the kernel killed the worker because its control group exceeded its memory limit.
     pub(super) fn was_out_of_memory(&self) -> bool {
         let events = read(&self.directory, "memory.events").unwrap_or_default();
         events.lines().any(|line| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0"))
@@ -142,7 +150,7 @@ impl WorkerGroup {
 }
 
 impl Drop for WorkerGroup {
-    /// Removes the control group once the killed worker has left it.
+    /// Removes the control group as soon as the killed worker process has left it, in a background task if necessary.
     fn drop(&mut self) {
         let leaving = ClosingGroup(std::mem::take(&mut self.directory));
         if leaving.is_removed() {
@@ -162,15 +170,18 @@ impl Drop for WorkerGroup {
     }
 }
 
-/// A group whose worker was killed. When dropped at shutdown, when nothing can retry, it waits for the removal.
+/// A control group whose worker was killed. Dropping it at shutdown, when no background task can retry, blocks up to
+/// [`LAST_WAIT`] until the group can be removed.
 struct ClosingGroup(PathBuf);
 
 impl ClosingGroup {
+    /// Tries to remove the group. Returns `false` only if the group still has processes.
     fn is_removed(&self) -> bool {
         !matches!(std::fs::remove_dir(&self.0), Err(error) if error.kind() == ErrorKind::ResourceBusy)
     }
 
-    /// Waits until the kernel reports that the group has no processes, by a change of this file.
+    /// Blocks until the kernel reports that the group has no processes, by a change of the file `cgroup.events`, or
+    /// until [`LAST_WAIT`] is over.
     fn wait(&self) -> Result<(), Error> {
         let events = std::fs::File::open(self.0.join("cgroup.events"))?;
         events.read_at(&mut [0; 64], 0)?;
@@ -190,13 +201,15 @@ impl Drop for ClosingGroup {
     }
 }
 
+/// Pause between attempts to remove the control group of a killed worker.
 const REMOVAL_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
+/// Maximum number of attempts to remove the control group of a killed worker.
 const REMOVALS_MAX: u32 = 250;
-/// How many milliseconds to wait at shutdown for the removal of each control group.
+/// Maximum time in milliseconds that the supervisor waits at shutdown until a control group can be removed.
 const LAST_WAIT: u16 = 500;
 
-/// Whether the group was delegated: systemd marks delegated groups with an extended attribute. Needed for root, who
-/// can write to any group.
+/// Whether a control group was delegated, by the extended attribute with which systemd marks delegated groups. Checked
+/// for root only, which can write to every group.
 #[allow(unsafe_code, reason = "getxattr has no wrapper in nix")]
 fn is_delegated(directory: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
@@ -209,7 +222,8 @@ fn is_delegated(directory: &Path) -> bool {
     })
 }
 
-/// Removes groups left by earlier supervisors. Groups in use stay, and those that another supervisor is about to use.
+/// Removes the groups of workers that earlier supervisors left behind. Groups in use stay, and groups that another
+/// supervisor is about to use.
 fn remove_leftovers(directory: &Path) {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries {
@@ -221,7 +235,8 @@ fn remove_leftovers(directory: &Path) {
     }
 }
 
-/// Creates a group. If a group of this name exists, it was left by an earlier process with the same id, and is reused.
+/// Creates a control group. If a group of this name exists, an earlier process with the same number has left it, and it
+/// is reused.
 fn create(directory: &Path) -> Result<(), Error> {
     match std::fs::create_dir(directory) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
@@ -229,11 +244,13 @@ fn create(directory: &Path) -> Result<(), Error> {
     }
 }
 
+/// Reads the file `name` of a control group.
 fn read(directory: &Path, name: &'static str) -> Result<String, ControlGroupError> {
     let text = std::fs::read_to_string(directory.join(name));
     Ok(text.map_err(|source| ControlGroupError::File { name, source })?.trim().to_owned())
 }
 
+/// Writes text to the file `name` of a control group.
 fn write(directory: &Path, name: &'static str, text: &str) -> Result<(), ControlGroupError> {
     std::fs::write(directory.join(name), text).map_err(|source| ControlGroupError::File { name, source })
 }

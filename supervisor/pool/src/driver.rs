@@ -1,5 +1,5 @@
-//! The task that owns a pool: receives requests, released leases and reports of zygotes, passes them to [`State`] as
-//! events, and performs the resulting effects.
+//! The task that owns a pool. The task receives requests, released leases and reports of zygotes, passes them to
+//! [`State`] as events, and performs the resulting effects.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -18,27 +18,32 @@ use super::worker::Worker;
 use super::zygote::{self, Reporter, ZygoteHandle, ZygoteReport};
 use super::{ControlGroupResult, PoolError, PoolSettings, ZygoteStart};
 
-/// Capacity of the request channel. Callers wait while it is full, which is short, because the task never blocks.
+/// Capacity of the channel for requests to the pool. While it is full, callers wait. They wait only for a short time,
+/// because the pool's task never blocks.
 const REQUESTS_MAX: usize = 64;
 
-/// Capacity of the channel of zygote reports. While it is full, zygote tasks wait and read nothing from their
-/// zygotes.
+/// Capacity of the channel for reports of zygotes. While it is full, the tasks of zygotes wait and read nothing from
+/// their zygotes.
 const REPORTS_MAX: usize = 64;
 
+/// Where to send the lease that answers a request of one execution.
 type LeaseRequest = oneshot::Sender<Result<Lease, PoolError>>;
+/// Where to send the worker that answers a request of a session.
 type SessionRequest = oneshot::Sender<Result<Worker, PoolError>>;
 type PoolEvent = Event<Worker, LeaseRequest, SessionRequest>;
 type PoolEffect = Effect<Worker, LeaseRequest, SessionRequest>;
 
-/// A request to the pool.
+/// A request to the pool's task.
 #[derive(Debug)]
 pub(super) enum Request {
+    /// Lease a worker for one execution of this owner.
     Lease(Owner, LeaseRequest),
+    /// Provide a worker for a session.
     Session(SessionRequest),
 }
 
 impl HasEnded for Worker {
-    /// Whether an idle worker has ended: something outside of Lockhouse may have killed it.
+    /// Whether an idle worker process has ended: a process outside of Lockhouse may have killed it.
     fn has_ended(&self) -> bool {
         !self.process.is_alive()
     }
@@ -55,17 +60,21 @@ struct PoolTask {
     language: &'static str,
     state: State<Worker, LeaseRequest, SessionRequest>,
     launch: Arc<LaunchConfig>,
-    /// Zygotes that are running and not retired, by generation.
+    /// Zygotes that are running and not retired, by number of their generation.
     zygotes: HashMap<u32, ZygoteHandle>,
-    /// Maximum number of pending forks of each zygote.
+    /// Maximum number of forks of each zygote that are requested and not yet answered.
     forks_max: usize,
+    /// The slots that limit the number of leases.
     slots: LeaseSlots,
+    /// The channel for the reports of zygotes, each with the number of its generation.
     reports: mpsc::Sender<(u32, ZygoteReport)>,
+    /// The result of the latest zygote start, for [`super::Pool`].
     prepared: watch::Sender<Option<ZygoteStart>>,
     figures: SharedStats,
 }
 
-/// Starts the pool's task. The task ends when all senders of requests are dropped.
+/// Starts the task of a pool and returns the channel for its requests. The task ends when all senders of requests are
+/// dropped.
 pub(super) fn start(
     settings: PoolSettings,
     control_groups: ControlGroupResult,

@@ -1,8 +1,8 @@
-//! A fair queue of executions that wait for a worker: first in, first out for each owner (AI client), and round-robin
+//! A fair queue of requests that wait for a worker: first in, first out for each owner (AI client), and round-robin
 //! between owners.
 //!
-//! The owner with the fewest running executions is next; among equals, the one that has waited longest. So an owner
-//! that floods the queue uses free capacity only, and no more than its share once others wait.
+//! The owner with the fewest running executions is next; among owners with equal numbers, the one that has waited
+//! longest. So an owner that floods the queue uses free capacity only, and no more than its share when others wait.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,16 +11,18 @@ use lockhouse_base::principal::Owner;
 /// Maximum numbers of executions that wait for a worker, in total and for each client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
+    /// Maximum number of waiting executions of all AI clients together.
     pub all: usize,
+    /// Maximum number of waiting executions of each AI client.
     pub of_one: usize,
 }
 
-/// A queue of requests for workers that serves all owners (clients) in turn, the one with the fewest running
+/// A queue of requests for workers. It serves all owners (AI clients) in turn, the one with the fewest running
 /// executions first.
 #[derive(Debug)]
 pub(super) struct FairQueue<T> {
     bounds: QueueLimits,
-    /// The queue of each owner that has waiting items, in round-robin order.
+    /// The waiting requests of each owner that has any, in round-robin order of the owners.
     lines: VecDeque<(Owner, VecDeque<T>)>,
     /// The number of running executions of each owner that has any.
     running: BTreeMap<Owner, usize>,
@@ -31,6 +33,7 @@ impl<T> FairQueue<T> {
         Self { bounds, lines: VecDeque::new(), running: BTreeMap::new() }
     }
 
+    /// Returns the number of waiting requests of all owners.
     pub(super) fn len(&self) -> usize {
         self.lines.iter().map(|(_, line)| line.len()).sum()
     }
@@ -39,8 +42,10 @@ impl<T> FairQueue<T> {
         self.lines.is_empty()
     }
 
-    /// Adds an item. Returns the item that was rejected: none, the new one, or the latest of the owner with most
-    /// items if the queue is full, so that one owner cannot keep out the others.
+    /// Adds a request to the queue. Returns the request that is rejected, if any: the new one if its owner has reached
+    /// its own limit; if the whole queue is full, the latest request of the owner with the most requests, so that one
+    /// owner cannot keep out the others, or the new one if that owner would end up with fewer requests than the new
+    /// one's owner.
     pub(super) fn push(&mut self, owner: Owner, item: T) -> Option<T> {
         let own = self.waiting_of(owner);
         if own >= self.bounds.of_one {
@@ -50,7 +55,8 @@ impl<T> FairQueue<T> {
         if self.len() >= self.bounds.all {
             let longest = self.lines.iter_mut().max_by_key(|(_, line)| line.len());
             match longest {
-                // With one item less, that owner still has at least as many as the new one.
+                // Even with one request less, that owner has at least as many requests as the owner of the new one will
+                // have.
                 Some((_, line)) if line.len() > own + 1 => left = line.pop_back(),
                 _ => return Some(item),
             }
@@ -62,7 +68,8 @@ impl<T> FairQueue<T> {
         left
     }
 
-    /// Removes the next item from the queue and counts it as running until [`Self::release`].
+    /// Removes the request that is next from the queue and counts it as a running execution until [`Self::release`].
+    /// `None` if no request waits.
     pub(super) fn next(&mut self) -> Option<(Owner, T)> {
         let running = |owner: &Owner| self.running.get(owner).copied().unwrap_or(0);
         let (at, _) = self.lines.iter().enumerate().min_by_key(|(_, (owner, _))| running(owner))?;
@@ -75,7 +82,7 @@ impl<T> FairQueue<T> {
         Some((owner, item))
     }
 
-    /// Records that an execution of this owner has ended.
+    /// Records that a running execution of this owner has ended.
     pub(super) fn release(&mut self, owner: Owner) {
         if let Some(running) = self.running.get_mut(&owner) {
             *running -= 1;
@@ -85,11 +92,12 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// Returns the number of running executions.
+    /// Returns the number of running executions of all owners.
     pub(super) fn running(&self) -> usize {
         self.running.values().sum()
     }
 
+    /// Removes the waiting requests for which `stays` returns `false`.
     pub(super) fn retain(&mut self, stays: impl Fn(&T) -> bool) {
         self.lines.retain_mut(|(_, line)| {
             line.retain(&stays);
@@ -97,11 +105,12 @@ impl<T> FairQueue<T> {
         });
     }
 
-    /// Removes all waiting items from the queue.
+    /// Removes all waiting requests from the queue and returns them.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         self.lines.drain(..).flat_map(|(_, line)| line)
     }
 
+    /// Returns the number of waiting requests of this owner.
     fn waiting_of(&self, owner: Owner) -> usize {
         self.lines.iter().find(|(of, _)| *of == owner).map_or(0, |(_, line)| line.len())
     }

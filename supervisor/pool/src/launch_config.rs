@@ -12,7 +12,7 @@ pub struct ZygoteCommand {
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub profile: SandboxProfile,
-    /// Whether a missing optional protection prevents the start.
+    /// Whether all protections are required: the zygote start then fails if an optional one is missing.
     pub require_full: bool,
 }
 
@@ -20,12 +20,12 @@ pub struct ZygoteCommand {
 #[derive(Debug)]
 pub(super) struct LaunchConfig {
     pub(super) command: ZygoteCommand,
-    /// The control groups for workers, or why there are none.
+    /// The cgroup hierarchy for the control groups of workers, or the reason why workers have none.
     pub(super) control_groups: ControlGroupResult,
 }
 
 impl LaunchConfig {
-    /// Returns the finding on control groups for the table of protections.
+    /// Reports whether workers get control groups, as a [`Finding`] beside those that the zygote reports.
     pub(super) fn control_group(&self) -> Finding {
         match &self.control_groups {
             Ok(_) => Finding::holds(Protection::ControlGroup, "each worker gets its own"),
@@ -34,7 +34,7 @@ impl LaunchConfig {
     }
 }
 
-/// The purpose of a forked worker.
+/// What a forked worker will be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ForkPurpose {
     /// A single execution.

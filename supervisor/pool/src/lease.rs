@@ -1,4 +1,4 @@
-//! Leases of workers, and the slots that limit how many are held at one time.
+//! Leases of workers, and the slots that limit how many leases exist at one time.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use tokio::time::Instant;
 
 use super::worker::Worker;
 
-/// Exclusive use of a worker, which is killed when the lease is dropped.
+/// The exclusive hold of one execution on a worker. Dropping the lease kills the worker.
 #[derive(Debug)]
 pub struct Lease {
     pub worker: Worker,
-    /// The slot that the lease occupies. It is dropped after the worker, so it becomes free only when the worker is
-    /// killed.
+    /// The slot that the lease occupies. As the last field it is dropped last, so the slot becomes free only after the
+    /// worker was killed.
     _slot: LeaseSlot,
 }
 
@@ -23,20 +23,21 @@ impl Lease {
     }
 }
 
-/// The notice to the pool that a lease of a worker was dropped.
+/// The message to the pool's task that a lease was dropped.
 #[derive(Debug)]
 pub(super) struct ReleasedLease {
     pub(super) owner: Owner,
-    /// How long the lease was held.
+    /// The time from the creation of the lease to its drop.
     pub(super) held: Duration,
 }
 
-/// The slot that a lease occupies. Notifies the pool when dropped.
+/// One of the slots that limit the number of leases. Dropping the slot sends a [`ReleasedLease`] to the pool's task.
 #[derive(Debug)]
 pub(super) struct LeaseSlot {
     owner: Owner,
     since: Instant,
-    /// Reserved capacity for the notice, so that `drop` never waits; `None` once it is sent.
+    /// Reserved capacity of the channel for the [`ReleasedLease`], so that `drop` never waits. `None` after the message
+    /// was sent, or if no capacity was left.
     release: Option<mpsc::OwnedPermit<ReleasedLease>>,
 }
 
@@ -48,7 +49,7 @@ impl Drop for LeaseSlot {
     }
 }
 
-/// All lease slots of a pool.
+/// The lease slots of a pool: the channel for [`ReleasedLease`] messages, whose capacity is the number of slots.
 #[derive(Debug)]
 pub(super) struct LeaseSlots(mpsc::Sender<ReleasedLease>);
 
@@ -58,9 +59,9 @@ impl LeaseSlots {
         (Self(released), inbox)
     }
 
-    /// Acquires a slot. The channel has capacity for one notice per slot, and a slot counts as used until its notice
-    /// is read; so a pool with no more leases than slots always finds capacity. Otherwise the slot would be lost,
-    /// which is safe.
+    /// Acquires a slot for a new lease. A slot is in use until its message was received, and the channel has capacity
+    /// for one message per slot, so there is capacity as long as the pool leases at most as many workers as there are
+    /// slots. Without capacity the release would never be reported: the pool then has one slot less, which is safe.
     pub(super) fn acquire(&self, owner: Owner) -> LeaseSlot {
         let release = self.0.clone().try_reserve_owned().ok();
         debug_assert!(release.is_some(), "there are more leases than slots");

@@ -1,8 +1,9 @@
-//! Pools of sealed workers that are forked ahead of need, one pool for each language.
+//! The pools of worker processes, one pool for each language. A pool forks and sandboxes workers before executions need
+//! them.
 //!
 //! One task owns a pool (`driver.rs`). A state machine without I/O (`state.rs`) assigns idle workers to waiting
-//! requests and determines how many forks are needed. Idle workers are refilled in quiet moments, since a fork slows
-//! down running executions.
+//! requests and determines how many workers to fork. The pool forks new idle workers only when no request has arrived
+//! for a few milliseconds, since a fork slows down running executions.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
 
@@ -43,25 +44,26 @@ pub use zygote::ZygoteInfo;
 /// Why a pool cannot provide a worker.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
-    /// The interpreter or the worker binary cannot be started.
+    /// The program of the zygote (the Python interpreter or the worker binary) cannot be started.
     #[error("cannot start {program}: {source}")]
     Start { program: PathBuf, source: std::io::Error },
-    /// The zygote reported that it cannot work on this host, for this reason.
+    /// The pool provides no worker, for this reason: the zygote reported that it cannot work on this host, or zygotes
+    /// or forks failed repeatedly.
     #[error("{0}")]
     Refused(String),
-    /// A required protection is missing or broken.
+    /// A required sandbox protection is missing on this host, or a protection does not work.
     #[error("{reason}")]
     Unprotected { reason: ProtectionError, findings: Vec<Finding> },
-    /// The zygote failed, for this reason.
+    /// The zygote process failed or violated the protocol, for this reason.
     #[error("the zygote failed: {0}")]
     Zygote(String),
-    /// A worker failed before it was sealed, for this reason.
+    /// A fork failed, or the new worker failed before it was ready to receive code, for this reason.
     #[error("a worker could not be made: {0}")]
     Worker(String),
-    /// The kernel does not confirm that the worker is sealed.
+    /// The kernel's data in `/proc` does not confirm that the worker is in its sandbox.
     #[error(transparent)]
     Unsealed(#[from] SealError),
-    /// As many executions already wait for a worker as the queue admits.
+    /// The queue is full: `waiting` executions wait for a worker. The AI client should try again after `retry_after`.
     #[error("{waiting} executions wait for a worker already")]
     QueueFull { waiting: usize, retry_after: Duration },
     /// The pool's task has ended.
@@ -79,11 +81,11 @@ impl PoolError {
     }
 }
 
-/// Maximum number of characters of a worker's or zygote's message that an error quotes.
+/// Maximum length, in characters, of a message from a worker or zygote that an error quotes.
 const REASON_CHARS_MAX: usize = 500;
 
-/// Truncates a message from a worker or zygote and escapes hidden characters, since a compromised one could send
-/// anything.
+/// Truncates a message from a worker or zygote to [`REASON_CHARS_MAX`] and escapes its hidden characters, since a
+/// compromised process could send any text.
 fn bounded(reason: &str) -> String {
     lockhouse_policies::printable(reason).chars().take(REASON_CHARS_MAX).collect()
 }
@@ -91,37 +93,42 @@ fn bounded(reason: &str) -> String {
 /// The settings of a pool.
 #[derive(Clone, Debug)]
 pub struct PoolSettings {
-    /// Language label for metrics.
+    /// The language of the programs, as label of metrics.
     pub language: &'static str,
+    /// How to start the pool's zygote.
     pub zygote: ZygoteCommand,
-    /// Number of sealed idle workers that the pool keeps ready.
+    /// Number of sandboxed idle workers that the pool keeps ready.
     pub idle: usize,
     /// Maximum number of concurrently running executions.
     pub running_max: usize,
-    /// Maximum numbers of executions that wait for a worker.
+    /// Maximum numbers of executions that wait for a worker, in total and for each AI client.
     pub queue: QueueLimits,
-    /// Number of forks after which the zygote is replaced, for new randomness and a new address-space layout.
+    /// Number of forks after which the zygote is replaced, so that later workers get new random seeds and a new
+    /// address-space layout.
     pub recycle_after: u32,
-    /// Age at which the zygote is replaced, if it has served any execution.
+    /// Age at which the zygote is replaced, provided that one of its workers has been used.
     pub recycle_age: Duration,
 }
 
-/// The control groups for workers, or why there are none.
+/// The cgroup hierarchy below which each worker gets its own control group, or the reason why workers have no control
+/// groups.
 pub type ControlGroupResult = Result<ControlGroups, Arc<ControlGroupError>>;
 
-/// The result of starting a zygote.
+/// The result of starting a zygote: what it reported about itself and the host, or why the start failed.
 pub type ZygoteStart = Result<ZygoteInfo, Arc<PoolError>>;
 
-/// A handle to the pool's task.
+/// A handle to the task that owns a pool. Clones refer to the same pool.
 #[derive(Clone, Debug)]
 pub struct Pool {
     requests: mpsc::Sender<Request>,
+    /// The result of the latest zygote start; `None` until the first start has succeeded or failed. A failed start of a
+    /// replacement is not reported here, since the previous zygote continues.
     prepared: watch::Receiver<Option<ZygoteStart>>,
     figures: SharedStats,
 }
 
 impl Pool {
-    /// Starts the pool's task and its first zygote.
+    /// Starts the task that owns the pool. The task starts the first zygote.
     pub fn start(settings: PoolSettings, groups: &ControlGroupResult) -> Self {
         let (prepared, watch) = watch::channel(None);
         let figures = SharedStats::default();
@@ -129,12 +136,12 @@ impl Pool {
         Self { requests, prepared: watch, figures }
     }
 
-    /// Waits for a sealed worker, fairly among owners.
+    /// Waits for a sandboxed worker for one execution of this owner. Waiting owners (AI clients) are served in turn.
     pub async fn lease(&self, owner: Owner) -> Result<Lease, PoolError> {
         self.request(|answer| Request::Lease(owner, answer)).await
     }
 
-    /// Waits for a sealed worker for a session. It uses no lease slot.
+    /// Waits for a sandboxed worker for a session. Workers of sessions do not count towards `running_max`.
     pub async fn take_for_session(&self) -> Result<Worker, PoolError> {
         self.request(Request::Session).await
     }
@@ -148,7 +155,7 @@ impl Pool {
         answered.await.map_err(|_| PoolError::Closed)?
     }
 
-    /// Waits for the first zygote and returns its findings, or why it did not start.
+    /// Waits until the first zygote start has succeeded or failed, and returns the result of the latest start.
     pub async fn zygote_info(&self) -> ZygoteStart {
         let mut prepared = self.prepared.clone();
         match prepared.wait_for(Option::is_some).await {
@@ -157,17 +164,18 @@ impl Pool {
         }
     }
 
-    /// Returns the result of the latest zygote start, or `None` while the first one starts.
+    /// Returns the result of the latest zygote start, or `None` while the first zygote is starting.
     pub fn zygote_info_if_known(&self) -> Option<ZygoteStart> {
         self.prepared.borrow().clone()
     }
 
-    /// Returns the pool's counters as of its last event.
+    /// Returns the pool's counters, as they were after its last event.
     pub fn stats(&self) -> PoolStats {
         self.figures.get()
     }
 
-    /// Returns optional protections that this host lacks, as far as known.
+    /// Returns the optional sandbox protections that this host lacks, as texts for users. Empty until a zygote has
+    /// started.
     pub fn missing_protections(&self) -> Vec<String> {
         let prepared = self.prepared.borrow();
         prepared.iter().flatten().flat_map(|prepared| prepared.reduced.clone()).collect()

@@ -1,34 +1,40 @@
-//! The table of worker protections: what each defends against, whether it is required, and how to enable it.
+//! The table of the sandbox protections of workers: what each protection defends against, whether it is required, and
+//! how an administrator enables it.
 //!
-//! Zygotes try the protections and report [`Finding`]s; [`evaluate`] decides about them. `lockhouse doctor` shows the
-//! same table.
+//! Zygotes test the protections and report [`Finding`]s; [`evaluate`] decides whether code may run. `lockhouse doctor`
+//! shows the same table.
 
 use lockhouse_protocol::{Finding, Protection, Verdict};
 
 /// The description of one protection of workers, for users.
 #[derive(Debug)]
 pub struct ProtectionInfo {
+    /// The name of the protection.
     pub title: &'static str,
-    /// Whether code is refused without it. Missing optional protections reduce the protection level to `reduced`.
+    /// Whether Lockhouse runs no code on a host without this protection. If an optional protection is missing, code
+    /// runs, and the protection level is `reduced`.
     pub required: bool,
-    /// The other layers of the sandbox that stop the attacks which this protection stops.
+    /// The other sandbox layers that stop the same attacks if this protection is missing or has a bug.
     pub second_layer: &'static str,
-    /// What an attacker with native code in a worker gains if it is missing.
+    /// What an attacker who executes native code in a worker gains if this protection is missing.
     pub gain: &'static str,
-    /// What an administrator does to enable it.
+    /// What an administrator does to enable this protection.
     pub fix: &'static str,
 }
 
+/// How to enable the protections that seccomp provides.
 const SECCOMP_FIX: &str =
     "boot a kernel with CONFIG_SECCOMP_FILTER; in a container, let its own profile permit seccomp(2)";
+/// How to enable the protections that namespaces provide.
 const NAMESPACES_FIX: &str = "sysctl user.max_user_namespaces above 0; on Ubuntu 23.10 and later install \
     packaging/apparmor/lockhouse, or sysctl kernel.apparmor_restrict_unprivileged_userns=0; in a container, permit unshare";
+/// What to do about a protection that every supported host provides.
 const REPORT: &str = "do not use Lockhouse on this host, and report this";
 
-/// Why this host may not run code.
+/// Why Lockhouse runs no code on this host.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ProtectionError {
-    /// A required protection is missing.
+    /// A required protection is missing on this host.
     #[error(
         "this host does not give a required protection: {title}: {found}{}. To have it: {fix}",
         if *.required_here { ", and full protection is required" } else { "" }
@@ -40,6 +46,7 @@ pub enum ProtectionError {
         required_here: bool,
         fix: &'static str,
     },
+    /// A protection is in place, but a test showed that it does not work or the test could not be made.
     #[error("a protection does not hold: {title}: {found}. {}", capitalize(REPORT))]
     Broken { title: &'static str, found: String },
 }
@@ -166,17 +173,19 @@ pub fn describe(protection: Protection) -> ProtectionInfo {
     }
 }
 
-/// Returns the optional protections that are missing, as texts.
+/// Decides by the findings of a zygote whether code may run. Returns what was found about each missing optional
+/// protection, as texts for users. If `require_full`, all protections are required.
 ///
 /// # Errors
-/// Why no code may run on this host, and how to fix it.
+/// Fails if a required protection is missing, or if any protection is broken or was not tested. The error says how to
+/// fix this.
 pub fn evaluate(findings: &[Finding], require_full: bool) -> Result<Vec<String>, ProtectionError> {
     let not_tried = Protection::CHECKED_BY_ZYGOTE
         .into_iter()
         .filter(|protection| !findings.iter().any(|finding| finding.protection == *protection))
         .map(|protection| Finding::broken(protection, "it could not be tried"));
     let mut reduced = Vec::new();
-    // Reported findings come before protections that could not be tried.
+    // Findings of the zygote come first, so that an error reports them before a protection that was not tested.
     for Finding { protection, verdict, found } in findings.iter().cloned().chain(not_tried) {
         let ProtectionInfo { title, required, fix, .. } = describe(protection);
         match verdict {

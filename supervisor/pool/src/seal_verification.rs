@@ -1,13 +1,13 @@
-//! Verifies from outside that a worker is sealed, by what the kernel reports in `/proc`.
+//! Verifies from outside that a worker process is in its sandbox, by what the kernel reports about it in `/proc`.
 
 use lockhouse_protocol::SECCOMP_FILTERS;
 
 use super::worker_process::WorkerProcess;
 
-/// Why a worker gets no code.
+/// Why the sandbox of a worker could not be verified. Such a worker gets no code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// A field in `/proc/PID` has an unexpected value.
+    /// A field of `/proc/PID/status` or `/proc/PID/limits` has a value that a sandboxed worker cannot have.
     #[error("the worker is not sealed: {field} is {found}, it must be {needed}")]
     Field { field: &'static str, found: String, needed: String },
     /// A file in `/proc/PID` cannot be read or belongs to another process.
@@ -15,11 +15,12 @@ pub enum SealError {
     Unreadable(String),
 }
 
+/// An empty capability set, as written in `/proc/PID/status`.
 const NO_CAPABILITIES: &str = "0000000000000000";
-/// Resource limits that must be 0 (soft and hard), as named in `/proc/PID/limits`.
+/// Resource limits of a worker that must be 0 (soft and hard), by their names in `/proc/PID/limits`.
 const LIMITS: [&str; 4] = ["Max core file size", "Max file size", "Max locked memory", "Max msgqueue size"];
 
-/// Verifies the seal of a process.
+/// Verifies by `/proc/PID/status` and `/proc/PID/limits` that a worker process is in its sandbox.
 pub(super) fn verify(process: &WorkerProcess) -> Result<(), SealError> {
     let unreadable = |file: &'static str| {
         move |error: std::io::Error| {
@@ -44,7 +45,7 @@ pub(super) fn verify(process: &WorkerProcess) -> Result<(), SealError> {
 }
 
 fn check_status(status: &str, own: &str) -> Result<(), SealError> {
-    // Workers inherit the supervisor's own filters, for instance those of a container.
+    // Workers inherit the seccomp filters of the supervisor, for instance those of a container.
     let inherited =
         field_value(own, "Seccomp_filters").and_then(|count| count.parse::<u32>().ok()).unwrap_or(0);
     let filters = (SECCOMP_FILTERS + inherited).to_string();

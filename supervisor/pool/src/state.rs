@@ -1,7 +1,8 @@
-//! The state machine of a pool: generations of zygotes, idle workers, and waiting requests.
+//! The state machine of a pool: its zygotes, idle workers and waiting requests.
 //!
-//! It has no I/O and no clock. Each [`Event`] comes with its time, and results in [`Effect`]s. Workers and requests
-//! are moved through it, so that none can be used twice.
+//! The state machine has no I/O and no clock: each [`Event`] comes with the current time, and results in [`Effect`]s
+//! for the pool's task to perform. Workers and requests are moved into the state machine and out of it, so that none
+//! can be used twice.
 
 mod events;
 mod generation;
@@ -22,39 +23,48 @@ use events::SESSION_FORKS_MAX;
 pub(super) use events::{Effect, Event, HasEnded, PoolLimits};
 use generation::Generation;
 
-/// How long after the last request the pool forks new idle workers, unless requests wait for one.
+/// How long after the last request the pool forks new idle workers. If requests wait, it forks workers for them at
+/// once.
 const QUIET: Duration = Duration::from_millis(5);
 
-/// After this many consecutive failures waiting requests are refused; the next request tries again.
+/// Number of consecutive failures to provide a worker after which the pool refuses all waiting requests and stops
+/// trying. The next request makes it try once more.
 const FAILURES_MAX: u32 = 3;
 
-/// Shortest retry time that is reported when the queue is full.
+/// Shortest time after which a client is told to try again, when the queue is full.
 const RETRY_AFTER_MIN: Duration = Duration::from_secs(1);
-/// Longest retry time that is reported when the queue is full.
+/// Longest time after which a client is told to try again, when the queue is full.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
+/// A sandboxed worker that waits for an execution, with the generation of its zygote.
 struct Idle<W> {
     generation: u32,
     worker: W,
 }
 
-/// The state of a pool. Owns all idle workers and waiting requests.
+/// The state of a pool. It owns all idle workers and waiting requests. `W` is a worker, `L` a request for a lease, `S`
+/// a request of a session.
 pub(super) struct State<W, L, S> {
     bounds: PoolLimits,
-    /// The zygote that serves forks; `None` if none runs. Earlier ones retire.
+    /// The current zygote, from which workers are forked; `None` if none runs. Earlier zygotes are retired: they fork
+    /// no more workers.
     zygote: Option<Generation>,
-    /// Number of the zygote that was started last; 0 before the first.
+    /// Generation of the zygote that was started last; 0 before the first start.
     last_generation: u32,
+    /// Whether a zygote is being started.
     starting: bool,
-    /// Idle workers in the order of their arrival.
+    /// Idle workers, in the order in which they became ready.
     idle: Vec<Idle<W>>,
+    /// Requests for leases that wait for a worker, and the number of leases of each owner.
     waiting: FairQueue<L>,
-    /// The moving average of how long a lease of a worker is held.
+    /// The moving average of the times from the start of a lease to its release.
     average_hold_time: Duration,
-    /// Sessions that wait for a worker, which is forked for them. The engine limits their number.
+    /// Requests of sessions that wait for a worker. Each gets a worker that is forked for it. The engine crate limits
+    /// their number.
     sessions: VecDeque<S>,
-    /// Number of consecutive failures to provide a worker.
+    /// Number of consecutive failures to provide a worker. Reset when a worker becomes ready.
     failures: u32,
+    /// When the last request for a lease or of a session arrived; at first, when the pool was started.
     last_request: Instant,
 }
 
@@ -76,7 +86,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
-    /// Applies an event and returns the effects to perform, in order.
+    /// Applies an event and returns the effects to perform, in this order.
     pub(super) fn handle_event(&mut self, event: Event<W, L, S>, now: Instant) -> Effects<W, L, S> {
         let mut effects = Vec::new();
         self.apply_event(event, now, &mut effects);
@@ -89,7 +99,8 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         effects
     }
 
-    /// Returns when [`Event::Woken`] is due, if no other event comes first.
+    /// Returns when [`Event::Woken`] must be sent if no other event comes first: to fork idle workers, or to replace an
+    /// old zygote. `None` if nothing needs to be done later.
     pub(super) fn wake_at(&self, now: Instant) -> Option<Instant> {
         let is_short = self.ready_count() < self.bounds.idle && self.failures < FAILURES_MAX;
         let quiet_at = is_short.then(|| self.last_request + QUIET);
@@ -110,7 +121,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
-    /// When the current zygote was started.
+    /// Returns when the current zygote was started, or `None` if no zygote runs.
     pub(super) fn zygote_started(&self) -> Option<Instant> {
         self.zygote.as_ref().map(|zygote| zygote.started)
     }
@@ -142,7 +153,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
                 }
             }
             Event::ZygoteGone { generation, error } => {
-                // The end of a retired zygote has no effect.
+                // The end of a retired zygote changes nothing.
                 if self.current_zygote(generation).is_some() {
                     self.zygote = None;
                     effects.push(Effect::Retire { generation });
@@ -164,18 +175,21 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         self.allow_retry(now);
     }
 
-    /// Permits another attempt after failures, since a new request has arrived.
+    /// Makes the pool try once more after [`FAILURES_MAX`] failures, since a new request has arrived.
     fn allow_retry(&mut self, now: Instant) {
         self.last_request = now;
         self.failures = self.failures.min(FAILURES_MAX - 1);
     }
 
-    /// Estimates when the queue will have space, from recent executions.
+    /// Estimates after what time the queue will have space, from the length of the queue and the duration of recent
+    /// leases.
     fn retry_after(&self) -> Duration {
         let turns = self.waiting.len() / self.bounds.running_max + 1;
         (self.average_hold_time * turns as u32).clamp(RETRY_AFTER_MIN, RETRY_AFTER_MAX)
     }
 
+    /// Handles the failed start of a zygote. The current zygote continues if there is one; otherwise all requests are
+    /// refused.
     fn zygote_failed(&mut self, error: PoolError, now: Instant, effects: &mut Effects<W, L, S>) {
         self.starting = false;
         match &mut self.zygote {
@@ -184,7 +198,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
                 effects.push(Effect::NotReplaced(error));
             }
             None => {
-                // A property of the host does not change by trying again.
+                // The reason is probably a property of the host, so another attempt would fail as well.
                 self.failures = FAILURES_MAX;
                 self.refuse_all(error.to_string(), effects);
                 effects.push(Effect::NoZygote(error));
@@ -192,6 +206,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
+    /// Handles the result of a fork: a worker for an execution becomes idle, a worker for a session is handed over.
     fn forked(
         &mut self,
         generation: u32,
@@ -214,12 +229,13 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
                 });
             }
             (Err(error), _) if current.is_some() => self.record_failure(error, effects),
-            // The end of its zygote was already counted as a failure.
+            // The fork failed because its zygote ended, which was counted as a failure already.
             (Err(_), _) => {}
         }
     }
 
-    /// Counts a temporary failure to provide a worker, and refuses the waiting requests if there were too many.
+    /// Counts a temporary failure to provide a worker. After [`FAILURES_MAX`] failures in a row, refuses all waiting
+    /// requests.
     fn record_failure(&mut self, error: PoolError, effects: &mut Effects<W, L, S>) {
         self.failures += 1;
         let reason = error.to_string();
@@ -229,12 +245,13 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
+    /// Removes all waiting requests from the pool and refuses them with this reason.
     fn refuse_all(&mut self, reason: String, effects: &mut Effects<W, L, S>) {
         let (leases, sessions) = (self.waiting.drain().collect(), self.sessions.drain(..).collect());
         effects.push(Effect::Refuse { leases, sessions, reason });
     }
 
-    /// Leases idle workers to waiting requests, up to the limit of running executions.
+    /// Leases idle workers to waiting requests, up to the maximum number of running executions.
     fn lease(&mut self, effects: &mut Effects<W, L, S>) {
         while self.waiting.running() < self.bounds.running_max
             && !self.waiting.is_empty()
@@ -247,8 +264,9 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
-    /// Ends idle workers of retired zygotes that exceed the limit; a retired zygote ends with its last worker. One
-    /// such worker may have arrived after newer ones.
+    /// Kills idle workers of retired zygotes as long as there are more idle workers than configured. A retired zygote
+    /// ends with its last worker. The search is needed because a worker of a retired zygote may have become idle after
+    /// newer ones.
     fn trim_idle(&mut self, effects: &mut Effects<W, L, S>) {
         let current = self.zygote.as_ref().map(|zygote| zygote.number);
         while self.idle.len() > self.bounds.idle
@@ -258,7 +276,8 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
-    /// Starts a zygote or requests forks, as needed.
+    /// Starts a zygote and requests forks, if there are fewer workers than needed or the current zygote must be
+    /// replaced.
     fn refill(&mut self, now: Instant, effects: &mut Effects<W, L, S>) {
         if self.failures >= FAILURES_MAX {
             return;
@@ -273,7 +292,8 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         if must_start {
             self.start_zygote(effects);
         }
-        // Under load workers are not warmed up, since a waiting request would wait for that too.
+        // While executions run or wait, workers are forked without warm-up, since a waiting request would also wait for
+        // the warm-up.
         let warm = self.waiting.is_empty() && self.waiting.running() == 0;
         if let Some(zygote) = &mut self.zygote
             && for_runs + for_sessions > 0
@@ -283,8 +303,8 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
-    /// Number of workers that should be idle or pending. A fork slows down running executions, so idle workers are
-    /// added only in a quiet moment.
+    /// Returns how many workers should be idle or being forked. Idle workers for future requests are included only if
+    /// no request has arrived for [`QUIET`], since a fork slows down running executions.
     fn target_ready(&self, now: Instant) -> usize {
         let free = self.bounds.running_max - self.waiting.running();
         let is_quiet = now.duration_since(self.last_request) >= QUIET;
@@ -292,7 +312,8 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         self.waiting.len().min(free).max(ahead)
     }
 
-    /// Starts a zygote. The current one serves until the new one is ready.
+    /// Starts a zygote, unless one is being started already. The current zygote serves forks until the new one is
+    /// ready.
     fn start_zygote(&mut self, effects: &mut Effects<W, L, S>) {
         if std::mem::replace(&mut self.starting, true) {
             return;
@@ -307,10 +328,13 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         effects.push(Effect::StartZygote { generation: self.last_generation, reason });
     }
 
+    /// Returns the current zygote if it has this generation; `None` if the zygote of this generation is retired or has
+    /// ended.
     fn current_zygote(&mut self, generation: u32) -> Option<&mut Generation> {
         self.zygote.as_mut().filter(|zygote| zygote.number == generation)
     }
 
+    /// Returns how many idle workers were forked from the zygote of this generation.
     fn idle_count(&self, generation: u32) -> usize {
         self.idle.iter().filter(|idle| idle.generation == generation).count()
     }
@@ -320,6 +344,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         self.zygote.as_ref().map_or(0, |zygote| zygote.pending_for_runs + self.idle_count(zygote.number))
     }
 
+    /// Removes the idle workers for which `ends` returns `true`, and kills them.
     fn remove_idle(&mut self, ends: impl Fn(&Idle<W>) -> bool, effects: &mut Effects<W, L, S>) {
         let ended = self.idle.extract_if(.., |idle| ends(idle));
         effects.extend(ended.map(|idle| Effect::End(idle.worker)));

@@ -7,23 +7,27 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::time::Instant;
 
-/// Counters of a pool as of its last event.
+/// The counters of a pool, as they were after its last event.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct PoolStats {
     /// Maximum number of concurrently running executions.
     pub places: usize,
+    /// Number of sandboxed workers that are ready for an execution.
     pub idle: usize,
+    /// Number of requested forks that have not yet become a worker or failed.
     pub forking: usize,
+    /// Number of workers that are leased to executions. Workers of sessions do not count.
     pub running: usize,
-    /// Number of executions that wait for a worker.
+    /// Number of executions and sessions that wait for a worker.
     pub waiting: usize,
-    /// Number of zygotes that the pool has started so far.
+    /// Number of zygote starts of this pool so far, including failed ones.
     pub zygotes: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
+    /// Age of the current zygote in seconds; `None` if no zygote runs.
     pub zygote_age_s: Option<f64>,
 }
 
-/// Counters shared between the pool's task and readers, with the start time of the current zygote.
+/// The counters of a pool and the start time of its current zygote. The pool's task writes them, other tasks read them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SharedStats(Arc<Mutex<(PoolStats, Option<Instant>)>>);
 

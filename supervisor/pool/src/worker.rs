@@ -1,4 +1,4 @@
-//! A worker process: from the fork to the state in which code may be sent to it.
+//! A worker process, from the fork until it is sandboxed and code may be sent to it.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -13,10 +13,12 @@ use super::launch_config::LaunchConfig;
 use super::worker_process::WorkerProcess;
 use super::{PoolError, bounded, seal_verification};
 
+/// Maximum time from the fork of a worker until it reports that it is sandboxed and the supervisor has verified this.
 const SEAL_TIMEOUT: Duration = Duration::from_secs(20);
+/// Size of the buffer, in bytes, for reading the first message of a worker.
 const READ_BYTES: usize = 64 * 1024;
 
-/// How a worker ended, and the resources that it used.
+/// How a worker process ended, and the resources that it used, as reported by its zygote.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkerExitReport {
     pub exit: Exit,
@@ -24,30 +26,37 @@ pub struct WorkerExitReport {
     pub peak_memory_bytes: u64,
 }
 
-/// A forked worker whose seal is not verified yet.
+/// A forked worker process. The supervisor has not yet verified that it is in its sandbox.
 pub(super) struct UnverifiedWorker {
     pub(super) process: WorkerProcess,
     pub(super) socket: OwnedFd,
+    /// Receives the exit report of the worker process from its zygote's task.
     pub(super) exit: oneshot::Receiver<WorkerExitReport>,
 }
 
-/// A worker whose seal the kernel has confirmed. Only [`Worker::admit`] creates one.
+/// A worker process that is in its sandbox, as verified in `/proc`. Only [`Worker::admit`] creates one.
 #[derive(Debug)]
 pub struct Worker {
     pub process: WorkerProcess,
     /// The socket over which the supervisor and the worker exchange messages. Reads and writes are independent.
     pub stream: Stream,
+    /// Splits the bytes from the worker into messages.
     pub decoder: FrameDecoder,
+    /// Checks that the protocol permits each message of the worker.
     pub conversation: Conversation,
+    /// Receives the exit report of the worker process from its zygote's task.
     pub exit: oneshot::Receiver<WorkerExitReport>,
-    /// Resident memory when the worker was sealed, in bytes.
+    /// Peak resident memory of the worker, in bytes, at the time when its sandbox was verified. 0 if it could not be
+    /// read.
     pub resident_bytes: u64,
-    /// The worker's control group, removed after the process is killed; `None` without control groups.
+    /// The worker's control group, which is removed after the process was killed. `None` if workers have no control
+    /// groups.
     group: Option<WorkerGroup>,
 }
 
 impl Worker {
-    /// Waits until a worker reports that it is sealed, verifies that, and puts it into a control group.
+    /// Waits until a forked worker reports that it is in its sandbox, verifies this in `/proc`, and moves the worker
+    /// into a control group.
     pub(super) async fn admit(
         unverified: UnverifiedWorker,
         launch: &LaunchConfig,
@@ -73,7 +82,8 @@ impl Worker {
         stream.as_fd().as_raw_fd()
     }
 
-    /// Whether the kernel killed the worker for exceeding its control group's memory limit.
+    /// Whether the kernel killed the worker because its control group exceeded its memory limit. Without control groups
+    /// always `false`.
     pub fn was_out_of_memory(&self) -> bool {
         self.group.as_ref().is_some_and(WorkerGroup::was_out_of_memory)
     }

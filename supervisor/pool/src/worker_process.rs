@@ -1,4 +1,5 @@
-//! A handle to a worker process: signals, CPU time, memory and scheduling.
+//! A handle to a worker process, with which the supervisor sends signals, reads CPU time and memory, and lowers the
+//! scheduling priority.
 #![allow(unsafe_code, reason = "pidfd_send_signal and sched_setscheduler have no wrapper in nix")]
 
 use std::collections::BTreeSet;
@@ -9,11 +10,12 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
-/// Upper bound of passes over the threads of a process. New threads inherit the scheduling of their creator, so each
-/// pass finds fewer threads to change.
+/// Maximum number of passes over the threads of a process. New threads inherit the scheduling policy of their creator,
+/// so each pass finds fewer threads to change.
 const THREAD_PASSES_MAX: usize = 8;
 
-/// A worker process, identified by a pidfd, so that a later process with the same number is never mistaken for it.
+/// A worker process, identified by a pidfd, so that signals never reach a later process with the same number. Dropping
+/// the handle kills the process.
 #[derive(Debug)]
 pub struct WorkerProcess {
     pid: Pid,
@@ -29,7 +31,7 @@ impl WorkerProcess {
         self.pid.as_raw()
     }
 
-    /// Sends a signal to the worker process; without effect if the process has ended.
+    /// Sends a signal to the worker process. Has no effect if the process has ended.
     pub fn signal(&self, signal: Signal) {
         let no_details = std::ptr::null::<libc::siginfo_t>();
         // SAFETY: the descriptor is owned and open, and a null siginfo selects the default.
@@ -38,22 +40,22 @@ impl WorkerProcess {
         };
     }
 
-    /// Schedules the process as idle work (`SCHED_IDLE`), permanently: all other work, including other workers, comes
-    /// first. A CPU that runs only idle work counts as free for others. No effect if the system refuses it.
+    /// Schedules the worker process as idle work (`SCHED_IDLE`) until it ends: all other work, including other workers,
+    /// comes first. A CPU that runs only idle work counts as free for others. Has no effect if the kernel refuses the
+    /// change.
     pub fn lower_priority(&self) {
         let (pid, Ok(pidfd)) = (self.pid, self.pidfd.try_clone()) else { return };
         // A process may have thousands of threads, so this runs on a blocking thread.
         tokio::task::spawn_blocking(move || set_idle_scheduling(pid, &pidfd));
     }
 
-    /// Returns whether the process is alive. If it is, its process ID was not reused, so what was read before from
-    /// `/proc/PID` belongs to this process.
+    /// Whether the worker process is alive. If so, data that was read before from `/proc/PID` is data of this process.
     pub fn is_alive(&self) -> bool {
         is_alive(&self.pidfd)
     }
 
-    /// Returns the worker's process id in the PID namespace of `/proc`, from the pidfd's fdinfo. It differs from the
-    /// supervisor's id of the process if `/proc` belongs to another namespace.
+    /// Returns the worker's process id in the PID namespace of the mounted `/proc`, from the pidfd's fdinfo. The result
+    /// differs from [`Self::pid`] if `/proc` belongs to another namespace. `None` if it cannot be read.
     pub(super) fn pid_in_proc(&self) -> Option<i32> {
         let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", self.pidfd.as_raw_fd())).ok()?;
         info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
@@ -64,13 +66,13 @@ impl WorkerProcess {
         std::fs::read_to_string(format!("/proc/{}/{name}", self.pid))
     }
 
-    /// Returns the CPU time that the worker has used.
+    /// Returns the CPU time that the worker process has used so far; `None` if it cannot be read.
     pub fn cpu_time(&self) -> Option<Duration> {
         let clock = nix::time::clock_getcpuclockid(self.pid).ok()?;
         nix::time::clock_gettime(clock).ok().map(Duration::from)
     }
 
-    /// Returns the worker's peak resident memory in bytes.
+    /// Returns the peak resident memory of the worker process in bytes; `None` if it cannot be read.
     pub fn peak_memory_bytes(&self) -> Option<u64> {
         let status = self.proc_file("status").ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -90,7 +92,7 @@ fn is_alive(pidfd: &OwnedFd) -> bool {
     poll(&mut ended, PollTimeout::ZERO) == Ok(0)
 }
 
-/// Sets all threads of a process to `SCHED_IDLE`.
+/// Sets the scheduling policy of all threads of a process to `SCHED_IDLE`.
 fn set_idle_scheduling(pid: Pid, pidfd: &OwnedFd) {
     let (mut idle, plain) = (BTreeSet::new(), libc::sched_param { sched_priority: 0 });
     for _ in 0..THREAD_PASSES_MAX {

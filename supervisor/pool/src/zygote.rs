@@ -1,4 +1,5 @@
-//! Runs one zygote: starts it, relays its messages, and serves it until its last worker has ended.
+//! Runs one zygote process: starts it, passes fork requests to it, reports its answers to the pool, and serves it until
+//! its last worker has ended.
 
 mod socket;
 
@@ -22,45 +23,48 @@ use super::{PoolError, bounded};
 use crate::protections;
 use socket::ZygoteSocket;
 
-/// Timeout for a zygote's preparation. Preloading Python takes a tenth of a second, heavy packages on a slow disk
-/// much longer.
+/// Maximum time from the start of a zygote until it is ready to fork. Preloading Python takes a tenth of a second,
+/// heavy packages on a slow disk take much longer.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a zygote may take to exit after it closed its socket.
+/// Maximum time between the end of a zygote's socket and the exit of the zygote process.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
-/// The error message for a zygote that sends invalid messages, most likely because its version differs.
+/// The error message for a zygote that sends invalid messages, most likely because it is of another version.
 const FOREIGN_PROTOCOL: &str = "it does not speak this version's protocol";
 
-/// Pause between attempts to reap orphaned workers, which have already been killed.
+/// Pause between attempts to reap the killed workers of an ended zygote.
 const REAPING_PAUSE: Duration = Duration::from_millis(5);
-/// Maximum number of attempts to reap the orphaned workers of a zygote.
+/// Maximum number of attempts to reap the killed workers of an ended zygote.
 const REAPINGS_MAX: u32 = 1_000;
 
-/// What a prepared zygote reports about itself and the host.
+/// What a zygote that is ready to fork has reported about itself and the host.
 #[derive(Clone, Debug)]
 pub struct ZygoteInfo {
+    /// The name and version of the language engine.
     pub runtime: String,
-    /// What the zygote found about each protection of workers on this host.
+    /// The state of each sandbox protection of workers on this host.
     pub findings: Vec<Finding>,
-    /// The optional protections that this host lacks, as texts for users.
+    /// What was found about each optional protection that this host lacks, as texts for users.
     pub reduced: Vec<String>,
 }
 
-/// A report of a zygote's task to its pool.
+/// A report from the task of a zygote to the task of its pool.
 #[derive(Debug)]
 pub(super) enum ZygoteReport {
-    /// The zygote is ready to fork. The first report, unless the start failed.
+    /// The zygote is ready to fork. This is the first report, unless the start failed.
     Started(ZygoteHandle, ZygoteInfo),
+    /// The start of the zygote failed. No other report follows.
     NotStarted(PoolError),
-    /// A fork became a sealed worker, or failed.
+    /// A fork resulted in a sandboxed worker, or failed.
     Forked(Result<Worker, PoolError>, ForkPurpose),
-    /// A worker crashed in a way that may be an attack.
+    /// A worker of the zygote crashed in a way that may be the result of an attack.
     Crashed,
-    /// The zygote has ended, with all pending forks and workers.
+    /// The zygote has ended or violated the protocol. Its workers are killed, and its pending forks will not be
+    /// answered.
     Gone(PoolError),
 }
 
-/// Sends the reports of one zygote.
+/// Sends the reports of one zygote, with its generation, to the task of the pool.
 #[derive(Clone)]
 pub(super) struct Reporter {
     generation: u32,
@@ -72,44 +76,51 @@ impl Reporter {
         Self { generation, reports }
     }
 
-    /// Sends a report; waits while the channel is full. Reports to an ended pool are dropped.
+    /// Sends a report; waits while the channel is full. If the pool's task has ended, the report is dropped.
     async fn send(&self, report: ZygoteReport) {
         let _ = self.reports.send((self.generation, report)).await;
     }
 }
 
+/// A request to fork one worker. `warm` makes the worker run a warm-up program before it gets code.
 struct ForkRequest {
     warm: bool,
     purpose: ForkPurpose,
 }
 
-/// Requests forks from a zygote. Dropping it retires the zygote.
+/// A handle for requesting forks from a zygote. Dropping the handle retires the zygote: it forks no more workers, and
+/// ends when its last worker has ended.
 #[derive(Debug)]
 pub(super) struct ZygoteHandle {
     forks: mpsc::Sender<ForkRequest>,
 }
 
 impl ZygoteHandle {
+    /// Requests one fork. A [`ZygoteReport::Forked`] reports the result.
     pub(super) fn fork(&self, warm: bool, purpose: ForkPurpose) {
-        // The channel has capacity for all pending forks, so it is never full. If the zygote has ended, its reports
-        // say so.
+        // The channel has capacity for the maximum number of pending forks, so it is never full. If the zygote has
+        // ended, its [`ZygoteReport::Gone`] says so.
         let _ = self.forks.try_send(ForkRequest { warm, purpose });
     }
 }
 
+/// A running zygote process, its socket, and its workers.
 struct Zygote {
     socket: ZygoteSocket,
     child: Child,
+    /// The last lines that the zygote wrote to standard error, for error messages.
     last_lines: LastLines,
-    /// The purposes of the forks that the zygote was asked for and has not answered yet, in the order of the
-    /// requests. The zygote answers in this order.
+    /// The purposes of the requested forks that the zygote has not answered yet, in the order of the requests. The
+    /// zygote answers in the same order.
     pending_purposes: VecDeque<ForkPurpose>,
+    /// The workers that have not exited, by process id, each with the channel for its exit report.
     live: HashMap<i32, oneshot::Sender<WorkerExitReport>>,
 }
 
 /// Starts a zygote and serves it until its last worker has ended. At most `forks_max` forks are pending at one time.
 ///
-/// The calling thread must live as long as the zygote: the kernel ends the zygote with the thread that started it.
+/// The calling thread must live as long as the zygote: the kernel kills the zygote when the thread that started it
+/// exits.
 pub(super) async fn run(launch: Arc<LaunchConfig>, forks_max: usize, reporter: Reporter) {
     let mut zygote = match spawn(&launch.command) {
         Ok(zygote) => zygote,
@@ -130,13 +141,14 @@ pub(super) async fn run(launch: Arc<LaunchConfig>, forks_max: usize, reporter: R
     }
 }
 
+/// Starts the zygote process with an empty environment and one end of a socket pair as standard input.
 fn spawn(command: &ZygoteCommand) -> Result<Zygote, PoolError> {
     let (socket, theirs) = ZygoteSocket::pair()?;
     let mut process = Command::new(&command.program);
-    // The environment is empty: code could read it through the interpreter's copy.
+    // The environment is empty, since code could read its variables through the interpreter's copy.
     process.args(&command.arguments).env_clear().current_dir("/");
-    // A separate process group, so that Ctrl-C in a terminal reaches only the supervisor, which then ends the
-    // workers.
+    // The zygote gets its own process group, so that Ctrl-C in a terminal reaches only the supervisor, which then ends
+    // the workers.
     process.process_group(0);
     process.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child =
@@ -149,8 +161,10 @@ fn spawn(command: &ZygoteCommand) -> Result<Zygote, PoolError> {
 }
 
 impl Zygote {
+    /// Sends the sandbox profile to the zygote, waits until the zygote has tested its sandbox, and evaluates the
+    /// findings.
     async fn prepare(&mut self, launch: &LaunchConfig) -> Result<ZygoteInfo, PoolError> {
-        // The write fails if the zygote exits at once; its own output then is the better reason.
+        // The write fails if the zygote exits at once. Then its exit status and its output explain the failure better.
         let _ = self.socket.send(&ToZygote::Prepare(launch.command.profile.clone())).await;
         match self.socket.receive().await {
             Ok(Some((FromZygote::Prepared { runtime, mut findings }, _))) => {
@@ -167,7 +181,7 @@ impl Zygote {
         }
     }
 
-    /// Returns why the zygote sent no valid message: it has exited, or it is another program.
+    /// Returns why the zygote sent no valid message: it has exited, or the process is not a zygote of this version.
     async fn start_failure(&mut self, command: &ZygoteCommand) -> PoolError {
         let Ok(status) = tokio::time::timeout(END_TIMEOUT, self.child.wait()).await else {
             return PoolError::zygote(FOREIGN_PROTOCOL);
@@ -177,6 +191,8 @@ impl Zygote {
         PoolError::zygote(format!("{program} ended before it was ready ({status}){error_clause}"))
     }
 
+    /// Passes fork requests to the zygote and handles its messages until it is retired and its last worker has ended,
+    /// or until it fails.
     async fn serve(
         mut self,
         mut fork_requests: mpsc::Receiver<ForkRequest>,
@@ -202,6 +218,7 @@ impl Zygote {
         }
     }
 
+    /// Sends a fork request to the zygote.
     async fn request_fork(&mut self, fork: ForkRequest) -> Result<(), PoolError> {
         let ForkRequest { warm, purpose } = fork;
         self.pending_purposes.push_back(purpose);
@@ -209,10 +226,10 @@ impl Zygote {
         self.socket.send(&ToZygote::Fork { warm, session }).await.map_err(PoolError::system)
     }
 
-    /// Kills the zygote and reaps its process group. Workers and probes die with the zygote, and this process, as
-    /// their subreaper, must reap them. They cannot leave the process group.
+    /// Kills the zygote and reaps the processes of its process group. The kernel kills workers and probes with their
+    /// zygote; the supervisor, as their subreaper, must reap them. They cannot leave the process group.
     async fn kill_and_reap(mut self) {
-        // Those who wait for a worker's exit learn at once that it will not be reported.
+        // Dropping these channels tells tasks that wait for the exit report of a worker that none will come.
         self.live.clear();
         let group = self.child.id().map(|leader| Pid::from_raw(-(leader as i32)));
         // A zygote that violated the protocol may still be alive.
@@ -227,6 +244,8 @@ impl Zygote {
         }
     }
 
+    /// Handles a message from the zygote; `None` means that the zygote has closed its socket. Fails if the zygote has
+    /// ended or violated the protocol.
     async fn handle_message(
         &mut self,
         message: Option<(FromZygote, Vec<OwnedFd>)>,
@@ -236,8 +255,8 @@ impl Zygote {
         match message {
             Some((FromZygote::Forked { pid }, descriptors)) => {
                 let purpose = self.next_fork_purpose()?;
-                // At the descriptor limit the kernel omits descriptors from the message. The worker ends when its
-                // channel closes.
+                // If this process has reached its descriptor limit, the kernel omits descriptors from the message. The
+                // worker then ends because its socket is closed.
                 let Ok([socket, pidfd]) = <[OwnedFd; 2]>::try_from(descriptors) else {
                     let reason = "this process has no descriptor left for it (RLIMIT_NOFILE)".into();
                     reporter.send(ZygoteReport::Forked(Err(PoolError::Worker(reason)), purpose)).await;
@@ -264,7 +283,7 @@ impl Zygote {
                     reporter.send(ZygoteReport::Crashed).await;
                 }
                 if let Some(exited) = self.live.remove(&pid) {
-                    // The receiver may be gone.
+                    // The task that used the worker may have ended already.
                     let _ = exited.send(WorkerExitReport {
                         exit,
                         cpu: Duration::from_micros(cpu_us),
@@ -278,13 +297,14 @@ impl Zygote {
         }
     }
 
-    /// Returns the purpose of the fork that the zygote has answered.
+    /// Returns the purpose of the oldest unanswered fork request, which the zygote has now answered. Fails if there is
+    /// none.
     fn next_fork_purpose(&mut self) -> Result<ForkPurpose, PoolError> {
         self.pending_purposes.pop_front().ok_or_else(|| PoolError::zygote("it forked without a request"))
     }
 }
 
-/// Whether the exit may be the result of an attack on the interpreter's memory or on the seal.
+/// Whether the exit of a worker may be the result of an attack on the interpreter's memory or on the sandbox.
 fn is_crash(exit: Exit) -> bool {
     use nix::sys::signal::Signal::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS};
     match exit {

@@ -12,14 +12,16 @@ use crate::failures::failure;
 use crate::tool_request::ToolRequest;
 use crate::{Gate, Requester};
 
-/// A call in progress: the request, the requester, and the time spent in the gate.
+/// A call in progress: what is called and by whom, and how long the gate has worked on it.
 pub(super) struct CallAttempt<'a> {
     pub(super) gate: &'a Gate,
     pub(super) requester: &'a Requester,
     pub(super) request: &'a ToolRequest,
+    /// The number of the call within its execution.
     id: CallId,
+    /// When the gate received the request.
     began: Instant,
-    /// Time spent waiting for the upstream server.
+    /// The time that the call has waited for the upstream server so far.
     waited: Duration,
 }
 
@@ -41,17 +43,18 @@ impl<'a> CallAttempt<'a> {
         &self.request.item
     }
 
-    /// The call's identity for audit records.
+    /// Returns the data that identify the call in audit records.
     pub(super) fn subject(&self) -> CallSubject<'a> {
         self.request.subject(self.requester, self.id)
     }
 
-    /// The call without arguments, for policy decisions.
+    /// Returns the call without its arguments, as input of the policy's decision.
     pub(super) fn bare_call(&self) -> Call {
         Call::new(self.server(), self.item().clone()).with_client(self.requester.caller.client.clone())
     }
 
-    /// Returns the called tool, if the item is a tool that the catalogue has.
+    /// Returns the called tool from this catalogue. `None` if the catalogue does not have the tool, or the call is not
+    /// of a tool.
     pub(super) fn tool_in<'c>(&self, catalogue: &'c Catalogue) -> Option<&'c Tool> {
         match self.item() {
             CallTarget::Tool(tool) => catalogue.tool(tool),
@@ -59,7 +62,7 @@ impl<'a> CallAttempt<'a> {
         }
     }
 
-    /// Awaits the upstream server. The waiting time is not counted as the gate's.
+    /// Awaits a future that depends on the upstream server. The waiting time does not count as the gate's own time.
     pub(super) async fn wait_for_server<T>(&mut self, server: impl Future<Output = T>) -> T {
         let since = Instant::now();
         let result = server.await;
@@ -67,25 +70,27 @@ impl<'a> CallAttempt<'a> {
         result
     }
 
-    /// Time that the gate itself has spent on this call.
+    /// Returns the time that the gate has worked on this call, without waiting for the upstream server.
     pub(super) fn gate_time(&self) -> Duration {
         self.began.elapsed().saturating_sub(self.waited)
     }
 
-    /// Records a denial by the policy and returns the failure.
+    /// Writes the audit record of a denial by the policy, and returns the failure for the caller.
     pub(super) fn record_policy_denial(&self, denial: &Denial) -> Failure {
         let reason = denial.to_string();
         self.gate.record_denial(self.subject(), Effect::Deny, &reason, denial.location.as_ref());
         denial_failure(denial)
     }
 
-    /// Records that the decision no longer holds, and returns a retryable failure.
+    /// Writes the audit record of a denial because the decision no longer holds. Returns a retryable failure for the
+    /// caller.
     pub(super) fn record_stale_decision(&self, reason: &str) -> Failure {
         self.gate.record_denial(self.subject(), Effect::Deny, reason, None);
         Failure { retryable: true, ..failure(FailureCode::Denied, reason.into()) }
     }
 
-    /// Refuses a tool whose definition changed since it was accepted, if `on_change` requires acceptance.
+    /// Refuses the call of a tool whose definition is new or changed and was not accepted, if the effective `on_change`
+    /// requires acceptance.
     pub(super) fn refuse_unaccepted_tool(&self, tool: &Tool) -> Result<(), Failure> {
         let Some(reason) = self.gate.unaccepted_tool_reason(self.requester, self.server(), tool) else {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Checks before the decision: could the policy permit the call at all, does the server offer the item, and do the
-//! arguments fit.
+//! The checks of a call before its decision: whether the policy could permit the call with any arguments, whether the
+//! server offers the called item, and whether the arguments are valid.
 
 use lockhouse_base::language::Language;
 use lockhouse_catalog::{Catalogue, Tool};
@@ -11,7 +11,8 @@ use super::attempt::CallAttempt;
 use crate::argument_names::{self, NamedArguments, RawArguments};
 use crate::destination::Destination;
 
-/// Whether the call lists resources or prompts of which the policy permits none. The server is then not asked.
+/// Whether the call lists resources or prompts of a server of which the policy permits none. The server is then not
+/// asked.
 pub(super) fn is_empty_listing(attempt: &CallAttempt<'_>) -> bool {
     let CallAttempt { gate, requester, .. } = attempt;
     let (server, item) = (attempt.server(), attempt.item());
@@ -19,7 +20,7 @@ pub(super) fn is_empty_listing(attempt: &CallAttempt<'_>) -> bool {
     matches!(item, CallTarget::List(_)) && !(requester.scope.contains(server, item) && permitted())
 }
 
-/// Refuses a call that no arguments could make permitted, before anything about its target is revealed.
+/// Refuses a call that the policy permits with no arguments at all, before the caller learns anything about its target.
 pub(super) fn refuse_never_permitted(
     attempt: &CallAttempt<'_>,
     destination: &Destination<'_>,
@@ -46,7 +47,7 @@ pub(super) fn refuse_never_permitted(
     }
 }
 
-/// Returns the call with its arguments by name, validated against the server's definition.
+/// Returns the call with its arguments by parameter name, validated against the definition of the called item.
 pub(super) async fn validated_call(
     attempt: &CallAttempt<'_>,
     catalogue: &Catalogue,
@@ -69,6 +70,7 @@ pub(super) async fn validated_call(
     }
 }
 
+/// Validates the arguments of a tool against its schema.
 async fn validated_arguments(
     attempt: &CallAttempt<'_>,
     tool: &Tool,
@@ -76,7 +78,8 @@ async fn validated_arguments(
 ) -> Result<Map<String, Value>, Failure> {
     let CallAttempt { gate, requester, .. } = attempt;
     let language = requester.language.unwrap_or(Language::Python);
-    // AI clients with direct access have read the tool's schema, and the server validates what they send.
+    // For direct calls, the names are not changed: the AI client has read the tool's schema, and the server validates
+    // the names.
     let (bytes, slot) = (arguments.arguments.len(), &requester.usage.slow_check_slot);
     let named = match requester.caller.direct {
         None => argument_names::normalize(tool, arguments, language)?,

@@ -1,4 +1,4 @@
-//! Decides about one call: by the policy, or by an approver if the policy requires approval.
+//! Decides about one call: the policy decides, or an approver if the policy requires approval.
 
 use std::sync::Arc;
 
@@ -16,13 +16,14 @@ use crate::skills::Skills;
 use crate::symlinks;
 use crate::tool_request::Dispatch;
 
-/// A permitted call, and the facts that the decision was based on.
+/// A permitted call with the facts on which the decision was based.
 pub(super) struct Permission {
     call: PermittedCall,
+    /// The policy that decided.
     pub(super) policy: Arc<Policy>,
-    /// Fingerprint of the tool's definition.
+    /// The fingerprint of the called tool's definition; `None` if the call is not of a tool.
     pub(super) definition: Option<String>,
-    /// Symbolic links resolved in path arguments.
+    /// The paths in arguments and rules on which the decision depends, each with its symbolic links resolved.
     pub(super) links: ResolvedPaths,
     approval: Option<Approval>,
 }
@@ -36,7 +37,8 @@ impl Permission {
         self.call
     }
 
-    /// The scope of the approval; `None` if the policy allows the call.
+    /// Returns the scope of the approval, such as once or for this execution. `None` if the policy allows the call
+    /// without approval.
     pub(super) fn approval(&self) -> Option<Approval> {
         self.approval
     }
@@ -44,16 +46,16 @@ impl Permission {
 
 /// Why a call is not permitted.
 pub(super) enum PermissionError {
-    /// Denied by the policy; already recorded in the audit log.
+    /// The policy denies the call. The audit log already has a record of this denial.
     Denied(Failure),
-    /// An approver declined, or may not be asked again.
+    /// An approver declined the call, or must not be asked again.
     Declined(Failure),
     /// The call requires approval, and no approver is available.
     NobodyToAsk(Failure),
 }
 
 impl PermissionError {
-    /// Records the refusal, if it is not recorded yet, and returns the failure.
+    /// Writes the audit record of the refusal, if it is not written yet, and returns the failure for the caller.
     pub(super) fn into_recorded_failure(self, attempt: &CallAttempt<'_>) -> Failure {
         match self {
             Self::Denied(denied) => denied,
@@ -65,7 +67,8 @@ impl PermissionError {
     }
 }
 
-/// Decides about a call; `tool` is its definition if it calls a tool.
+/// Decides about a call, and asks an approver if the policy requires it. `tool` is the definition of the called tool;
+/// `None` if the call is not of a tool.
 pub(super) async fn decide_permission(
     attempt: &CallAttempt<'_>,
     mut call: Call,
@@ -98,7 +101,8 @@ pub(super) async fn decide_permission(
     Ok(Permission { call, policy, definition, links, approval })
 }
 
-/// Stores a skill as a draft when no approver is available. Fails if the audit record cannot be written.
+/// Stores a skill as a draft, because saving it requires approval and no approver is available. Fails if the audit
+/// record cannot be written.
 pub(super) async fn store_draft(
     attempt: &CallAttempt<'_>,
     skills: &Arc<Skills>,

@@ -1,5 +1,5 @@
-//! Rechecks a decision right before the call is sent. While an approver was asked or the server was busy, the tool,
-//! the policy or a symbolic link may have changed.
+//! Checks right before a call is sent that its decision still holds. While an approver was asked or the server was
+//! busy, the tool, the policy or a symbolic link may have changed.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use super::attempt::CallAttempt;
 use super::decide::Permission;
 use crate::symlinks;
 
-/// Returns the call, unless the current policy or a changed symbolic link forbids it.
+/// Returns the permitted call. Fails if the current policy no longer permits it, or if a symbolic link in a path
+/// argument has changed.
 pub(super) async fn recheck_permission(
     attempt: &CallAttempt<'_>,
     permission: Permission,
@@ -34,7 +35,7 @@ pub(super) async fn recheck_permission(
         Decision::Ask(_) if !is_approved => Err(attempt.record_stale_decision(
             "the policy has changed and now requires approval for this call; call again",
         )),
-        // The approver saw the previous target of the path.
+        // The approver saw the previous target of the symbolic link.
         _ if is_approved && leads_elsewhere => Err(attempt.record_stale_decision(
             "a symbolic link in a path of its arguments has changed since the approval; call again",
         )),
@@ -42,7 +43,7 @@ pub(super) async fn recheck_permission(
     }
 }
 
-/// Refuses the call if the tool's definition changed since the decision.
+/// Refuses the call if the tool's definition has changed since the decision. `now` is the current definition.
 pub(super) fn refuse_changed_definition(
     attempt: &CallAttempt<'_>,
     permission: &Permission,

@@ -7,21 +7,22 @@ use super::attempt::CallAttempt;
 use crate::approvals::Approval;
 use crate::failures::failure;
 
-/// A permitted call with an audit record. Destinations accept only this type.
+/// A permitted call whose audit record is written. `ReservedDestination::call` accepts only this type.
 pub(crate) struct RecordedCall(PermittedCall);
 
 impl RecordedCall {
-    /// Writes the audit record.
+    /// Writes the audit record of a permitted call.
     ///
     /// # Errors
-    /// Fails if the record cannot be written; the call must then not be made.
+    /// Fails if the record cannot be written. The call must then not be made.
     pub(super) fn new(
         attempt: &CallAttempt<'_>,
         call: PermittedCall,
         approval: Option<Approval>,
     ) -> Result<Self, Failure> {
         let CallAttempt { gate, requester, .. } = attempt;
-        // A direct call is an execution of its own, so its record names the policy.
+        // A direct call is an execution of its own without a record of a run, so the record of the call names the
+        // policy.
         let policy = requester.caller.direct.as_ref().and_then(|_| gate.policy_digest());
         match gate.audit.call(attempt.subject(), &call, approval.map(Approval::as_str), policy) {
             Ok(()) => Ok(Self(call)),

@@ -1,8 +1,9 @@
 //! The states of a call, in order: [`CheckedCall`], [`DecidedCall`], [`AdmittedCall`], [`ReadyCall`],
 //! [`OutgoingCall`], [`SentCall`].
 //!
-//! Each state can be made only from the one before and consumes it. So an unchecked call cannot be decided, and a
-//! call without an audit record cannot be sent. The steps are implemented in the files next to this one.
+//! A value of each state can be created only from a value of the previous state, which it consumes. So an unchecked
+//! call cannot be decided, and a call without an audit record cannot be sent. The files next to this one implement the
+//! steps.
 
 use std::time::Duration;
 
@@ -21,10 +22,11 @@ use crate::destination::{Destination, DestinationOffer, ReservedDestination};
 use crate::listing_filter;
 use crate::tool_request::Dispatch;
 
-/// A call that ended before it was sent.
+/// The end of a call that was not sent to its server.
 pub(super) enum EarlyEnd {
+    /// The call failed.
     Failed(Failure),
-    /// The call has a result without being sent, such as an empty list or a stored draft.
+    /// The call has a result although it was not sent, such as an empty list or a stored draft.
     Answered(Vec<u8>),
 }
 
@@ -34,13 +36,13 @@ impl From<Failure> for EarlyEnd {
     }
 }
 
-/// A call of an item that the server offers, with valid arguments.
+/// A call of an item that the destination offers, with valid arguments.
 pub(super) struct CheckedCall<'a> {
     attempt: CallAttempt<'a>,
     destination: Destination<'a>,
     offered: DestinationOffer<'a>,
     call: Call,
-    /// Timeout requested by the program.
+    /// The timeout that the program requests; `None` if it requests none.
     timeout: Option<Duration>,
 }
 
@@ -58,8 +60,8 @@ impl<'a> CheckedCall<'a> {
         Ok(Self { attempt, destination, offered, call, timeout })
     }
 
-    /// Has the policy decide, or an approver if the policy requires approval. If no approver is available, a skill is
-    /// stored as a draft.
+    /// Decides whether the call is permitted: by the policy, or by an approver if the policy requires approval. If no
+    /// approver is available, a skill is stored as a draft.
     pub(super) async fn decide(self) -> Result<DecidedCall<'a>, EarlyEnd> {
         let Self { attempt, destination, offered, call, timeout } = self;
         let draft = offered.draft_store().map(|skills| (skills, call.arguments.clone()));
@@ -74,7 +76,7 @@ impl<'a> CheckedCall<'a> {
     }
 }
 
-/// A call permitted by the policy or by an approver.
+/// A call that the policy or an approver has permitted.
 pub(super) struct DecidedCall<'a> {
     attempt: CallAttempt<'a>,
     destination: Destination<'a>,
@@ -83,7 +85,7 @@ pub(super) struct DecidedCall<'a> {
 }
 
 impl<'a> DecidedCall<'a> {
-    /// Counts the call against the policy's limits.
+    /// Counts the call against the policy's limits. Fails if the call would exceed one.
     pub(super) fn admit(self) -> Result<AdmittedCall<'a>, Failure> {
         let Self { attempt, destination, permission, timeout } = self;
         let CallAttempt { gate, requester, .. } = &attempt;
@@ -100,7 +102,7 @@ impl<'a> DecidedCall<'a> {
     }
 }
 
-/// A permitted call that is counted against the limits.
+/// A permitted call that was counted against the policy's limits.
 pub(super) struct AdmittedCall<'a> {
     attempt: CallAttempt<'a>,
     destination: Destination<'a>,
@@ -110,7 +112,7 @@ pub(super) struct AdmittedCall<'a> {
 }
 
 impl<'a> AdmittedCall<'a> {
-    /// Waits for a slot of the server's concurrency limit, then rechecks the decision.
+    /// Waits until the server's concurrency limit permits the call, then checks that the decision still holds.
     pub(super) async fn wait_for_server_slot(self) -> Result<ReadyCall<'a>, Failure> {
         let Self { mut attempt, destination, permission, limits, timeout } = self;
         let server = attempt.wait_for_server(destination.reserve()).await?;
@@ -118,30 +120,31 @@ impl<'a> AdmittedCall<'a> {
         recheck::refuse_changed_definition(&attempt, &permission, tool)?;
         let approval = permission.approval();
         let permitted = recheck::recheck_permission(&attempt, permission).await?;
-        // The policy's `on_change` may have changed during the wait.
+        // The policy's `on_change` may have changed while the call waited.
         tool.map_or(Ok(()), |tool| attempt.refuse_unaccepted_tool(tool))?;
         let changes = tool.map_or(SideEffects::None, |tool| tool.side_effects);
         Ok(ReadyCall { attempt, server, permitted, approval, changes, limits, timeout })
     }
 }
 
-/// A call that has a slot at its server and is still permitted.
+/// A call that may be sent under its server's concurrency limit and is still permitted.
 pub(super) struct ReadyCall<'a> {
     attempt: CallAttempt<'a>,
     server: ReservedDestination<'a>,
     permitted: PermittedCall,
-    /// Scope of the approval, if a person approved the call.
+    /// The scope of the approval; `None` if the policy permits the call without approval.
     approval: Option<Approval>,
-    /// Side effects that the server declares for the tool.
+    /// The side effects that the server declares for the tool.
     changes: SideEffects,
     limits: Vec<ScopedLimits>,
     timeout: Option<Duration>,
 }
 
 impl<'a> ReadyCall<'a> {
+    /// Writes the audit record of the call, which must exist before the call is sent.
     pub(super) fn record(self) -> Result<OutgoingCall<'a>, Failure> {
         let Self { attempt, server, permitted, approval, changes, limits, timeout } = self;
-        // Time spent waiting for an approver is not counted as the gate's.
+        // The time of a call that waited for an approver is not recorded as time of the gate.
         if approval.is_none() {
             telemetry::record_stage(Stage::Gate, attempt.gate_time());
         }
@@ -150,7 +153,7 @@ impl<'a> ReadyCall<'a> {
     }
 }
 
-/// A recorded call that is ready to be sent.
+/// A call with an audit record, ready to be sent.
 pub(super) struct OutgoingCall<'a> {
     attempt: CallAttempt<'a>,
     server: ReservedDestination<'a>,
@@ -161,6 +164,7 @@ pub(super) struct OutgoingCall<'a> {
 }
 
 impl<'a> OutgoingCall<'a> {
+    /// Sends the call to its destination and waits for the reply.
     pub(super) async fn send(self) -> Result<SentCall<'a>, Failure> {
         let Self { attempt, server, recorded, changes, limits, timeout } = self;
         attempt.request.record_dispatch(Dispatch::Sent(changes));
@@ -177,7 +181,8 @@ pub(super) struct SentCall<'a> {
 }
 
 impl SentCall<'_> {
-    /// Returns the part of the reply that may be passed on: within limits, and only permitted list entries.
+    /// Returns the reply for the caller. Fails if the result exceeds a limit. Removes the list entries that the policy
+    /// does not permit.
     pub(super) fn into_reply(self) -> Reply {
         let Self { attempt, limits, reply } = self;
         let CallAttempt { gate, requester, .. } = attempt;

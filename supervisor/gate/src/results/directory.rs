@@ -1,4 +1,5 @@
-//! Stores each result in a file, for later processes of the same user. Safe to use from several processes.
+//! Stores each result in a file of its own, for later processes of the same Unix user. Several processes may use the
+//! directory at the same time.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use lockhouse_protocol::ResultHandle;
 
 use super::{COUNT_MAX, ResultLimits};
 
+/// The extension of the files with results.
 const FILE_EXTENSION: &str = "json";
 
 #[derive(Debug)]
@@ -18,6 +20,7 @@ pub(super) struct DirectoryStore(PathBuf);
 struct File {
     path: PathBuf,
     bytes: u64,
+    /// When the file was last modified.
     since: SystemTime,
 }
 
@@ -26,6 +29,7 @@ impl DirectoryStore {
         Self(path)
     }
 
+    /// Writes a result to a file, and removes others if the limits require it.
     pub(super) fn store(
         &self,
         handle: &ResultHandle,
@@ -37,6 +41,8 @@ impl DirectoryStore {
         files::replace(&self.path(handle), json.as_bytes())
     }
 
+    /// Returns the result with this handle as JSON. `None` if there is none, it has expired, or its file is not valid
+    /// JSON.
     pub(super) fn get(
         &self,
         handle: &ResultHandle,
@@ -51,13 +57,12 @@ impl DirectoryStore {
         let text = files::read_bounded(&path, bounds.bytes)
             .inspect_err(|error| tracing::warn!("{error}"))
             .ok()??;
-        // The file may have been modified; readers require valid JSON.
+        // Another program may have modified the file, and readers of results require valid JSON.
         serde_json::from_str::<&serde_json::value::RawValue>(&text).ok()?;
         Some(text.into())
     }
 
-    /// Removes expired results, and then the oldest results until a new result of `bytes` bytes fits within the
-    /// limits.
+    /// Removes expired results, and then the oldest ones until there is space for a result of `bytes` bytes.
     pub(super) fn make_room(&self, bytes: u64, bounds: &ResultLimits, now: SystemTime) {
         let mut files = self.files();
         files.sort_by_key(|file| std::cmp::Reverse(file.since));
@@ -70,6 +75,7 @@ impl DirectoryStore {
         }
     }
 
+    /// Returns all files in the directory of results.
     fn files(&self) -> Vec<File> {
         let Ok(entries) = std::fs::read_dir(&self.0) else { return Vec::new() };
         let file = |entry: std::fs::DirEntry| {
@@ -85,7 +91,8 @@ impl DirectoryStore {
     }
 }
 
-/// Uses the absolute age, so that a clock set back does not keep results forever.
+/// Whether a result has expired. A file time in the future counts as an age too, so that results do not stay forever
+/// after the clock was set back.
 fn is_expired(since: SystemTime, bounds: &ResultLimits, now: SystemTime) -> bool {
     match now.duration_since(since) {
         Ok(age) => age >= bounds.lifetime,

@@ -1,4 +1,4 @@
-//! Stores results in memory.
+//! Stores results in memory, with limits that are fair to all AI clients.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ pub(super) struct MemoryStore(VecDeque<StoredResult>);
 /// The kind of a stored result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResultKind {
-    /// A value that was too long for an answer.
+    /// The value or output of a run that was too long for an answer.
     Part,
-    /// The answer of a run that outlived its request.
+    /// The answer of a background run.
     Answer,
 }
 
@@ -31,6 +31,7 @@ struct StoredResult {
 }
 
 impl MemoryStore {
+    /// Stores a result, and evicts others if the limits require it.
     pub(super) fn store(
         &mut self,
         owner: Owner,
@@ -43,7 +44,8 @@ impl MemoryStore {
         self.remove_expired(bounds, now);
         let bytes = json.len() as u64;
         while self.0.len() >= COUNT_MAX {
-            // Evicts by number: an AI client with a thousand small results must not displace another's large one.
+            // Evicts a result of the client with the most results: an AI client with a thousand small results must not
+            // displace a large result of another client.
             let Some(oldest) = self.eviction_candidate(|_| 1, (owner, 1)) else { break };
             self.0.remove(oldest);
         }
@@ -57,6 +59,7 @@ impl MemoryStore {
         self.0.push_back(StoredResult { owner, handle, kind, json, since: now });
     }
 
+    /// Returns the result of this owner with this handle and kind as JSON. `None` if there is none or it has expired.
     pub(super) fn get(
         &mut self,
         owner: Owner,
@@ -72,7 +75,7 @@ impl MemoryStore {
         found.map(|stored| stored.json.clone())
     }
 
-    /// Returns the number of results and their bytes.
+    /// Returns the number of stored results and the sum of their bytes.
     pub(super) fn usage(&mut self, bounds: &ResultLimits, now: Instant) -> (usize, u64) {
         self.remove_expired(bounds, now);
         (self.0.len(), self.bytes())
@@ -86,8 +89,10 @@ impl MemoryStore {
         self.0.iter().map(|stored| stored.json.len() as u64).sum()
     }
 
-    /// Returns the index of the result to evict: the oldest of the AI client that uses most, counting the new result
-    /// as stored. A client that uses no more than an equal share loses nothing to one that uses more.
+    /// Returns the index of the result to evict: the oldest one of the AI client that uses most, with the new result
+    /// included in the use. So a client that uses at most an equal share loses nothing to a client that uses more.
+    ///
+    /// `weight` is what a result counts for: 1, or its bytes. The tuple is the owner of the new result and its weight.
     fn eviction_candidate(
         &self,
         weight: fn(&StoredResult) -> usize,
@@ -157,7 +162,7 @@ mod tests {
         };
         keep(honest, "one", 25);
         keep(honest, "two", 25);
-        // The greedy client holds 40 bytes and stores 25 more, which makes 65 of 100.
+        // The greedy client stores 40 bytes and adds 25, which makes 65 of 100.
         for number in 0..10 {
             keep(greedy, &format!("small-{number}"), 4);
         }

@@ -1,9 +1,10 @@
-//! Returns pages of a stored result: lists by items, everything else by characters of its text or JSON.
+//! Returns pages of a stored result. A list is divided by items; everything else by characters, of the text if it is a
+//! string and of the JSON otherwise.
 
 use lockhouse_base::json::{self, JsonText};
 use serde_json::{Value, json};
 
-/// The offset lies beyond the end of the result.
+/// The error for an offset beyond the end of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("offset {offset} is beyond the end: the result has {total} {unit}")]
 pub struct OffsetError {
@@ -12,8 +13,8 @@ pub struct OffsetError {
     unit: &'static str,
 }
 
-/// Returns the page that starts at `offset`, of at most `limit` bytes: `{"value", "offset", "next_offset"?, "of",
-/// "unit"}`.
+/// Returns the page that starts at `offset` (items or characters) and has at most `limit` bytes, as JSON with the
+/// members `value`, `offset`, `next_offset` (unless the page is the last one), `of` (the total) and `unit`.
 pub fn page(json: &str, offset: usize, limit: usize) -> Result<Value, OffsetError> {
     if json.trim_start().starts_with('[') {
         return item_page(json, offset, limit);
@@ -22,6 +23,7 @@ pub fn page(json: &str, offset: usize, limit: usize) -> Result<Value, OffsetErro
     character_page(text.as_deref().unwrap_or(json), offset, limit)
 }
 
+/// Returns a page of a list.
 fn item_page(json: &str, offset: usize, limit: usize) -> Result<Value, OffsetError> {
     let text = JsonText::new(json, limit);
     let (mut total, mut used, mut full) = (0, 2, false);
@@ -32,7 +34,7 @@ fn item_page(json: &str, offset: usize, limit: usize) -> Result<Value, OffsetErr
             continue;
         }
         let bytes = entry.value.len() + 1;
-        // An item that does not fit even alone is truncated, so that paging always advances.
+        // An item that exceeds the limit alone is truncated, so that each page has at least one item.
         full = used + bytes > limit && !value.is_empty();
         if !full {
             let item = json::truncate(text.part(entry.value), limit.saturating_sub(3));
@@ -50,16 +52,18 @@ fn item_page(json: &str, offset: usize, limit: usize) -> Result<Value, OffsetErr
     })
 }
 
+/// Returns a page of a text.
 fn character_page(text: &str, offset: usize, limit: usize) -> Result<Value, OffsetError> {
     let total = text.chars().count();
     let start = text.char_indices().nth(offset).map_or(text.len(), |(start, _)| start);
     let rest = &text[start..];
-    // At least one character, whatever its length.
+    // A page has at least one character, even if the character has more bytes than the limit.
     let end = rest.floor_char_boundary(limit).max(rest.chars().next().map_or(0, char::len_utf8));
     let shown = &rest[..end];
     page_json(shown.into(), offset, offset + shown.chars().count(), total, "characters")
 }
 
+/// Returns a page as JSON. Fails if the offset is beyond the end.
 fn page_json(
     value: Value,
     offset: usize,
@@ -83,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads all pages in order.
+    /// Reads all pages of a result in order.
     fn pages(json: &str, limit: usize) -> Vec<Value> {
         let (mut parts, mut offset) = (Vec::new(), Some(0));
         while let Some(from) = offset {

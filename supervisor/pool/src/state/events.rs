@@ -8,111 +8,122 @@ use super::super::PoolError;
 use super::super::fair_queue::QueueLimits;
 use super::super::launch_config::ForkPurpose;
 
-/// Pending forks for sessions of one zygote; equals the largest number of sessions that can be configured.
+/// Maximum number of pending forks for sessions of one zygote; equals the largest number of sessions that can be
+/// configured.
 pub(super) const SESSION_FORKS_MAX: usize = 256;
 
-/// The size of a pool, and when its zygote is replaced.
+/// The limits of a pool: how many workers it keeps, and when it replaces its zygote.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolLimits {
-    /// Number of sealed idle workers that the pool keeps ready.
+    /// Number of sandboxed idle workers that the pool keeps ready.
     pub(crate) idle: usize,
     /// Maximum number of concurrently running executions.
     pub(crate) running_max: usize,
+    /// Maximum numbers of executions that wait for a worker, in total and for each AI client.
     pub(crate) queue: QueueLimits,
     /// Number of forks after which a zygote is replaced.
     pub(crate) recycle_after: u32,
-    /// Age at which a zygote is replaced, if it has served any execution.
+    /// Age at which a zygote is replaced, provided that one of its workers has been used.
     pub(crate) recycle_age: Duration,
 }
 
 impl PoolLimits {
-    /// Returns the upper bound of pending forks of one zygote.
+    /// Returns the maximum number of forks of one zygote that are requested and not yet answered.
     pub(crate) fn pending_forks_max(&self) -> usize {
         self.running_max.max(self.idle) + SESSION_FORKS_MAX
     }
 }
 
-/// Something that may end while a pool holds it: an idle worker, or a request whose caller gives up.
+/// A value in a pool that may become useless: an idle worker whose process has ended, or a request whose caller no
+/// longer waits.
 pub(crate) trait HasEnded {
+    /// Whether the worker process has ended, or the caller no longer waits for the answer to the request.
     fn has_ended(&self) -> bool;
 }
 
-/// An event of a pool. `W` is a worker, `L` a request for a lease, `S` a request of a session.
+/// An event that the state machine of a pool handles. `W` is a worker, `L` a request for a lease, `S` a request of a
+/// session.
 #[derive(Debug)]
 pub(crate) enum Event<W, L, S> {
-    /// The pool was started.
+    /// The pool was started. This is the first event.
     Begin,
+    /// A request for a lease of this owner arrived.
     Lease(Owner, L),
+    /// A request of a session for a worker arrived.
     Session(S),
-    /// A lease was released: its owner, and how long it was held.
+    /// A lease was dropped. The fields are its owner, and how long the lease existed.
     Released(Owner, Duration),
+    /// The zygote of this generation has started and is ready to fork.
     ZygoteStarted {
         generation: u32,
     },
     ZygoteNotStarted(PoolError),
-    /// A fork became a sealed worker, or failed.
+    /// A fork resulted in a sandboxed worker, or failed.
     Forked {
         generation: u32,
         purpose: ForkPurpose,
         worker: Result<W, PoolError>,
     },
-    /// A worker crashed in a way that may be an attack.
+    /// A worker of this generation crashed in a way that may be the result of an attack.
     Crashed {
         generation: u32,
     },
-    /// A zygote has ended, with all of its pending forks and workers.
+    /// The zygote of this generation has ended. Its workers have ended too, and its pending forks will not be answered.
     ZygoteGone {
         generation: u32,
         error: PoolError,
     },
-    /// The time returned by `State::wake_at` has come.
+    /// The time that `State::wake_at` returned has come.
     Woken,
 }
 
-/// An effect for the pool's task to perform.
+/// An effect of an event: an action that the pool's task performs.
 #[derive(Debug)]
 pub(crate) enum Effect<W, L, S> {
-    /// Leases a worker to the owner of a request, who has one more running execution until the release.
+    /// Leases a worker to the owner of a request. The execution counts as running until the lease is released.
     Lease {
         owner: Owner,
         to: L,
         worker: W,
     },
+    /// Gives a worker to the session that requested it.
     HandOver {
         to: S,
         worker: W,
     },
-    /// Kills a worker that is not needed.
+    /// Kills a worker that the pool does not need or that has ended.
     End(W),
     QueueFull {
         to: L,
         waiting: usize,
         retry_after: Duration,
     },
-    /// Refuses all waiting requests with this error.
+    /// Refuses all waiting requests with the error `reason`.
     Refuse {
         leases: Vec<L>,
         sessions: Vec<S>,
         reason: String,
     },
+    /// Starts a zygote with this generation. `reason` is a label for metrics.
     StartZygote {
         generation: u32,
         reason: &'static str,
     },
-    /// Retires a zygote: it forks no more and ends with its last worker.
+    /// Retires a zygote: it forks no more workers, and ends when its last worker has ended.
     Retire {
         generation: u32,
     },
+    /// Requests forks from the zygote of this generation. `warm` makes workers for executions run a warm-up program.
     Fork {
         generation: u32,
         warm: bool,
         for_runs: usize,
         for_sessions: usize,
     },
-    /// Logs a temporary failure.
+    /// Logs a temporary failure to provide a worker.
     Failed(PoolError),
-    /// Logs that the zygote could not be replaced; the current one continues.
+    /// Logs that the current zygote could not be replaced and therefore continues.
     NotReplaced(PoolError),
-    /// Reports that no zygote can run on this host.
+    /// Reports to callers of the pool that no zygote can run on this host.
     NoZygote(PoolError),
 }

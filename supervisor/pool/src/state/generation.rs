@@ -1,22 +1,24 @@
-//! The counters of one zygote and its forks: when it must be replaced.
+//! One generation: a zygote with the counters of its forks, which determine when the zygote must be replaced.
 
 use tokio::time::Instant;
 
 use super::super::launch_config::ForkPurpose;
 use super::PoolLimits;
 
-/// A zygote that serves forks, with the number and the results of its forks.
+/// The current zygote of a pool, with the number and the results of its forks.
 pub(super) struct Generation {
-    /// The number of the zygote, counted from 1 for each pool.
+    /// The number of the generation: 1 for the first zygote of the pool.
     pub(super) number: u32,
+    /// When the zygote became ready. Set again by [`Self::renew`].
     pub(super) started: Instant,
     /// Whether a worker of the zygote crashed. The zygote is then replaced, so that knowledge of its address-space layout
     /// becomes useless.
     pub(super) crashed: bool,
-    /// Number of forks that were requested from the zygote so far.
+    /// Number of forks that were requested from the zygote so far, or since [`Self::renew`].
     forks: u32,
-    /// Number of requested forks that have not become workers or failed yet.
+    /// Number of requested forks for executions that have neither become workers nor failed.
     pub(super) pending_for_runs: usize,
+    /// Number of requested forks for sessions that have neither become workers nor failed.
     pub(super) pending_for_sessions: usize,
 }
 
@@ -25,6 +27,7 @@ impl Generation {
         Self { number, started, crashed: false, forks: 0, pending_for_runs: 0, pending_for_sessions: 0 }
     }
 
+    /// Records that these numbers of forks were requested from the zygote.
     pub(super) fn record_fork_requests(&mut self, for_runs: usize, for_sessions: usize) {
         self.pending_for_runs += for_runs;
         self.pending_for_sessions += for_sessions;
@@ -40,16 +43,18 @@ impl Generation {
         *pending = pending.saturating_sub(1);
     }
 
+    /// Returns the number of requested forks that have neither become workers nor failed.
     pub(super) fn pending_forks(&self) -> usize {
         self.pending_for_runs + self.pending_for_sessions
     }
 
-    /// Restarts the counters of forks and age, because no zygote could be started in its place.
+    /// Resets the age, the number of forks and the crash of the zygote, because no new zygote could be started in its
+    /// place: the next attempt comes when the zygote is due again.
     pub(super) fn renew(&mut self, now: Instant) {
         (self.started, self.crashed, self.forks) = (now, false, 0);
     }
 
-    /// Whether a worker of the zygote has run code; `idle` workers have not.
+    /// Whether a worker of the zygote has been used; `idle` is the number of its workers that wait for a first use.
     pub(super) fn has_served(&self, idle: usize) -> bool {
         self.forks as usize > self.pending_forks() + idle
     }

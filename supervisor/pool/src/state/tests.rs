@@ -16,7 +16,7 @@ const LIMITS: PoolLimits = PoolLimits {
     recycle_age: Duration::from_secs(60),
 };
 
-/// A worker or a request.
+/// A simulated worker or request of the pool.
 #[derive(Clone, Debug)]
 struct Item {
     id: usize,
@@ -61,7 +61,7 @@ fn effect_text(effect: &ItemEffect) -> String {
     }
 }
 
-/// A state with a simulated clock in milliseconds.
+/// A state machine under test, with a simulated clock in milliseconds.
 struct Script {
     state: State<Item, Item, Item>,
     begun: Instant,
@@ -77,7 +77,7 @@ impl Script {
         script
     }
 
-    /// A script whose first zygote has two idle workers, 101 and 102.
+    /// Returns a script whose first zygote has started and has two idle workers, 101 and 102.
     fn ready(bounds: PoolLimits) -> Self {
         let mut script = Self::new(bounds);
         script.at(100, Event::ZygoteStarted { generation: 1 }, &["1 forks 2+0 warm"]);

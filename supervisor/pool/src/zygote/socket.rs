@@ -1,4 +1,5 @@
-//! The socket to a zygote: each datagram carries one message, with descriptors attached.
+//! The socket between the supervisor and a zygote. Each datagram carries one message, with file descriptors attached if
+//! the message needs them.
 #![allow(
     unsafe_code,
     reason = "tokio wants a promise about the descriptor, and descriptors arrive as bare numbers"
@@ -17,10 +18,11 @@ use tokio::io::unix::AsyncFd;
 
 use super::super::PoolError;
 
+/// The supervisor's end of the socket to a zygote.
 pub(super) struct ZygoteSocket(AsyncFd<OwnedFd>);
 
 impl ZygoteSocket {
-    /// Creates a socket pair; returns the supervisor's end and the zygote's end.
+    /// Creates a socket pair. Returns the supervisor's end and the end for the zygote.
     pub(super) fn pair() -> Result<(Self, OwnedFd), PoolError> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let (ours, theirs) =
@@ -33,6 +35,7 @@ impl ZygoteSocket {
         Ok((Self(watched.map_err(|error| PoolError::zygote(error.to_string()))?), theirs))
     }
 
+    /// Sends a message to the zygote; waits while the socket is full.
     pub(super) async fn send(&self, message: &ToZygote) -> nix::Result<()> {
         let frame = frame::encode(message, ZYGOTE_FRAME_BYTES_MAX).map_err(|_| nix::Error::EMSGSIZE)?;
         let send = |socket: &OwnedFd| {
@@ -43,7 +46,8 @@ impl ZygoteSocket {
         sent.map(drop).map_err(|error| nix::Error::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))
     }
 
-    /// Receives the next message with its descriptors; `None` once the zygote has closed its end.
+    /// Receives the next message from the zygote with the attached descriptors. Returns `None` if the zygote has closed
+    /// its end of the socket.
     pub(super) async fn receive(&self) -> Result<Option<(FromZygote, Vec<OwnedFd>)>, PoolError> {
         let received = self.0.async_io(Interest::READABLE, receive_datagram).await;
         let (bytes, descriptors) = received.map_err(|error| PoolError::zygote(error.to_string()))?;
@@ -56,6 +60,7 @@ impl ZygoteSocket {
     }
 }
 
+/// Receives one datagram with its descriptors. An empty datagram means that the other end is closed.
 fn receive_datagram(socket: &OwnedFd) -> std::io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     let mut buffer = vec![0; ZYGOTE_FRAME_BYTES_MAX as usize];
     let mut space = nix::cmsg_space!([RawFd; 2]);
