@@ -1,9 +1,9 @@
-//! Approval of calls by a person, for calls that the policy marks `ask`.
+//! Approval of calls that the policy marks `ask`, by a person.
 //!
 //! Each execution has one [`ExecutionApprovals`]. It groups calls that arrive close together ([`batch`]), renders one
 //! prompt for each group ([`prompt`]), and sends the prompt to the user of the AI client ([`elicitation_form`]) or to
-//! the watchers of the [`approval_queue`]. An answer applies only to the calls of its prompt. The model is never
-//! asked, and nothing it writes can become an answer.
+//! the watchers of the [`approval_queue`]. An answer applies only to the calls of its prompt. The model is never asked,
+//! and no text that it writes can become an answer.
 
 mod approval_queue;
 mod approval_request;
@@ -54,14 +54,14 @@ use outcome::Refusal;
 
 use super::failures::failure;
 
-/// Upper bound of calls of one execution that wait for approval; equals the largest number of parallel calls that can
-/// be configured.
+/// Maximum number of calls of one execution that wait for approval; equals the largest number of parallel calls that
+/// can be configured.
 const WAITING_MAX: usize = 1_024;
 
-/// Characters of a tool name or URI in the label of a pending question; longer names are truncated.
+/// Maximum number of characters of a tool name or URI in the label of a pending question. Longer names are truncated.
 const ABOUT_CHARS_MAX: usize = 100;
 
-/// Scope of an approval: which calls one answer approves. Recorded with each approved call.
+/// The scope of an approval: which calls one answer approves. The audit record of each approved call contains it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Approval {
@@ -70,7 +70,7 @@ pub enum Approval {
     Once,
     /// The approval covers all further calls of the same tools in this execution.
     Execution,
-    /// All future calls: the policy file is changed to allow them.
+    /// Also all future calls: the policy file is changed so that it allows them.
     Always,
 }
 
@@ -84,7 +84,7 @@ impl Approval {
     }
 }
 
-/// The refusal of a call that requires approval.
+/// A call that requires approval was refused.
 #[derive(Debug)]
 pub(super) struct NotApproved {
     pub(super) failure: Failure,
@@ -92,27 +92,28 @@ pub(super) struct NotApproved {
     pub(super) no_approver: bool,
 }
 
-/// Requests approvals for the calls of one execution and remembers the approvals already granted.
+/// Requests approvals for the calls of one execution, and remembers the approvals that cover later calls.
 #[derive(Debug)]
 pub struct ExecutionApprovals {
     context: Arc<ExecutionContext>,
-    /// Sender to the execution's [`ApprovalBatcher`] task; started by the first call that requires approval.
+    /// The channel to the execution's [`ApprovalBatcher`] task. The first call that requires approval starts the task.
     queue: OnceLock<mpsc::Sender<QueuedRequest>>,
-    /// Calls that currently wait for an answer.
+    /// The calls that wait for an answer now.
     waiting: Mutex<BTreeSet<CallId>>,
 }
 
-/// Data shared by all prompts of one execution.
+/// The data of one execution that all of its prompts use.
 #[derive(Debug)]
 struct ExecutionContext {
     caller: Caller,
     owner: Owner,
-    /// The submitted code; prompts quote lines of it.
+    /// The submitted code, of which prompts quote lines. Empty for a direct call.
     code: Arc<str>,
     audit: Arc<Audit>,
     approvers: Arc<Approvers>,
+    /// The approvals that cover later calls of this execution.
     grants: Mutex<Grants>,
-    /// Whether the execution was ended by someone other than the program and its AI client, such as an operator.
+    /// Whether the execution was ended by a cause other than the program and its AI client, such as an operator.
     is_cancelled: AtomicBool,
 }
 
@@ -139,8 +140,9 @@ impl ExecutionApprovals {
         Self { context: Arc::new(context), queue: OnceLock::new(), waiting: Mutex::default() }
     }
 
-    /// Returns the approved call, from an earlier approval that covers it or by asking a person and waiting for the
-    /// answer. The execution's deadline is suspended while the question is pending.
+    /// Requests approval for a call, and returns the approved call with the scope of the approval. If no earlier
+    /// approval covers the call, an approver is asked. The execution's deadline is suspended while the question is
+    /// pending.
     pub(super) async fn ask(
         &self,
         (call, id): (CallId, Uuid),
@@ -175,19 +177,19 @@ impl ExecutionApprovals {
         decided.await.unwrap_or(Err(Refusal::Broken)).map_err(refused)
     }
 
-    /// Records that the execution was ended by someone other than the program and its AI client, so that its
-    /// unanswered questions do not count as refusals. Must be called before the execution's calls are dropped.
+    /// Records that the execution was ended by a cause other than the program and its AI client, so that its unanswered
+    /// questions do not count as refusals. Must be called before the calls of the execution are dropped.
     pub fn cancel(&self) {
         self.context.is_cancelled.store(true, Ordering::Release);
     }
 
-    /// Whether a call still waits for approval, and therefore has not been sent.
+    /// Whether a call waits for approval and has therefore not been sent.
     pub(super) fn is_awaiting_approval(&self, call: CallId) -> bool {
         self.waiting.lock().contains(&call)
     }
 }
 
-/// Removes a call from the set of waiting calls when dropped.
+/// Keeps a call in the set of calls that wait for approval, until the guard is dropped.
 struct WaitingCallGuard<'a> {
     all: &'a Mutex<BTreeSet<CallId>>,
     call: CallId,

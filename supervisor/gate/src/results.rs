@@ -57,6 +57,7 @@ pub struct Results {
     place: Storage,
 }
 
+/// Where results are stored.
 #[derive(Debug)]
 enum Storage {
     /// In memory, until this process ends.

@@ -1,8 +1,8 @@
-//! Validates arguments against the JSON Schema of their tool, before the policy decides.
+//! Validates the arguments of calls against the JSON Schemas of their tools, before the policy decides.
 //!
-//! Schemas come from upstream servers and arguments from programs; neither is trusted with CPU time. Schemas are
-//! bounded before they are compiled, patterns run on a linear-time engine, nothing is fetched, and each validation
-//! has a [`Budget`]. Longer validations run on a blocking thread.
+//! Schemas come from upstream servers and arguments from programs; neither may use much CPU time. The size of schemas
+//! is limited before they are compiled, patterns run on a regular-expression engine with linear time, references to
+//! other documents are not fetched, and each validation has a [`Budget`]. Long validations run on a blocking thread.
 
 mod budgeted_json;
 mod compile;
@@ -29,28 +29,31 @@ use budgeted_json::{BudgetedJson, BudgetedValue};
 use compile::{SchemaError, compile};
 use validation_budget::{Budget, BudgetExceeded, ValidationMeter};
 
-/// Timeout for compiling a schema.
+/// Maximum time for compiling a schema.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum number of compiled schemas in the cache.
+/// Maximum number of compiled schemas in the cache. When it is reached, the cache is emptied.
 const SCHEMAS_MAX: usize = 256;
 
-/// Number of bytes of arguments up to which they are first validated on the current thread.
+/// Maximum length in bytes of arguments that are first validated on the current thread.
 const SMALL_BYTES: usize = 16 * 1024;
+/// Budget of a validation on the current thread.
 const INLINE_BUDGET: Budget = Budget { reads: 10_000, time: Duration::from_millis(5) };
+/// Budget of a validation on a blocking thread.
 const BACKGROUND_BUDGET: Budget = Budget { reads: 5_000_000, time: Duration::from_secs(1) };
-/// Budget for error messages, which need more memory than a yes-or-no validation.
+/// Budget for finding the error that a message describes, which needs more memory than a validation without messages.
 const MESSAGE_BUDGET: Budget = Budget { reads: 5_000, time: Duration::from_millis(10) };
-/// Timeout for a validation on a blocking thread. Matching a long text cannot be interrupted by the budget.
+/// Maximum time for a validation on a blocking thread. Needed beside the budget, which cannot interrupt the matching of
+/// a long text.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A compiled schema; `None` if the tool has none that can be used.
+/// The compiled schema of a tool; `None` if the tool has no schema or its schema cannot be used.
 type Compiled = Option<Arc<Validator<BudgetedJson>>>;
 
-/// Compiled schemas by the fingerprint of their tool.
+/// A cache of the compiled schemas, by the fingerprint of the tool's definition.
 #[derive(Debug, Default)]
 pub(super) struct SchemaCache(Mutex<HashMap<String, Arc<OnceCell<Compiled>>>>);
 
-/// Permit for slow work: each execution can run one such task at a time on a blocking thread.
+/// Limits the slow work of an execution on blocking threads to one task at a time.
 #[derive(Debug)]
 pub(super) struct BlockingSlot(Arc<Semaphore>);
 
@@ -61,8 +64,9 @@ impl Default for BlockingSlot {
 }
 
 impl SchemaCache {
-    /// Returns the arguments if they fit the tool's schema, with the texts of decoded results where it permits only
-    /// a string. `bytes` is their length as JSON. Errors quote the tool's signature in `language`.
+    /// Validates arguments against the schema of their tool, and returns them. Where the schema permits only a string,
+    /// a decoded result is replaced by the text from which it was decoded. `bytes` is the length of the arguments as
+    /// JSON. Errors quote the tool's signature in `language`.
     pub(super) async fn check_arguments(
         &self,
         server: &ServerName,
@@ -127,6 +131,7 @@ impl SchemaCache {
         message.map_or(Ok(()), |message| Err(invalid_arguments(message)))
     }
 
+    /// Returns the compiled schema of a tool, from the cache if possible.
     async fn validator(&self, server: &ServerName, tool: &Tool, slot: &BlockingSlot) -> Compiled {
         let cell = {
             let mut known = self.0.lock();
@@ -185,7 +190,8 @@ fn is_valid(
     ValidationMeter::run(budget, |meter| validator.is_valid(BudgetedValue::new(arguments, meter)))
 }
 
-/// Describes the first error of the arguments, or only that they do not fit if a description would exceed the budget.
+/// Returns the message for arguments that do not match the schema. The message describes the first error, unless that
+/// exceeds the budget.
 fn failure_message(
     validator: &Validator<BudgetedJson>,
     tool: &Tool,
@@ -201,6 +207,7 @@ fn failure_message(
     message.ok().flatten().unwrap_or_else(|| error_message::describe_mismatch(tool, language))
 }
 
+/// Validates arguments on a blocking thread, and returns them with the result.
 async fn check_in_background(
     validator: Arc<Validator<BudgetedJson>>,
     arguments: Value,
@@ -214,7 +221,8 @@ async fn check_in_background(
     checked.ok_or_else(|| invalid_arguments("the arguments could not be checked in time".into()))
 }
 
-/// Runs `work` on a blocking thread. Returns `None` on timeout; the permit is held until the work ends.
+/// Runs `work` on a blocking thread when the slot is free. Returns `None` after `patience`; the slot stays occupied
+/// until the work ends.
 pub(super) async fn run_blocking<T: Send + 'static>(
     slot: &BlockingSlot,
     patience: Duration,

@@ -1,8 +1,8 @@
 //! Saved skills: reusable functions, stored as folders in the Agent Skills format.
 //!
-//! The user's own skills are in a [`store`]. Shared directories, such as a git checkout, are only read. All files are
-//! treated as untrusted ([`skill_folder`]). The policy decides who may save skills. The code of a skill runs in the
-//! importing execution, with that execution's rights.
+//! The user's own skills are in a [`store`]. Directories with shared skills, such as a git checkout, are only read. All
+//! files are untrusted ([`skill_folder`]). The policy decides who may save skills. The code of a skill runs in the
+//! execution that imports it, with the permissions of that execution.
 
 mod front_matter;
 mod ranking;
@@ -24,10 +24,10 @@ use lockhouse_policies::{SKILLS, most_similar_name};
 use lockhouse_protocol::ServerName;
 use store::{Store, folder_names};
 
-/// Maximum number of directories with shared skills.
+/// Maximum number of configured directories with shared skills.
 pub const DIRECTORIES_MAX: usize = 20;
 
-/// Whether a name is that of the built-in server `skills`.
+/// Whether this name is the name of the built-in server `skills`.
 pub(super) fn is_skills_server(server: &ServerName) -> bool {
     server.as_str() == SKILLS
 }
@@ -36,10 +36,10 @@ pub(super) fn is_skills_server(server: &ServerName) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkillSettings {
     pub enabled: bool,
-    /// Directory of the user's own skills; `None` if there is no state directory.
+    /// The directory of the user's own skills; `None` if there is no state directory.
     pub own: Option<PathBuf>,
-    /// Shared directories, read-only. Own skills take precedence over shared ones, and earlier directories over later
-    /// ones.
+    /// The directories with shared skills, which are only read. If several skills have one name, the user's own skill
+    /// has precedence, and then the skill of the earlier directory.
     pub shared: Vec<PathBuf>,
 }
 
@@ -54,6 +54,7 @@ pub enum Origin {
 /// A folder in a directory of skills, with the skill in it or the reason why it cannot be read.
 #[derive(Debug)]
 pub struct SkillEntry {
+    /// The name of the folder.
     pub folder: String,
     pub origin: Origin,
     pub skill: Result<Skill, LoadError>,
@@ -66,14 +67,15 @@ pub struct SkillEntry {
 pub enum SkillNotFound {
     #[error("the skill {name} cannot be used: {why}")]
     Unusable { name: Name, why: LoadError },
-    /// No skill has this name; contains the error message, with a suggestion.
+    /// No skill has this name. Contains the error message, with similar or existing names.
     #[error("{0}")]
     Unknown(String),
 }
 
-/// All skills that an AI client can use.
+/// The skills that an AI client can use: its own and the shared ones.
 #[derive(Clone, Debug)]
 pub struct Skills {
+    /// The store of own skills and drafts; `None` if there is no state directory.
     own: Option<Store>,
     shared: Vec<PathBuf>,
 }
@@ -83,19 +85,20 @@ impl Skills {
         Self { own: settings.own.clone().map(Store::new), shared: settings.shared.clone() }
     }
 
-    /// Returns the skills of an authenticated AI client. It has a store of its own, so that it cannot import skills
-    /// saved by others; shared directories are the same for all.
+    /// Returns the skills that an authenticated AI client can use. Each client has a store of its own, so that it
+    /// cannot import skills that other clients have saved. Shared skills are the same for all clients. `None` is the
+    /// user's own store.
     pub fn for_client(&self, client: Option<&str>) -> Self {
         let Some(client) = client else { return self.clone() };
         Self { own: self.own.as_ref().map(|own| own.for_client(client)), shared: self.shared.clone() }
     }
 
-    /// Returns the names of AI clients that have saved skills.
+    /// Returns the names of the AI clients that have saved skills.
     pub fn clients(&self) -> Vec<String> {
         self.own.as_ref().map(Store::clients).unwrap_or_default()
     }
 
-    /// Returns the shell command that approves a draft.
+    /// Returns the shell command with which a person approves a draft.
     pub fn approve_command(&self, name: &Name) -> String {
         match self.own.as_ref().and_then(Store::client) {
             Some(client) => format!("lockhouse skills approve {name} --client '{client}'"),
@@ -103,7 +106,7 @@ impl Skills {
         }
     }
 
-    /// Loads the skill that code imports by this name.
+    /// Returns the skill that code imports by this name, and where it is stored.
     pub fn load(&self, name: &Name) -> Result<(Skill, Origin), SkillNotFound> {
         for (origin, parent) in self.directories() {
             match skill_folder::read(parent, name) {
@@ -115,7 +118,7 @@ impl Skills {
         Err(SkillNotFound::Unknown(self.not_found_message(name)))
     }
 
-    /// Returns the error message for an unknown name, with a suggestion.
+    /// Returns the error message for a name that code cannot import, with a similar name or the existing names.
     pub fn not_found_message(&self, name: &Name) -> String {
         if self.own.as_ref().is_some_and(|own| own.draft(name).is_ok()) {
             let approve = self.approve_command(name);
@@ -132,21 +135,22 @@ impl Skills {
         format!("there is no skill {name}; {suggestion}")
     }
 
-    /// Returns all skills that code can import.
+    /// Returns all valid skills that code can import.
     pub fn importable(&self) -> Vec<Skill> {
         let usable =
             self.entries().into_iter().filter(|entry| entry.origin != Origin::Draft && !entry.hidden);
         usable.filter_map(|entry| entry.skill.ok()).collect()
     }
 
-    /// Returns the skills that match a query, best first.
+    /// Returns the skills that match a query, best first, at most `limit`.
     pub fn search(&self, query: &str, limit: usize) -> Vec<Skill> {
         let mut skills: Vec<Option<Skill>> = self.importable().into_iter().map(Some).collect();
         let all: Vec<Skill> = skills.iter().flatten().cloned().collect();
         ranking::rank(query, &all).into_iter().take(limit).filter_map(|index| skills[index].take()).collect()
     }
 
-    /// Lists all folders and drafts by name; entries of the same name in order of precedence.
+    /// Returns all skill folders and drafts, valid or not, sorted by name. Entries of the same name are in the order of
+    /// their precedence.
     pub fn entries(&self) -> Vec<SkillEntry> {
         let mut entries: Vec<SkillEntry> = Vec::new();
         for (origin, parent) in self.directories() {
@@ -165,21 +169,23 @@ impl Skills {
         entries
     }
 
+    /// Returns the directories whose skills code can import, in the order of their precedence.
     fn directories(&self) -> impl Iterator<Item = (Origin, &Path)> {
         let own = self.own.iter().map(|own| (Origin::Own, own.directory()));
         own.chain(self.shared.iter().map(|shared| (Origin::Shared(shared.clone()), shared.as_path())))
     }
 
+    /// Reads the draft of this name.
     pub fn draft(&self, name: &Name) -> Result<Skill, LoadError> {
         self.own.as_ref().map_or(Err(LoadError::Absent), |own| own.draft(name))
     }
 
-    /// Reads one version of a skill of the AI client's own.
+    /// Reads one version of an own skill of the AI client, current or older.
     pub fn version(&self, name: &Name, version: u32) -> Result<Skill, LoadError> {
         self.own.as_ref().map_or(Err(LoadError::Absent), |own| own.version(name, version))
     }
 
-    /// Lists the numbers of the older versions of a skill of the AI client's own.
+    /// Returns the version numbers of the older versions of an own skill of the AI client.
     pub fn older_versions(&self, name: &Name) -> Vec<u32> {
         self.own.as_ref().map(|own| own.older_versions(name)).unwrap_or_default()
     }
@@ -194,7 +200,7 @@ impl Skills {
         self.store()?.save_draft(skill)
     }
 
-    /// Makes exactly this draft the current version.
+    /// Saves this draft as the current version of its skill, and removes the draft unless it has been replaced.
     pub fn approve(&self, draft: &Skill) -> Result<Skill, StoreError> {
         let store = self.store()?;
         let saved = store.save(draft)?;
@@ -202,12 +208,12 @@ impl Skills {
         Ok(saved)
     }
 
-    /// Removes a skill with its versions and draft. Returns whether anything was removed.
+    /// Removes an own skill with all of its versions and its draft. Returns whether there was anything to remove.
     pub fn remove(&self, name: &Name) -> Result<bool, StoreError> {
         self.store()?.remove(name)
     }
 
-    /// Exports a skill as a folder below `directory`, which is created if needed.
+    /// Writes a skill to a new folder below `directory`, and creates `directory` if necessary.
     ///
     /// # Errors
     /// Fails if the folder cannot be written or exists already.
@@ -222,9 +228,10 @@ impl Skills {
     }
 }
 
+/// Reads the skill in a folder below `parent`. Fails if the name of the folder is no valid skill name.
 fn read(parent: &Path, folder: &str) -> Result<Skill, LoadError> {
     let name = Name::from_folder(folder).map_err(|fault| {
-        // Folders without a SKILL.md are no skills; their names are not judged.
+        // A folder without a SKILL.md is no skill, so the error must not be about its name.
         match parent.join(folder).join(skill_folder::DOCUMENT).symlink_metadata() {
             Ok(_) => FolderFault::FolderName(fault),
             Err(_) => FolderFault::NoDocument,

@@ -1,5 +1,5 @@
-//! The queue of approval questions that are answered outside the AI client: by `lockhouse approvals` over the control
-//! socket, or at the terminal of `lockhouse run`.
+//! The queue of approval questions that are answered outside of the AI client: with `lockhouse approvals` over the
+//! control socket, or at the terminal of `lockhouse run`.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
@@ -13,16 +13,17 @@ use super::Approval;
 use super::approver_protocol::{ApprovalQuestion, ApproverAnswer, Decision, FromSupervisor};
 use super::outcome::{PromptOutcome, Refusal};
 
-/// Unread messages that one watcher may have. A watcher whose channel is full is disconnected.
+/// Maximum number of unread messages of one watcher. A watcher that would have more is disconnected.
 const UNREAD_MESSAGES_MAX: usize = 2_048;
-/// Closed questions whose outcome is remembered, to reject late answers with the right reason.
+/// Maximum number of closed questions that are remembered, so that a late answer is rejected with the right reason.
 const CLOSED_MAX: usize = 200;
 
-/// The channel through which a question is answered.
+/// The channel through which a question is asked and answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AnswerChannel {
+    /// The elicitation of the AI client.
     Client,
-    /// The control socket, with the operating-system user who answered; `None` until the answer arrives.
+    /// The control socket, with the Unix user who answered; `None` until the answer has arrived.
     Local(Option<LocalUser>),
     Terminal,
 }
@@ -36,7 +37,7 @@ impl AnswerChannel {
         }
     }
 
-    /// The operating-system user who answered; `None` for answers through the AI client.
+    /// Returns the Unix user who answered; `None` if the answer came through the AI client or has not arrived.
     pub(super) fn answered_by(self) -> Option<LocalUser> {
         match self {
             Self::Client => None,
@@ -46,16 +47,16 @@ impl AnswerChannel {
     }
 }
 
-/// How a watcher is connected.
+/// The connection of a watcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatcherKind {
-    /// The control socket, with the operating-system user at its other end.
+    /// The control socket, with the Unix user at its other end, if known.
     Socket(Option<LocalUser>),
     /// The terminal of this process.
     Terminal,
 }
 
-/// Why an answer is rejected.
+/// Why an answer of a watcher is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
     #[error("it was answered already, and the first answer counts")]
@@ -70,21 +71,23 @@ pub enum AnswerError {
     Scope,
 }
 
-/// Open approval questions and the watchers who can answer them. Clones share the same queue.
+/// The queue of pending questions, with the watchers who can answer them. Clones refer to the same queue.
 #[derive(Clone, Debug, Default)]
 pub struct ApprovalQueue(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
+    /// The number that was given last to a question or a watcher.
     last: u64,
     open: BTreeMap<u64, OpenQuestion>,
-    /// The most recently closed questions, with the error that a late answer gets.
+    /// The questions that were closed last, each with the error for late answers.
     closed: VecDeque<(u64, AnswerError)>,
     watchers: BTreeMap<u64, mpsc::Sender<Arc<FromSupervisor>>>,
 }
 
 #[derive(Debug)]
 struct OpenQuestion {
+    /// The message to watchers that contains the question.
     ask: Arc<FromSupervisor>,
     digest: String,
     scopes: Vec<Approval>,
@@ -92,10 +95,13 @@ struct OpenQuestion {
 }
 
 impl State {
+    /// Sends a message to all watchers. Disconnects watchers with too many unread messages.
     fn broadcast(&mut self, message: &Arc<FromSupervisor>) {
         self.watchers.retain(|_, watcher| watcher.try_send(message.clone()).is_ok());
     }
 
+    /// Removes a question from the pending ones and tells all watchers. `error` is the error for late answers. Returns
+    /// `None` if the question was not pending.
     fn close(&mut self, id: u64, error: AnswerError) -> Option<OpenQuestion> {
         let open = self.open.remove(&id)?;
         self.closed.push_back((id, error));
@@ -108,13 +114,13 @@ impl State {
 }
 
 impl ApprovalQueue {
-    /// Whether anyone is connected who can answer.
+    /// Whether a watcher is connected, who can answer questions.
     pub(super) fn has_watchers(&self) -> bool {
         !self.state().watchers.is_empty()
     }
 
-    /// Publishes a question to all watchers and waits for the first valid answer. Returns `None` when none arrives
-    /// within the timeout. Watchers who connect meanwhile receive the question too.
+    /// Sends a question to all watchers and waits for the first valid answer. Returns `None` if no valid answer arrives
+    /// before the timeout. Watchers who connect meanwhile receive the question too.
     pub(super) async fn ask(
         &self,
         ask: ApprovalQuestion,
@@ -136,7 +142,7 @@ impl ApprovalQueue {
         answered.ok()?.ok()
     }
 
-    /// Registers a watcher and sends it all open questions.
+    /// Registers a watcher and sends it all pending questions.
     pub fn watch(&self, kind: WatcherKind) -> Watcher {
         let (sender, messages) = mpsc::channel(UNREAD_MESSAGES_MAX);
         let mut state = self.state();
@@ -154,7 +160,7 @@ impl ApprovalQueue {
     }
 }
 
-/// Closes the question when dropped, if nobody answered it.
+/// Keeps a question pending. Dropping the guard closes the question if it was not answered.
 struct OpenQuestionGuard<'a> {
     queue: &'a ApprovalQueue,
     id: u64,
@@ -166,7 +172,7 @@ impl Drop for OpenQuestionGuard<'_> {
     }
 }
 
-/// A connected watcher. Dropping it disconnects the watcher.
+/// A connected watcher. Dropping the value disconnects the watcher.
 #[derive(Debug)]
 pub struct Watcher {
     queue: ApprovalQueue,
@@ -176,15 +182,16 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Waits for the next message. Returns `None` after the watcher was disconnected for not reading its messages.
+    /// Waits for the next message to the watcher. Returns `None` if the watcher was disconnected because it had too
+    /// many unread messages.
     pub async fn next(&mut self) -> Option<Arc<FromSupervisor>> {
         self.messages.recv().await
     }
 
-    /// Accepts an answer to an open question.
+    /// Applies the watcher's answer to a pending question.
     ///
     /// # Errors
-    /// Fails if the question is closed or unknown, or if the digest or the scope does not match it.
+    /// Fails if the question is closed or unknown, or if the digest or the scope is not one of this question.
     pub fn answer(&self, answer: &ApproverAnswer) -> Result<(), AnswerError> {
         let mut state = self.queue.state();
         let Some(open) = state.open.get(&answer.id) else {
@@ -278,7 +285,7 @@ mod tests {
         assert_eq!(queue.ask(ask(), Duration::from_millis(1)).await, None);
         let watcher = queue.watch(WatcherKind::Socket(None));
         assert_eq!(watcher.answer(&answer(1, "d1", Approval::Once)), Err(AnswerError::Closed));
-        // A watcher who connects late sees open questions, and is notified when one is withdrawn.
+        // A watcher who connects late receives the pending questions, and is notified when one is closed.
         let mut late = {
             let asking = queue.ask(ask(), LONG);
             tokio::pin!(asking);

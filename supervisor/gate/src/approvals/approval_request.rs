@@ -1,4 +1,4 @@
-//! A call that requires approval, with what a prompt needs to display it.
+//! A call that requires approval, with the data that a prompt needs to display the call.
 
 use lockhouse_catalog::ToolHints;
 use lockhouse_policies::{CallDigest, CallTarget, PendingCall, PermittedCall};
@@ -9,30 +9,35 @@ use super::argument_order::ArgumentOrder;
 use super::outcome::Refusal;
 use super::untrusted_text::{push_json_escaped, rendered_chars};
 
-/// Displayed characters of a URI or prompt name in a table of calls. A call with a longer name gets a prompt of its
-/// own; tool names are always shorter.
+/// Maximum number of displayed characters of a URI or prompt name in a table of calls. A call with a longer name gets a
+/// prompt of its own. Tool names are always shorter.
 const NAME_CHARS_MAX: usize = 300;
 
-/// The key under which refusals are counted: the server, and the tool or kind of item.
+/// The key under which refusals are counted: the server, and the tool or the kind of the called item.
 pub(super) type RefusalKey = (ServerName, String);
 
 /// A call that requires approval.
 #[derive(Debug)]
 pub(super) struct ApprovalRequest {
     pub(super) pending: PendingCall,
+    /// The line of the program that makes the call, as reported by the worker.
     pub(super) line: Option<u32>,
+    /// What the upstream server claims about the effects of the tool (MCP annotations).
     pub(super) claims: ToolHints,
-    /// The order in which its arguments are displayed.
+    /// The order in which the arguments are displayed.
     pub(super) order: ArgumentOrder,
-    /// Describes required arguments that would not fit into any prompt; `None` if all of them fit.
+    /// Describes the required arguments that even a prompt of its own could not show; `None` if all of them can be
+    /// shown.
     pub(super) hidden: Option<String>,
-    /// Characters that its arguments need in a table.
+    /// Number of characters that the arguments need in a table of calls.
     pub(super) chars_needed: usize,
-    /// Digest of the call, its arguments and the occasion; an answer must name this digest.
+    /// The digest of the call with its arguments and `occasion`. An answer approves the call only if it names this
+    /// digest.
     pub(super) digest: CallDigest,
     pub(super) call: CallId,
-    /// The call's id in the audit log.
+    /// The id of the call in the audit log.
     pub(super) id: Uuid,
+    /// The execution id and the call number, so that the digest of an equal call in another execution differs.
     occasion: String,
 }
 
@@ -51,26 +56,26 @@ impl ApprovalRequest {
         Self { pending, line, claims, order, hidden, chars_needed, digest, call, id, occasion }
     }
 
-    /// Whether the call gets a prompt of its own: skills with code do, and calls with long names.
+    /// Whether the call needs a prompt of its own, because it contains code (of a skill) or a long name.
     pub(super) fn needs_own_prompt(&self) -> bool {
         self.order.needs_own_prompt() || has_long_name(self.pending.item())
     }
 
-    /// Returns the key under which refusals of this call are counted: the tool, or all resources or all prompts of
-    /// the server, since the program chooses their names.
+    /// Returns the key under which refusals of this call are counted: the tool; or all resources or all prompts of the
+    /// server, since the program chooses their names.
     pub(super) fn refusal_key(&self) -> RefusalKey {
         let item = self.pending.item();
         let name = if item.kind() == "tool" { item.to_string() } else { format!("any {}", item.kind()) };
         (self.pending.server().clone(), name)
     }
 
-    /// Turns the request into a permitted call. Fails if the digest does not match the call.
+    /// Converts the request into a permitted call. Fails if the digest is not that of the call.
     pub(super) fn into_permitted(self) -> Result<PermittedCall, Refusal> {
         self.pending.approve(&self.occasion, self.digest).map_err(|_| Refusal::Broken)
     }
 }
 
-/// Whether an item's name is too long for a row of a table of calls.
+/// Whether the name of a called item is too long for a row in a table of calls.
 fn has_long_name(item: &CallTarget) -> bool {
     rendered_chars(item.as_str(), NAME_CHARS_MAX, push_json_escaped) > NAME_CHARS_MAX
 }

@@ -1,5 +1,5 @@
-//! Messages between the supervisor and approvers over the control socket, one JSON object per line. Documented for
-//! users in docs/approvals.md.
+//! The messages between the supervisor and watchers on the control socket, one JSON object per line. docs/approvals.md
+//! documents them for users.
 
 use std::time::Duration;
 
@@ -10,25 +10,26 @@ use super::Approval;
 use super::call_summary::CallSummary;
 use super::prompt::Prompt;
 
-/// An approval question, sent to every watcher.
+/// A pending question about the approval of calls, as sent to every watcher.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalQuestion {
-    /// Number of the question, unique within this supervisor process.
+    /// The number of the question, unique within this supervisor process.
     pub id: u64,
-    /// Digest that an answer must repeat: SHA-256 of the call, or of the digests of all calls.
+    /// The digest that an answer must repeat. It is the SHA-256 of the call, or of the digests of all calls.
     pub digest: String,
     pub execution: String,
     /// The name of the AI client, as authenticated or as the client gave it.
     pub client: Option<String>,
-    /// Seconds until the question times out.
+    /// Number of seconds from sending the question until it times out.
     pub seconds: f64,
-    /// The complete prompt as text for a person.
+    /// The whole prompt as text for a person.
     pub text: String,
-    /// Text that explains what each scope approves.
+    /// A text that explains which calls each scope approves.
     pub scopes_text: String,
+    /// The scopes that an answer may choose.
     pub scopes: Vec<Approval>,
     pub calls: Vec<CallSummary>,
-    /// Unified diff of the policy change that scope `always` makes; `None` if that scope is not offered.
+    /// The change of the policy that the scope `always` makes, as a unified diff. `None` if that scope is not offered.
     pub diff: Option<String>,
 }
 
@@ -49,34 +50,34 @@ impl ApprovalQuestion {
     }
 }
 
-/// Messages from the supervisor to a watcher.
+/// A message from the supervisor to a watcher.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromSupervisor {
-    /// The watcher is registered and can answer. Carries the protocol version.
+    /// The watcher is registered and can answer. Contains the version of the protocol.
     Watching(u32),
     Ask(Box<ApprovalQuestion>),
-    /// The question with this number is closed: answered, timed out, or its execution ended.
+    /// The question with this number is closed: it was answered or timed out, or its execution has ended.
     Gone(u64),
-    /// The answer to the question with this number was accepted.
+    /// The supervisor accepted the watcher's answer to the question with this number.
     Taken(u64),
-    /// An answer of the watcher was rejected, or a line could not be parsed.
+    /// An answer of the watcher was rejected, or a line of the watcher could not be parsed.
     Refused {
         id: Option<u64>,
         reason: String,
     },
 }
 
-/// Messages from a watcher to the supervisor.
+/// A message from a watcher to the supervisor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromApprover {
-    /// Must be the first message: registers the watcher. Carries the protocol version.
+    /// Registers the watcher. This must be the first message. Contains the version of the protocol.
     Watch(u32),
     Answer(ApproverAnswer),
 }
 
-/// An approver's answer. It applies only to the question with this number and this digest.
+/// The answer of an approver to a question. It applies only to the question that has this number and this digest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApproverAnswer {

@@ -1,4 +1,4 @@
-//! The approvers that this supervisor can ask, shared by all executions.
+//! The approvers that this supervisor process can ask. All executions share them.
 
 use std::time::Duration;
 
@@ -11,17 +11,18 @@ use super::policy_change::PolicyChange;
 use super::policy_file::PolicyFile;
 use super::refusal_backoff::RefusalTracker;
 
-/// How long an approval with scope `always` waits until the changed policy is loaded.
+/// Maximum time that an approval with the scope `always` waits until the changed policy is loaded.
 const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Who may answer approval questions.
+/// Which approvers may answer questions about calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApproverKind {
-    /// The user of the AI client if it supports forms (elicitation), otherwise a user of this machine.
+    /// The user of the AI client if the client supports forms (elicitation) and does not decline at once, otherwise a
+    /// watcher on this machine.
     #[default]
     Any,
-    /// Only a user of this machine: for AI clients that answer elicitations by themselves.
+    /// Only a watcher on this machine. For AI clients that may answer elicitations without their user.
     Local,
 }
 
@@ -29,18 +30,21 @@ pub enum ApproverKind {
 #[derive(Clone, Copy, Debug)]
 pub struct ApprovalSettings {
     pub through: ApproverKind,
+    /// How long a question waits for an answer.
     pub wait: Duration,
 }
 
-/// The approval queue, the refusal counters, and the policy file that answers may change.
+/// The approval queue, the counters of refusals, and the policy file that answers may change.
 #[derive(Debug)]
 pub struct Approvers {
     settings: ApprovalSettings,
     queue: ApprovalQueue,
     refusals: RefusalTracker,
-    /// The user's own policy file; `None` if another policy is in force.
+    /// The policy file of the user, which answers with the scope `always` change. `None` if another policy is in force.
     policy: Option<PolicyFile>,
+    /// Reports changes of the policy file. The sender in each message is used when the changed policy is loaded.
     changed: mpsc::Sender<oneshot::Sender<()>>,
+    /// The receiving end of `changed`.
     changes: Mutex<mpsc::Receiver<oneshot::Sender<()>>>,
 }
 
@@ -51,6 +55,7 @@ impl Approvers {
         Self { settings, queue, refusals, policy, changed, changes: Mutex::new(changes) }
     }
 
+    /// Returns which approvers may answer.
     pub(super) fn approver_kind(&self) -> ApproverKind {
         self.settings.through
     }
@@ -72,14 +77,14 @@ impl Approvers {
         self.policy.as_ref()
     }
 
-    /// Waits until an answer changes the policy file. The caller reloads the policy; the answer's call continues when
-    /// the returned sender is used or dropped.
+    /// Waits until an answer has changed the policy file. The caller of this function must load the changed policy. The
+    /// approved call waits until the returned sender is used or dropped.
     pub async fn next_policy_change(&self) -> Option<oneshot::Sender<()>> {
         self.changes.lock().await.recv().await
     }
 
-    /// Writes an approved change to the policy file and waits until it is loaded. If writing fails, returns
-    /// [`Approval::Once`]: the answer still approves the calls that were shown.
+    /// Writes an approved change to the policy file, and waits until the changed policy is loaded. If the file cannot
+    /// be written, returns [`Approval::Once`]: the answer still approves the calls of its prompt.
     pub(super) async fn apply_policy_change(&self, change: &PolicyChange) -> Approval {
         if let Err(error) = change.apply() {
             tracing::warn!("the call was approved once, and the policy stays as it was: {error}");

@@ -1,9 +1,9 @@
-//! Renders a call's arguments for an approval prompt, in the order of the tool's schema, which the program cannot
-//! choose. Long values show their beginning, end and length.
+//! Renders the arguments of a call for an approval prompt, in the order of the tool's schema, which the program cannot
+//! choose. Of long values, the beginning, the end and the length are shown.
 //!
-//! Required arguments get space before optional ones, since a program can add any number of those. Within each group
-//! the space is shared equally: long values cannot displace others, and space left by short values goes to longer
-//! ones. The same applies to nested members.
+//! Required arguments get space before optional ones, since a program can add any number of optional ones. Within each
+//! of the two groups the space is divided equally: a long value cannot displace others, and long values get the space
+//! that short ones leave. The same rules apply to nested members.
 
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -13,11 +13,12 @@ use super::argument_order::ArgumentOrder;
 use super::prompt_limits::{ARGUMENT_CHARS_MAX, json_chars};
 use super::untrusted_text::{compact_json, pretty_json};
 
-/// The rendered arguments of one call.
+/// The arguments of one call, rendered for a prompt.
 #[derive(Debug)]
 pub(super) struct ArgumentDisplay {
-    /// JSON-quoted argument names in display order, as many as fit.
+    /// The names of the arguments, quoted as JSON, in display order. As many as fit.
     pub(super) names: Vec<String>,
+    /// Number of argument names that are not shown.
     pub(super) names_left_out: usize,
     /// The arguments as text: one JSON object if it fits, otherwise a line for each argument and each nested member.
     pub(super) text: String,
@@ -28,8 +29,8 @@ pub(super) struct ArgumentDisplay {
 }
 
 impl ArgumentOrder {
-    /// Describes required arguments or members that would stay hidden even if this call had the whole prompt; `None`
-    /// if all are shown. Members of a required object count as required if its schema requires them.
+    /// Describes the required arguments or members that would not be shown even if this call had the whole prompt;
+    /// `None` if all are shown. A member of a required object is required if the schema of the object requires it.
     pub(super) fn hidden_required_text(&self, arguments: &Map<String, Value>) -> Option<String> {
         let ArgumentDisplay { names, names_left_out, required_left_out, .. } =
             self.display(arguments, ARGUMENT_CHARS_MAX, false);
@@ -45,8 +46,8 @@ impl ArgumentOrder {
         })
     }
 
-    /// Returns the characters needed to show all argument names and all required arguments in full, at most
-    /// [`ARGUMENT_CHARS_MAX`].
+    /// Returns the number of characters that are needed to show all argument names, and all required arguments in full.
+    /// At most [`ARGUMENT_CHARS_MAX`].
     pub(super) fn chars_needed(&self, arguments: &Map<String, Value>) -> usize {
         let sorted = self.sorted(arguments);
         let all = json_chars(&InOrder(&sorted), ARGUMENT_CHARS_MAX);
@@ -56,8 +57,8 @@ impl ArgumentOrder {
         all.min(names.saturating_add(with_others.max(names))).min(ARGUMENT_CHARS_MAX)
     }
 
-    /// Renders the arguments of one call in at most about `room` characters. In a table, an object that fits is
-    /// rendered on one line.
+    /// Renders the arguments of one call in about `room` characters at most. In a table of calls, arguments that fit
+    /// are rendered as a JSON object on one line.
     pub(super) fn display(
         &self,
         arguments: &Map<String, Value>,

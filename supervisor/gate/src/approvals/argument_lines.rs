@@ -1,5 +1,5 @@
-//! Renders arguments that do not fit as one JSON object: one line per argument, with nested members indented below
-//! it.
+//! Renders arguments that do not fit as one JSON object: each argument is on a line of its own, with its nested members
+//! indented below it.
 
 use serde_json::{Map, Value};
 
@@ -11,13 +11,14 @@ use super::untrusted_text::{
 
 /// Maximum number of characters of an argument name that are shown.
 const NAME_CHARS_MAX: usize = 100;
-/// Number of characters of space from which a value is shown member by member.
+/// Minimum number of characters of space with which a value is shown member by member.
 const ROOM_FOR_MEMBERS: usize = 80;
-/// Divisor of the space that is reserved for optional arguments (1/8) when required ones could use all of it.
+/// Divisor: this fraction (1/8) of the space is reserved for optional arguments if required ones could use all of it.
 pub(super) const PART_FOR_OTHERS: usize = 8;
 
 /// An argument, or a nested member of one.
 struct Member<'a> {
+    /// The name of the argument or member as displayed, or the label of a list element such as `[3]`.
     label: String,
     value: &'a Value,
     /// The display order of the member's own nested members.
@@ -25,11 +26,13 @@ struct Member<'a> {
 }
 
 impl ArgumentOrder {
+    /// Returns the arguments or members in display order.
     fn members<'a>(&'a self, members: &'a Map<String, Value>) -> Vec<Member<'a>> {
         let member = |(name, value)| Member { label: name_label(name), value, order: self.nested(name) };
         self.sorted(members).into_iter().map(member).collect()
     }
 
+    /// Returns the elements of a list.
     fn elements<'a>(&'a self, elements: &'a [Value]) -> Vec<Member<'a>> {
         let element = |(index, value)| {
             let label = index_label(index);
@@ -39,11 +42,12 @@ impl ArgumentOrder {
     }
 }
 
-/// Whether an excerpt of JSON is complete and at most `room` characters long.
+/// Whether an excerpt of JSON text is complete and has at most `room` characters.
 pub(super) fn fits(json: &Excerpt, room: usize) -> bool {
     json.left_out == 0 && json.rendered_chars() <= room
 }
 
+/// Returns the displayed form of a name: quoted as JSON, and truncated to [`NAME_CHARS_MAX`] characters.
 pub(super) fn name_label(name: &str) -> String {
     let (text, shown) = truncated_start(name, NAME_CHARS_MAX, push_json_escaped);
     let length = name.chars().count();
@@ -54,11 +58,12 @@ pub(super) fn name_label(name: &str) -> String {
     }
 }
 
+/// Returns the number of characters that a label takes in a prompt.
 pub(super) fn label_chars(label: &str) -> usize {
     label.chars().count() + NAME_OVERHEAD_CHARS
 }
 
-/// Returns how many labels fit into half of the space. The other half is for values.
+/// Returns how many labels fit into half of `room` characters. The other half is for values.
 pub(super) fn count_within(labels: impl Iterator<Item = String>, room: usize) -> usize {
     let mut left = room / 2;
     let fits = |label: String| {
@@ -81,21 +86,24 @@ fn shares(needs: &[usize], room: usize) -> Vec<usize> {
     shares
 }
 
-/// Renders arguments as lines within a limited number of characters.
+/// Renders arguments as lines of text within a limited number of characters.
 #[derive(Default)]
 pub(super) struct ArgumentLines {
     pub(super) text: String,
     /// Number of characters of argument values that are not shown.
     pub(super) left_out: usize,
+    /// Number of required arguments and required nested members whose names are not shown.
     pub(super) required_left_out: usize,
+    /// Whether strings with several lines are code, which is shown line by line.
     code_first: bool,
 }
 
-/// Nesting level and requiredness of the members being rendered.
+/// The position of the members that are being rendered.
 #[derive(Clone, Copy)]
 struct LinePosition {
+    /// The nesting depth; 0 for the arguments.
     depth: usize,
-    /// Whether the schema requires the enclosing argument and all values in between.
+    /// Whether the schema requires the argument that contains the members, and all values in between.
     is_required: bool,
 }
 
@@ -144,6 +152,7 @@ impl ArgumentLines {
         }
     }
 
+    /// Adds the lines of one argument or member.
     fn add_member(
         &mut self,
         Member { label, value, order }: &Member<'_>,
@@ -192,20 +201,20 @@ impl ArgumentLines {
         }
     }
 
-    /// Adds the line of a string argument: its beginning and, if there is space, its end.
+    /// Adds the line of a string that does not fit: its beginning and, if there is space, its end.
     fn add_text(&mut self, label: &str, text: &str, room: usize, depth: usize) {
         let (shown, left_out) = untrusted_text::both_ends(text, room);
         self.left_out += left_out;
         self.push_line(depth, &format!("{label}: {shown}"));
     }
 
-    /// Whether a string is rendered line by line, as code is.
+    /// Whether a string is code with several lines, which is rendered line by line.
     fn is_multiline(&self, text: &str) -> bool {
         self.code_first && text.contains('\n')
     }
 
-    /// Adds a multi-line string, indented deeper than any other line so that its lines cannot be mistaken for
-    /// arguments.
+    /// Adds a string with several lines. Its lines are indented deeper than all others, so that they cannot be mistaken
+    /// for arguments.
     fn add_multiline(&mut self, label: &str, text: &str, room: usize, depth: usize) {
         self.push_line(depth, &format!("{label} of {} lines:", text.lines().count()));
         let text = text.trim_end_matches('\n');
@@ -222,6 +231,7 @@ impl ArgumentLines {
         }
     }
 
+    /// Adds a line with the indentation of this nesting depth.
     fn push_line(&mut self, depth: usize, text: &str) {
         self.text.push_str(&format!("{:indent$}{text}\n", "", indent = depth * 2));
     }

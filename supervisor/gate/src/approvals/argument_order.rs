@@ -1,4 +1,4 @@
-//! Display order of a call's arguments and of their nested members. The program cannot choose it.
+//! The order in which prompts display a call's arguments and their nested members. The program cannot choose it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,26 +9,29 @@ use serde_json::{Map, Value};
 use super::prompt_limits::{ARGUMENT_CHARS_MIN, DEPTH_MAX, ELEMENTS_MAX, json_chars};
 use super::schema_members::{LOOKS_MAX, MemberSchema, PARTS_MAX};
 
-/// The arguments of `skills.save` in display order: first what would be executed.
+/// The arguments of `skills.save` in display order, beginning with the code that would be executed.
 const OF_SKILLS: [&str; 6] = ["code", "description", "tests", "name", "language", "tags"];
 
-/// Display order of a tool's arguments, or of the members of one value.
+/// The display order of a tool's arguments, or of the members of one value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ArgumentOrder {
-    /// Names in display order, required ones first. Names not listed here follow in alphabetical order.
+    /// The names in display order, required ones first. Names that are not listed here follow in alphabetical order.
     pub(super) names: Vec<String>,
+    /// Number of required names at the beginning of `names`.
     pub(super) required: usize,
-    /// Orders of nested members, by member name, or by index label for list elements.
+    /// The orders of nested members, by the name of the member, or by the label of the index for elements of a list.
     pub(super) inner: BTreeMap<String, ArgumentOrder>,
-    /// Whether the first argument is code, which is shown line by line and gets space before all others.
+    /// Whether the first argument is code. Code is shown line by line and gets space before all other arguments.
     pub(super) code_first: bool,
 }
 
-/// The alphabetical order, used where the schema lists no members.
+/// The alphabetical order, for values whose members the schema does not list.
 static BY_NAME: ArgumentOrder =
     ArgumentOrder { names: Vec::new(), required: 0, inner: BTreeMap::new(), code_first: false };
 
 impl ArgumentOrder {
+    /// Returns the display order of the arguments of a call. `tool` is the definition of the called tool, if it is
+    /// known.
     pub(super) fn for_call(call: &PendingCall, tool: Option<&Tool>) -> Self {
         let arguments = call.arguments();
         if call.server().as_str() == SKILLS {
@@ -36,13 +39,13 @@ impl ArgumentOrder {
             return Self { required: names.len(), names, code_first: true, ..Self::default() };
         }
         let Some(tool) = tool else {
-            // Without a schema any argument may be required.
+            // Without a schema, each argument may be required.
             let mut names: Vec<String> = arguments.keys().cloned().collect();
             names.sort_unstable();
             return Self { required: names.len(), names, ..Self::default() };
         };
         let order = Self { names: tool.parameters.clone(), required: tool.required, ..Self::default() };
-        // If everything fits or no value has members, nested order does not matter.
+        // If all arguments fit or no value has members, the order of nested members does not matter.
         if !arguments.values().any(has_members)
             || json_chars(arguments, ARGUMENT_CHARS_MIN) <= ARGUMENT_CHARS_MIN
         {
@@ -55,7 +58,7 @@ impl ArgumentOrder {
     /// Adds the display orders of the nested members of these arguments.
     fn with_nested(mut self, schema: &Value, arguments: &Map<String, Value>) -> Self {
         let (schema, mut looks) = (MemberSchema::new(schema), LOOKS_MAX);
-        // Required arguments come first, so that optional ones cannot use up the read limit.
+        // Required arguments are read first, so that optional ones cannot use up the limit of reads from the schema.
         for (name, value) in self.sorted(arguments).into_iter().filter(|(_, value)| has_members(value)) {
             let order = Self::for_value(&schema.member(name), value, 0, &mut looks);
             self.inner.extend(order.map(|order| (name.to_owned(), order)));
@@ -63,7 +66,8 @@ impl ArgumentOrder {
         self
     }
 
-    /// Returns the order of a value's members; `None` below the maximum depth or when the read limit is exhausted.
+    /// Returns the display order of a value's members. `None` if the value is nested too deeply, the limit of reads
+    /// from the schema is reached, or the value has no members.
     fn for_value(schema: &MemberSchema<'_>, value: &Value, depth: usize, looks: &mut usize) -> Option<Self> {
         *looks = looks.saturating_sub(PARTS_MAX);
         if depth >= DEPTH_MAX || *looks == 0 {
@@ -91,11 +95,12 @@ impl ArgumentOrder {
         Some(order)
     }
 
-    /// Whether the call gets a prompt of its own because its arguments contain code.
+    /// Whether the call needs a prompt of its own because its arguments contain code.
     pub(super) fn needs_own_prompt(&self) -> bool {
         self.code_first
     }
 
+    /// Returns the arguments in display order.
     pub(super) fn sorted<'a>(&self, arguments: &'a Map<String, Value>) -> Vec<(&'a str, &'a Value)> {
         let places: HashMap<&str, usize> =
             self.names.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
@@ -105,10 +110,12 @@ impl ArgumentOrder {
         sorted
     }
 
+    /// Returns how many of the required names these arguments have.
     pub(super) fn required_count(&self, arguments: &Map<String, Value>) -> usize {
         self.names[..self.required].iter().filter(|name| arguments.contains_key(*name)).count()
     }
 
+    /// Returns the display order of the members of the member with this name.
     pub(super) fn nested(&self, name: &str) -> &Self {
         self.inner.get(name).unwrap_or(&BY_NAME)
     }

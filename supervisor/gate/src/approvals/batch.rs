@@ -1,4 +1,4 @@
-//! Groups the waiting calls of an execution into prompts and puts one prompt at a time to an approver.
+//! Groups the calls of an execution that wait for approval into prompts, and sends one prompt at a time to an approver.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,28 +22,31 @@ use super::{Approval, ApproverKind, ExecutionContext, elicitation_form, policy_c
 
 /// Maximum number of calls in one approval prompt; further calls go into the next prompt.
 const CALLS_MAX: usize = 50;
-/// An approval prompt is sent when no further call has arrived for this long.
+/// Time without a further call after which the prompt for the waiting calls is sent.
 const QUIET_PERIOD: Duration = Duration::from_millis(40);
-/// An approval prompt is sent at the latest this long after its first call arrived.
+/// Maximum time from the arrival of the first call of a prompt until the prompt is sent.
 const GATHER_MAX: Duration = Duration::from_millis(250);
 
 /// A decline of the AI client within this time is probably not that of a person.
 const DECLINE_AT_ONCE: Duration = Duration::from_secs(1);
 
+/// The decision about a call that waits for approval: the permitted call with the scope of the approval, or the
+/// refusal.
 type Verdict = Result<(PermittedCall, Approval), Refusal>;
 
-/// A call that waits for approval, and the channel for the decision.
+/// A call that waits for approval, and the channel for the decision about it.
 #[derive(Debug)]
 pub(super) struct QueuedRequest {
     pub(super) request: ApprovalRequest,
     pub(super) verdict: oneshot::Sender<Verdict>,
 }
 
-/// The task that asks for approvals on behalf of one execution. It ends when the execution does.
+/// The task that requests approvals for one execution. The task ends with the execution.
 pub(super) struct ApprovalBatcher {
     context: Arc<ExecutionContext>,
+    /// Number of prompts that were created for this execution.
     prompts: u32,
-    /// Number of consecutive refusals by approvers, for each tool.
+    /// Number of consecutive refusals of questions about each tool in this execution.
     refusal_counts: HashMap<RefusalKey, u32>,
 }
 
@@ -52,6 +55,7 @@ impl ApprovalBatcher {
         Self { context, prompts: 0, refusal_counts: HashMap::new() }
     }
 
+    /// Receives calls and decides about them, until the execution ends.
     pub(super) async fn run(mut self, mut incoming: mpsc::Receiver<QueuedRequest>) {
         let approvers = self.context.approvers.clone();
         let mut waiting = VecDeque::new();
@@ -59,18 +63,18 @@ impl ApprovalBatcher {
             if waiting.is_empty() {
                 let Some(first) = incoming.recv().await else { return };
                 waiting.push_back(first);
-                // Calls that are settled without a question do not wait for other calls.
+                // A call that needs no question does not wait for further calls.
                 self.settle_without_asking(&mut waiting);
                 if waiting.is_empty() {
                     continue;
                 }
             }
             gather(&mut incoming, &mut waiting).await;
-            // While this execution waits for its permit, other questions of the same AI client may be refused and
-            // start a pause.
+            // While this task waits for the permit, approvers may refuse other questions of the same AI client, and a
+            // pause may begin.
             let _permit = approvers.refusal_tracker().acquire_question_permit(self.context.owner).await;
             self.settle_without_asking(&mut waiting);
-            // In the order in which the program made the calls.
+            // Sorts the calls into the order in which the program made them.
             waiting.make_contiguous().sort_by_key(|waiting| waiting.request.call);
             let size = batch_size(&waiting);
             let batch: Vec<QueuedRequest> = waiting.drain(..size).collect();
@@ -80,8 +84,8 @@ impl ApprovalBatcher {
         }
     }
 
-    /// Settles calls that need no question: those covered by an earlier answer, those refused without asking, and
-    /// those whose caller has gone.
+    /// Decides about the calls that need no question: those that an earlier answer covers, those that are refused
+    /// without asking, and those whose caller no longer waits.
     fn settle_without_asking(&self, waiting: &mut VecDeque<QueuedRequest>) {
         for QueuedRequest { request, verdict } in std::mem::take(waiting) {
             if verdict.is_closed() {
@@ -100,7 +104,7 @@ impl ApprovalBatcher {
         }
     }
 
-    /// Returns the reason to refuse a call without asking anyone, if there is one.
+    /// Returns the reason for which a call is refused without asking an approver; `None` if an approver must be asked.
     fn refusal_without_asking(&self, call: &ApprovalRequest) -> Option<Refusal> {
         if let Some(hidden) = &call.hidden {
             return Some(Refusal::Hidden(hidden.clone()));
@@ -111,7 +115,7 @@ impl ApprovalBatcher {
         self.context.approvers.refusal_tracker().current_pause(self.context.owner).map(Refusal::Paused)
     }
 
-    /// Updates the refusal counters with the outcome of a prompt. `was_put` tells whether the prompt reached an
+    /// Updates the counters of refusals with the outcome of a prompt. `was_put` is whether the prompt was sent to an
     /// approver.
     fn count_outcome(&mut self, calls: &[ApprovalRequest], outcome: &PromptOutcome, was_put: bool) {
         let (refusals, owner) = (self.context.approvers.refusal_tracker(), self.context.owner);
@@ -131,13 +135,13 @@ impl ApprovalBatcher {
         }
     }
 
-    /// Whether the program or its AI client abandoned the question. That counts as a refusal: otherwise a program
-    /// could be restarted to ask again and again.
+    /// Whether a question is unanswered because the program or its AI client ended the execution. That counts as a
+    /// refusal: otherwise a program could be run again and again to ask the same question.
     fn was_abandoned_by_program(&self, refusal: &Refusal) -> bool {
         *refusal == Refusal::Abandoned && !self.context.is_cancelled.load(Ordering::Acquire)
     }
 
-    /// Asks a person about one batch of calls and sends each caller the decision.
+    /// Asks an approver about a group of calls, and sends the decision to the caller of each.
     async fn ask_person(&mut self, batch: Vec<QueuedRequest>) {
         let (calls, mut verdicts): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|waiting| (waiting.request, waiting.verdict)).unzip();
@@ -145,7 +149,7 @@ impl ApprovalBatcher {
         let outcome = if self.prompts < PROMPTS_MAX {
             self.prompts += 1;
             let pending: Vec<&PendingCall> = calls.iter().map(|call| &call.pending).collect();
-            // The policy applies to all AI clients, so clients with limited rights can neither see nor change it.
+            // The policy applies to all AI clients, so AI clients with limited rights must neither see nor change it.
             let policy = self.context.approvers.policy_file().filter(|_| !self.context.owner.is_limited());
             let change = policy.and_then(|file| policy_change::propose(file, &pending));
             let prompt = Prompt::new(&calls, &self.context.code, change);
@@ -167,7 +171,8 @@ impl ApprovalBatcher {
             calls.iter().for_each(|call| self.context.grants().add(scope, &call.pending));
         }
         for (call, verdict) in calls.into_iter().zip(verdicts) {
-            // The approval is recorded before the call is sent. If the record fails, the call is not made.
+            // The audit record of the approval is written before the call is sent. If it cannot be written, the call is
+            // not made.
             let recorded = self.record(&call, outcome.as_str(), channel);
             let decision = match (&outcome, recorded) {
                 (PromptOutcome::Refused(refusal), _) => Err(refusal.clone()),
@@ -180,7 +185,8 @@ impl ApprovalBatcher {
         }
     }
 
-    /// Waits for the answer of the AI client's user, or of a watcher if the AI client cannot be asked or declines at once.
+    /// Sends the prompt to the user of the AI client, or to the watchers if that user cannot be asked or the AI client
+    /// declines at once, and waits for the answer. Stores in `channel` where the prompt was sent.
     async fn await_answer(
         &self,
         calls: &[ApprovalRequest],
@@ -234,6 +240,7 @@ impl ApprovalBatcher {
         }
     }
 
+    /// Writes the audit record of a question or a decision about a call.
     fn record(
         &self,
         call: &ApprovalRequest,
@@ -253,7 +260,8 @@ impl ApprovalBatcher {
     }
 }
 
-/// Returns how many of the first calls fit into one table with the space that each needs; at least one.
+/// Returns how many of the first waiting calls fit into one prompt with the space that the arguments of each need. At
+/// least one, if any waits.
 fn batch_size(waiting: &VecDeque<QueuedRequest>) -> usize {
     let mut needed = 0;
     let fits = |(index, waiting): &(usize, &QueuedRequest)| {
@@ -266,7 +274,7 @@ fn batch_size(waiting: &VecDeque<QueuedRequest>) -> usize {
     waiting.iter().take(most).enumerate().take_while(fits).count()
 }
 
-/// Collects further calls that arrive shortly after the first one.
+/// Receives further calls that arrive shortly after the first one.
 async fn gather(incoming: &mut mpsc::Receiver<QueuedRequest>, waiting: &mut VecDeque<QueuedRequest>) {
     let end = Instant::now() + GATHER_MAX;
     while waiting.len() < CALLS_MAX {
@@ -278,7 +286,7 @@ async fn gather(incoming: &mut mpsc::Receiver<QueuedRequest>, waiting: &mut VecD
     }
 }
 
-/// Completes when no caller waits for any of these decisions any more.
+/// Completes when no caller waits for any of these decisions.
 async fn all_receivers_closed(verdicts: &mut [oneshot::Sender<Verdict>]) {
     for verdict in verdicts {
         verdict.closed().await;

@@ -8,7 +8,7 @@ use super::argument_display::ArgumentDisplay;
 use super::prompt_limits::{ARGUMENT_CHARS_MAX, ARGUMENT_CHARS_MIN};
 use super::untrusted_text::{both_ends, one_line, push_json_escaped, rendered_chars, truncated_start};
 
-/// Maximum number of characters that are shown of a line of code.
+/// Maximum number of characters that a prompt shows of a line of code.
 const CODE_CHARS_MAX: usize = 200;
 
 /// A call in the form in which an approver sees it. All texts are escaped, so that a terminal can display them
@@ -19,10 +19,10 @@ pub struct CallSummary {
     /// The kind of the called item: `tool`, `resource`, `prompt` or a list of them.
     pub kind: String,
     pub name: String,
-    /// Number of characters of the item's name that are not shown.
+    /// Number of characters of the name of the called item that are not shown.
     #[serde(default)]
     pub name_left_out: usize,
-    /// JSON-quoted argument names in the order of the tool's schema, as many as fit.
+    /// The names of the arguments, quoted as JSON, in the order of the tool's schema. As many as fit.
     #[serde(default)]
     pub argument_names: Vec<String>,
     /// Number of argument names that are not shown.
@@ -35,25 +35,25 @@ pub struct CallSummary {
     pub arguments_left_out: usize,
     /// What the upstream server claims about the tool's effects (MCP annotations), as text.
     pub claims: String,
-    /// Line number in the submitted code. Reported by the worker, so it may be wrong.
+    /// The line of the submitted code that makes the call. The worker reports it, so it may be wrong.
     pub line: Option<u32>,
-    /// The text of that line; `None` if the code has no such line.
+    /// The text of this line of the code; `None` if the code has no such line.
     pub source: Option<String>,
-    /// File and line of the policy rule that requires approval.
+    /// The file and the line of the policy rule that requires approval.
     pub rule: String,
-    /// Whether the AI client makes the call itself, without code.
+    /// Whether this is a direct call, which the AI client makes without code.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub directly: bool,
 }
 
 impl CallSummary {
-    /// Summarizes one call of a prompt with `together` calls, which share the prompt's space.
+    /// Returns the summary of one call in a prompt with `together` calls, which share the space of the prompt.
     pub(super) fn new(call: &ApprovalRequest, code: &str, together: usize) -> Self {
         let ApprovalRequest { pending, line, claims, order, .. } = call;
         let (line, room) = (*line, (ARGUMENT_CHARS_MAX / together.max(1)).max(ARGUMENT_CHARS_MIN));
         let ArgumentDisplay { names, names_left_out, text, left_out, .. } =
             order.display(pending.arguments(), room, together > 1);
-        // The worker reports the line number; the text of the line comes from the supervisor's own copy of the code.
+        // The worker reports the number of the line. The text of the line comes from the supervisor's copy of the code.
         let source = line.and_then(|line| code.lines().nth(line.checked_sub(1)? as usize));
         let (name, name_left_out) = display_name(pending.item().as_str());
         Self {
@@ -75,15 +75,15 @@ impl CallSummary {
 }
 
 impl CallSummary {
-    /// Whether the name and all arguments are shown in full.
+    /// Whether the summary shows the whole name and all arguments of the call.
     pub(super) fn is_complete(&self) -> bool {
         self.name_left_out == 0 && self.arguments_left_out == 0 && self.argument_names_left_out == 0
     }
 }
 
-/// Returns a name for display and the number of characters left out. Long names show their beginning, end and length
-/// in quotation marks. Quotation marks inside a name are escaped as in JSON, so that no complete name looks like a
-/// truncated one.
+/// Returns a name for display, and the number of its characters that are not shown. Of a long name, the beginning, the
+/// end and the length are shown, in quotation marks. Quotation marks in a name are escaped as in JSON, so that no name
+/// that is shown as a whole looks like a truncated one.
 fn display_name(name: &str) -> (String, usize) {
     if rendered_chars(name, ARGUMENT_CHARS_MAX, push_json_escaped) <= ARGUMENT_CHARS_MAX {
         return (truncated_start(name, ARGUMENT_CHARS_MAX, push_json_escaped).0, 0);
@@ -91,8 +91,8 @@ fn display_name(name: &str) -> (String, usize) {
     both_ends(name, ARGUMENT_CHARS_MAX)
 }
 
-/// Describes the tool annotations of the upstream server. A read-only tool is not called destructive, whatever its
-/// other annotations say.
+/// Describes what the upstream server claims about the effects of a tool (MCP annotations). A tool that is read-only is
+/// not called destructive, whatever its other annotations say.
 fn claims_text(claims: ToolHints) -> &'static str {
     match claims {
         ToolHints { read_only: Some(true), .. } => "it only reads",

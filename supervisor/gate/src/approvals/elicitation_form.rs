@@ -1,4 +1,4 @@
-//! Converts prompts into MCP elicitation forms, and parses the answers.
+//! Converts approval prompts into MCP elicitation forms, and parses the answers.
 
 use lockhouse_upstream::ai_client::{Answer, Question};
 use serde_json::{Value, json};
@@ -7,7 +7,8 @@ use super::Approval;
 use super::outcome::{PromptOutcome, Refusal};
 use super::prompt::Prompt;
 
-/// Builds a form with one optional field, the scope. Accepting without a choice approves once.
+/// Returns a form for a prompt. Its only field is the scope, which is optional: accepting the form without a scope
+/// approves once.
 pub(super) fn build_question(prompt: &Prompt) -> Question {
     let scopes: Vec<&str> = prompt.scopes().into_iter().map(Approval::as_str).collect();
     let message = format!("{}Accept to approve, decline to refuse.\n{}", prompt.text(), prompt.scopes_text());
@@ -18,7 +19,7 @@ pub(super) fn build_question(prompt: &Prompt) -> Question {
     Question::Form { message, schema }
 }
 
-/// Parses the answer. Everything that is not one of the offered answers declines.
+/// Parses the answer to a form. An answer that was not offered declines the calls.
 pub(super) fn parse_answer(answer: Answer, offered: &[Approval]) -> PromptOutcome {
     let content = match answer {
         Answer::Accept(content) => content.unwrap_or(Value::Null),

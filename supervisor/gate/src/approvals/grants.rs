@@ -1,25 +1,27 @@
-//! Approvals that cover later calls of the same execution.
+//! Earlier approvals that cover later calls of the same execution.
 
 use lockhouse_policies::{CallTarget, PendingCall, SourceLocation};
 use lockhouse_protocol::ServerName;
 
 use super::Approval;
 
-/// Approvals with a scope wider than one prompt.
+/// The approvals of an execution whose scope is wider than their prompt.
 #[derive(Debug, Default)]
 pub(super) struct Grants(Vec<Grant>);
 
+/// An approval of all calls of one item in an execution.
 #[derive(Debug, PartialEq)]
 struct Grant {
     server: ServerName,
     item: CallTarget,
-    /// The policy rule that an `always` answer changed. The execution keeps its initial policy, so this grant takes the
-    /// place of the change; calls that another rule marks `ask` are not covered.
+    /// For the scope `always`: the place of the policy rule that the answer changed. The execution keeps its initial
+    /// policy, so this grant has the effect of the change. It does not cover calls for which another rule requires
+    /// approval. `None` for the scope `execution`.
     changed: Option<SourceLocation>,
 }
 
 impl Grants {
-    /// Records what an approval of this scope grants for calls like this one.
+    /// Records an approval of this call, if its scope covers later calls.
     pub(super) fn add(&mut self, scope: Approval, call: &PendingCall) {
         let changed = match scope {
             Approval::Once => return,
@@ -32,7 +34,7 @@ impl Grants {
         }
     }
 
-    /// Returns the earlier approval that covers this call, if any.
+    /// Returns the scope of the earlier approval that covers this call; `None` if none does.
     pub(super) fn approval_for(&self, call: &PendingCall) -> Option<Approval> {
         let mut alike =
             self.0.iter().filter(|grant| grant.server == *call.server() && grant.item == *call.item());

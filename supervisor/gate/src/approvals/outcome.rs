@@ -1,4 +1,4 @@
-//! The outcomes of an approval prompt, and the error texts for refused calls.
+//! The outcomes of an approval prompt, and the error messages for refused calls.
 
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::ServerName;
@@ -7,7 +7,7 @@ use lockhouse_upstream::ai_client::AskError;
 use super::Approval;
 use super::refusal_backoff::{IN_A_ROW_MAX, Pause};
 
-/// Maximum number of approval prompts that one execution may send.
+/// Maximum number of approval prompts of one execution.
 pub(super) const PROMPTS_MAX: u32 = 100;
 
 /// The outcome of a prompt: approved with a scope, or refused with a reason.
@@ -24,19 +24,19 @@ pub(super) enum Refusal {
     /// The AI client declined so quickly that probably no person saw the question.
     DeclinedAtOnce,
     Cancelled,
-    /// The answer is not one of those that were offered.
+    /// The answer is not one of the offered answers.
     NoAnswer,
     TimedOut,
-    /// No approver was available; carries why the AI client's user could not be asked, if that was tried.
+    /// No approver was available. Contains why the user of the AI client could not be asked, if that was tried.
     NoApprover(Option<AskError>),
     TooMany,
-    /// Required arguments would not be visible in the prompt; carries the description.
+    /// The prompt could not show all required arguments. Contains a description of those that it could not show.
     Hidden(String),
-    /// Too many consecutive questions of this AI client were refused; no one is asked until the pause is over.
+    /// Too many consecutive questions of this AI client were refused. No approver is asked until this pause has ended.
     Paused(Pause),
-    /// Questions about this tool were refused too often in this execution; it is not asked about again.
+    /// Questions about this tool were refused too often in this execution. No approver is asked about the tool again.
     Final,
-    /// The audit record of the question or the answer could not be written.
+    /// The audit record of the question or the answer could not be written. Contains the error.
     Unrecorded(String),
     /// The execution ended before an answer arrived.
     Abandoned,
@@ -45,7 +45,7 @@ pub(super) enum Refusal {
 }
 
 impl PromptOutcome {
-    /// Returns the outcome as the audit log records it.
+    /// Returns the name of the outcome in the audit log.
     pub(super) fn as_str(&self) -> &'static str {
         match self {
             Self::Approved(scope) => scope.as_str(),
@@ -67,7 +67,7 @@ impl PromptOutcome {
 }
 
 impl Refusal {
-    /// Whether a person was asked and did not approve.
+    /// Whether the question was sent to an approver and was not approved.
     pub(super) fn is_persons_refusal(&self) -> bool {
         matches!(
             self,
@@ -75,7 +75,7 @@ impl Refusal {
         )
     }
 
-    /// Returns the error message for the code that made the call.
+    /// Returns the error message for the program or AI client that made the call.
     pub(super) fn message(&self, server: &ServerName, item: &CallTarget) -> String {
         let call = format!("{server}.{item}");
         match self {

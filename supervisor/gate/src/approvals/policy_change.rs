@@ -1,5 +1,5 @@
-//! Proposes and applies the policy change of scope `always`, so that nobody is asked about these calls again. The new
-//! text is evaluated as a policy and shown as a diff before it is written.
+//! Proposes and makes the change of the policy for the scope `always`, after which the approved calls require no
+//! approval. The changed policy is evaluated and shown as a diff before it is written.
 
 use lockhouse_policies::{Decision, PendingCall, Policy, Source};
 use similar::TextDiff;
@@ -8,25 +8,28 @@ use super::policy_edit::{CallToAllow, allow_calls};
 use super::policy_file::{PolicyFile, PolicyFileError};
 use super::untrusted_text;
 
-/// Bytes of all arguments of a prompt above which no change is proposed, since each call is evaluated again.
+/// Maximum number of bytes of all arguments of a prompt for which a change is proposed, since each call is evaluated
+/// again.
 const ARGUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Maximum number of lines of a policy change's diff. A longer change is not offered to approvers.
+/// Maximum number of lines in the diff of a change. A longer change is not offered to approvers.
 const DIFF_LINES_MAX: usize = 80;
 /// Number of context lines around each change in a diff.
 const CONTEXT: usize = 2;
 
-/// A change of the policy file that allows all calls of a prompt.
+/// A change of the policy file after which the policy allows all calls of a prompt.
 #[derive(Debug)]
 pub(super) struct PolicyChange {
     file: PolicyFile,
+    /// The text of the policy file before the change.
     before: String,
+    /// The text of the policy file after the change.
     after: String,
     /// The change as a unified diff, with hidden characters escaped.
     pub(super) diff: String,
 }
 
-/// Proposes a change that allows these calls. Returns `None` unless every question comes from a single rule of the
-/// user's own policy file as it is now, the file is writable, and the changed policy allows each call.
+/// Proposes a change that allows these calls. Returns `None` unless each call requires approval because of a single
+/// rule of the user's own policy file as it is now, the file is writable, and the changed policy allows each call.
 pub(super) fn propose(file: &PolicyFile, calls: &[&PendingCall]) -> Option<PolicyChange> {
     let source = file.read().ok()?;
     let is_ours =
@@ -63,17 +66,18 @@ pub(super) fn propose(file: &PolicyFile, calls: &[&PendingCall]) -> Option<Polic
 }
 
 impl PolicyChange {
-    /// Writes the new text, if the file still has the text that the diff was made from.
+    /// Writes the changed policy. Fails if the policy file no longer has the text from which the diff was made.
     pub(super) fn apply(&self) -> Result<(), PolicyFileError> {
         self.file.replace(&self.before, &self.after)
     }
 }
 
+/// Parses a policy; `None` if it is not valid.
 fn parse_policy(source: &Source) -> Option<Policy> {
     Policy::parse(source.clone()).ok()
 }
 
-/// Returns a unified diff with hidden characters escaped.
+/// Returns the unified diff of two texts, with hidden characters escaped.
 fn unified_diff(path: &str, before: &str, after: &str) -> String {
     let diff = TextDiff::from_lines(before, after);
     let mut unified = diff.unified_diff();

@@ -1,29 +1,30 @@
-//! Edits the text of a policy so that it allows given calls. Keeps comments and order. Pure: no I/O.
+//! Edits the text of a policy so that the policy allows given calls. Comments and the order of entries stay. No I/O.
 
 use std::ops::Range;
 
 use lockhouse_policies::CallTarget as PolicyItem;
 use toml_edit::{ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, value};
 
-/// A call that the rule or list on a line of the policy marks `ask`.
+/// A call that requires approval because of a rule or a list in the policy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallToAllow<'a> {
     pub server: &'a str,
     pub item: &'a PolicyItem,
-    /// Line of the policy, counted from 1.
+    /// The line of the rule or list in the policy, counted from 1.
     pub line: usize,
 }
 
-/// The part of a server's table that contains the line.
+/// The part of a server's table in the policy that an edit changes.
 #[derive(Debug, PartialEq)]
 enum EditTarget {
-    /// The line is in the rule with this index in `rules`.
+    /// The rule with this index in `rules`: its effect is changed.
     Rule(usize),
-    /// The line is in the `ask` list. A rule that is added for the tool takes precedence over the list.
+    /// The `ask` list: a rule for the tool is added, which takes precedence over the list.
     List,
 }
 
-/// Returns the policy text with all of these calls allowed, or `None` if an edit in place is not possible.
+/// Returns the text of the policy after the edits that allow all of these calls. `None` if the text cannot be edited
+/// so.
 pub(super) fn allow_calls(text: &str, calls: &[CallToAllow<'_>]) -> Option<String> {
     let read = Document::parse(text).ok()?;
     let mut changed = text.parse::<DocumentMut>().ok()?;
@@ -50,7 +51,8 @@ pub(super) fn allow_calls(text: &str, calls: &[CallToAllow<'_>]) -> Option<Strin
     Some(changed.to_string())
 }
 
-/// Finds the part of a server's table that contains the line.
+/// Returns the part of a server's table that contains this line; `None` if it is neither in a rule nor in the `ask`
+/// list.
 fn edit_target(text: &str, server: &dyn TableLike, line: usize) -> Option<EditTarget> {
     let has = |span: Option<Range<usize>>| {
         let lines = |span: Range<usize>| line_at(text, span.start)..=line_at(text, span.end);
@@ -71,18 +73,19 @@ fn edit_target(text: &str, server: &dyn TableLike, line: usize) -> Option<EditTa
     has(server.get("ask")?.span()).then_some(EditTarget::List)
 }
 
-/// Byte range from a table's header to its last value.
+/// Returns the byte range of a table, from its header to its last value.
 fn table_span(table: &Table) -> Option<Range<usize>> {
     let header = table.span()?;
     let ends = table.iter().filter_map(|(_, item)| Some(item.span()?.end));
     Some(header.start..ends.max().unwrap_or(header.end).max(header.end))
 }
 
+/// Returns the line at this byte offset, counted from 1.
 fn line_at(text: &str, offset: usize) -> usize {
     1 + text[..text.floor_char_boundary(offset)].matches('\n').count()
 }
 
-/// Changes the effect of the rule to `allow`.
+/// Changes the effect of the rule with this index to `allow`.
 fn set_effect_allow(rules: &mut Item, index: usize) -> Option<()> {
     let effect = match rules {
         Item::ArrayOfTables(tables) => tables.get_mut(index)?.get_mut("effect")?.as_value_mut()?,
@@ -97,7 +100,8 @@ fn set_effect_allow(rules: &mut Item, index: usize) -> Option<()> {
     Some(())
 }
 
-/// Appends a rule that allows exactly this tool.
+/// Adds a rule that allows exactly this tool. Returns `None` if the item is not a tool or `rules` is not an array of
+/// tables.
 fn add_allow_rule(server: &mut Table, item: &PolicyItem) -> Option<()> {
     let PolicyItem::Tool(tool) = item else { return None };
     let mut rule = Table::new();
@@ -171,7 +175,7 @@ ask = [\"write\"]
         );
         let files = "+\n+[[servers.files.rules]]\n+tool = \"write\"\n+effect = \"allow\"\n";
         assert_eq!(changes(POLICY, &[("files", "write", 19)]), files);
-        // Identical calls make one change, different calls several.
+        // Identical calls cause one change, different calls several.
         assert_eq!(changes(POLICY, &[("files", "write", 19), ("files", "write", 19)]), files);
         let both = changes(POLICY, &[("files", "write", 19), ("github", "create_issue", 13)]);
         assert!(both.contains("servers.files.rules") && both.contains("# for now"), "{both}");

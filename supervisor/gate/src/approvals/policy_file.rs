@@ -1,4 +1,4 @@
-//! The user's policy file, which an approval with scope `always` changes.
+//! The policy file of the user, which an approval with the scope `always` changes.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub enum PolicyFileError {
     Changed { path: PathBuf },
 }
 
-/// The path of the user's policy file.
+/// The policy file of the user, by its path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyFile(PathBuf);
 
@@ -27,19 +27,19 @@ impl PolicyFile {
         Self(path)
     }
 
-    /// Reads the current text of the policy.
+    /// Reads the current text of the policy file.
     pub fn read(&self) -> Result<Source, ReadError> {
         read_source(&self.0)
     }
 
-    /// Whether the file and its directory are writable for this process.
+    /// Whether this process may write the policy file and its directory.
     pub fn is_writable(&self) -> bool {
         let (path, directory) = self.target();
         access(&path, AccessFlags::W_OK).is_ok() && access(&directory, AccessFlags::W_OK).is_ok()
     }
 
-    /// Replaces the text, if the file still contains `before`. A lock on the directory serializes concurrent
-    /// replacements by Lockhouse processes.
+    /// Replaces the text of the policy file. Fails if the current text is not `before`. During a replacement, a lock on
+    /// the directory excludes replacements by other Lockhouse processes.
     pub fn replace(&self, before: &str, after: &str) -> Result<(), PolicyFileError> {
         let (path, directory) = self.target();
         let unwritable = |source| PolicyFileError::Unwritable { path: path.clone(), source };
@@ -52,8 +52,8 @@ impl PolicyFile {
         text_files::replace(&path, after).map_err(unwritable)
     }
 
-    /// Returns the file that a symbolic link leads to, and its directory, which is locked during a replacement. The
-    /// link itself is kept.
+    /// Returns the path of the policy file with symbolic links resolved, so that a replacement keeps the links, and the
+    /// directory of the file.
     fn target(&self) -> (PathBuf, PathBuf) {
         let path = std::fs::canonicalize(&self.0).unwrap_or_else(|_| self.0.clone());
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -1,5 +1,5 @@
-//! Renders the text of approval prompts. Text that is not Lockhouse's own is set off by a bar at the start of each
-//! line.
+//! Renders the text of approval prompts. Each line of text that is not Lockhouse's own, such as arguments, begins with
+//! a bar.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -13,18 +13,18 @@ use super::call_summary::CallSummary;
 use super::policy_change::PolicyChange;
 use super::untrusted_text::prefix_lines;
 
-/// Number of hexadecimal digits of a prompt's digest that are shown.
+/// Number of hexadecimal digits of a digest that a prompt shows.
 const SHORT_DIGEST: usize = 12;
-/// Maximum number of lines of code, and of policy rules, that are listed below a table of calls.
+/// Maximum number of lines of code, of policy rules, and of claims of servers that are listed below a table of calls.
 const LINES_MAX: usize = 5;
 
-/// An approval prompt for one call or a table of calls.
+/// The approval prompt for one call, or for several calls in a table.
 #[derive(Debug)]
 pub(super) struct Prompt {
     pub(super) calls: Vec<CallSummary>,
-    /// The digest that binds an answer to exactly these calls.
+    /// The digest of the calls. An answer contains it, so that it applies to exactly these calls.
     pub(super) digest: String,
-    /// The policy change that scope `always` makes; `None` if that scope cannot be offered.
+    /// The change of the policy that the scope `always` makes; `None` if this scope is not offered.
     pub(super) change: Option<PolicyChange>,
 }
 
@@ -42,14 +42,14 @@ impl Prompt {
         Self { calls: waiting.iter().map(facts).collect(), digest, change }
     }
 
-    /// The scopes offered, the narrowest first.
+    /// Returns the scopes that an answer may choose, the narrowest first.
     pub(super) fn scopes(&self) -> Vec<Approval> {
         let mut scopes = vec![Approval::Once, Approval::Execution];
         scopes.extend(self.change.is_some().then_some(Approval::Always));
         scopes
     }
 
-    /// Renders the description of the prompt's calls for a person.
+    /// Returns the text that describes the calls of the prompt for a person.
     pub(super) fn text(&self) -> String {
         let mut text = match self.calls.as_slice() {
             [call] => single_call_text(call),
@@ -64,7 +64,7 @@ impl Prompt {
         text
     }
 
-    /// Explains what each scope approves, and shows the policy change of the scope `always`.
+    /// Returns the text that explains which calls each scope approves, with the policy change of the scope `always`.
     pub(super) fn scopes_text(&self) -> String {
         let tools: BTreeSet<String> = self.calls.iter().map(call_title).collect();
         let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
@@ -85,6 +85,7 @@ impl Prompt {
     }
 }
 
+/// Returns the name of the called item with its server.
 fn call_title(call: &CallSummary) -> String {
     match call.kind.as_str() {
         "tool" => format!("{}.{}", call.server, call.name),
@@ -92,9 +93,11 @@ fn call_title(call: &CallSummary) -> String {
     }
 }
 
-/// Appended to the first line, since some AI clients show little more of a message.
+/// The warning that not everything is shown. It is at the end of the first line, since some AI clients show little more
+/// of a message.
 const INCOMPLETE: &str = " INCOMPLETE: not everything fits below.";
 
+/// Returns the text of a prompt for one call.
 fn single_call_text(call: &CallSummary) -> String {
     let CallSummary { server, kind, argument_names_left_out: hidden, .. } = call;
     let who = if call.directly { "The AI client" } else { "Running code" };
@@ -144,6 +147,7 @@ fn single_call_text(call: &CallSummary) -> String {
     text
 }
 
+/// Returns the line of the program that makes the call, as text for the prompt.
 fn source_line_text(call: &CallSummary) -> String {
     match (call.line, &call.source) {
         (None, _) if call.directly => String::new(),
@@ -158,6 +162,7 @@ fn source_line_text(call: &CallSummary) -> String {
 /// Maximum width of the arguments, in columns, for them to be shown on the line of the tool's name.
 const BESIDE_MAX: usize = 100;
 
+/// Returns the text of a prompt for several calls.
 fn table_text(calls: &[CallSummary]) -> String {
     let is_complete = calls.iter().all(CallSummary::is_complete);
     let incomplete = if is_complete { "" } else { INCOMPLETE };
@@ -197,8 +202,8 @@ fn table_text(calls: &[CallSummary]) -> String {
 /// Maximum number of tools that are named in the first line of a table of calls.
 const TOOLS_MAX: usize = 3;
 
-/// Lists what is called and how often. Names of tools and servers contain only letters, digits and `_-./`; other
-/// items are named in the lines below.
+/// Returns which items are called and how often. The text is safe to display, since names of tools and servers contain
+/// only letters, digits and `_-./`. Names of other items are shown in the table below.
 fn tool_counts_text(calls: &[CallSummary]) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for call in calls {
@@ -217,7 +222,7 @@ fn tool_counts_text(calls: &[CallSummary]) -> String {
     named.join(", ")
 }
 
-/// Lists the first few distinct lines under a heading.
+/// Returns the first few distinct lines below a heading; empty if there are no lines.
 fn sample_text(heading: &str, lines: impl Iterator<Item = String>) -> String {
     let all: BTreeSet<String> = lines.collect();
     if all.is_empty() {

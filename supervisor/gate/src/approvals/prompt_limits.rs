@@ -1,18 +1,18 @@
-//! Limits for the size of arguments in approval prompts.
+//! Limits for the size of the arguments that approval prompts display.
 
 use serde::Serialize;
 
 use super::untrusted_text::{Excerpt, compact_json};
 
-/// Maximum number of characters for the arguments of all calls of a prompt.
+/// Maximum number of displayed characters of the arguments of all calls of a prompt together.
 pub(super) const ARGUMENT_CHARS_MAX: usize = 4_000;
-/// Number of characters that the arguments of each call in a table get at least.
+/// Minimum number of displayed characters that the arguments of each call in a table may use.
 pub(super) const ARGUMENT_CHARS_MIN: usize = 160;
-/// Characters that an argument name takes besides its own: quotation marks, separators and indentation.
+/// Number of characters that an argument name takes besides its own: quotation marks, separators and indentation.
 pub(super) const NAME_OVERHEAD_CHARS: usize = 10;
-/// Nesting depth down to which members are shown on lines of their own.
+/// Maximum nesting depth of members that are displayed on lines of their own.
 pub(super) const DEPTH_MAX: usize = 3;
-/// Maximum number of elements of a list that are shown on lines of their own.
+/// Maximum number of elements of a list that are displayed on lines of their own.
 pub(super) const ELEMENTS_MAX: usize = ARGUMENT_CHARS_MAX / 2 / NAME_OVERHEAD_CHARS;
 
 /// Returns the length of a value as compact JSON, in characters; `max + 1` if it is longer than `max`.

@@ -1,6 +1,7 @@
-//! Backoff after refused questions: counts consecutive refusals for each AI client and pauses further questions.
+//! Backoff after refused questions: counts the consecutive refusals of each AI client, and pauses its further
+//! questions.
 //!
-//! Refusals are counted across executions, because a program that is refused can simply be run again.
+//! Refusals are counted across executions, because a refused program can simply be run again.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -10,30 +11,33 @@ use std::time::{Duration, Instant};
 use lockhouse_base::principal::Owner;
 use tokio::sync::Notify;
 
-/// Consecutive refusals after which a pause begins; for one tool in one execution, after which it is not asked about
-/// again.
+/// Number of consecutive refusals after which a pause begins. After as many refusals of one tool in one execution, no
+/// approver is asked about this tool again in the execution.
 pub(super) const IN_A_ROW_MAX: u32 = 3;
-/// The first pause in which an AI client's questions reach no approver. Each further refusal doubles it, up to
-/// `PAUSE_MAX`.
+/// Length of the first pause, in which questions of an AI client reach no approver. Each further refusal doubles it, up
+/// to `PAUSE_MAX`.
 const FIRST_PAUSE: Duration = Duration::from_secs(30);
+/// Maximum length of a pause.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
-/// An AI client's count of refusals restarts at zero after this long without one.
+/// Time without a refusal after which an AI client's count of refusals restarts at zero.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3_600);
-/// Maximum number of AI clients whose refusals are counted. When full, the one with the oldest refusal is evicted.
+/// Maximum number of AI clients whose refusals are counted. If there are more, the client with the oldest refusal is
+/// removed.
 const CLIENTS_MAX: usize = 1_024;
 
-/// Consecutive refusals and open questions of each AI client.
+/// The consecutive refusals and the pending questions of each AI client.
 #[derive(Debug, Default)]
 pub(super) struct RefusalTracker {
     counts: Mutex<RefusalState>,
-    /// Notifies waiters that a question was closed.
+    /// Notifies waiting tasks that a question was closed.
     closed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct RefusalState {
+    /// The consecutive refusals of each AI client that has any.
     rows: HashMap<Owner, RefusalStreak>,
-    /// Number of open questions of each AI client that has any.
+    /// The number of pending questions of each AI client that has any.
     open: HashMap<Owner, u32>,
 }
 
@@ -43,22 +47,24 @@ struct RefusalStreak {
     last: Instant,
 }
 
-/// A pause during which questions of an AI client are refused without asking anyone.
+/// A pause, during which all questions of an AI client are refused without asking an approver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pause {
+    /// Time until the end of the pause.
     pub(super) left: Duration,
+    /// Number of consecutive refusals.
     pub(super) refusals: u32,
 }
 
 impl RefusalTracker {
-    /// Returns the pause that is in effect for an AI client, if any.
+    /// Returns the current pause of an AI client; `None` if its questions are not paused.
     pub(super) fn current_pause(&self, owner: Owner) -> Option<Pause> {
         let RefusalStreak { count, last } = *self.counts.lock().rows.get(&owner)?;
         let left = pause_after(count).checked_sub(last.elapsed()).filter(|left| !left.is_zero())?;
         Some(Pause { left, refusals: count })
     }
 
-    /// Counts a question of this AI client as refused, also if nobody answered it.
+    /// Counts a refused question of this AI client. A question that nobody answered counts too.
     pub(super) fn record_refusal(&self, owner: Owner) {
         let rows = &mut self.counts.lock().rows;
         if rows.len() >= CLIENTS_MAX && !rows.contains_key(&owner) {
@@ -72,17 +78,17 @@ impl RefusalTracker {
         (row.count, row.last) = (row.count.saturating_add(1), Instant::now());
     }
 
-    /// Resets an AI client's count of refusals after an approval.
+    /// Resets the count of refusals of an AI client, after an approval.
     pub(super) fn record_approval(&self, owner: Owner) {
         self.counts.lock().rows.remove(&owner);
     }
 
-    /// Waits until this AI client may have another open question. At most as many are open as can be refused before a
-    /// pause begins, so that parallel executions cannot evade the pause.
+    /// Waits until this AI client may have one more pending question. The number of pending questions is limited to the
+    /// number of refusals that are left before a pause begins, so that parallel executions cannot evade the pause.
     pub(super) async fn acquire_question_permit(&self, owner: Owner) -> OpenQuestionPermit<'_> {
         loop {
             let mut closed = pin!(self.closed.notified());
-            // From here on no notification is missed.
+            // After this call, no notification is missed.
             closed.as_mut().enable();
             if self.try_open_question(owner) {
                 return OpenQuestionPermit { refusals: self, owner };
@@ -91,7 +97,7 @@ impl RefusalTracker {
         }
     }
 
-    /// Counts one more open question of an AI client, unless it has reached its limit.
+    /// Counts one more pending question of an AI client. Returns `false` if the client has reached its limit.
     fn try_open_question(&self, owner: Owner) -> bool {
         let RefusalState { rows, open } = &mut *self.counts.lock();
         let row = rows.get(&owner).filter(|row| row.last.elapsed() <= FORGOTTEN_AFTER).map(|row| row.count);
@@ -105,7 +111,7 @@ impl RefusalTracker {
     }
 }
 
-/// Permits an AI client to have one question open, until dropped.
+/// Permits an AI client to have one pending question, until the permit is dropped.
 #[derive(Debug)]
 pub(super) struct OpenQuestionPermit<'r> {
     refusals: &'r RefusalTracker,
@@ -126,6 +132,7 @@ impl Drop for OpenQuestionPermit<'_> {
     }
 }
 
+/// Returns the length of the pause after this many consecutive refusals.
 fn pause_after(refusals: u32) -> Duration {
     match refusals.checked_sub(IN_A_ROW_MAX) {
         None => Duration::ZERO,

@@ -1,32 +1,35 @@
-//! Reads from a tool's JSON Schema which members its arguments have, in which order, and which are required.
+//! Reads from a tool's JSON Schema which members its arguments have, in which order, and which of them are required.
 //!
-//! Schemas come from upstream servers. Only parts that describe members present in the call are read, up to fixed
-//! bounds.
+//! Schemas come from upstream servers. Only the parts that describe members of the call's arguments are read, within
+//! fixed limits.
 //!
-//! The tool catalogue's typed view of schemas cannot be used here: it treats a member as optional if any alternative
-//! omits it, and drops schemas that are too large. An approver must see first whatever may be required.
+//! The catalogue's typed view of schemas cannot be used here: it treats a member as optional if any alternative omits
+//! it, and drops schemas that are too large. But an approver must see first each member that may be required.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// Maximum number of subschemas that are considered for one value.
+/// Maximum number of subschemas that are used for one value.
 pub(super) const PARTS_MAX: usize = 64;
-/// Names and subschemas that are read for one call.
+/// Maximum number of names and subschemas that are read for one call.
 pub(super) const LOOKS_MAX: usize = 50_000;
 
-/// All subschemas that apply to one value: the schema itself, its references and its combinations.
+/// The schema of one value: all subschemas that apply to it, from the schema itself, its references and its
+/// combinations.
 pub(super) struct MemberSchema<'s> {
+    /// The schema of all arguments, in which references are resolved.
     root: &'s Value,
     parts: Vec<&'s Map<String, Value>>,
 }
 
 impl<'s> MemberSchema<'s> {
-    /// Wraps the schema of all arguments.
+    /// Returns the schema of all arguments.
     pub(super) fn new(root: &'s Value) -> Self {
         Self::merged(root, [root])
     }
 
+    /// Returns these schemas with those that they refer to or combine.
     fn merged(root: &'s Value, schemas: impl IntoIterator<Item = &'s Value>) -> Self {
         let mut schemas: Vec<&Value> = schemas.into_iter().take(PARTS_MAX).collect();
         let (mut parts, mut next) = (Vec::<&Map<String, Value>>::new(), 0);
@@ -49,8 +52,8 @@ impl<'s> MemberSchema<'s> {
         Self { root, parts }
     }
 
-    /// Returns the names of the present members in schema order, required ones first, and how many are required.
-    /// Returns none once the read limit is exhausted.
+    /// Returns the names of the members that are present, required ones first and otherwise in the order of the schema,
+    /// and how many of them are required. Returns no names if the limit of reads is reached.
     pub(super) fn ordered_names(
         &self,
         members: &Map<String, Value>,

@@ -1,5 +1,5 @@
-//! Renders untrusted text inside a prompt: exact, with hidden characters escaped, and visually separate from
-//! Lockhouse's own text.
+//! Renders untrusted text in a prompt: without changes except that hidden characters are escaped, and visually
+//! separated from Lockhouse's own text.
 
 use std::io::Write;
 
@@ -8,16 +8,16 @@ use serde::Serialize;
 
 /// Prefix of each line of untrusted text. Its four spaces make Markdown renderers show the line as code.
 const BAR: &str = "    | ";
-/// Prefix of the continuation of a wrapped line.
+/// Prefix of the continuation of a line that was wrapped.
 const REST: &str = "    : ";
-/// Line break and indentation of multi-line strings.
+/// Line break and indentation that separate the lines of a string with several lines.
 pub(super) const NEXT_LINE: &str = "\n        ";
-/// Minimum characters for a truncated text to show its end too.
+/// Minimum number of characters of space with which the end of a truncated text is shown too.
 const ROOM_FOR_END: usize = 60;
-/// Columns of a line after its prefix.
+/// Maximum number of columns of a line after its prefix.
 const COLUMNS: usize = 100;
 
-/// The beginning of a value as JSON, and the number of characters left out.
+/// The beginning of a value as JSON, and the number of characters that are not shown.
 pub(super) struct Excerpt {
     pub(super) text: String,
     pub(super) left_out: usize,
@@ -34,16 +34,17 @@ pub(super) fn compact_json(value: &impl Serialize, chars_max: usize) -> Excerpt 
 }
 
 impl Excerpt {
-    /// Number of displayed characters. May exceed the requested limit, since escapes of hidden characters are longer.
+    /// Returns the number of displayed characters. It can exceed the requested limit, since the escapes of hidden
+    /// characters are longer.
     pub(super) fn rendered_chars(&self) -> usize {
         self.text.chars().count()
     }
 }
 
-/// Appends one character of a text in its displayed form.
+/// A function that appends one character to a text, in its displayed form.
 type Written = fn(char, &mut String);
 
-/// Appends a character as in a JSON string.
+/// Appends a character as it is written in a JSON string, with hidden characters escaped.
 pub(super) fn push_json_escaped(c: char, text: &mut String) {
     match c {
         '"' => text.push_str("\\\""),
@@ -55,27 +56,28 @@ pub(super) fn push_json_escaped(c: char, text: &mut String) {
     }
 }
 
-/// Appends a character as it is; line breaks are followed by deep indentation.
+/// Appends a character as it is, with hidden characters escaped. A line break is followed by deep indentation.
 pub(super) fn push_indented(c: char, text: &mut String) {
     if c == '\n' { text.push_str(NEXT_LINE) } else { push_visible(c, text) }
 }
 
-/// Returns as much of a text's beginning as fits into `width` displayed characters, and how many of its characters
-/// that is.
+/// Returns as much of the beginning of a text as fits into `width` displayed characters, and the number of characters
+/// of the text that this is.
 pub(super) fn truncated_start(text: &str, width: usize, written: Written) -> (String, usize) {
     let pieces = fitting_pieces(text.chars(), width, written);
     (pieces.concat(), pieces.len())
 }
 
-/// Returns as much of a text's end as fits into `width` displayed characters, and how many of its characters that is.
+/// Returns as much of the end of a text as fits into `width` displayed characters, and the number of characters of the
+/// text that this is.
 pub(super) fn truncated_end(text: &str, width: usize, written: Written) -> (String, usize) {
     let mut pieces = fitting_pieces(text.chars().rev(), width, written);
     pieces.reverse();
     (pieces.concat(), pieces.len())
 }
 
-/// Renders a text that does not fit: its beginning, its length and, if there is space, its end. Also returns the
-/// number of characters left out.
+/// Renders a text that does not fit into `room` characters: its beginning, its length and, if there is space, its end.
+/// Also returns the number of characters that are not shown.
 pub(super) fn both_ends(text: &str, room: usize) -> (String, usize) {
     let for_end = if room >= ROOM_FOR_END { room / 4 } else { 0 };
     let (first, first_shown) = truncated_start(text, room - for_end, push_json_escaped);
@@ -91,12 +93,13 @@ pub(super) fn both_ends(text: &str, room: usize) -> (String, usize) {
     (shown, length.saturating_sub(first_shown + last_shown))
 }
 
-/// Returns the displayed length of a text in characters; `max + 1` if it is longer than `max`.
+/// Returns the number of displayed characters of a text; `max + 1` if there are more than `max`.
 pub(super) fn rendered_chars(text: &str, max: usize, written: Written) -> usize {
     let (shown, of_its_own) = truncated_start(text, max, written);
     if text.chars().nth(of_its_own).is_some() { max + 1 } else { shown.chars().count() }
 }
 
+/// Returns the displayed forms of the first characters, as many as fit into `width` displayed characters.
 fn fitting_pieces(chars: impl Iterator<Item = char>, width: usize, written: Written) -> Vec<String> {
     let mut left = width;
     let pieces = chars.map_while(|c| {
@@ -108,13 +111,14 @@ fn fitting_pieces(chars: impl Iterator<Item = char>, width: usize, written: Writ
     pieces.collect()
 }
 
-/// Returns the length of a value as JSON, in bytes.
+/// Returns the length in bytes of a value as JSON.
 pub(super) fn json_bytes(value: &impl Serialize) -> usize {
     let mut beginning = Beginning::default();
     let _ = serde_json::to_writer(&mut beginning, value);
     beginning.bytes
 }
 
+/// Returns the first `chars_max` characters of the JSON that `write` writes.
 fn excerpt(chars_max: usize, write: impl FnOnce(&mut Beginning) -> serde_json::Result<()>) -> Excerpt {
     // A character has at most four bytes.
     let mut beginning = Beginning { kept_max: chars_max * 4, ..Beginning::default() };
@@ -126,10 +130,11 @@ fn excerpt(chars_max: usize, write: impl FnOnce(&mut Beginning) -> serde_json::R
     Excerpt { text: escaped_lines(&shown), left_out }
 }
 
-/// A writer that keeps the beginning of its input and counts all of it.
+/// A writer that stores the beginning of its input, and counts the bytes and characters of all of it.
 #[derive(Default)]
 struct Beginning {
     kept: Vec<u8>,
+    /// Maximum number of bytes that are stored.
     kept_max: usize,
     bytes: usize,
     chars: usize,
@@ -160,11 +165,12 @@ pub(super) fn one_line(text: &str, chars_max: usize) -> String {
     escaped(&shown)
 }
 
-/// Escapes hidden characters as JSON does, except line breaks.
+/// Escapes hidden characters as JSON does. Line breaks stay.
 fn escaped_lines(text: &str) -> String {
     text.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
 
+/// Appends a character, escaped if it is hidden.
 fn push_visible(c: char, text: &mut String) {
     if is_hidden(c) {
         text.push_str(&escaped(c.encode_utf8(&mut [0; 4])));
@@ -173,7 +179,7 @@ fn push_visible(c: char, text: &mut String) {
     }
 }
 
-/// Prefixes and wraps each line.
+/// Puts [`BAR`] before each line, and wraps lines that have more than [`COLUMNS`] columns.
 pub(super) fn prefix_lines(text: &str) -> String {
     text.lines().map(prefix_line).collect()
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 pub struct OffsetError {
     offset: usize,
     total: usize,
+    /// The unit of `offset` and `total`: `items` or `characters`.
     unit: &'static str,
 }
 

@@ -1,4 +1,5 @@
-//! JSON values whose reads count against a validation budget.
+//! An implementation of the validator's JSON interface in which each read of a value counts against a validation
+//! budget.
 
 use std::borrow::Cow;
 
@@ -8,17 +9,17 @@ use serde_json::{Map, Number, Value};
 
 use super::validation_budget::ValidationMeter;
 
-/// Characters of a string that an error keeps.
+/// Maximum number of characters of a string in the copy of a value that a validation error contains.
 const KEPT_CHARS: usize = 200;
 
-/// The JSON implementation for the validator, with counted reads.
+/// The type of JSON values for the validator, with counted reads.
 pub(super) struct BudgetedJson;
 
-/// A value whose reads are counted.
+/// A JSON value of the arguments whose reads are counted.
 #[derive(Clone, Copy)]
 pub(super) struct BudgetedValue<'a> {
     value: &'a Value,
-    /// `None` for property names, which are validated on their own.
+    /// Counts the reads. `None` for property names, which the validator passes as separate strings.
     meter: Option<&'a ValidationMeter>,
 }
 
@@ -27,6 +28,7 @@ impl<'a> BudgetedValue<'a> {
         Self { value, meter: Some(meter) }
     }
 
+    /// Counts one read and returns the value.
     fn read_value(&self) -> &'a Value {
         if let Some(meter) = self.meter {
             meter.count_read();
@@ -86,8 +88,8 @@ impl<'a> Node<'a, BudgetedJson> for BudgetedValue<'a> {
         jsonschema::json::cmp::equal(self.read_value(), expected)
     }
 
-    /// Returns the copy that an error keeps: strings are truncated, and arrays and objects emptied, since an error of
-    /// alternatives keeps one copy for each.
+    /// Returns the copy of the value for a validation error. Long strings are truncated, and arrays and objects are
+    /// emptied, since an error in alternatives contains one copy for each.
     fn to_value(&self) -> Cow<'a, Value> {
         match self.read_value() {
             Value::Array(_) => Cow::Owned(Value::Array(Vec::new())),
@@ -104,7 +106,7 @@ impl<'a> Node<'a, BudgetedJson> for BudgetedValue<'a> {
     }
 }
 
-/// An object whose reads are counted.
+/// A JSON object whose reads are counted.
 pub(super) struct BudgetedObject<'a> {
     members: &'a Map<String, Value>,
     meter: Option<&'a ValidationMeter>,
@@ -129,7 +131,7 @@ impl<'a> Object<'a, BudgetedJson> for BudgetedObject<'a> {
     }
 }
 
-/// Iterates over the members of an object.
+/// Iterates over the members of an object, and counts each as a read.
 pub(super) struct MemberIter<'a> {
     members: serde_json::map::Iter<'a>,
     meter: Option<&'a ValidationMeter>,
@@ -147,7 +149,7 @@ impl<'a> Iterator for MemberIter<'a> {
     }
 }
 
-/// An array whose reads are counted.
+/// A JSON array whose reads are counted.
 pub(super) struct BudgetedArray<'a> {
     elements: &'a [Value],
     meter: Option<&'a ValidationMeter>,

@@ -1,4 +1,4 @@
-//! Compiles a tool's schema into a validator, within bounds and without network access.
+//! Compiles the JSON Schema of a tool into a validator, with limits and without network access.
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
@@ -6,16 +6,18 @@ use serde_json::Value;
 use super::budgeted_json::BudgetedJson;
 use super::error_message;
 
-/// Bytes of a tool definition whose schema is compiled. Definitions of well-known servers have at most 12 KiB.
+/// Maximum length in bytes of a tool definition whose schema is compiled. Definitions of well-known servers have at
+/// most 12 KiB.
 const DEFINITION_BYTES_MAX: usize = 64 * 1024;
-/// Product of references and nesting depth, which bounds the compiler's recursion. Well-known servers stay below 300.
+/// Maximum product of the number of references in a schema and its nesting depth, which limits the recursion of the
+/// compiler. Well-known servers stay below 300.
 pub(super) const REFERENCE_DEPTH_MAX: usize = 1_024;
-/// Bytes of one compiled pattern.
+/// Maximum size in bytes of one compiled pattern (regular expression).
 const PATTERN_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of the cache of one pattern's matcher.
+/// Maximum size in bytes of the cache of one pattern's matcher.
 const PATTERN_MEMORY_BYTES: usize = 1024 * 1024;
 
-/// Why a schema cannot be used; follows the words "its schema".
+/// Why the schema of a tool cannot be used. The error messages follow the words "its schema".
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SchemaError {
     #[error("is part of a definition of more than {DEFINITION_BYTES_MAX} bytes")]
@@ -24,14 +26,14 @@ pub(super) enum SchemaError {
     NotJson(#[from] serde_json::Error),
     #[error("has {references} references and {depth} levels, which are too many")]
     TooDeeplyReferenced { references: usize, depth: usize },
-    /// Describes the fault without quoting values of the schema.
+    /// The schema is not valid. The fields describe the error without quoting values of the schema.
     #[error("is not usable at {place:?}: {fault}")]
     Invalid { place: String, fault: String },
     #[error("compiling it takes too long")]
     TooSlow,
 }
 
-/// Compiles the schema of a tool definition; `None` if it has none.
+/// Compiles the schema in a tool definition. Returns `None` if the definition has no schema.
 pub(super) fn compile(definition: &str) -> Result<Option<Validator<BudgetedJson>>, SchemaError> {
     if definition.len() > DEFINITION_BYTES_MAX {
         return Err(SchemaError::TooLong);
@@ -47,7 +49,7 @@ pub(super) fn compile(definition: &str) -> Result<Option<Validator<BudgetedJson>
     }
     let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_MEMORY_BYTES);
     let options = jsonschema::options_for::<BudgetedJson>().with_pattern_options(patterns).offline();
-    // `format` is an annotation in MCP's default dialect, so it is not validated.
+    // In MCP's default dialect of JSON Schema, `format` is an annotation, so it is not validated.
     let built = options.should_validate_formats(false).build(&schema);
     built.map(Some).map_err(|error| {
         let fault = error.masked_with("the value").to_string();

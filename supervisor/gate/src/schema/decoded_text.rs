@@ -1,7 +1,8 @@
-//! Replaces decoded results in arguments by the text that the server sent, where the schema permits only a string.
+//! Replaces decoded results of earlier calls in arguments by the texts that upstream servers sent, where the schema
+//! permits only a string.
 //!
-//! A program that reads a JSON file gets its value, and may pass it to a tool that takes the contents of a file as a
-//! string: that tool then receives exactly what was read.
+//! A program that reads a JSON file gets a value, since the worker decodes the text. If the program passes the value to
+//! a tool that takes the contents of a file as a string, the tool receives exactly the text that was read.
 
 use jsonschema::Validator;
 use lockhouse_base::language::Language;
@@ -13,10 +14,10 @@ use super::budgeted_json::{BudgetedJson, BudgetedValue};
 use super::validation_budget::{BudgetExceeded, ValidationMeter};
 use super::{BACKGROUND_BUDGET, is_valid};
 
-/// A decoded result that the program has changed is passed where only a string is permitted.
+/// The error for a decoded result that the program has changed and passed as an argument that must be a string.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ChangedResult {
-    /// JSON pointer of the argument.
+    /// The JSON pointer of the argument.
     pointer: String,
 }
 
@@ -34,8 +35,8 @@ impl ChangedResult {
     }
 }
 
-/// Returns the arguments with the texts of those decoded results that do not fit the schema. Returns `None` if the
-/// arguments do not fit then either.
+/// Replaces those decoded results that do not match the schema by their texts, and returns the arguments. Returns
+/// `None` if the arguments do not match the schema then either.
 pub(super) fn with_texts(
     validator: &Validator<BudgetedJson>,
     mut arguments: Value,
@@ -61,7 +62,7 @@ pub(super) fn with_texts(
     fits.then(|| changed.map_or(Ok(arguments), Err))
 }
 
-/// Returns the JSON pointers of the values that do not fit the schema.
+/// Returns the JSON pointers of the values that do not match the schema.
 fn misfits(validator: &Validator<BudgetedJson>, arguments: &Value) -> Result<Vec<String>, BudgetExceeded> {
     ValidationMeter::run(BACKGROUND_BUDGET, |meter| {
         let errors = validator.iter_errors(BudgetedValue::new(arguments, meter));
@@ -69,7 +70,7 @@ fn misfits(validator: &Validator<BudgetedJson>, arguments: &Value) -> Result<Vec
     })
 }
 
-/// Whether the value at `inner` is the value at `outer` or a part of it.
+/// Whether the value at the JSON pointer `inner` is the value at `outer` or a part of it.
 fn contains(outer: &str, inner: &str) -> bool {
     inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -1,5 +1,5 @@
-//! Renders validation errors in one line: where the error is, what was expected, a suggestion, and the tool's
-//! signature.
+//! Renders validation errors as one line of text: where the error is, what the schema expects, a suggestion, and the
+//! tool's signature.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
@@ -10,14 +10,15 @@ use serde_json::Value;
 
 use lockhouse_policies::most_similar_name;
 
-/// Characters of a value, name or pattern that are quoted.
+/// Maximum number of characters of a value, name or pattern that a message quotes.
 const SHOWN_CHARS_MAX: usize = 80;
-/// Characters of a signature or a list of names.
+/// Maximum number of characters of a signature or a list of names in a message.
 const LIST_CHARS_MAX: usize = 500;
-/// Levels of nested alternatives (`anyOf`, `oneOf`) that are searched for the most specific error.
+/// Maximum number of levels of nested alternatives (`anyOf`, `oneOf`) that are searched for the most specific error,
+/// and of alternatives that a message lists.
 const ALTERNATIVES_MAX: usize = 8;
 
-/// Returns the complete message.
+/// Returns the whole message for a validation error.
 pub(super) fn describe_error(tool: &Tool, error: &ValidationError<'_>, language: Language) -> String {
     let error = deepest_error(error, ALTERNATIVES_MAX);
     let place = match error.instance_path().as_str() {
@@ -27,12 +28,12 @@ pub(super) fn describe_error(tool: &Tool, error: &ValidationError<'_>, language:
     format!("{}: {place} {}: {}", tool.name, expectation(tool, error), signature(tool, language))
 }
 
-/// Returns a message without details, for when those would exceed the budget.
+/// Returns a message without details, for errors whose description would exceed the budget.
 pub(super) fn describe_mismatch(tool: &Tool, language: Language) -> String {
     format!("the arguments do not fit the schema of {}: {}", tool.name, signature(tool, language))
 }
 
-/// Truncates a text to the quoted length.
+/// Truncates a text to [`SHOWN_CHARS_MAX`] characters and escapes hidden characters.
 pub(super) fn truncate(text: &str) -> String {
     truncate_to(text, SHOWN_CHARS_MAX)
 }
@@ -46,7 +47,8 @@ fn signature(tool: &Tool, language: Language) -> String {
     truncate_to(tool.signature(language), LIST_CHARS_MAX)
 }
 
-/// Returns the error of the best-matching alternative: the one whose error lies deepest in the arguments.
+/// If the error is that no alternative matches, returns the error of the best-matching alternative: the one whose error
+/// lies deepest in the arguments. Otherwise returns the error itself.
 fn deepest_error<'e, 'i>(error: &'e ValidationError<'i>, depth: usize) -> &'e ValidationError<'i>
 where
     'i: 'e,
@@ -62,6 +64,7 @@ where
     }
 }
 
+/// Describes what the schema expects at the place of an error and what was found there.
 fn expectation(tool: &Tool, error: &ValidationError<'_>) -> String {
     let value = error.instance();
     match error.kind() {
@@ -105,7 +108,7 @@ fn type_names(kind: &TypeKind) -> String {
     }
 }
 
-/// Describes what each alternative requires first.
+/// Describes what each alternative requires, by the first error of each.
 fn alternatives_text(context: &[Vec<ValidationError<'static>>]) -> String {
     let mut wanted: Vec<String> = Vec::new();
     for first in context.iter().filter_map(|branch| branch.first()) {
@@ -154,7 +157,7 @@ fn accepted_names_text(names: &[String]) -> String {
     format!("; it takes {}", truncate_to(&names.join(", "), LIST_CHARS_MAX))
 }
 
-/// Returns the property names of the schema that failed.
+/// Returns the names of the properties that the failed part of the schema declares.
 fn property_names(tool: &Tool, error: &ValidationError<'_>) -> Vec<String> {
     let definition: Value = serde_json::from_str(tool.definition()).unwrap_or_default();
     let place = error.schema_path().as_str();
@@ -167,12 +170,12 @@ fn property_names(tool: &Tool, error: &ValidationError<'_>) -> Vec<String> {
     properties.map(|members| members.keys().cloned().collect()).unwrap_or_default()
 }
 
-/// Renders a value of the schema.
+/// Renders a value of the schema as JSON.
 fn schema_value_text(value: &Value) -> String {
     truncate(&value.to_string())
 }
 
-/// Renders a value of the arguments, or only its type.
+/// Renders a value of the arguments: text and scalars as they are, and of objects and arrays only the type.
 fn argument_value_text(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),

@@ -11,7 +11,7 @@ fn check_outcome(schema: &Value, arguments: &Value) -> String {
     check_outcome_and_stall(schema, arguments).0
 }
 
-/// Returns the outcome, and the longest time for which the thread was blocked.
+/// Returns the outcome of a validation, and the longest time for which it blocked the thread.
 fn check_outcome_and_stall(schema: &Value, arguments: &Value) -> (String, Duration) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let (schemas, slot) = (SchemaCache::default(), BlockingSlot::default());
@@ -162,7 +162,7 @@ fn chain(length: usize) -> Value {
     json!({"$defs": definitions, "properties": {"x": {"$ref": "#/$defs/a0"}}})
 }
 
-/// A schema as deep as the compiler accepts: references to schemas that contain references.
+/// Returns a schema with nested references, as deep as the compiler accepts.
 fn deep(keyword: &str, references: usize, levels: usize) -> Value {
     let nested = |inner: Value| {
         (0..levels).fold(inner, |inner, _| match keyword {
@@ -196,7 +196,7 @@ fn the_deepest_accepted_schemas_fit_the_stack() {
     }
 }
 
-/// A schema with two to the power of `depth` alternatives.
+/// Returns a schema in which a value can match in two to the power of `depth` alternatives.
 fn doubled(keyword: &str, depth: usize) -> Value {
     let mut definitions = Map::new();
     for n in 0..depth {

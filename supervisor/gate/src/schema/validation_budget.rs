@@ -1,58 +1,65 @@
-//! Bounds the cost of a validation: every read of the arguments is counted, and exceeding the budget aborts it.
+//! Limits the cost of a validation: each read of the arguments is counted, and a validation that exceeds its budget is
+//! aborted.
 //!
-//! A malicious schema and matching arguments could make a validator run or recurse without end; the validator itself
-//! has no limit.
+//! A malicious schema with matching arguments could make the validator run or recurse without end, and the validator
+//! has no limits of its own.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
-/// Reads between two checks of the clock.
+/// Number of reads between two checks of the clock.
 const READS_PER_CLOCK_CHECK: u32 = 32;
-/// Bytes of stack that the validator may use. Threads have at least two million.
+/// Maximum number of bytes of stack that the validator may use. Threads have at least two million.
 const STACK_BYTES_MAX: usize = 1024 * 1024;
 
-/// Limits for one validation.
+/// The limits of one validation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
+    /// Maximum number of reads of JSON values in the arguments.
     pub(super) reads: u32,
+    /// Maximum duration of the validation.
     pub(super) time: Duration,
 }
 
-/// The validation exceeded its budget.
+/// The error for a validation that exceeded its budget and was aborted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BudgetExceeded;
 
-/// Counts the reads of one validation and aborts it when the budget is exceeded.
+/// Counts the reads of one validation, and aborts the validation when it exceeds its budget.
 #[derive(Debug)]
 pub(super) struct ValidationMeter {
+    /// The number of reads that are still permitted.
     left: Cell<u32>,
+    /// When the time of the budget ends.
     until: Instant,
+    /// An address near the end of the stack at the start of the validation.
     stack: usize,
 }
 
 impl ValidationMeter {
-    /// Runs `work` until it completes or exceeds the budget.
+    /// Runs `work`, which must count its reads with the meter, until it completes or exceeds the budget.
     pub(super) fn run<T>(budget: Budget, work: impl FnOnce(&Self) -> T) -> Result<T, BudgetExceeded> {
         let meter = Self {
             left: Cell::new(budget.reads),
             until: Instant::now() + budget.time,
             stack: stack_address(),
         };
-        // State that `work` was changing when it was aborted is not used again.
+        // Values that `work` was changing when it was aborted are not used again.
         match catch_unwind(AssertUnwindSafe(|| work(&meter))) {
             Ok(done) => Ok(done),
             Err(_) => Err(BudgetExceeded),
         }
     }
 
+    /// Counts one read. Aborts the validation by unwinding if the budget, the time or the stack is exceeded.
     pub(super) fn count_read(&self) {
         let left = self.left.get();
         let deep = self.stack.abs_diff(stack_address()) > STACK_BYTES_MAX;
         let late = left.is_multiple_of(READS_PER_CLOCK_CHECK) && Instant::now() > self.until;
         if left == 0 || deep || late {
-            // The validator has no way to cancel, so the only way out is to unwind. `resume_unwind` does not call the
-            // panic hook.
+            // The validator cannot be cancelled, so it is aborted by unwinding. `resume_unwind` does not call the panic
+            // hook.
             resume_unwind(Box::new(BudgetExceeded));
         }
         self.left.set(left - 1);

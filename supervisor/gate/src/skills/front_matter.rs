@@ -1,12 +1,12 @@
-//! Parses the YAML front matter of an untrusted SKILL.md.
+//! Parses the YAML front matter of a SKILL.md, which is untrusted.
 
 use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 
-/// YAML events of a front matter; a longer one is rejected.
+/// Maximum number of parts (YAML events) of a front matter. A front matter with more parts is rejected.
 const EVENTS_MAX: usize = 2_000;
-/// Nesting depth of a front matter.
+/// Maximum nesting depth of a front matter.
 const DEPTH_MAX: usize = 16;
 
 /// Why a front matter is invalid.
@@ -30,20 +30,21 @@ pub enum FrontMatterFault {
     TooDeep(usize),
 }
 
-/// The front matter's fields that Lockhouse uses.
+/// The fields of a front matter that Lockhouse uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FrontMatter {
     pub(super) name: Option<String>,
     pub(super) description: Option<String>,
-    /// Keys and values of `metadata`; a list contributes several values.
+    /// The keys of `metadata` with their values. A list has several values.
     pub(super) metadata: BTreeMap<String, Vec<String>>,
 }
 
 impl FrontMatter {
-    /// Parses the text between the first line `---` and the next one.
+    /// Parses the front matter of a SKILL.md: the text between the first line, which must be `---`, and the next line
+    /// `---`.
     ///
     /// # Errors
-    /// Describes the fault.
+    /// Fails if there is no valid front matter. The error describes the first fault.
     pub(super) fn parse(document: &str) -> Result<Self, FrontMatterFault> {
         let document = document.strip_prefix('\u{feff}').unwrap_or(document);
         let mut lines = document.split_inclusive('\n');
@@ -63,7 +64,7 @@ impl FrontMatter {
 
     fn parse_yaml(yaml: &str) -> Result<Self, FrontMatterFault> {
         let mut read = Self::default();
-        // The path of keys to the parser's position. Lists add no key.
+        // The mappings and lists around the parser's position.
         let mut open: Vec<Level> = Vec::new();
         for (count, event) in Parser::new_from_str(yaml).enumerate() {
             let (event, span) = event?;
@@ -103,6 +104,7 @@ impl FrontMatter {
         Ok(read)
     }
 
+    /// Stores a scalar value in the field that the current keys select. Ignores nulls and unknown keys.
     fn set_value(&mut self, open: &[Level], text: &str, style: ScalarStyle) {
         let is_null = style == ScalarStyle::Plain && matches!(text, "" | "~" | "null");
         let keys: Vec<&str> = open.iter().filter_map(Level::key).collect();
@@ -118,8 +120,9 @@ impl FrontMatter {
     }
 }
 
+/// A mapping or list that the parser has entered and not yet left.
 enum Level {
-    /// A mapping, with the key whose value comes next.
+    /// A mapping, with the key whose value comes next. `None` if a key comes next.
     Mapping(Option<String>),
     Sequence,
 }
@@ -133,7 +136,7 @@ impl Level {
     }
 }
 
-/// Ends a value; a key follows.
+/// Records that the value of a key has ended, so that a key comes next.
 fn finish_value(open: &mut [Level]) {
     if let Some(Level::Mapping(key)) = open.last_mut() {
         *key = None;

@@ -8,10 +8,10 @@ const IN_NAME: u32 = 8;
 const IN_TAGS: u32 = 6;
 /// Weight of a query word that is found in the description.
 const IN_DESCRIPTION: u32 = 3;
-/// Words of a query that are used.
+/// Maximum number of words of a query that are used.
 const WORDS_MAX: usize = 32;
 
-/// Returns the indexes of matching skills, best first; all of them for an empty query.
+/// Returns the indexes in `skills` of the skills that match a query, best first. An empty query matches all skills.
 pub(super) fn rank(query: &str, skills: &[Skill]) -> Vec<usize> {
     let words: Vec<String> = words(query).take(WORDS_MAX).collect();
     let mut scored: Vec<(u32, usize)> = Vec::new();
@@ -27,13 +27,15 @@ pub(super) fn rank(query: &str, skills: &[Skill]) -> Vec<usize> {
     scored.into_iter().map(|(_, index)| index).collect()
 }
 
+/// Returns the weighted score of one query word for a skill.
 fn score(word: &str, skill: &Skill) -> u32 {
     let best = |text: &str| words(text).map(|found| word_match(word, &found)).max().unwrap_or(0);
     let tags = skill.tags.iter().map(|tag| best(tag)).max().unwrap_or(0);
     IN_NAME * best(skill.name.as_str()) + IN_TAGS * tags + IN_DESCRIPTION * best(&skill.description)
 }
 
-/// Scores two words: 2 if equal, 1 if one is a prefix of the other (`report` and `reports`), else 0.
+/// Compares a query word with a found word: 2 if they are equal, 1 if one is a prefix of the other (`report` and
+/// `reports`) with at least 3 bytes, else 0.
 fn word_match(word: &str, found: &str) -> u32 {
     let alike = |long: &str, short: &str| short.len() >= 3 && long.starts_with(short);
     match () {
@@ -43,6 +45,7 @@ fn word_match(word: &str, found: &str) -> u32 {
     }
 }
 
+/// Returns the words of a text in lower case.
 fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }

@@ -1,20 +1,22 @@
-//! Extracts the signature of a skill's function from its source text, without a parser.
+//! Extracts the signature of a skill's function from its source text, by simple rules instead of a parser.
 
 use lockhouse_base::language::Language;
 
 use super::skill_name::Name;
 
-/// Characters of a signature that are shown.
+/// Maximum number of characters of a signature. Longer signatures are truncated.
 const CHARS_MAX: usize = 300;
-/// Lines of a definition that are read.
+/// Maximum number of lines of a definition that are read.
 const LINES_MAX: usize = 40;
 
-/// Returns the name of the function called like the skill, or of the first function.
+/// Returns the name of the skill's function: the function with the skill's name, or else the first public function.
+/// `None` if the code defines none.
 pub(super) fn function_name(language: Language, name: &Name, code: &str) -> Option<String> {
     find_definition(language, name, code).map(|(function, ..)| function.to_owned())
 }
 
-/// Returns the function's definition on one line, without its body.
+/// Returns the definition of the skill's function on one line, without its body. `None` if the code defines no
+/// function.
 pub(super) fn signature(language: Language, name: &Name, code: &str) -> Option<String> {
     let (_, at, from) = find_definition(language, name, code)?;
     let mut lines = code.lines().skip(at);
@@ -45,7 +47,8 @@ pub(super) fn signature(language: Language, name: &Name, code: &str) -> Option<S
     Some(normalize_whitespace(&text))
 }
 
-/// Returns the defined name, its line index, and the column where the definition begins.
+/// Finds the definition of the skill's function. Returns its name, the index of its line, and the byte offset in the
+/// line at which the definition begins (after `export`).
 fn find_definition<'c>(language: Language, name: &Name, code: &'c str) -> Option<(&'c str, usize, usize)> {
     let mut first = None;
     for (at, line) in code.lines().enumerate() {
@@ -58,6 +61,7 @@ fn find_definition<'c>(language: Language, name: &Name, code: &'c str) -> Option
     first
 }
 
+/// Returns the name that a line defines and the byte offset of the definition. `None` if the line defines nothing.
 fn parse_definition_line(language: Language, line: &str) -> Option<(&str, usize)> {
     let (exported, words): (&str, &[&str]) = match language {
         Language::Python => ("", &["def ", "async def ", "class "]),
@@ -69,6 +73,7 @@ fn parse_definition_line(language: Language, line: &str) -> Option<(&str, usize)
     (end > 0).then(|| (&rest[..end], exported.len()))
 }
 
+/// Puts a signature on one line and truncates it to [`CHARS_MAX`] characters.
 fn normalize_whitespace(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = words.trim_end_matches(['=', ' ']).replace("( ", "(").replace(", )", ")").replace(" )", ")");

@@ -1,4 +1,4 @@
-//! A skill: its fields, their validation, and its SKILL.md.
+//! A skill: its fields, their validation, and the text of its SKILL.md.
 
 use std::fmt::Write as _;
 
@@ -11,11 +11,13 @@ use super::signature::signature;
 use super::skill_name::{InvalidSkillName, Name};
 use data_encoding::HEXLOWER;
 
-/// Upper bound of the code, and of the tests, in bytes.
+/// Maximum length in bytes of the code of a skill, and of its tests.
 pub(super) const CODE_BYTES_MAX: usize = 256 * 1024;
-/// Characters of a description, as in the Agent Skills specification.
+/// Maximum number of characters of a description, as in the Agent Skills specification.
 const DESCRIPTION_CHARS_MAX: usize = 1_024;
+/// Maximum number of tags of a skill.
 const TAGS_MAX: usize = 16;
+/// Maximum number of characters of a tag.
 const TAG_CHARS_MAX: usize = 40;
 
 /// Why a skill is invalid.
@@ -43,15 +45,15 @@ pub enum SkillFault {
     TooLong { file: &'static str, bytes: usize },
 }
 
-/// A skill.
+/// A skill: a function that code has saved or that a shared directory contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skill {
     pub name: Name,
-    /// Description, on one line.
+    /// What the skill does, on one line.
     pub description: String,
     pub tags: Vec<String>,
     pub language: Language,
-    /// Version number, from 1.
+    /// The version number, which begins with 1.
     pub version: u32,
     pub code: String,
     /// A program in the language of the skill that imports the skill and tests it. `None` if the skill has no tests.
@@ -59,10 +61,10 @@ pub struct Skill {
 }
 
 impl Skill {
-    /// Creates a skill from the arguments of `skills.save`, which match its schema.
+    /// Creates a skill from the arguments of a call of `skills.save`, which were validated against the tool's schema.
     ///
     /// # Errors
-    /// Describes the first fault.
+    /// Fails if a field is invalid. The error describes the first fault.
     pub fn from_arguments(arguments: &Map<String, Value>) -> Result<Self, SkillFault> {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
         let of = |name: &'static str| text(name).ok_or(SkillFault::Missing(name));
@@ -86,10 +88,10 @@ impl Skill {
         Ok(skill)
     }
 
-    /// Checks all fields against their limits.
+    /// Checks that all fields except the name are valid.
     ///
     /// # Errors
-    /// Describes the first fault.
+    /// Fails if a field is invalid. The error describes the first fault.
     pub(super) fn validate(&self) -> Result<(), SkillFault> {
         check_description(&self.description)?;
         check_tags(&self.tags)?;
@@ -105,23 +107,23 @@ impl Skill {
         Ok(())
     }
 
-    /// Whether both skills are equal except for their version.
+    /// Whether two skills are equal except for their version numbers.
     pub(super) fn has_same_content(&self, other: &Self) -> bool {
         let version = other.version;
         Self { version, ..self.clone() } == *other
     }
 
-    /// Returns the SHA-256 of the code in hexadecimal.
+    /// Returns the SHA-256 digest of the code in hexadecimal.
     pub fn digest(&self) -> String {
         HEXLOWER.encode(&Sha256::digest(self.code.as_bytes()))
     }
 
-    /// Returns the signature of its function, if one is found.
+    /// Returns the signature of the skill's function; `None` if the code defines none.
     pub fn signature(&self) -> Option<String> {
         signature(self.language, &self.name, &self.code)
     }
 
-    /// Returns the statement that imports its function.
+    /// Returns the statement with which code imports the skill's function.
     pub fn import_statement(&self) -> String {
         let identifier = self.name.to_snake_case();
         match self.language {
@@ -132,7 +134,7 @@ impl Skill {
         }
     }
 
-    /// Returns the name of its function, derived from the skill's name if the code defines none.
+    /// Returns the name of the skill's function. If the code defines none, the name is derived from the skill's name.
     fn function_name(&self) -> String {
         super::signature::function_name(self.language, &self.name, &self.code).unwrap_or_else(|| {
             match self.language {
@@ -142,6 +144,7 @@ impl Skill {
         })
     }
 
+    /// Returns the name of the file with the code of a skill.
     pub(super) fn code_file(language: Language) -> &'static str {
         match language {
             Language::Python => "skill.py",
@@ -149,6 +152,7 @@ impl Skill {
         }
     }
 
+    /// Returns the name of the file with the tests of a skill.
     pub(super) fn tests_file(language: Language) -> &'static str {
         match language {
             Language::Python => "tests.py",
@@ -156,7 +160,7 @@ impl Skill {
         }
     }
 
-    /// Renders the SKILL.md. Strings are written as JSON, which is valid YAML.
+    /// Returns the text of the SKILL.md. Strings in its front matter are written as JSON, which is valid YAML.
     pub(super) fn to_markdown(&self) -> String {
         let Self { name, description, tags, language, version, .. } = self;
         let (language, quoted) = (language.as_str(), |text: &str| Value::from(text).to_string());
@@ -175,7 +179,7 @@ impl Skill {
         text
     }
 
-    /// Returns the entry for lists and search results.
+    /// Returns the description of the skill in lists and search results, as JSON.
     pub fn summary(&self) -> Value {
         let mut row = json!({
             "name": self.name.as_str(), "description": self.description, "tags": self.tags,

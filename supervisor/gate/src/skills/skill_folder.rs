@@ -1,7 +1,7 @@
-//! Reads and writes the folder of a skill. Its content is untrusted.
+//! Reads and writes the folder of a skill. The content of a folder is untrusted.
 //!
-//! A folder is opened once and its files relative to that descriptor, so that all are of one version even if another
-//! process replaces the folder. Symbolic links are not followed.
+//! A folder is opened once, and its files are opened relative to the folder's descriptor. So all files are of one
+//! version, even if another process replaces the folder meanwhile. Symbolic links are not followed.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -18,25 +18,27 @@ use super::front_matter::{FrontMatter, FrontMatterFault};
 use super::skill::{CODE_BYTES_MAX, Skill, SkillFault, check_description};
 use super::skill_name::{Name, NameFault};
 
+/// The file that makes a folder a skill.
 pub(super) const DOCUMENT: &str = "SKILL.md";
-/// Upper bound of a SKILL.md, in bytes.
+/// Maximum length of a SKILL.md in bytes.
 const DOCUMENT_BYTES_MAX: usize = 256 * 1024;
+/// The languages in which a skill can be written.
 const LANGUAGES: [Language; 2] = [Language::Python, Language::Typescript];
 
-/// Why code cannot import a folder as a skill.
+/// Why code cannot import the skill in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// The folder does not exist.
     #[error("there is no such folder")]
     Absent,
-    /// A valid skill without code that Lockhouse can import.
+    /// The folder is a valid skill, but without code that Lockhouse can import.
     #[error("it has no skill.py and no skill.ts, so code cannot import it")]
     NoCode,
     #[error(transparent)]
     Invalid(#[from] FolderFault),
 }
 
-/// Why a folder is invalid.
+/// Why a folder does not contain a valid skill.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FolderFault {
     #[error("it is a symbolic link or a file, not a folder")]
@@ -57,7 +59,7 @@ pub enum FolderFault {
     Skill(#[from] SkillFault),
 }
 
-/// Why a file in the folder is invalid.
+/// Why a file in the folder of a skill is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileFault {
     #[error(transparent)]
@@ -82,12 +84,12 @@ pub enum FileFault {
     NotUtf8,
 }
 
-/// Reads the skill of this name below `parent`.
+/// Reads the skill of this name from its folder in the directory `parent`.
 pub(super) fn read(parent: &Path, name: &Name) -> Result<Skill, LoadError> {
     read_at(&parent.join(name.as_str()), name)
 }
 
-/// Reads the folder at `path`, which must contain the skill of this name.
+/// Reads the skill in the folder at `path`. The skill must have this name.
 pub(super) fn read_at(path: &Path, name: &Name) -> Result<Skill, LoadError> {
     let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
     let folder = open(path, flags, Mode::empty()).map_err(|error| match error {
@@ -123,7 +125,7 @@ pub(super) fn read_at(path: &Path, name: &Name) -> Result<Skill, LoadError> {
         description,
         tags: tags.map(str::to_owned).collect(),
         language,
-        // Foreign skills may have versions that are no numbers.
+        // Skills of other products may have versions that are not numbers.
         version: said("version").first().and_then(|version| version.parse().ok()).unwrap_or(1).max(1),
         code,
         tests: read_file(&folder, Skill::tests_file(language), CODE_BYTES_MAX)?,
@@ -136,9 +138,10 @@ fn invalid_file(file: &'static str, fault: impl Into<FileFault>) -> LoadError {
     FolderFault::File { file, fault: fault.into() }.into()
 }
 
-/// Reads a regular text file of at most `bytes_max` bytes; `None` if it does not exist.
+/// Reads a text file of at most `bytes_max` bytes in the folder. Returns `None` if the file does not exist, and fails
+/// if it is not a regular file.
 fn read_file(folder: &OwnedFd, name: &'static str, bytes_max: usize) -> Result<Option<String>, LoadError> {
-    // A named pipe must not block the read.
+    // `O_NONBLOCK`: opening a named pipe must not block.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
     let file = match openat(folder, name, flags, Mode::empty()) {
         Ok(file) => File::from(file),
@@ -158,7 +161,7 @@ fn read_file(folder: &OwnedFd, name: &'static str, bytes_max: usize) -> Result<O
     String::from_utf8(bytes).map(Some).map_err(|_| invalid_file(name, FileFault::NotUtf8))
 }
 
-/// Writes a new folder, accessible only to its owner.
+/// Writes a skill to a new folder, which only its Unix user can access.
 pub(super) fn write(path: &Path, skill: &Skill) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)?;
     let put = |name: &str, text: &str| {
@@ -180,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the code, or the error for a folder with these files.
+    /// Returns the code of the skill in a folder with these files, or the error.
     fn load_outcome_of(files: &[(&str, &[u8])]) -> String {
         let parent = tempfile::tempdir().expect("a directory");
         let folder = parent.path().join("report");

@@ -1,15 +1,15 @@
-//! Names of skills: all spellings in code map to one folder name.
+//! Names of skills. All spellings of a name in code are converted to one name, that of the skill's folder.
 
 use std::fmt;
 
 use lockhouse_protocol::SkillName;
 
-/// Characters of a name, as in the Agent Skills specification.
+/// Maximum number of characters of a name, as in the Agent Skills specification.
 const NAME_CHARS_MAX: usize = 64;
-/// Names that the module `skills` defines itself.
+/// Names that no skill may have, because the module `skills` defines them itself.
 const RESERVED: [&str; 4] = ["save", "search", "list", "run"];
 
-/// Why a folder name is no valid skill name.
+/// Why a name is not valid for the folder of a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameFault {
     #[error("use 1 to 64 of a-z 0-9 and, between words, _ or -")]
@@ -22,24 +22,24 @@ pub enum NameFault {
     Reserved,
 }
 
-/// The name used in code is no valid skill name.
+/// The error for a name in code that is not valid for a skill.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{written:?} is no name for a skill: {fault}")]
 pub struct InvalidSkillName {
-    /// The name, truncated.
+    /// The name as written in code, truncated.
     written: String,
     fault: NameFault,
 }
 
-/// The folder name of a skill: lower-case letters, digits and single hyphens.
+/// The name of a skill, which is also the name of its folder: lower-case letters, digits and single hyphens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
 
 impl Name {
-    /// Parses a name as written in code: `weekly_report`, `weeklyReport` and `weekly-report` are the same skill.
+    /// Converts a name as written in code: `weekly_report`, `weeklyReport` and `weekly-report` are the same skill.
     ///
     /// # Errors
-    /// Describes the fault.
+    /// Fails if the name is not valid. The error describes the fault.
     pub fn parse(written: &str) -> Result<Self, InvalidSkillName> {
         let mut folder = String::with_capacity(written.len());
         let mut before = '-';
@@ -54,10 +54,10 @@ impl Name {
         Self::from_folder(&folder).map_err(|fault| InvalidSkillName { written: written(), fault })
     }
 
-    /// Validates a folder name.
+    /// Checks the name of a folder.
     ///
     /// # Errors
-    /// Describes the fault.
+    /// Fails if no skill may have this name. The error describes the fault.
     pub fn from_folder(folder: &str) -> Result<Self, NameFault> {
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if folder.is_empty() || folder.len() > NAME_CHARS_MAX || !folder.chars().all(allowed) {

@@ -1,7 +1,8 @@
-//! Stores saved skills, their older versions and drafts. Several processes may share a store.
+//! The store of saved skills, their older versions and drafts. Several processes may use one store.
 //!
-//! A new version replaces the current one by an atomic exchange of folders, so that readers always find a complete
-//! one. Writers hold a lock. Drafts have a folder of their own, from which nothing is imported.
+//! A new version of a skill replaces the current one by an atomic exchange of folders, so that readers always find a
+//! complete version. Writers hold a lock on the store. Drafts are in a folder of their own, from which code cannot
+//! import.
 
 use std::fs::File;
 use std::io;
@@ -15,23 +16,28 @@ use super::skill::Skill;
 use super::skill_folder::{self, LoadError};
 use super::skill_name::Name;
 
-/// Upper bound of saved skills in one store.
+/// Maximum number of saved skills in one store.
 const SKILLS_MAX: usize = 500;
-/// Upper bound of drafts in one store.
+/// Maximum number of drafts in one store.
 const DRAFTS_MAX: usize = 100;
-/// Older versions that are kept of each skill.
+/// Maximum number of older versions of each skill. The oldest ones are removed.
 const VERSIONS_MAX: usize = 20;
-/// Directory entries that are read.
+/// Maximum number of entries that are read of a directory.
 const ENTRIES_MAX: usize = 2_000;
 
+/// The folder of the older versions in the folder of a skill.
 const VERSIONS: &str = "versions";
+/// The folder of the drafts in a store.
 const DRAFTS: &str = ".drafts";
-/// Folder with the stores of AI clients; the file `.client` in each contains the AI client's name.
+/// The folder of the stores of AI clients in the user's own store.
 const CLIENTS: &str = ".clients";
+/// The file in the store of an AI client that contains the client's name.
 const CLIENT: &str = ".client";
+/// Maximum length in bytes of the file with the name of an AI client.
 const CLIENT_BYTES_MAX: u64 = 4 * 1024;
+/// The file on which writers of a store hold a lock.
 const LOCK: &str = ".lock";
-/// Prefix of temporary folders: not yet complete, or being removed.
+/// Prefix of the names of temporary folders, which are not yet complete or are being removed.
 const UNFINISHED: &str = ".new-";
 
 /// Why a skill could not be written.
@@ -66,7 +72,7 @@ pub enum DraftOutcome {
 #[derive(Clone, Debug)]
 pub(super) struct Store {
     directory: PathBuf,
-    /// Name of the AI client that the store belongs to; `None` for the user's own.
+    /// The name of the AI client whose store this is; `None` for the user's own store.
     client: Option<String>,
 }
 
@@ -75,7 +81,7 @@ impl Store {
         Self { directory, client: None }
     }
 
-    /// Returns the store of one AI client, in a folder that other stores ignore.
+    /// Returns the store of one AI client. It is in a folder that the user's own store does not read as a skill.
     pub(super) fn for_client(&self, client: &str) -> Self {
         let folder = Owner::from_name(client).to_hex();
         Self { directory: self.directory.join(CLIENTS).join(folder), client: Some(client.to_owned()) }
@@ -85,7 +91,7 @@ impl Store {
         self.client.as_deref()
     }
 
-    /// Returns the names of AI clients with a store, sorted.
+    /// Returns the names of the AI clients that have a store, sorted.
     pub(super) fn clients(&self) -> Vec<String> {
         let clients = self.directory.join(CLIENTS);
         let named = |folder: String| {
@@ -110,11 +116,12 @@ impl Store {
         skill_folder::read(&self.directory, name)
     }
 
+    /// Reads the draft of this name.
     pub(super) fn draft(&self, name: &Name) -> Result<Skill, LoadError> {
         skill_folder::read(&self.drafts_directory(), name)
     }
 
-    /// Reads one version of a skill, current or older.
+    /// Reads one version of a skill, the current one or an older one.
     pub(super) fn version(&self, name: &Name, version: u32) -> Result<Skill, LoadError> {
         match self.current(name) {
             Ok(current) if current.version == version => Ok(current),
@@ -122,7 +129,7 @@ impl Store {
         }
     }
 
-    /// Lists the older versions in ascending order.
+    /// Returns the version numbers of the older versions of a skill, in ascending order.
     pub(super) fn older_versions(&self, name: &Name) -> Vec<u32> {
         let mut versions: Vec<u32> =
             folder_names(&self.versions_directory(name)).filter_map(|name| name.parse().ok()).collect();
@@ -134,8 +141,8 @@ impl Store {
         self.directory.join(name.as_str()).join(VERSIONS)
     }
 
-    /// Saves a skill as the current version, with the next version number. If the content is unchanged, returns the
-    /// current version.
+    /// Saves a skill as the current version, with the next version number. If the content equals that of the current
+    /// version, returns the current version and writes nothing.
     pub(super) fn save(&self, skill: &Skill) -> Result<Skill, StoreError> {
         let _lock = self.lock()?;
         let current = self.current_if_replaceable(skill)?;
@@ -154,8 +161,8 @@ impl Store {
         Ok(skill)
     }
 
-    /// Stores a draft, replacing an older draft of the same name. If the content equals the current version, returns
-    /// that one instead.
+    /// Stores a draft, and replaces an older draft of the same name. If the content equals that of the current version,
+    /// returns the current version and writes nothing.
     pub(super) fn save_draft(&self, skill: &Skill) -> Result<DraftOutcome, StoreError> {
         let _lock = self.lock()?;
         let current = self.current_if_replaceable(skill)?;
@@ -175,7 +182,7 @@ impl Store {
         Ok(DraftOutcome::Stored(skill))
     }
 
-    /// Removes a draft, if it is still this one.
+    /// Removes the draft of this skill, unless another draft has replaced it.
     pub(super) fn remove_draft(&self, skill: &Skill) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         match self.draft(&skill.name) {
@@ -184,7 +191,7 @@ impl Store {
         }
     }
 
-    /// Removes a skill with all versions and its draft. Returns whether there was one.
+    /// Removes a skill with all of its versions and its draft. Returns whether there was anything to remove.
     pub(super) fn remove(&self, name: &Name) -> Result<bool, StoreError> {
         let _lock = self.lock()?;
         let mut found = false;
@@ -197,7 +204,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Removes a folder; for readers it disappears atomically.
+    /// Removes a folder. It is renamed first, so that readers find all of it or nothing.
     fn remove_folder(&self, parent: &Path, name: &Name) -> Result<(), StoreError> {
         let (place, aside) = (parent.join(name.as_str()), staging_path(parent));
         let removed =
@@ -208,7 +215,8 @@ impl Store {
         removed.map_err(|source| self.write_failed(source))
     }
 
-    /// Returns the current skill of this name, if any. Fails if another version may not be saved.
+    /// Returns the current version of a skill; `None` if there is none. Fails if no new version may be saved: the store
+    /// is full, or the folder of this name is not a valid skill.
     fn current_if_replaceable(&self, skill: &Skill) -> Result<Option<Skill>, StoreError> {
         match self.current(&skill.name) {
             Ok(current) => Ok(Some(current)),
@@ -220,7 +228,8 @@ impl Store {
         }
     }
 
-    /// Writes a skill and moves it into place. Returns where the previous folder was moved to, if there was one.
+    /// Writes a skill to a temporary folder and moves the folder to `place`. If `place` existed, returns where the
+    /// previous folder is now.
     fn install(&self, parent: &Path, place: &Path, skill: &Skill) -> io::Result<Option<PathBuf>> {
         let staged = staging_path(parent);
         let exists = place.symlink_metadata().is_ok();
@@ -235,7 +244,8 @@ impl Store {
         Ok(exists.then_some(staged))
     }
 
-    /// Moves the previous version to the older ones, and removes the oldest above the limit.
+    /// Moves the folder of the previous version to the older versions, and removes the oldest ones above
+    /// [`VERSIONS_MAX`].
     fn archive(&self, before: &Path, was: &Skill) -> io::Result<()> {
         let versions = self.versions_directory(&was.name);
         match std::fs::rename(before.join(VERSIONS), &versions) {
@@ -257,6 +267,7 @@ impl Store {
             .try_for_each(|version| std::fs::remove_dir_all(versions.join(version.to_string())))
     }
 
+    /// Creates the store if necessary, and waits for the lock that writers hold.
     fn lock(&self) -> Result<Flock<File>, StoreError> {
         let locked = files::create_private_directory(&self.directory).and_then(|()| {
             if let Some(client) = &self.client {
@@ -273,18 +284,19 @@ impl Store {
         StoreError::WriteFailed { path: self.directory.clone(), source }
     }
 
-    /// Returns the names of all draft folders.
+    /// Returns the names of the folders of all drafts.
     pub(super) fn draft_names(&self) -> Vec<String> {
         folder_names(&self.drafts_directory()).collect()
     }
 }
 
+/// Returns the path of a new temporary folder.
 fn staging_path(parent: &Path) -> PathBuf {
     parent.join(format!("{UNFINISHED}{}", uuid::Uuid::now_v7().simple()))
 }
 
-/// Returns the names of visible entries that are not regular files: folders, and symbolic links, which are rejected
-/// later.
+/// Returns the names of the entries of a directory that are not regular files and do not begin with a dot: folders, and
+/// symbolic links, which are rejected when they are read.
 pub(super) fn folder_names(directory: &Path) -> impl Iterator<Item = String> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().take(ENTRIES_MAX).filter_map(Result::ok);
     let is_file = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
