@@ -47,11 +47,11 @@ use lockhouse_front::http::{HttpSettings, ListenAddress};
 use lockhouse_gate::skills::SkillSettings;
 use lockhouse_gate::{PolicyFile, results};
 use lockhouse_policies::{Policy, Source};
-use lockhouse_upstream::ServerLimits;
+use lockhouse_upstream::{DirectExposure, Exposure, ServerLimits};
 
 use requirements::Requirements;
 
-pub(crate) use client_entry::{Insertion, LaunchCommand, insert};
+pub(crate) use client_entry::{Insertion, LaunchCommand, approve_run_code, insert};
 pub(crate) use client_files::{AiClient, project_files};
 pub(crate) use config_edit::ConfigEdit;
 pub(crate) use dialects::{ListedServer, Listing};
@@ -79,6 +79,28 @@ pub(crate) struct Files {
     /// An AI client's configuration file to read servers from; may be given several times, and the first server of a name wins
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) servers: Vec<PathBuf>,
+    /// Who can use the servers whose tables do not say so. Set by `lockhouse serve --expose`.
+    #[arg(skip)]
+    pub(crate) expose: ExposeMode,
+}
+
+/// Who can use an upstream server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ExposeMode {
+    /// Programs that run_code runs
+    #[default]
+    Code,
+    /// The AI client, as tools of its own
+    Direct,
+    /// Both
+    Both,
+}
+
+impl ExposeMode {
+    fn exposure(self) -> Exposure {
+        let direct = (self != Self::Code).then(DirectExposure::default);
+        Exposure { to_code: self != Self::Direct, direct }
+    }
 }
 
 /// The complete, validated configuration.
@@ -104,7 +126,8 @@ impl Settings {
     pub(crate) fn load(files: &Files) -> Result<Self, ConfigError> {
         let environment = Environment::from_process();
         let (document, path) = load_document(files, &environment)?;
-        let mut collector = servers::ServerCollector::new(&environment, document.server_limits());
+        let mut collector =
+            servers::ServerCollector::new(&environment, document.server_limits(), files.expose.exposure());
         for file in &files.servers {
             collector.add_file(file)?;
         }

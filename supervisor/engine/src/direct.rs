@@ -4,6 +4,7 @@
 mod exposed_names;
 mod listings;
 mod name_resolution;
+mod search;
 
 use std::sync::Arc;
 

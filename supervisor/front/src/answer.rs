@@ -14,7 +14,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-pub use form::{AnswerForm, AnswerForms, UnknownForm};
+pub use form::{AnswerForm, AnswerSettings, UnknownForm};
 
 /// The key in `_meta` of a tool result that holds the members of an answer that its text leaves out.
 const META_KEY: &str = "lockhouse/run";
@@ -62,7 +62,7 @@ impl Answer {
         run_text::name_preview(&mut self.json);
         let (mut texts, meta) = match form {
             AnswerForm::Structured => (vec![self.structured_text()], None),
-            AnswerForm::Text | AnswerForm::Value => self.texts(form),
+            AnswerForm::Text | AnswerForm::Value | AnswerForm::Labelled => self.texts(form),
         };
         let mut content = vec![ContentBlock::text(texts.remove(0))];
         content.extend(self.files);
@@ -89,8 +89,8 @@ impl Answer {
     fn texts(&self, form: AnswerForm) -> (Vec<String>, Option<Value>) {
         match &self.kind {
             AnswerKind::Run => {
-                let mut texts = vec![run_text::first_text(&self.json)];
-                if form == AnswerForm::Text {
+                let mut texts = vec![run_text::first_text(&self.json, form)];
+                if form != AnswerForm::Value {
                     texts.extend(run_text::printed_output(&self.json));
                     texts.extend(run_text::changes(&self.json));
                 }
@@ -98,7 +98,7 @@ impl Answer {
             }
             AnswerKind::Running => {
                 let mut texts = vec![run_text::running(&self.json)];
-                if form == AnswerForm::Text {
+                if form != AnswerForm::Value {
                     texts.extend(run_text::output_tail(&self.json));
                 }
                 (texts, Some(self.json.clone()))

@@ -47,7 +47,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio_util::sync::CancellationToken;
 
 use super::direct::raw_results::unpack_response;
-use super::{AnswerForms, ClientTransport, McpHandler};
+use super::{AnswerSettings, ClientTransport, McpHandler};
 use crate::access::{AuthSettings, AuthSetupError, Authenticator, Peer, Rejection};
 use accept::Acceptor;
 use body::BodyReader;
@@ -83,7 +83,7 @@ pub struct HttpSettings {
     pub tls: Option<TlsFiles>,
     pub limits: HttpLimits,
     /// The form of answers for each AI client.
-    pub answers: AnswerForms,
+    pub answers: AnswerSettings,
 }
 
 /// The properties of the connection on which a request arrived.

@@ -17,10 +17,11 @@ mod tool_arguments;
 mod tool_definitions;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::traces::{self, TraceContext};
-use lockhouse_messages::{EngineClient, ListKind, Request, Response};
+use lockhouse_messages::{BuiltinTools, EngineClient, ListKind, Request, Response};
 use lockhouse_policies::ClientName;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -38,7 +39,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
 use answer::{Answer, AnswerKind, ToolResponse};
-pub use answer::{AnswerForm, AnswerForms, UnknownForm};
+pub use answer::{AnswerForm, AnswerSettings, UnknownForm};
 use direct::Direct;
 use runs::{RunTool, SuspendedRequests};
 pub use stdio::{StdioError, serve_stdio};
@@ -49,7 +50,7 @@ const TOOLS_TTL_MS: u64 = 60_000;
 
 /// Returns the size in bytes of the definitions of Lockhouse's own tools, as JSON that a model reads.
 pub fn definitions_bytes() -> usize {
-    let mut tools = tool_definitions::all(AnswerForm::default(), "");
+    let mut tools = tool_definitions::all(AnswerForm::default(), &BuiltinTools::default(), "");
     // Metadata is for the AI client and not part of the model's context.
     tools.iter_mut().for_each(|tool| tool.meta = None);
     serde_json::to_string(&tools).map_or(0, |text| text.len())
@@ -63,8 +64,8 @@ struct McpHandler {
     transport: ClientTransport,
     /// Requests that were answered with a question; the AI client repeats each of them with the user's answer.
     suspended: SuspendedRequests,
-    /// The form in which each AI client receives answers.
-    forms: Arc<AnswerForms>,
+    /// The form in which each AI client receives answers, and how long its requests wait.
+    answers: Arc<AnswerSettings>,
     /// State for upstream servers that are exposed to AI clients directly.
     direct: Direct,
     /// Cancelled when the process stops serving.
@@ -96,17 +97,23 @@ impl McpHandler {
     fn new(
         engine: EngineClient,
         transport: ClientTransport,
-        forms: AnswerForms,
+        answers: AnswerSettings,
         closing: CancellationToken,
     ) -> Self {
         Self {
             engine,
             transport,
-            forms: Arc::new(forms),
+            answers: Arc::new(answers),
             suspended: SuspendedRequests::default(),
             direct: Direct::default(),
             closing,
         }
+    }
+
+    /// Returns how long a request of an AI client waits for its run, unless the request says otherwise.
+    fn default_wait(&self, principal: &Principal) -> Duration {
+        let wait = self.engine.settings().wait;
+        self.answers.wait_limit(principal).map_or(wait, |limit| wait.min(limit))
     }
 
     /// Returns the principal (client identity) of a request, or an error if the request was not authenticated.
@@ -125,7 +132,7 @@ impl ServerHandler for McpHandler {
         }
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("lockhouse", env!("CARGO_PKG_VERSION")))
-            .with_instructions(tool_definitions::instructions(&self.engine.settings().missing_protections))
+            .with_instructions(self.instructions())
     }
 
     async fn list_tools(
@@ -150,7 +157,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let span = traces::tool_call(&request.name, trace_context(&context.meta));
-        let form = self.forms.of(&self.principal(&context)?);
+        let form = self.answers.form_for(&self.principal(&context)?);
         let answer = self.dispatch_tool(request, context).instrument(span.clone()).await;
         let answer = answer.map(|response| response.into_mcp(form));
         record_outcome(&span, &answer);
@@ -294,20 +301,18 @@ impl McpHandler {
         let message_arguments = request.arguments.take();
         let arguments =
             http::tool_call_arguments(&context.extensions).or(message_arguments).unwrap_or_default();
-        let tool = match request.name.as_ref() {
+        let builtin_tools = self.engine.settings().tools;
+        let tool = match builtin_tools.original_name(&request.name).unwrap_or_default() {
             "run_code" => RunTool::RunCode,
             "get_result" => RunTool::GetResult,
             "search_tools" => {
                 let client = client_name(&principal, &context);
                 return Ok(self.search_tools(&principal, &arguments, client).await.into());
             }
-            "health" if self.engine.settings().health_tool => {
-                return Ok(self.health(&principal).await.into());
-            }
-            other => {
-                let other = truncate_name(other);
-                let message =
-                    format!("unknown tool {other:?}: the tools are run_code, search_tools and get_result");
+            "health" => return Ok(self.health(&principal).await.into()),
+            _ => {
+                let other = truncate_name(&request.name);
+                let message = tool_definitions::unknown_tool_message(&other, &builtin_tools);
                 let unknown = || ErrorData::invalid_params(message, None);
                 request.arguments = Some(arguments);
                 let response = self.call_direct_tool(request, &context).await?;
@@ -338,11 +343,18 @@ impl McpHandler {
             Response::Text(text) => text.unwrap_or_default(),
             _ => String::new(),
         };
-        let mut tools = tool_definitions::all(self.forms.of(principal), &catalogue);
-        if self.engine.settings().health_tool {
-            tools.push(tool_definitions::health());
-        }
-        tools
+        tool_definitions::all(self.answers.form_for(principal), &self.engine.settings().tools, &catalogue)
+    }
+
+    /// Returns the instructions for models. Only over stdio do they name the servers: over HTTP, a client may be
+    /// permitted to use some of them only.
+    fn instructions(&self) -> String {
+        let settings = self.engine.settings();
+        let servers = match &self.transport {
+            ClientTransport::Stdio(_) => settings.code_servers.as_slice(),
+            ClientTransport::Http => &[],
+        };
+        tool_definitions::instructions(servers, &settings)
     }
 
     async fn health(&self, principal: &Principal) -> Answer {

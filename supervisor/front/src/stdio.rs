@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cancel_on_eof::CancelOnEof;
 use super::direct::raw_results::UnpackingWriter;
-use super::{AnswerForm, AnswerForms, ClientTransport, McpHandler};
+use super::{AnswerSettings, ClientTransport, McpHandler};
 
 /// Maximum size of a message from the AI client, in bytes. It is larger than the size limit for code, so that code that
 /// is too long is answered with an error.
@@ -26,10 +26,11 @@ pub enum StdioError {
     Broken(#[from] JoinError),
 }
 
-/// Serves one AI client over standard input and output, with answers in the given form, until the client closes the pipe or `closing` is cancelled.
+/// Serves one AI client over standard input and output, until the client closes the pipe or `closing` is
+/// cancelled.
 pub async fn serve_stdio(
     engine: EngineClient,
-    form: AnswerForm,
+    answers: AnswerSettings,
     closing: CancellationToken,
 ) -> Result<(), StdioError> {
     let (input, output) = rmcp::transport::stdio_pipes();
@@ -37,8 +38,7 @@ pub async fn serve_stdio(
     let transport = AsyncRwTransport::new_server(input, UnpackingWriter::new(output))
         .with_max_line_length(LINE_BYTES_MAX);
     let client = ClientTransport::Stdio(Principal::for_new_connection());
-    let forms = AnswerForms { default: form, ..AnswerForms::default() };
-    let handler = McpHandler::new(engine, client, forms, closing.clone());
+    let handler = McpHandler::new(engine, client, answers, closing.clone());
     let running = tokio::select! {
         running = handler.serve(transport) => running,
         () = closing.cancelled() => return Ok(()),

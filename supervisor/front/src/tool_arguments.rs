@@ -120,13 +120,18 @@ pub(crate) fn parse_handle(arguments: &JsonObject) -> Result<ResultHandle, Inval
 }
 
 /// Parses the argument `wait_s` of `get_result`: how long to wait for the run to end. Returns `default` if the argument
-/// is missing.
-pub(crate) fn parse_wait(arguments: &JsonObject, default: Duration) -> Result<Duration, InvalidGetResult> {
+/// is missing, and at most `limit`, the longest time that requests of the AI client wait.
+pub(crate) fn parse_wait(
+    arguments: &JsonObject,
+    default: Duration,
+    limit: Option<Duration>,
+) -> Result<Duration, InvalidGetResult> {
+    let most = limit.map_or(WAIT_MAX, |limit| limit.min(WAIT_MAX));
     match arguments.get("wait_s") {
         None | Some(Value::Null) => Ok(default),
         Some(seconds) => {
             let seconds = seconds.as_f64().filter(|seconds| *seconds >= 0.0).ok_or(InvalidGetResult::Wait)?;
-            Ok(Duration::try_from_secs_f64(seconds).unwrap_or(WAIT_MAX).min(WAIT_MAX))
+            Ok(Duration::try_from_secs_f64(seconds).unwrap_or(most).min(most))
         }
     }
 }
@@ -215,7 +220,7 @@ mod tests {
             (json!({"wait_s": -1}), None),
             (json!({"wait_s": "1"}), None),
         ] {
-            assert_eq!(parse_wait(&object(&arguments), default).ok(), expected, "{arguments}");
+            assert_eq!(parse_wait(&object(&arguments), default, None).ok(), expected, "{arguments}");
         }
     }
 }

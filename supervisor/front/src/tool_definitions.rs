@@ -7,19 +7,19 @@ use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
 use super::AnswerForm;
+use lockhouse_messages::{BuiltinTool, BuiltinTools, FrontSettings};
 
-const INSTRUCTIONS: &str = "Find tools with search_tools, then do the whole task in one run_code program \
-    and return only what matters.";
-
-const RUN_CODE: &str = "Run a program in a sandbox (no files, network or processes) where MCP servers are libraries.\n\
-    python: from mcp_tools.SERVER import TOOL; TOOL(arg=value)\n\
-    typescript: await SERVER.TOOL({arg: value})\n\
-    The answer is the last expression (typescript: or return) as JSON, then printed output. JSON text in results arrives parsed. \
-    Large answers are cut: aggregate in code. A long run answers with a handle. \
+// Some AI clients show models only the first 120 characters.
+const RUN_CODE: &str = "Run code over MCP servers. python: from mcp_tools.SERVER import TOOL; TOOL(a=1). \
+    typescript: await SERVER.TOOL({a: 1})\n\
+    A sandbox without files, network or processes. \
+    JSON text in results arrives parsed. Large answers are cut: aggregate in code. A long run answers with a handle. \
     Failures raise ToolError(code, message). Parallel: asyncio.gather over mcp_tools.aio.SERVER, Promise.all. \
     Also from mcp_tools (typescript: camelCase): search_tools(query), describe(server, tool), \
     call_tool(server, tool, args), list_resources(server), read_resource(server, uri). \
     Keep functions: import skills; skills.save(f, \"purpose\"), skills.search(words), from skills.NAME import f.";
+
+const CODE: &str = "The answer is the last expression (typescript: or return) as JSON, then printed output";
 
 const SEARCH_TOOLS: &str = "Find tools by words or names; server:NAME for one server.";
 
@@ -28,26 +28,74 @@ const GET_RESULT: &str =
 
 const HEALTH: &str = "Whether code can run now: engines, servers, queue.";
 
-/// Returns the instructions for models that use this server. They say so if optional protections of the sandbox are
-/// missing on this host.
-pub(super) fn instructions(missing_protections: &[String]) -> String {
-    match missing_protections.is_empty() {
-        true => INSTRUCTIONS.to_owned(),
-        false => {
-            format!("{INSTRUCTIONS} The sandbox is reduced on this host: {}.", missing_protections.join("; "))
+/// Maximum number of bytes of the names of servers in the instructions. Some AI clients show models only the first 250
+/// characters of the instructions.
+const SERVER_NAMES_BYTES: usize = 120;
+
+/// Returns the instructions for models that use this server: they begin with the names of `servers`, and say so if
+/// optional protections of the sandbox are missing on this host.
+pub(super) fn instructions(servers: &[String], settings: &FrontSettings) -> String {
+    let tools = &settings.tools;
+    let is_shown = |tool| tools.shown().any(|shown| shown == tool);
+    let mut sentences = Vec::new();
+    if is_shown(BuiltinTool::RunCode) && !(settings.has_direct && settings.code_servers.is_empty()) {
+        if !servers.is_empty() {
+            sentences.push(format!("Code can use the MCP servers {}.", bounded_list(servers)));
         }
+        let search = match is_shown(BuiltinTool::SearchTools) {
+            true => format!("Find tools with {}search_tools, then do", tools.prefix),
+            false => "Do".to_owned(),
+        };
+        sentences.push(format!(
+            "{search} the whole task in one {}run_code program and return only what matters.",
+            tools.prefix
+        ));
+    }
+    if settings.has_direct {
+        sentences.push("Tools named SERVER__TOOL belong to servers that are called directly.".to_owned());
+    }
+    if !settings.missing_protections.is_empty() {
+        let missing = settings.missing_protections.join("; ");
+        sentences.push(format!("The sandbox is reduced on this host: {missing}."));
+    }
+    sentences.join(" ")
+}
+
+/// Joins names with commas. Names that do not fit are counted.
+fn bounded_list(names: &[String]) -> String {
+    let mut length = 0;
+    let fits = |name: &&String| {
+        length += name.len() + 2;
+        length <= SERVER_NAMES_BYTES
+    };
+    let shown: Vec<&str> = names.iter().take_while(fits).map(String::as_str).collect();
+    match names.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
-/// Returns the definitions of the tools that every AI client gets: `run_code`, `search_tools` and `get_result`.
-/// `catalogue` lists the servers and tools that the AI client may use, and is empty if there are none. With
-/// [`AnswerForm::Structured`], the tools have an output schema.
-pub(super) fn all(form: AnswerForm, catalogue: &str) -> Vec<Tool> {
+/// Returns the message about a call of a tool that does not exist.
+pub(super) fn unknown_tool_message(name: &str, tools: &BuiltinTools) -> String {
+    let names: Vec<String> = tools.shown().map(|tool| format!("{}{}", tools.prefix, tool.as_str())).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => {
+            format!("unknown tool {name:?}: the tools are {} and {last}", others.join(", "))
+        }
+        Some((only, _)) => format!("unknown tool {name:?}: the tool is {only}"),
+        None => format!("unknown tool {name:?}"),
+    }
+}
+
+/// Returns the definitions of Lockhouse's own tools that AI clients get, under their names. `catalogue` lists the servers
+/// and tools that the AI client may use, and is empty if there are none. With [`AnswerForm::Structured`], the tools have
+/// an output schema.
+pub(super) fn all(form: AnswerForm, names: &BuiltinTools, catalogue: &str) -> Vec<Tool> {
     let run_code = json!({
         "type": "object",
         "properties": {
             "language": {"type": "string", "enum": ["python", "typescript"]},
-            "code": {"type": "string"},
+            "code": {"type": "string", "description": CODE},
             "session": {"type": "string", "description": "Any name; variables stay"},
             "timeout_s": {"type": "number"},
             "servers": {"type": "array", "items": {"type": "string"}, "description": "Only NAME, NAME.TOOL, NAME.PREFIX*"},
@@ -77,16 +125,23 @@ pub(super) fn all(form: AnswerForm, catalogue: &str) -> Vec<Tool> {
         Tool::new("get_result", GET_RESULT, object(get_result)).with_annotations(read_only()),
     ];
     tools = tools.into_iter().map(|tool| tool.with_meta(always_load())).collect();
+    tools.retain(|tool| names.original_name(&format!("{}{}", names.prefix, tool.name)).is_some());
     // Some AI clients fail each call of a tool that has a schema and answers without structured content.
     if form == AnswerForm::Structured {
         let schema = object(json!({"type": "object"}));
         tools = tools.into_iter().map(|tool| tool.with_raw_output_schema(schema.clone())).collect();
     }
+    if names.health {
+        tools.push(health());
+    }
+    for tool in &mut tools {
+        tool.name = format!("{}{}", names.prefix, tool.name).into();
+    }
     tools
 }
 
-/// Returns the definition of the tool `health`, which `health_tool` in the configuration enables.
-pub(super) fn health() -> Tool {
+/// Returns the definition of the tool `health`, which `health` in the table `[tools]` of the configuration enables.
+fn health() -> Tool {
     let nothing = json!({"type": "object", "properties": {}});
     Tool::new("health", HEALTH, object(nothing)).with_annotations(ToolAnnotations::new().read_only(true))
 }

@@ -49,6 +49,16 @@ impl Gate {
         }
     }
 
+    /// Returns the upstream servers that this AI client may call directly, and that code cannot import.
+    pub fn direct_only_scope(&self, principal: &Principal) -> Scope {
+        let only: Vec<ServerName> = self
+            .direct_servers()
+            .filter(|(_, connection, _)| !connection.exposure.to_code)
+            .map(|(name, ..)| name.clone())
+            .collect();
+        self.direct_scope(principal).retain_configured(&only)
+    }
+
     /// Whether this AI client can see a tool: the client's scope and the policy permit it, and its definition is
     /// accepted if `on_change` requires that.
     pub fn shows_tool(

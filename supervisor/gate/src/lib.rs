@@ -52,7 +52,7 @@ pub use scope::{Scope, ScopeError, grant_error};
 pub use symlinks::resolve_paths;
 pub use tool_discovery::{effect_label, unconditional_effect};
 pub use tool_request::{CallRecord, ToolRequest};
-pub use tool_search::Search;
+pub use tool_search::{Search, SearchResult};
 
 use effective_policy::EffectivePolicy;
 use limits::Limiter;

@@ -28,8 +28,8 @@ pub use elicitation_validation::{InvalidQuestion, QUESTION_BYTES_MAX, Question, 
 pub use endpoints::{EngineEndpoint, FrontEndpoint};
 pub use engine_client::{EngineClient, Exchange, ExchangeStep};
 pub use message::{
-    Event, ExchangeId, FrontSettings, Input, Request, Response, RunReference, SearchRequest, ToEngine,
-    ToFront, VERSION,
+    BuiltinTool, BuiltinTools, Event, ExchangeId, FrontSettings, Input, Request, Response, RunReference,
+    SearchRequest, ToEngine, ToFront, VERSION,
 };
 pub use run::{FinishedRun, Progress, ResultFile, RunCode, RunState, RunView};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};

@@ -63,8 +63,10 @@ pub enum ToFront {
 pub struct FrontSettings {
     /// Whether AI clients can call tools of some upstream server directly, without code.
     pub has_direct: bool,
-    /// Whether AI clients get Lockhouse's own tool `health`.
-    pub health_tool: bool,
+    /// The names of the upstream servers that programs can import.
+    pub code_servers: Vec<String>,
+    /// Which of Lockhouse's own tools AI clients get, and under which names.
+    pub tools: BuiltinTools,
     /// Optional protections of the sandbox that this host lacks, as far as known.
     pub missing_protections: Vec<String>,
     /// How long an MCP request waits for its run to finish. Then the AI client gets a handle, and the run continues
@@ -72,6 +74,54 @@ pub struct FrontSettings {
     pub wait: Duration,
     /// The longest time that a background run can take, together with the time for which its answer is stored.
     pub task_lifetime: Duration,
+}
+
+/// Which of Lockhouse's own tools AI clients get, and under which names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuiltinTools {
+    /// Whether AI clients get the tool `health`.
+    pub health: bool,
+    /// The text before the name of each tool, such as `lockhouse_`. Empty by default.
+    pub prefix: String,
+    /// The tools that AI clients do not get.
+    pub hidden: Vec<BuiltinTool>,
+}
+
+/// One of the tools that AI clients get unless the configuration hides it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BuiltinTool {
+    RunCode,
+    SearchTools,
+    GetResult,
+}
+
+impl BuiltinTool {
+    /// All tools that can be hidden.
+    pub const ALL: [Self; 3] = [Self::RunCode, Self::SearchTools, Self::GetResult];
+
+    /// The name of the tool without a prefix.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RunCode => "run_code",
+            Self::SearchTools => "search_tools",
+            Self::GetResult => "get_result",
+        }
+    }
+}
+
+impl BuiltinTools {
+    /// Returns the tools that AI clients get, without `health`.
+    pub fn shown(&self) -> impl Iterator<Item = BuiltinTool> {
+        BuiltinTool::ALL.into_iter().filter(|tool| !self.hidden.contains(tool))
+    }
+
+    /// Returns the name of a tool without the prefix. `None` if AI clients do not get a tool of this name.
+    pub fn original_name<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let name = name.strip_prefix(self.prefix.as_str())?;
+        let is_known = self.shown().any(|tool| tool.as_str() == name) || (self.health && name == "health");
+        is_known.then_some(name)
+    }
 }
 
 /// A request of a front to the engine, which opens an exchange.

@@ -14,6 +14,12 @@ pub(super) struct Confirmation {
 }
 
 impl Confirmation {
+    /// Whether the command may ask a question that `--yes` does not answer: standard input is a terminal, and the command
+    /// writes.
+    pub(super) fn is_interactive(self) -> bool {
+        !self.dry_run && std::io::stdin().is_terminal()
+    }
+
     /// Returns whether the user confirms the change. Asks `question` on the terminal. With `--yes` the answer is true
     /// without a question; with `--dry-run`, or without a terminal, it is false.
     pub(super) fn confirm(self, question: &str) -> bool {

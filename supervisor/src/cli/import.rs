@@ -150,6 +150,11 @@ fn show(candidates: &[Candidate], sources: &[Listed], is_chosen: bool, environme
     } else {
         println!("{}", table::render(&["client", "file", "server", "command or URL", "outcome"], &rows));
     }
+    for candidate in candidates {
+        for lost in candidate.imported().into_iter().flat_map(|(_, entry)| &entry.not_imported) {
+            println!("{}: not imported: {}", sanitize(&candidate.name), sanitize(lost));
+        }
+    }
     let projects = if is_chosen { Vec::new() } else { config::project_files(environment) };
     for path in projects {
         let path = sanitize(&short(&path));

@@ -8,10 +8,12 @@ use lockhouse_base::text_files::{back_up, read_source, replace};
 use lockhouse_policies::Source;
 use similar::{ChangeTag, TextDiff};
 
-use super::confirmation::Confirmation;
+use super::confirmation::{Confirmation, ask_yes_no};
 use super::terminal::sanitize;
 use super::{UNAVAILABLE, USAGE, print_config_error, print_error};
-use crate::config::{self, AiClient, ConfigError, Environment, Files, Insertion, LaunchCommand, insert};
+use crate::config::{
+    self, AiClient, ConfigError, Environment, Files, Insertion, LaunchCommand, approve_run_code, insert,
+};
 
 /// Options of `lockhouse init`.
 #[derive(Debug, clap::Args)]
@@ -58,7 +60,11 @@ pub(super) fn init(files: &Files, arguments: &Arguments) -> ExitCode {
     for change in &changes {
         show(change);
     }
-    if changes.is_empty() || !arguments.confirmation.confirm("Write this?") {
+    if changes.is_empty() {
+        offer_codex_approval(&environment, arguments.confirmation);
+        return status;
+    }
+    if !arguments.confirmation.confirm("Write this?") {
         return status;
     }
     for change in &changes {
@@ -67,6 +73,7 @@ pub(super) fn init(files: &Files, arguments: &Arguments) -> ExitCode {
             status = print_error(&error, UNAVAILABLE);
         }
     }
+    offer_codex_approval(&environment, arguments.confirmation);
     println!(
         "restart the AI client to connect it; remove its own entries for servers that Lockhouse has (`lockhouse import`)"
     );
@@ -76,8 +83,8 @@ pub(super) fn init(files: &Files, arguments: &Arguments) -> ExitCode {
 /// Builds the command line of the new entry, which starts this program with the same `--config`, `--policy` and
 /// `--servers` options.
 fn start_entry(files: &Files) -> std::io::Result<LaunchCommand> {
-    let program = std::env::current_exe()?;
-    let mut arguments = vec!["serve".to_owned()];
+    let LaunchCommand { program, mut arguments } = own_command()?;
+    arguments.push("serve".to_owned());
     let named = [
         ("--config", files.config.as_slice()),
         ("--policy", files.policy.as_slice()),
@@ -89,6 +96,35 @@ fn start_entry(files: &Files) -> std::io::Result<LaunchCommand> {
         arguments.extend([option.to_owned(), std::path::absolute(path)?.display().to_string()]);
     }
     Ok(LaunchCommand { program, arguments })
+}
+
+/// Returns the command that started this program, as it was called. Symbolic links are not resolved, since an update
+/// often replaces their target. A program that `uvx` or `npx` runs from their caches is started by them again.
+fn own_command() -> std::io::Result<LaunchCommand> {
+    let program = std::env::current_exe()?;
+    let version = env!("CARGO_PKG_VERSION");
+    let folders: Vec<&str> = program.iter().filter_map(|folder| folder.to_str()).collect();
+    if folders.contains(&"_npx") {
+        return Ok(LaunchCommand {
+            program: "npx".into(),
+            arguments: vec!["-y".into(), format!("lockhouse@{version}")],
+        });
+    }
+    if folders.windows(2).any(|pair| pair[0] == "uv" && pair[1].starts_with("archive-v")) {
+        return Ok(LaunchCommand { program: "uvx".into(), arguments: vec![format!("lockhouse=={version}")] });
+    }
+    let called = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    let found = match called.components().count() {
+        0 => None,
+        1 => std::env::var_os("PATH").and_then(|path| {
+            std::env::split_paths(&path).map(|folder| folder.join(&called)).find(|path| path.is_file())
+        }),
+        _ => std::path::absolute(&called).ok(),
+    };
+    // The name under which a program was called is its caller's claim.
+    let is_this = |path: &PathBuf| std::fs::canonicalize(path).is_ok_and(|target| target == program);
+    let program = found.filter(|path| path.is_absolute()).filter(is_this).unwrap_or(program);
+    Ok(LaunchCommand { program, arguments: Vec::new() })
 }
 
 /// Returns the configuration file of `client`, whether it exists or not. Without `client`, returns the existing
@@ -107,6 +143,34 @@ fn targets(client: Option<AiClient>, environment: &Environment) -> Vec<(AiClient
                 .iter()
                 .filter(|client| !client.existing_files(environment).is_empty());
             existing.filter_map(|client| file(*client)).collect()
+        }
+    }
+}
+
+/// Asks whether Codex may call `run_code` without a question of its own, if its file has the Lockhouse entry and does
+/// not say so yet. `--yes` does not answer this question, since the answer changes what another program asks.
+fn offer_codex_approval(environment: &Environment, confirmation: Confirmation) {
+    let Some(path) = AiClient::Codex.existing_files(environment).into_iter().next() else { return };
+    let Ok(source) = read_source(&path) else { return };
+    let Ok(Some(text)) = approve_run_code(&source) else { return };
+    println!(
+        "Codex asks before each call of run_code, and `codex exec` refuses it. Code that run_code runs can do nothing but call tools, \
+         and Lockhouse's policy decides about every call."
+    );
+    let added = "[mcp_servers.lockhouse.tools.run_code]\n+ approval_mode = \"approve\"";
+    println!("Codex: {}\n+ {added}", display_path(&path));
+    if !confirmation.is_interactive() {
+        println!(
+            "add these lines yourself, or run `lockhouse init --client codex` on a terminal, if that is what you want"
+        );
+        return;
+    }
+    if ask_yes_no("Let Codex call run_code without asking?") {
+        match replace(&path, &text) {
+            Ok(()) => println!("wrote {}", display_path(&path)),
+            Err(source) => {
+                print_error(&ConfigError::Unwritable { path, source }, UNAVAILABLE);
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lockhouse_audit::ReloadCause;
 use lockhouse_base::language::Language;
@@ -14,13 +15,13 @@ use lockhouse_engine::systemd_notify;
 use lockhouse_front::http::{
     CertificateReloader, HttpServer, HttpService, HttpSettings, HttpStartError, ListenAddress,
 };
-use lockhouse_front::{self as front, AnswerForm};
+use lockhouse_front::{self as front, AnswerForm, AnswerSettings};
 use lockhouse_upstream::NESTED_VARIABLE;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::{UNAVAILABLE, USAGE, load, load_settings_and_policy, print_error, start_with};
-use crate::config::{Files, Settings};
+use crate::config::{ExposeMode, Files, Settings};
 
 /// Options of `lockhouse serve`.
 #[derive(Debug, clap::Args)]
@@ -31,17 +32,44 @@ pub(super) struct Arguments {
     /// Serve over HTTP on IP:PORT or unix:/PATH instead of the configured addresses; may be given several times
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<ListenAddress>,
-    /// Form of answers: text for models, value for AI clients that process answers with code, or structured; over HTTP,
-    /// for clients without an entry in the configuration
+    /// Form of answers: text for models, value for AI clients that process answers with code, labelled for Gemini CLI, or
+    /// structured; over HTTP, for clients without an entry in the configuration
     #[arg(long, value_name = "FORM", default_value = "text")]
     answer: AnswerForm,
+    /// Longest time that a request waits for its run; then the AI client gets a handle. For clients whose own time limit
+    /// is shorter than wait_seconds in the configuration [default: less than the environment variable MCP_TOOL_TIMEOUT]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=240))]
+    wait: Option<u32>,
+    /// Expose all servers in this way, except those whose table says how: to code, directly as tools, or both
+    #[arg(long, value_enum, default_value_t)]
+    expose: ExposeMode,
 }
 
+/// How much earlier than the AI client's own time limit a request gets its answer.
+const BEFORE_CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The environment variable in which Claude Code gives its time limit of a tool call, in milliseconds.
+const CLIENT_TIMEOUT_VARIABLE: &str = "MCP_TOOL_TIMEOUT";
+
 impl Arguments {
+    /// Returns the form of answers, and how long requests wait for them.
+    fn answer_settings(&self) -> AnswerSettings {
+        let wait = self.wait.map(|seconds| Duration::from_secs(seconds.into()));
+        let wait = wait.or_else(|| if self.uses_http() { None } else { client_timeout() });
+        AnswerSettings { form: self.answer, wait, ..AnswerSettings::default() }
+    }
+
     /// Whether to serve over HTTP instead of standard input and output.
     fn uses_http(&self) -> bool {
         self.http || !self.listen.is_empty() || front::http::has_inherited_sockets()
     }
+}
+
+/// Returns how long requests may wait so that they are answered before the AI client that started this process gives up.
+/// `None` if the environment does not say when that is.
+fn client_timeout() -> Option<Duration> {
+    let milliseconds: u64 = std::env::var(CLIENT_TIMEOUT_VARIABLE).ok()?.trim().parse().ok()?;
+    let timeout = Duration::from_millis(milliseconds);
+    Some(timeout.saturating_sub(BEFORE_CLIENT_TIMEOUT).max(timeout / 2))
 }
 
 /// A value of type `T`, or the error that stops `lockhouse serve`.
@@ -51,8 +79,8 @@ type ServeResult<T> = Result<T, Box<dyn std::error::Error>>;
 struct Instance {
     settings: Settings,
     supervisor: Arc<Supervisor>,
-    /// The form of answers over standard input and output.
-    answer: AnswerForm,
+    /// The form of answers over standard input and output, and how long requests wait for them.
+    answers: AnswerSettings,
     /// The HTTP listeners. `None` if the AI client is connected over standard input and output.
     http_server: Option<HttpServer>,
 }
@@ -66,6 +94,7 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         );
         return ExitCode::from(USAGE);
     }
+    let files = &Files { expose: arguments.expose, ..files.clone() };
     let instance = match start(files, arguments).await {
         Ok(instance) => instance,
         Err(status) => return status,
@@ -82,7 +111,7 @@ async fn start(files: &Files, arguments: Arguments) -> Result<Instance, ExitCode
     for secret in settings.readable_secrets() {
         tracing::warn!("{secret}");
     }
-    let answer = arguments.answer;
+    let answers = arguments.answer_settings();
     let http_server = match arguments.uses_http() {
         true => Some(open(settings.http.clone(), &arguments).await?),
         false => None,
@@ -93,13 +122,13 @@ async fn start(files: &Files, arguments: Arguments) -> Result<Instance, ExitCode
     let languages = [Language::Python, Language::Typescript];
     let supervisor = Arc::new(start_with(settings.engine.clone(), policy, &languages)?);
     supervisor.warn_about_first_policy();
-    Ok(Instance { settings, supervisor, answer, http_server })
+    Ok(Instance { settings, supervisor, answers, http_server })
 }
 
 /// Serves AI clients until the server is closed, and reloads the configuration on SIGHUP and after approvals that
 /// change the policy. Finally closes the supervisor.
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
-    let Instance { settings, supervisor, answer, http_server } = instance;
+    let Instance { settings, supervisor, answers, http_server } = instance;
     let is_http = http_server.is_some();
     let certificate = http_server.as_ref().map(HttpServer::certificate);
     let closing = supervisor.lifecycle().closing().clone();
@@ -112,7 +141,7 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
         lifecycle: supervisor.lifecycle().clone(),
     };
     let served = tokio::select! {
-        served = serve_clients(&service, answer, http_server, &closing) => served,
+        served = serve_clients(&service, answers, http_server, &closing) => served,
         error = supervisor.wait_for_failed_protection() => Err(error.into()),
         served = serve_metrics(&service, &settings.metrics, is_http) => served.map(|never| match never {}),
         never = reload_on_signal(&supervisor, &settings, files, certificate.as_ref()) => match never {},
@@ -126,7 +155,7 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
 /// Serves the AI clients of the HTTP listeners, or the one AI client on standard input and output.
 async fn serve_clients(
     service: &HttpService,
-    answer: AnswerForm,
+    answers: AnswerSettings,
     http_server: Option<HttpServer>,
     closing: &CancellationToken,
 ) -> ServeResult<()> {
@@ -134,7 +163,7 @@ async fn serve_clients(
         Some(http_server) => http_server.serve(service.clone(), closing.clone()).await,
         None => {
             service.lifecycle.set_listening();
-            front::serve_stdio(service.engine.clone(), answer, closing.clone()).await?;
+            front::serve_stdio(service.engine.clone(), answers, closing.clone()).await?;
         }
     }
     Ok(())
@@ -145,7 +174,8 @@ async fn open(mut settings: HttpSettings, arguments: &Arguments) -> Result<HttpS
     if !arguments.listen.is_empty() {
         settings.listen.clone_from(&arguments.listen);
     }
-    settings.answers.default = arguments.answer;
+    let AnswerSettings { form, wait, .. } = arguments.answer_settings();
+    (settings.answers.form, settings.answers.wait) = (form, wait);
     let opened = HttpServer::open(settings).await;
     opened.map_err(|error| match error {
         HttpStartError::Unavailable(_) => print_error(&error, UNAVAILABLE),

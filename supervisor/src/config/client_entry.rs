@@ -2,6 +2,7 @@
 //! file stays the same, byte for byte.
 
 mod codex;
+mod continue_yaml;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,8 @@ use lockhouse_front::AnswerForm;
 use lockhouse_policies::{Diagnostic, Diagnostics, Source};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
+
+pub(crate) use codex::approve_run_code;
 
 use super::AiClient;
 use super::dialects::{Node, Table, get_path, parse_json};
@@ -33,12 +36,18 @@ pub(crate) struct LaunchCommand {
 }
 
 impl LaunchCommand {
-    /// Returns the arguments with which `client` starts Lockhouse. A client that processes answers with code of its own
-    /// gets them as values.
+    /// Returns the arguments with which `client` starts Lockhouse, with the form of the answers: values for a client
+    /// that processes answers with code of its own, and labelled ones for a client that takes every answer that is JSON
+    /// for an object.
     fn arguments_for(&self, client: AiClient) -> Vec<String> {
+        let form = match client {
+            AiClient::Codex | AiClient::Opencode | AiClient::Qwen => Some(AnswerForm::Value),
+            AiClient::Gemini => Some(AnswerForm::Labelled),
+            _ => None,
+        };
         let mut arguments = self.arguments.clone();
-        if matches!(client, AiClient::Codex | AiClient::Opencode | AiClient::Qwen) {
-            arguments.extend(["--answer", AnswerForm::Value.as_str()].map(str::to_owned));
+        if let Some(form) = form {
+            arguments.extend(["--answer", form.as_str()].map(str::to_owned));
         }
         arguments
     }
@@ -54,10 +63,10 @@ pub(crate) fn insert(
     source: &Source,
     start: &LaunchCommand,
 ) -> Result<Option<Insertion>, Diagnostics> {
-    if client == AiClient::Codex {
-        codex::insert(source, start)
-    } else {
-        insert_into_json(client, source, start)
+    match client {
+        AiClient::Codex => codex::insert(source, start),
+        AiClient::Continue => continue_yaml::insert(source, start),
+        _ => insert_into_json(client, source, start),
     }
 }
 
@@ -73,8 +82,17 @@ fn entry(client: AiClient, section: &[&str], start: &LaunchCommand) -> Map<Strin
                 _ => json!({"type": "local", "command": command}),
             }
         }
-        AiClient::ClaudeCode | AiClient::Vscode => {
-            json!({"type": "stdio", "command": program, "args": arguments})
+        AiClient::Vscode => json!({"type": "stdio", "command": program, "args": arguments}),
+        // Without `alwaysLoad` and `alwaysLoadTools`, the model has to search for the tools before it can call them.
+        AiClient::ClaudeCode => {
+            json!({"type": "stdio", "command": program, "args": arguments, "alwaysLoad": true})
+        }
+        AiClient::Qwen => json!({"command": program, "args": arguments, "alwaysLoadTools": true}),
+        AiClient::Copilot => {
+            json!({"type": "local", "command": program, "args": arguments, "tools": ["*"]})
+        }
+        AiClient::Cline => {
+            json!({"transport": {"type": "stdio", "command": program, "args": arguments}})
         }
         _ => json!({"command": program, "args": arguments}),
     };

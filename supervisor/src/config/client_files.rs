@@ -9,7 +9,10 @@ use super::placeholders::Environment;
 pub(crate) enum AiClient {
     ClaudeCode,
     ClaudeDesktop,
+    Cline,
     Codex,
+    Continue,
+    Copilot,
     Cursor,
     Gemini,
     Opencode,
@@ -18,6 +21,9 @@ pub(crate) enum AiClient {
     Windsurf,
     Zed,
 }
+
+/// The name of the file in which Cline, as a command and as an extension of VS Code, stores its MCP servers.
+const CLINE_FILE: &str = "cline_mcp_settings.json";
 
 /// The paths of AI clients' configuration files that list the MCP servers of a project, relative to the project
 /// directory.
@@ -39,7 +45,10 @@ impl AiClient {
         match self {
             Self::ClaudeCode => "Claude Code",
             Self::ClaudeDesktop => "Claude Desktop",
+            Self::Cline => "Cline",
             Self::Codex => "Codex",
+            Self::Continue => "Continue",
+            Self::Copilot => "Copilot CLI",
             Self::Cursor => "Cursor",
             Self::Gemini => "Gemini CLI",
             Self::Opencode => "OpenCode",
@@ -62,8 +71,17 @@ impl AiClient {
                 vec![variable("CLAUDE_CONFIG_DIR").unwrap_or(home.clone()).join(".claude.json")]
             }
             Self::ClaudeDesktop => vec![config.join("Claude/claude_desktop_config.json")],
+            Self::Cline => vec![
+                home.join(".cline/data/settings").join(CLINE_FILE),
+                config.join("Code/User/globalStorage/saoudrizwan.claude-dev/settings").join(CLINE_FILE),
+            ],
             Self::Codex => {
                 vec![variable("CODEX_HOME").unwrap_or_else(|| home.join(".codex")).join("config.toml")]
+            }
+            Self::Continue => vec![home.join(".continue/config.yaml")],
+            Self::Copilot => {
+                let directory = variable("COPILOT_HOME").unwrap_or_else(|| home.join(".copilot"));
+                vec![directory.join("mcp-config.json")]
             }
             Self::Cursor => vec![home.join(".cursor/mcp.json")],
             Self::Gemini => vec![home.join(".gemini/settings.json")],

@@ -4,6 +4,7 @@
 //! and are ignored. Permissions that an AI client's file grants (`alwaysAllow`, `trust`) are never applied.
 
 mod codex;
+mod continue_format;
 mod detection;
 mod document_tree;
 mod fields;
@@ -11,11 +12,13 @@ mod gemini;
 #[cfg(test)]
 mod golden;
 mod mcp_servers;
+mod not_imported;
 mod opencode;
 mod own_format;
 mod placeholder_syntax;
 #[cfg(test)]
 mod properties;
+mod yaml_tree;
 mod zed;
 
 use std::path::{Path, PathBuf};
@@ -41,6 +44,7 @@ pub(crate) enum Dialect {
     Cursor,
     VsCode,
     Codex,
+    Continue,
     /// The format of Gemini CLI and Qwen Code.
     Gemini,
     Windsurf,
@@ -61,6 +65,7 @@ impl Dialect {
             Self::Cursor => "Cursor",
             Self::VsCode => "VS Code",
             Self::Codex => "Codex",
+            Self::Continue => "Continue",
             Self::Gemini => "Gemini CLI",
             Self::Windsurf => "Windsurf",
             Self::Zed => "Zed",
@@ -116,8 +121,8 @@ impl SourceFile<'_> {
 pub(super) fn read(source: &Source, environment: &Environment) -> Result<Option<Listing>, Diagnostics> {
     let root = document_tree::parse(source)?;
     let Some(root) = root.table() else { return Ok(None) };
-    let is_json = document_tree::looks_like_json(&source.text);
-    let Some(found) = detection::detect(root, is_json, environment) else { return Ok(None) };
+    let syntax = document_tree::Syntax::of(&source.text);
+    let Some(found) = detection::detect(root, syntax, environment) else { return Ok(None) };
     let inputs = detection::inputs(root);
     let file = SourceFile { path: &source.path, environment, inputs };
     let mut servers = Vec::new();
@@ -181,6 +186,7 @@ fn entry(dialect: Dialect, key: &Key, node: &Node, file: &SourceFile<'_>) -> Res
         Dialect::ClaudeCode => mcp_servers::entry(fields(PlaceholderSyntax::Braces)),
         Dialect::Cursor | Dialect::VsCode => mcp_servers::entry(fields(PlaceholderSyntax::Editor)),
         Dialect::Windsurf => mcp_servers::entry(fields(PlaceholderSyntax::Windsurf)),
+        Dialect::Continue => continue_format::entry(fields(PlaceholderSyntax::Continue)),
         Dialect::Codex => codex::entry(fields(PlaceholderSyntax::None)),
         Dialect::Gemini => gemini::entry(fields(PlaceholderSyntax::Shell)),
         Dialect::Zed => zed::entry(fields(PlaceholderSyntax::None)),

@@ -11,6 +11,7 @@ use lockhouse_engine::sessions::SessionSettings;
 use lockhouse_engine::supervisor::{self, BackgroundRunSettings};
 use lockhouse_gate::skills::SkillSettings;
 use lockhouse_gate::{ApprovalSettings, results};
+use lockhouse_messages::BuiltinTools;
 use lockhouse_protocol::ConversationLimits;
 use lockhouse_upstream::StoragePaths;
 
@@ -45,7 +46,12 @@ pub(super) fn engine_settings(
         refused: Vec::new(),
         clients: client_access::client_limits(&document.clients),
         drain: Duration::from_secs_f64(document.service.drain_seconds),
-        health_tool: document.tools.health,
+        builtin_tools: BuiltinTools {
+            health: document.tools.health,
+            prefix: document.tools.prefix.clone(),
+            hidden: document.tools.hide.clone(),
+        },
+        first_list_wait: Duration::from_secs_f64(document.catalogue.first_list_seconds),
         catalogue_tokens: document.tools.catalogue_tokens as usize,
         digest: None,
         python: worker_pools::python(document, &limits),

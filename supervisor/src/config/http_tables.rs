@@ -9,7 +9,7 @@ use lockhouse_front::access::{AuthMode, AuthSettings, ConfiguredUser};
 use lockhouse_front::http::{
     HostName, HttpLimits, HttpSettings, ListenAddress, PageOrigin, TlsFiles, TrustedProxy,
 };
-use lockhouse_front::{AnswerForm, AnswerForms};
+use lockhouse_front::{AnswerForm, AnswerSettings};
 
 use super::keys::table;
 use super::placeholders::Environment;
@@ -41,8 +41,11 @@ table! {
         trusted_proxies: Vec<TrustedProxy> = Vec::new(), else "none",
             like "[\"10.0.0.5\", \"10.1.0.0/16\", \"unix\"]";
         /// form of answers by client, under its name in the policy: "text" for models, "value" for clients that run
-        /// answers through code of their own, or "structured"; other clients get the form of `lockhouse serve --answer`
+        /// answers through code of their own, "labelled" for Gemini CLI, or "structured"; other clients get the form of `lockhouse serve --answer`
         answers: BTreeMap<String, AnswerForm> = BTreeMap::new(), else "none", like "{ ada = \"value\" }";
+        /// longest time in seconds that a request waits for its run, by client: for clients whose own time limit is shorter
+        /// than `wait_seconds` of `[runs]`
+        waits: BTreeMap<String, f64> = BTreeMap::new(), within 1.0..=240.0, else "none", like "{ ada = 25 }";
         table tls: Option<HttpTls>;
         table oauth: Option<Oauth>;
         table limits: Limits;
@@ -202,7 +205,15 @@ impl Http {
             trusted_proxies: self.trusted_proxies.clone(),
             tls: tls.map(|tls| TlsFiles { certificate: file(&tls.certificate), key: file(&tls.key) }),
             limits: self.limits.settings(code_kib),
-            answers: AnswerForms { by_client: self.answers.clone(), ..AnswerForms::default() },
+            answers: AnswerSettings {
+                forms: self.answers.clone(),
+                waits: self
+                    .waits
+                    .iter()
+                    .map(|(name, seconds)| (name.clone(), Duration::from_secs_f64(*seconds)))
+                    .collect(),
+                ..AnswerSettings::default()
+            },
         }
     }
 }

@@ -24,10 +24,13 @@ pub(crate) struct ServerEntry {
     pub(crate) start: StartOptions,
     pub(crate) tools: ToolSelection,
     pub(crate) decode: TextDecoding,
-    pub(crate) exposure: Exposure,
+    /// `None` if the file does not say who can use the server.
+    pub(crate) exposure: Option<Exposure>,
     /// What to do with tools whose definitions differ from the accepted ones. `None` if the file does not say so and
     /// its format has no default.
     pub(crate) on_change: Option<OnChange>,
+    /// What the file says about the server that Lockhouse has no key for, each with what happens instead.
+    pub(crate) not_imported: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -85,8 +88,9 @@ impl ServerEntry {
             start: StartOptions::default(),
             tools: ToolSelection::default(),
             decode: TextDecoding::default(),
-            exposure: Exposure::default(),
+            exposure: None,
             on_change: None,
+            not_imported: Vec::new(),
         }
     }
 
@@ -150,7 +154,7 @@ impl ServerEntry {
         definition.start = self.start;
         definition.tools = self.tools.clone();
         definition.decode.default = self.decode;
-        definition.exposure = self.exposure.clone();
+        definition.exposure = self.exposure.clone().unwrap_or_default();
         definition.on_change = self.on_change.unwrap_or_default();
         Ok(definition)
     }
@@ -178,7 +182,13 @@ impl EntryCommand {
         let arguments = self.arguments.iter().map(|argument| resolve_value("args", argument, environment));
         let arguments: Vec<String> = arguments.collect::<Result<_, _>>()?;
         // Skip Lockhouse's own entry in an AI client's file: it would start itself recursively.
-        let is_ours = Path::new(&program).file_name().is_some_and(|name| name == "lockhouse");
+        let is_package = |argument: &String| {
+            argument == "lockhouse"
+                || argument.starts_with("lockhouse@")
+                || argument.starts_with("lockhouse==")
+        };
+        let is_ours = Path::new(&program).file_name().is_some_and(|name| name == "lockhouse")
+            || arguments.iter().any(is_package);
         if is_ours && arguments.iter().any(|argument| argument == "serve") {
             return Err(SkipReason::LockhouseItself);
         }

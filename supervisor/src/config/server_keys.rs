@@ -57,6 +57,14 @@ pub(super) const START: ServerKey = ServerKey {
     description: "`\"eager\"`: with Lockhouse; `\"lazy\"`: when the server is first needed",
     ..TEXT
 };
+pub(super) const PROTOCOL: ServerKey = ServerKey {
+    name: "protocol",
+    range: Some(Range::OneOf(&["2025-11-25"])),
+    default: Default::Text("the newest that both sides know"),
+    description: "`\"2025-11-25\"`: speak this or an earlier version with the server, for a server that knows 2026-07-28 \
+            but still sends requests to its client",
+    ..TEXT
+};
 pub(super) const IDLE_STOP: ServerKey = ServerKey {
     name: "idle_stop_seconds",
     default: Default::Text("never"),
@@ -225,6 +233,7 @@ pub(super) const COMMON_KEYS: &[ServerKey] = &[
     },
     START,
     IDLE_STOP,
+    PROTOCOL,
     START_TIMEOUT,
     CALL_TIMEOUT,
     CALL_TIMEOUT_MAX,

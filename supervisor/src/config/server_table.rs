@@ -26,6 +26,9 @@ pub(crate) fn to_server_table(
     if entry.start.lazy {
         table.insert("start", Item::Value("lazy".into()));
     }
+    if entry.start.legacy_handshake {
+        table.insert("protocol", Item::Value("2025-11-25".into()));
+    }
     if let Some(idle) = entry.start.idle_stop {
         table.insert("idle_stop_seconds", seconds(idle));
     }
@@ -38,8 +41,10 @@ pub(crate) fn to_server_table(
     if entry.decode != TextDecoding::default() {
         table.insert("decode", Item::Value(entry.decode.as_str().into()));
     }
-    if let Some(directly) = &entry.exposure.direct {
-        let expose = if entry.exposure.to_code { "both" } else { "direct" };
+    if let Some(exposure) = &entry.exposure
+        && let Some(directly) = &exposure.direct
+    {
+        let expose = if exposure.to_code { "both" } else { "direct" };
         table.insert("expose", Item::Value(expose.into()));
         if let Some(prefix) = &directly.prefix {
             table.insert("prefix", Item::Value(prefix.into()));

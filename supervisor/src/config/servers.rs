@@ -26,17 +26,20 @@ pub(super) struct ServerCollector<'s> {
     servers: UniqueServers,
     environment: &'s Environment,
     limits: ServerLimits,
+    /// Who can use the servers whose tables do not say so.
+    exposure: Exposure,
     skipped: Vec<SkippedServer>,
     /// The SHA-256 of each servers file, in order of precedence.
     digests: Vec<String>,
 }
 
 impl<'s> ServerCollector<'s> {
-    pub(super) fn new(environment: &'s Environment, limits: ServerLimits) -> Self {
+    pub(super) fn new(environment: &'s Environment, limits: ServerLimits, exposure: Exposure) -> Self {
         Self {
             servers: UniqueServers::default(),
             environment,
             limits,
+            exposure,
             skipped: Vec::new(),
             digests: Vec::new(),
         }
@@ -111,7 +114,10 @@ impl<'s> ServerCollector<'s> {
         if name.as_str() == SKILLS {
             return Err(SkipReason::ReservedName);
         }
-        let definition = entry.resolve(self.environment, self.limits, origin.to_owned())?;
+        let mut definition = entry.resolve(self.environment, self.limits, origin.to_owned())?;
+        if entry.exposure.is_none() {
+            definition.exposure = self.exposure.clone();
+        }
         match self.servers.add(name.clone(), definition) {
             Ok(()) if name.as_str() != listed.name => {
                 tracing::warn!("{origin}: server {:?} is called {name} here", listed.name);

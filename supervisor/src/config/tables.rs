@@ -9,6 +9,7 @@ use lockhouse_base::telemetry::log::Format;
 use lockhouse_front::http::ListenAddress;
 use lockhouse_gate::ApproverKind;
 use lockhouse_gate::skills::DIRECTORIES_MAX;
+use lockhouse_messages::BuiltinTool;
 use lockhouse_upstream::TextDecoding;
 use serde::Deserialize;
 
@@ -154,6 +155,9 @@ table! {
     pub(super) struct Catalogue = "catalogue" {
         /// how long cached definitions are used for a server that is not connected
         lifetime_hours: u32 = 24, within 0..=8_760;
+        /// how long the first list request of an AI client waits for servers with `expose` whose definitions are not
+        /// cached; clients that ignore `notifications/tools/list_changed` may need it where no cache is kept
+        first_list_seconds: f64 = 0.0, within 0.0..=60.0;
         /// whether field names and types of results are recorded, for tools without an output schema
         learn: bool = true;
     }
@@ -231,6 +235,11 @@ table! {
         catalogue_tokens: u32 = 400, within 0..=20_000;
         /// whether models get the tool `health`
         health: bool = false;
+        /// text before the names of Lockhouse's own tools, for clients that reserve a name such as `run_code`
+        prefix: String = String::new(), within Range::NamePart(24), else "none", like "\"lockhouse_\"";
+        /// which of "run_code", "search_tools" and "get_result" models do not get, for example if all servers are exposed
+        /// directly
+        hide: Vec<BuiltinTool> = Vec::new(), like "[\"run_code\", \"search_tools\", \"get_result\"]";
         /// when programs get text results that are JSON as values, by SERVER or by SERVER.TOOL (which may end with
         /// `*`): see `decode` of a server. For servers from the files of other clients too
         decode: BTreeMap<String, TextDecoding> = BTreeMap::new(),

@@ -136,6 +136,9 @@ impl Default for ServerLimits {
 /// When an upstream server is started, and when it is stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StartOptions {
+    /// Whether only the older MCP handshake (`initialize`, protocol 2025-11-25 and earlier) is used with the server, even
+    /// if it understands a newer protocol.
+    pub legacy_handshake: bool,
     /// Whether the server is started only when it is first needed.
     pub lazy: bool,
     /// The server is stopped after this time without a call, and started again when it is needed. `None` if it is never

@@ -51,6 +51,8 @@ impl StartFailure {
 pub(super) struct ServerStarter {
     name: ServerName,
     endpoint: Endpoint,
+    /// Whether only the older MCP handshake is used.
+    only_legacy: bool,
     pub(super) limits: ServerLimits,
     secrets: Secrets,
     /// The log file for the server's standard error; `None` if it is not stored.
@@ -78,8 +80,9 @@ impl ServerStarter {
         status: watch::Sender<ConnectionStatus>,
         notices: DirectChangeNotices,
     ) -> Self {
-        let ServerDefinition { endpoint, limits, .. } = definition;
-        Self { name: name.clone(), endpoint, limits, secrets, log, status, notices }
+        let ServerDefinition { endpoint, limits, start, .. } = definition;
+        let only_legacy = start.legacy_handshake;
+        Self { name: name.clone(), endpoint, only_legacy, limits, secrets, log, status, notices }
     }
 
     /// Connects to the server and lists its tools. If `legacy_handshake` is true, uses only the older MCP handshake
@@ -92,7 +95,7 @@ impl ServerStarter {
             (status.protocol_version, status.spawn_time, status.handshake_time) = (None, None, None);
         });
         let attempt = |legacy_handshake| Attempt { server: self, begun, legacy_handshake, deadline }.run();
-        if !legacy_handshake {
+        if !legacy_handshake && !self.only_legacy {
             match attempt(false).await {
                 // Some servers crash on the probe, or refuse the older handshake after it, so the next attempt uses a
                 // new process.
@@ -127,6 +130,7 @@ mod tests {
         ServerStarter {
             name,
             endpoint: Endpoint::Stdio(command),
+            only_legacy: false,
             limits,
             secrets,
             log: None,

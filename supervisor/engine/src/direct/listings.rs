@@ -16,8 +16,8 @@ use serde_json::value::RawValue;
 use super::{DirectServers, ExposedNames, RequestingClient};
 use crate::supervisor::Supervisor;
 
-/// How long a list request waits for an upstream server whose tools are not yet known.
-const CATALOG_WAIT: Duration = Duration::from_secs(10);
+/// How long a call by name waits for the tools of upstream servers that are not yet known.
+pub(super) const CALL_WAIT: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
 struct NamedEntry<'a> {
@@ -51,7 +51,7 @@ impl DirectServers {
     }
 
     async fn list_tools(&self, supervisor: &Supervisor, client: &RequestingClient) -> Vec<String> {
-        let names = self.tool_names(supervisor, true).await;
+        let names = self.tool_names(supervisor, supervisor.first_list_wait()).await;
         let gate = supervisor.gate();
         let scope = gate.direct_scope(&client.principal);
         let mut entries = Vec::new();
@@ -69,12 +69,12 @@ impl DirectServers {
     }
 
     /// Returns the exposed names of the tools of all servers with `direct` access. The names do not depend on the AI
-    /// client. If `waits` is set, first waits for servers whose tools are not yet known, up to a limit.
-    pub(super) async fn tool_names(&self, supervisor: &Supervisor, waits: bool) -> Arc<ExposedNames> {
+    /// client. First waits up to `wait` for servers whose tools are not yet known.
+    pub(super) async fn tool_names(&self, supervisor: &Supervisor, wait: Duration) -> Arc<ExposedNames> {
         let gate = supervisor.gate();
-        if waits {
+        if !wait.is_zero() {
             let first = gate.direct_servers().map(|(_, connection, _)| connection.catalogue());
-            join_all(first.map(|first| tokio::time::timeout(CATALOG_WAIT, first))).await;
+            join_all(first.map(|first| tokio::time::timeout(wait, first))).await;
         }
         let direct: Vec<(&ServerName, &str, Arc<Catalogue>)> = gate
             .direct_servers()

@@ -1,13 +1,15 @@
 //! Resolves the names and URIs in direct requests of AI clients (requests without code) to an upstream server and one
 //! of its tools, prompts or resources.
 
+use std::time::Duration;
+
 use lockhouse_messages::DirectTarget;
 use lockhouse_policies::{CallTarget, Listing};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 use rmcp::model::{CompleteRequestParams, ErrorData, Reference};
 use serde_json::json;
 
-use super::listings::prompt_names;
+use super::listings::{CALL_WAIT, prompt_names};
 use super::{DirectServers, RequestingClient};
 use crate::supervisor::Supervisor;
 
@@ -47,9 +49,9 @@ impl DirectServers {
         supervisor: &Supervisor,
         name: &str,
     ) -> Result<(ServerName, CallTarget), LookupError> {
-        let mut names = self.tool_names(supervisor, false).await;
+        let mut names = self.tool_names(supervisor, Duration::ZERO).await;
         if names.resolve(name).is_none() {
-            names = self.tool_names(supervisor, true).await;
+            names = self.tool_names(supervisor, CALL_WAIT).await;
         }
         let (server, tool) = names.resolve(name).ok_or(LookupError::UnknownTool)?;
         let tool = ToolName::new(tool.as_str()).map_err(|error| invalid(&error.to_string()))?;

@@ -29,7 +29,12 @@ pub(super) async fn serve(
         detail: request.detail,
         language,
     };
-    let found = gate.search(&scope, client.name.as_ref(), search).await;
+    let mut found = gate.search(&scope, client.name.as_ref(), search).await;
+    let direct = supervisor.direct().search(supervisor, client, search).await;
+    found.tools.extend(direct.tools);
+    found.left_out.extend(direct.left_out);
+    found.available.extend(direct.available);
+    found.missing.extend(direct.missing);
     let limit = supervisor.settings().display.part_bytes;
     let (mut shown, mut left_out, mut bytes) = (Vec::new(), found.left_out, 0);
     for tool in found.tools {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Weak;
+use std::time::Duration;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
@@ -53,7 +54,8 @@ impl Supervisor {
     fn front_settings(&self) -> FrontSettings {
         FrontSettings {
             has_direct: self.gate().direct_servers().next().is_some(),
-            health_tool: self.settings.health_tool,
+            code_servers: self.gate().code_servers().iter().map(ToString::to_string).collect(),
+            tools: self.settings.builtin_tools.clone(),
             missing_protections: self.missing_protections(),
             wait: self.settings.runs.wait,
             // Counted from the start of the run: the longest run, and then the time for which its answer is stored.
@@ -66,6 +68,11 @@ impl Supervisor {
         let gate = self.gate();
         let scope = gate.scope_for(&client.principal);
         gate.catalogue_description(&scope, client.name.as_ref(), self.settings.catalogue_tokens).await
+    }
+
+    /// Returns how long a list request waits for directly exposed servers whose tools are not known.
+    pub(crate) fn first_list_wait(&self) -> Duration {
+        self.settings.first_list_wait
     }
 
     /// Returns a digest of the tool definitions that an AI client gets. A different digest shows that they have changed.

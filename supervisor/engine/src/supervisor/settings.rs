@@ -8,6 +8,7 @@ use lockhouse_audit::AuditSettings;
 use lockhouse_base::language::Language;
 use lockhouse_gate::skills::SkillSettings;
 use lockhouse_gate::{ApprovalSettings, PolicyFile, results};
+use lockhouse_messages::BuiltinTools;
 use lockhouse_pool::PoolSettings;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, StoragePaths};
@@ -42,8 +43,10 @@ pub struct Settings {
     pub clients: ClientLimits,
     /// How long active runs may continue after a shutdown was requested.
     pub drain: Duration,
-    /// Whether AI clients get Lockhouse's own tool `health`.
-    pub health_tool: bool,
+    /// Which of Lockhouse's own tools AI clients get, and under which names.
+    pub builtin_tools: BuiltinTools,
+    /// How long a list request of an AI client waits for directly exposed servers whose tools are not known.
+    pub first_list_wait: Duration,
     /// Maximum estimated tokens of the signatures in the description of `run_code`.
     pub catalogue_tokens: usize,
     /// SHA-256 of the configuration file and the servers files. `None` if there is no file.

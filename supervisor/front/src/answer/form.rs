@@ -1,7 +1,8 @@
-//! The form in which an AI client receives answers.
+//! The form in which an AI client receives answers, and how long its requests wait for them.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
+use std::time::Duration;
 
 use lockhouse_base::principal::Principal;
 use serde::Deserialize;
@@ -17,6 +18,9 @@ pub enum AnswerForm {
     Text,
     /// For programs of AI clients that join the text blocks of an answer: the value in the only text block.
     Value,
+    /// As [`Text`](Self::Text), with `Value: ` before the value. For AI clients that take every text that is JSON for an
+    /// object, and report a number, a string or a list as an error of the tool.
+    Labelled,
     /// The complete answer as structured content and as text, with an output schema.
     Structured,
 }
@@ -27,6 +31,7 @@ impl AnswerForm {
         match self {
             Self::Text => "text",
             Self::Value => "value",
+            Self::Labelled => "labelled",
             Self::Structured => "structured",
         }
     }
@@ -34,31 +39,42 @@ impl AnswerForm {
 
 /// A name that is not the name of an [`AnswerForm`].
 #[derive(Debug, Error)]
-#[error("use text, value or structured")]
+#[error("use text, value, labelled or structured")]
 pub struct UnknownForm;
 
 impl FromStr for AnswerForm {
     type Err = UnknownForm;
 
     fn from_str(name: &str) -> Result<Self, UnknownForm> {
-        let forms = [Self::Text, Self::Value, Self::Structured];
+        let forms = [Self::Text, Self::Value, Self::Labelled, Self::Structured];
         forms.into_iter().find(|form| form.as_str() == name).ok_or(UnknownForm)
     }
 }
 
-/// Which form each AI client receives.
+/// How answers are given to each AI client: their form, and how long a request waits for one.
 #[derive(Clone, Debug, Default)]
-pub struct AnswerForms {
-    /// The form for AI clients without an entry in `by_client`.
-    pub default: AnswerForm,
+pub struct AnswerSettings {
+    /// The form for AI clients without an entry in `forms`.
+    pub form: AnswerForm,
     /// The forms of authenticated AI clients, by their names in the policy.
-    pub by_client: BTreeMap<String, AnswerForm>,
+    pub forms: BTreeMap<String, AnswerForm>,
+    /// The longest time that a request waits for AI clients without an entry in `waits`. `None` if only the general limit
+    /// applies.
+    pub wait: Option<Duration>,
+    /// The longest times that requests of authenticated AI clients wait, by their names in the policy.
+    pub waits: BTreeMap<String, Duration>,
 }
 
-impl AnswerForms {
+impl AnswerSettings {
     /// Returns the form for an AI client. Only an authenticated name selects a form.
-    pub(crate) fn of(&self, principal: &Principal) -> AnswerForm {
+    pub(crate) fn form_for(&self, principal: &Principal) -> AnswerForm {
         let name = principal.client(None);
-        name.and_then(|name| self.by_client.get(name.as_str()).copied()).unwrap_or(self.default)
+        name.and_then(|name| self.forms.get(name.as_str()).copied()).unwrap_or(self.form)
+    }
+
+    /// Returns the longest time that a request of an AI client waits, for a client that gives up earlier than others.
+    pub(crate) fn wait_limit(&self, principal: &Principal) -> Option<Duration> {
+        let name = principal.client(None);
+        name.and_then(|name| self.waits.get(name.as_str()).copied()).or(self.wait)
     }
 }

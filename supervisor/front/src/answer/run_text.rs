@@ -25,7 +25,7 @@ pub(super) fn name_preview(answer: &mut Value) {
 }
 
 /// Returns the first text block of a finished run: its whole value as JSON, or else a sentence.
-pub(super) fn first_text(answer: &Value) -> String {
+pub(super) fn first_text(answer: &Value, form: AnswerForm) -> String {
     if let Some(error) = answer.get("error") {
         return error_text(error);
     }
@@ -33,6 +33,7 @@ pub(super) fn first_text(answer: &Value) -> String {
         return format!("{}\n{}", cut_sentence("Value", cut), answer["preview"]);
     }
     match answer.get("value") {
+        Some(value) if form == AnswerForm::Labelled => format!("Value: {value}"),
         Some(value) => value.to_string(),
         None if answer["no_value"].is_string() => {
             format!("No value: {}.", answer["no_value"].as_str().unwrap_or_default())
@@ -145,7 +146,7 @@ pub(super) fn part(part: &Value, handle: &ResultHandle) -> String {
 pub(super) fn remaining_members(answer: &Value, form: AnswerForm) -> Value {
     let in_text = |name: &str| match name {
         "value" | "preview" | "no_value" => true,
-        "stdout" | "stderr" => form == AnswerForm::Text,
+        "stdout" | "stderr" => form != AnswerForm::Value,
         _ => false,
     };
     let members = answer.as_object().into_iter().flatten();

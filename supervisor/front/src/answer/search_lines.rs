@@ -32,6 +32,11 @@ pub(super) fn lines(found: &Value) -> String {
 fn line(tool: &Value) -> (String, String) {
     let text = |name: &str| tool[name].as_str().filter(|text| !text.is_empty());
     let server = text("server").unwrap_or_default();
+    if let Some(name) = text("direct") {
+        let summary = text("summary").map(|summary| format!("; {summary}")).unwrap_or_default();
+        let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
+        return (name.to_owned(), format!("  # a tool of its own: call it directly, not from code{summary}"));
+    }
     let signature = [("python", "#"), ("typescript", "//")]
         .into_iter()
         .find_map(|(language, mark)| Some((text(language)?, mark)));

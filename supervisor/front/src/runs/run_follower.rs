@@ -60,7 +60,7 @@ impl McpHandler {
             Err(wrong) => return Answer::invalid_request(&wrong.to_string()).into(),
         };
         let exchange = self.open(principal, context, Request::RunCode(program));
-        let (tool, wait) = (RunTool::RunCode, self.engine.settings().wait);
+        let (tool, wait) = (RunTool::RunCode, self.default_wait(principal));
         let request = RunRequest {
             exchange,
             principal,
@@ -87,13 +87,13 @@ impl McpHandler {
             Ok(resumed) => resumed,
             Err(message) => return Answer::invalid_request(message).into(),
         };
-        let wait = self.engine.settings().wait;
+        let (wait, limit) = (self.default_wait(principal), self.answers.wait_limit(principal));
         let (handle, wait) = match tool {
             RunTool::RunCode => (None, wait),
             // `resume` has compared the arguments with those of the first request, which were valid.
             RunTool::GetResult => (
                 tool_arguments::parse_handle(arguments).ok(),
-                tool_arguments::parse_wait(arguments, wait).unwrap_or(wait),
+                tool_arguments::parse_wait(arguments, wait, limit).unwrap_or(wait),
             ),
         };
         let request =
@@ -116,7 +116,8 @@ impl McpHandler {
             ExchangeStep::Finished(response) => return Some(response_to_answer(response).into()),
             ExchangeStep::Event(_) => {}
         }
-        let wait = match tool_arguments::parse_wait(arguments, self.engine.settings().wait) {
+        let limit = self.answers.wait_limit(principal);
+        let wait = match tool_arguments::parse_wait(arguments, self.default_wait(principal), limit) {
             Ok(wait) => wait,
             Err(wrong) => return Some(Answer::invalid_request(&wrong.to_string()).into()),
         };

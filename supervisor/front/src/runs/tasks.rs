@@ -58,7 +58,7 @@ impl McpHandler {
             },
         };
         let task = self.task_object(&handle, &ended.begun, &ended.ended);
-        Ok(GetTaskResult::new(DetailedTask::new(task, payload(*ended, self.forms.of(principal)))))
+        Ok(GetTaskResult::new(DetailedTask::new(task, payload(*ended, self.answers.form_for(principal)))))
     }
 
     /// Serves `tasks/update`: sends the user's answers to questions of the run to the engine.

@@ -86,6 +86,37 @@ fn shares(needs: &[usize], room: usize) -> Vec<usize> {
     shares
 }
 
+/// Maximum number of characters of the line with the first `count` arguments of a call. Some AI clients show a person
+/// three lines of a question, of about this length together.
+const OVERVIEW_CHARS: usize = 200;
+/// Minimum number of characters of a value in this line. If the names leave less, the line has only names.
+const OVERVIEW_VALUE_CHARS: usize = 12;
+
+impl ArgumentOrder {
+    /// Renders the first `count` arguments in display order on one line: each name, and the beginning of its value. The
+    /// values share the space equally; long values get the space that short ones leave.
+    pub(super) fn overview(&self, arguments: &Map<String, Value>, count: usize) -> String {
+        let mut members = self.members(arguments);
+        members.truncate(count);
+        let names: usize = members.iter().map(|member| label_chars(&member.label)).sum();
+        let room = OVERVIEW_CHARS.saturating_sub(names);
+        if room < OVERVIEW_VALUE_CHARS * members.len() {
+            return members.iter().map(|member| member.label.as_str()).collect::<Vec<_>>().join(", ");
+        }
+        let needs: Vec<usize> = members
+            .iter()
+            .map(|member| compact_json(member.value, room))
+            .map(|json| json.rendered_chars() + usize::from(json.left_out > 0))
+            .collect();
+        let shown = members.iter().zip(shares(&needs, room)).map(|(member, share)| {
+            let json = compact_json(member.value, share);
+            let rest = if json.left_out > 0 { "…" } else { "" };
+            format!("{}: {}{rest}", member.label, json.text)
+        });
+        shown.collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// Renders arguments as lines of text within a limited number of characters.
 #[derive(Default)]
 pub(super) struct ArgumentLines {

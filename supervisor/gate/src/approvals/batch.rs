@@ -1,13 +1,14 @@
 //! Groups the calls of an execution that wait for approval into prompts, and sends one prompt at a time to an approver.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lockhouse_audit::CallSubject;
 use lockhouse_policies::{PendingCall, PermittedCall};
-use lockhouse_upstream::ai_client::{Answer, QuestionKind};
+use lockhouse_upstream::ai_client::{AiClient, Answer, QuestionKind};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
@@ -185,58 +186,82 @@ impl ApprovalBatcher {
         }
     }
 
-    /// Sends the prompt to the user of the AI client, or to the watchers if that user cannot be asked or the AI client
-    /// declines at once, and waits for the answer. Stores in `channel` where the prompt was sent.
+    /// Sends the prompt to the user of the AI client and to the watchers on this machine at the same time, as far as each
+    /// can be asked, and waits for the first answer. Stores in `channel` where the prompt was sent, or where it was
+    /// answered.
     async fn await_answer(
         &self,
         calls: &[ApprovalRequest],
         prompt: &Prompt,
         channel: &mut Option<AnswerChannel>,
     ) -> PromptOutcome {
-        let (caller, approvers) = (&self.context.caller, &self.context.approvers);
-        let asks = |used_channel: AnswerChannel| {
-            calls
-                .iter()
-                .try_for_each(|call| self.record(call, "asked", Some(used_channel)))
-                .map_err(PromptOutcome::Refused)
+        let approvers = &self.context.approvers;
+        let client = self.context.caller.ai_client.as_ref();
+        let client = client.filter(|_| approvers.approver_kind() == ApproverKind::Any);
+        let client = client.filter(|client| client.supports(QuestionKind::Form));
+        let has_watchers = approvers.queue().has_watchers();
+        let asked =
+            [client.map(|_| AnswerChannel::Client), has_watchers.then_some(AnswerChannel::Local(None))];
+        for asked in asked.into_iter().flatten() {
+            channel.get_or_insert(asked);
+            if let Err(refusal) = calls.iter().try_for_each(|call| self.record(call, "asked", Some(asked))) {
+                return PromptOutcome::Refused(refusal);
+            }
+        }
+        let mut of_watchers = pin!(self.ask_watchers(prompt));
+        let of_client = async {
+            match client {
+                Some(client) => self.ask_client(client, prompt).await,
+                None => Err(Refusal::NoApprover(None)),
+            }
         };
-        let mut unable = None;
-        let client = caller.ai_client.as_ref().filter(|_| approvers.approver_kind() == ApproverKind::Any);
-        if let Some(client) = client.filter(|client| client.supports(QuestionKind::Form)) {
-            *channel = Some(AnswerChannel::Client);
-            if let Err(unrecorded) = asks(AnswerChannel::Client) {
-                return unrecorded;
+        let first = tokio::select! {
+            answer = of_client => Some(answer),
+            outcome = &mut of_watchers, if has_watchers => {
+                let (outcome, used_channel) = outcome;
+                *channel = used_channel.or(*channel);
+                return outcome;
             }
-            let asked = Instant::now();
-            match client
-                .ask_unrecorded(elicitation_form::build_question(prompt), approvers.answer_timeout())
-                .await
-            {
-                // A client without a person declines by itself. A person on this machine may still be asked.
-                Ok(Answer::Decline) if asked.elapsed() < DECLINE_AT_ONCE => {
-                    if !approvers.queue().has_watchers() {
-                        return PromptOutcome::Refused(Refusal::DeclinedAtOnce);
-                    }
-                }
-                Ok(answer) => return elicitation_form::parse_answer(answer, &prompt.scopes()),
-                Err(why) => unable = Some(why),
-            }
-        }
-        if !approvers.queue().has_watchers() {
-            *channel = None;
-            return PromptOutcome::Refused(Refusal::NoApprover(unable));
-        }
-        *channel = Some(AnswerChannel::Local(None));
-        if let Err(unrecorded) = asks(AnswerChannel::Local(None)) {
-            return unrecorded;
-        }
-        let ask = ApprovalQuestion::new(prompt, caller, approvers.answer_timeout());
-        match approvers.queue().ask(ask, approvers.answer_timeout()).await {
-            Some((outcome, used_channel)) => {
-                *channel = Some(used_channel);
+        };
+        match first {
+            Some(Ok(outcome)) => {
+                *channel = Some(AnswerChannel::Client);
                 outcome
             }
-            None => PromptOutcome::Refused(Refusal::TimedOut),
+            Some(Err(refusal)) if !has_watchers => {
+                if matches!(refusal, Refusal::NoApprover(_)) {
+                    *channel = None;
+                }
+                PromptOutcome::Refused(refusal)
+            }
+            _ => {
+                *channel = Some(AnswerChannel::Local(None));
+                let (outcome, used_channel) = of_watchers.await;
+                *channel = used_channel.or(*channel);
+                outcome
+            }
+        }
+    }
+
+    /// Asks the user of the AI client. An error is a refusal that does not count while a watcher is asked too: the client
+    /// could not ask its user, or declined so quickly that it probably did not ask.
+    async fn ask_client(&self, client: &AiClient, prompt: &Prompt) -> Result<PromptOutcome, Refusal> {
+        let asked = Instant::now();
+        let question = elicitation_form::build_question(prompt);
+        match client.ask_unrecorded(question, self.context.approvers.answer_timeout()).await {
+            Ok(Answer::Decline) if asked.elapsed() < DECLINE_AT_ONCE => Err(Refusal::DeclinedAtOnce),
+            Ok(answer) => Ok(elicitation_form::parse_answer(answer, &prompt.scopes())),
+            Err(why) => Err(Refusal::NoApprover(Some(why))),
+        }
+    }
+
+    /// Asks the watchers on this machine. Returns the outcome, and the channel of the watcher who answered.
+    async fn ask_watchers(&self, prompt: &Prompt) -> (PromptOutcome, Option<AnswerChannel>) {
+        let approvers = &self.context.approvers;
+        let question = ApprovalQuestion::new(prompt, &self.context.caller, approvers.answer_timeout());
+        match approvers.queue().ask(question, approvers.answer_timeout()).await {
+            Some((outcome, used_channel)) => (outcome, Some(used_channel)),
+            None => (PromptOutcome::Refused(Refusal::TimedOut), None),
         }
     }
 

@@ -28,6 +28,9 @@ pub struct CallSummary {
     /// Number of argument names that are not shown.
     #[serde(default)]
     pub argument_names_left_out: usize,
+    /// One line with these names, each with the beginning of its value.
+    #[serde(default)]
+    pub overview: String,
     /// The arguments of the call as text, in the order of their names: one JSON object if it fits, otherwise a line
     /// for each argument.
     pub arguments: String,
@@ -53,6 +56,7 @@ impl CallSummary {
         let (line, room) = (*line, (ARGUMENT_CHARS_MAX / together.max(1)).max(ARGUMENT_CHARS_MIN));
         let ArgumentDisplay { names, names_left_out, text, left_out, .. } =
             order.display(pending.arguments(), room, together > 1);
+        let overview = order.overview(pending.arguments(), names.len());
         // The worker reports the number of the line. The text of the line comes from the supervisor's copy of the code.
         let source = line.and_then(|line| code.lines().nth(line.checked_sub(1)? as usize));
         let (name, name_left_out) = display_name(pending.item().as_str());
@@ -63,6 +67,7 @@ impl CallSummary {
             name_left_out,
             argument_names: names,
             argument_names_left_out: names_left_out,
+            overview,
             arguments: text,
             arguments_left_out: left_out,
             claims: claims_text(*claims).to_owned(),

@@ -124,7 +124,7 @@ fn single_call_text(call: &CallSummary) -> String {
         );
     }
     if !call.argument_names.is_empty() {
-        text.push_str(&prefix_lines(&call.argument_names.join(", ")));
+        text.push_str(&prefix_lines(&call.overview));
     }
     if *hidden > 0 {
         let _ = writeln!(text, "WARNING: {hidden} more arguments, all of them optional, are not shown.");

@@ -5,6 +5,11 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::{AiClient, Insertion, LaunchCommand, NAME};
 
+/// The key without which Codex sends concurrent calls to a server one after the other.
+const PARALLEL_CALLS: &str = "supports_parallel_tool_calls";
+/// The path below the Lockhouse entry of the key that decides whether Codex asks before each call of `run_code`.
+const APPROVAL_PATH: [&str; 3] = ["tools", "run_code", "approval_mode"];
+
 pub(super) fn insert(source: &Source, start: &LaunchCommand) -> Result<Option<Insertion>, Diagnostics> {
     let fault = |label: String| {
         let fault = Diagnostic::new(source, None, "the file is not valid TOML", label);
@@ -29,23 +34,29 @@ pub(super) fn insert(source: &Source, start: &LaunchCommand) -> Result<Option<In
                 let text = |value: &Value| value.clone().decorated("", "").to_string();
                 existing.get(key).and_then(Item::as_value).is_some_and(|now| text(now) == text(value))
             };
-            if same("command", &command) && same("args", &arguments) {
+            // Whether Codex sends calls concurrently is the user's choice once it is set.
+            let is_set = existing.contains_key(PARALLEL_CALLS);
+            if same("command", &command) && same("args", &arguments) && is_set {
                 return Ok(None);
             }
             let line = |table: &dyn TableLike| {
-                let keys = ["command", "args"].into_iter();
+                let keys = ["command", "args", PARALLEL_CALLS].into_iter();
                 keys.filter_map(|key| Some(format!("{key} = {}\n", table.get(key)?.to_string().trim())))
                     .collect::<String>()
             };
             let before = line(existing);
             existing.insert("command", Item::Value(command));
             existing.insert("args", Item::Value(arguments));
+            if !is_set {
+                existing.insert(PARALLEL_CALLS, Item::Value(Value::from(true)));
+            }
             (format!("{header}{before}"), format!("{header}{}", line(existing)))
         }
         None => {
             let mut table = Table::new();
             table.insert("command", Item::Value(command));
             table.insert("args", Item::Value(arguments));
+            table.insert(PARALLEL_CALLS, Item::Value(Value::from(true)));
             let after = format!("{header}{table}");
             if !source.text.trim().is_empty() {
                 table.decor_mut().set_prefix("\n");
@@ -55,4 +66,39 @@ pub(super) fn insert(source: &Source, start: &LaunchCommand) -> Result<Option<In
         }
     };
     Ok(Some(Insertion { text: document.to_string(), before, after, section: "mcp_servers".into() }))
+}
+
+/// Returns the new text of the file with the entry's key that permits calls of `run_code` without a question of Codex.
+/// `None` if the file has no Lockhouse entry, or already says what Codex does before such a call.
+///
+/// # Errors
+/// The file is not valid TOML.
+pub(crate) fn approve_run_code(source: &Source) -> Result<Option<String>, Diagnostics> {
+    let mut document: DocumentMut = source.text.parse().map_err(|error: toml_edit::TomlError| {
+        Diagnostics::from(Diagnostic::new(
+            source,
+            None,
+            "the file is not valid TOML",
+            error.message().to_owned(),
+        ))
+    })?;
+    let entry = document.get_mut("mcp_servers").and_then(|servers| servers.get_mut(NAME));
+    let Some(mut table) = entry.and_then(Item::as_table_like_mut) else { return Ok(None) };
+    if table.contains_key("default_tools_approval_mode") {
+        return Ok(None);
+    }
+    let [outer @ .., last] = APPROVAL_PATH;
+    for name in outer {
+        let mut missing = Table::new();
+        missing.set_implicit(true);
+        let Some(inner) = table.entry(name).or_insert(Item::Table(missing)).as_table_like_mut() else {
+            return Ok(None);
+        };
+        table = inner;
+    }
+    if table.contains_key(last) {
+        return Ok(None);
+    }
+    table.insert(last, Item::Value("approve".into()));
+    Ok(Some(document.to_string()))
 }

@@ -2,7 +2,8 @@
 //! expands no placeholders.
 
 use super::fields::Fields;
-use super::mcp_servers::{command, endpoint, refuse_disabled, refuse_old_transport};
+use super::mcp_servers::{self, command, endpoint, refuse_disabled, refuse_old_transport};
+use super::not_imported;
 use crate::config::placeholders::{Placeholder, Template};
 use crate::config::server_entry::{EntryUrl, ServerEntry};
 use crate::config::skip_reason::SkipReason;
@@ -10,8 +11,11 @@ use crate::config::skip_reason::SkipReason;
 pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
     refuse_disabled(fields)?;
     let mut command = command(fields)?;
+    let (set, unset): (Vec<String>, Vec<String>) = forwarded_variables(fields)?
+        .into_iter()
+        .partition(|name| fields.file.environment.variables.contains_key(name));
     if let Some(command) = &mut command {
-        for name in passed_on(fields)? {
+        for name in set {
             command.environment.entry(name.clone()).or_insert_with(|| from_environment(name));
         }
     }
@@ -23,6 +27,7 @@ pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
     entry.limits.call_timeout = fields.time("tool_timeout_sec", 1.0)?;
     entry.tools.only = fields.names("enabled_tools")?;
     entry.tools.except = fields.names("disabled_tools")?.unwrap_or_default();
+    entry.not_imported = not_imported::codex_keys(fields, &unset);
     Ok(entry)
 }
 
@@ -30,9 +35,9 @@ fn from_environment(name: String) -> Template {
     Template::placeholder(Placeholder::Environment { name, default: None })
 }
 
-/// Reads the key `env_vars`: the names of variables that the server receives from Codex's own environment. Variables
-/// that are not set are left out.
-fn passed_on(fields: Fields<'_>) -> Result<Vec<String>, SkipReason> {
+/// Reads the key `env_vars`: the names of variables that the server receives from Codex's own environment, if they are
+/// set there.
+fn forwarded_variables(fields: Fields<'_>) -> Result<Vec<String>, SkipReason> {
     let Some(node) = fields.get("env_vars") else { return Ok(Vec::new()) };
     let expected = || SkipReason::Unexpected { key: "env_vars".into(), expected: "a list of names" };
     let mut names = Vec::new();
@@ -43,7 +48,6 @@ fn passed_on(fields: Fields<'_>) -> Result<Vec<String>, SkipReason> {
             .and_then(|node| node.text());
         names.push(node.text().or(named).ok_or_else(expected)?.to_owned());
     }
-    names.retain(|name| fields.file.environment.variables.contains_key(name));
     Ok(names)
 }
 
@@ -58,5 +62,10 @@ fn http(fields: Fields<'_>) -> Result<Option<EntryUrl>, SkipReason> {
         }
     }
     let bearer_token = fields.text("bearer_token_env_var")?.map(|name| from_environment(name.to_owned()));
-    Ok(Some(EntryUrl { url, headers, bearer_token, oauth: None }))
+    let scopes = fields.names("scopes")?;
+    let mut oauth = mcp_servers::oauth(fields)?;
+    if let Some(scopes) = scopes {
+        oauth.get_or_insert_default().scopes = scopes;
+    }
+    Ok(Some(EntryUrl { url, headers, bearer_token, oauth }))
 }

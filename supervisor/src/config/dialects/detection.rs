@@ -1,7 +1,7 @@
 //! Detects the dialect (AI client's format) of a servers file from its content.
 
 use super::Dialect;
-use super::document_tree::{Node, Table, Value, get};
+use super::document_tree::{Node, Syntax, Table, Value, get};
 use crate::config::placeholders::Environment;
 
 pub(super) struct Detection<'t> {
@@ -32,15 +32,23 @@ const CURSOR_VARIABLES: [&str; 5] =
 const CLAUDE_CODE_SETTINGS: [&str; 3] = ["projects", "numStartups", "hasCompletedOnboarding"];
 const CLAUDE_CODE_KEYS: [&str; 4] = ["type", "url", "headers", "headersHelper"];
 
-pub(super) fn detect<'t>(root: &'t Table, is_json: bool, environment: &Environment) -> Option<Detection<'t>> {
+pub(super) fn detect<'t>(
+    root: &'t Table,
+    syntax: Syntax,
+    environment: &Environment,
+) -> Option<Detection<'t>> {
     let table = |name: &str| get(root, name).and_then(Node::table);
     let found = |dialect, table| Some(Detection { dialect, sections: vec![table] });
-    if !is_json {
-        return match (table("mcp_servers"), table("servers")) {
-            (Some(servers), _) => found(Dialect::Codex, servers),
-            (None, Some(servers)) => found(Dialect::Own, servers),
-            (None, None) => None,
-        };
+    match syntax {
+        Syntax::Json => {}
+        Syntax::Yaml => return found(Dialect::Continue, table("mcpServers")?),
+        Syntax::Toml => {
+            return match (table("mcp_servers"), table("servers")) {
+                (Some(servers), _) => found(Dialect::Codex, servers),
+                (None, Some(servers)) => found(Dialect::Own, servers),
+                (None, None) => None,
+            };
+        }
     }
     let project = project_servers(root, environment);
     if let Some(servers) = table("mcpServers").or(project) {

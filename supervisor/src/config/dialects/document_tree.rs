@@ -1,4 +1,4 @@
-//! A common syntax tree for JSON with comments and TOML, in which every key and value has its byte range.
+//! A common syntax tree for JSON with comments, TOML and YAML, in which every key and value has its byte range.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -9,6 +9,7 @@ use lockhouse_policies::{Diagnostic, Diagnostics, Source};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::{continue_format, yaml_tree};
 use crate::config::redacted_diagnostic;
 
 /// A value of the document, with its byte range in the file.
@@ -83,11 +84,27 @@ pub(crate) fn get<'t>(table: &'t Table, name: &str) -> Option<&'t Node> {
     table.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
 }
 
-/// Whether a text is JSON rather than TOML, judged by its first character; a text that begins with `[` must also parse
-/// as JSON.
-pub(crate) fn looks_like_json(text: &str) -> bool {
-    let text = text.trim_start_matches('\u{feff}').trim_start();
-    text.starts_with(['{', '/']) || (text.starts_with('[') && json(text).is_ok())
+/// The syntax of a servers file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Syntax {
+    Json,
+    Toml,
+    Yaml,
+}
+
+impl Syntax {
+    /// Detects the syntax of a text. JSON is judged by the first character, where a text that begins with `[` must also
+    /// parse as JSON; YAML by the key of its servers.
+    pub(super) fn of(text: &str) -> Self {
+        let start = text.trim_start_matches('\u{feff}').trim_start();
+        if start.starts_with(['{', '/']) || (start.starts_with('[') && json(start).is_ok()) {
+            Self::Json
+        } else if yaml_tree::looks_like_yaml(text) {
+            Self::Yaml
+        } else {
+            Self::Toml
+        }
+    }
 }
 
 /// Returns the value at a path of nested keys. `None` if there is no such value.
@@ -108,11 +125,13 @@ pub(crate) fn parse_json(source: &Source) -> Result<Node, Diagnostics> {
 }
 
 pub(crate) fn parse(source: &Source) -> Result<Node, Diagnostics> {
-    if looks_like_json(&source.text) {
-        parse_json(source)
-    } else {
-        let document = parse_toml(source)?;
-        Ok(Node { at: document.span(), value: Value::Table(toml_table(document.into_inner())) })
+    match Syntax::of(&source.text) {
+        Syntax::Json => parse_json(source),
+        Syntax::Yaml => yaml_tree::parse(source).map(continue_format::with_named_servers),
+        Syntax::Toml => {
+            let document = parse_toml(source)?;
+            Ok(Node { at: document.span(), value: Value::Table(toml_table(document.into_inner())) })
+        }
     }
 }
 

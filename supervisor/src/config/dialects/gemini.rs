@@ -4,6 +4,7 @@
 use super::document_tree::{Node, Table, get};
 use super::fields::Fields;
 use super::mcp_servers::{command, endpoint, refuse_disabled, url};
+use super::not_imported;
 use crate::config::server_entry::ServerEntry;
 use crate::config::skip_reason::SkipReason;
 
@@ -33,6 +34,7 @@ pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
         fields.names("includeTools")?.map(|names| names.iter().map(|name| bare(name)).collect());
     let except = fields.names("excludeTools")?.unwrap_or_default();
     entry.tools.except = except.iter().map(|name| bare(name)).collect();
+    entry.not_imported = not_imported::oauth_keys(fields)?;
     Ok(entry)
 }
 

@@ -2,6 +2,7 @@
 //! `command`, `args` and `env`, or a URL.
 
 use super::fields::Fields;
+use super::not_imported;
 use super::placeholder_syntax::PlaceholderSyntax;
 use crate::config::placeholders::Template;
 use crate::config::server_entry::{EntryCommand, EntryEndpoint, EntryOAuth, EntryUrl, ServerEntry};
@@ -24,12 +25,27 @@ pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
         Some("sse") => return Err(SkipReason::OldTransport(USE_STREAMABLE)),
         Some(_) => return Err(SkipReason::Unexpected { key: "type".into(), expected: "stdio or http" }),
     }
-    let mut entry =
-        ServerEntry::new(endpoint(command(fields)?, url(fields, "url")?.or(url(fields, "serverUrl")?))?);
+    // Cline writes the endpoint as a table of its own.
+    let nested = match fields.get("transport").is_some_and(|node| node.table().is_some()) {
+        true => fields.subtable("transport")?,
+        false => None,
+    };
+    let reach = nested.unwrap_or(fields);
+    if reach.text("type")? == Some("sse") {
+        return Err(SkipReason::OldTransport(USE_STREAMABLE));
+    }
+    let url = url(reach, "url")?.or(url(reach, "serverUrl")?);
+    let mut entry = ServerEntry::new(endpoint(command(reach)?, url)?);
     if fields.syntax == PlaceholderSyntax::Braces {
         entry.limits.call_timeout = fields.time("timeout", MILLISECONDS)?;
     }
     entry.tools.except = fields.names("disabledTools")?.unwrap_or_default();
+    // The filter of Copilot CLI, in which "*" stands for all tools.
+    entry.tools.only = match fields.get("tools").is_some_and(|node| node.list().is_some()) {
+        true => fields.names("tools")?.filter(|names| !names.iter().any(|name| name == "*")),
+        false => None,
+    };
+    entry.not_imported = not_imported::oauth_keys(fields)?;
     Ok(entry)
 }
 
@@ -83,7 +99,7 @@ pub(super) fn refuse_old_transport(url: &Template) -> Result<(), SkipReason> {
 
 /// Reads the settings of an OAuth client that was registered manually. Each AI client uses different key names for
 /// them.
-fn oauth(fields: Fields<'_>) -> Result<Option<EntryOAuth>, SkipReason> {
+pub(super) fn oauth(fields: Fields<'_>) -> Result<Option<EntryOAuth>, SkipReason> {
     let below = |key: &str| {
         if fields.get(key).is_some_and(|node| node.table().is_some()) {
             fields.subtable(key)

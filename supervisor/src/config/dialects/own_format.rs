@@ -163,16 +163,18 @@ fn limits(fields: Fields<'_>) -> Result<EntryLimits, SkipReason> {
 
 fn start(fields: Fields<'_>) -> Result<StartOptions, SkipReason> {
     let lazy = choice(fields, &server_keys::START, "start")? == Some("lazy");
-    Ok(StartOptions { lazy, idle_stop: seconds(fields, &server_keys::IDLE_STOP)? })
+    let legacy_handshake = choice(fields, &server_keys::PROTOCOL, "protocol")?.is_some();
+    Ok(StartOptions { lazy, legacy_handshake, idle_stop: seconds(fields, &server_keys::IDLE_STOP)? })
 }
 
 fn decode(fields: Fields<'_>) -> Result<TextDecoding, SkipReason> {
     Ok(choice(fields, &server_keys::DECODE, "decode")?.and_then(TextDecoding::parse).unwrap_or_default())
 }
 
-fn exposure(fields: Fields<'_>) -> Result<Exposure, SkipReason> {
+fn exposure(fields: Fields<'_>) -> Result<Option<Exposure>, SkipReason> {
     let unexpected = |key: &str, expected| SkipReason::Unexpected { key: key.into(), expected };
-    let (to_code, directly) = match choice(fields, &server_keys::EXPOSE, "expose")? {
+    let expose = choice(fields, &server_keys::EXPOSE, "expose")?;
+    let (to_code, directly) = match expose {
         Some("direct") => (false, true),
         Some("both") => (true, true),
         _ => (true, false),
@@ -189,7 +191,7 @@ fn exposure(fields: Fields<'_>) -> Result<Exposure, SkipReason> {
         }
         prefix => {
             let prefix = prefix.map(str::to_owned);
-            Ok(Exposure { to_code, direct: directly.then_some(DirectExposure { prefix }) })
+            Ok(expose.map(|_| Exposure { to_code, direct: directly.then_some(DirectExposure { prefix }) }))
         }
     }
 }

@@ -22,6 +22,8 @@ pub(crate) enum PlaceholderSyntax {
     Windsurf,
     /// The syntax of OpenCode: `{env:VAR}` and `{file:PATH}`.
     OpenCode,
+    /// The syntax of Continue: `${{ secrets.NAME }}` and `${{ inputs.NAME }}`, read from the environment.
+    Continue,
     /// The syntax of Lockhouse's own files: `${env:VAR}`, `${file:PATH}`, `${cred:NAME}` and `${keyring:SERVICE/USER}`.
     /// An unknown placeholder is an error.
     Own,
@@ -40,6 +42,7 @@ impl PlaceholderSyntax {
             Self::None => return Ok(Template::literal(text)),
             Self::OpenCode => "{",
             Self::Own => return parse_own(text, file),
+            Self::Continue => return Ok(parse_continue(text)),
             _ => "${",
         };
         let mut template = Template::default();
@@ -77,7 +80,7 @@ impl PlaceholderSyntax {
                 ("file", path) => Some(file_placeholder(path, file)),
                 _ => None,
             },
-            Self::None | Self::Own => None,
+            Self::None | Self::Own | Self::Continue => None,
         }
     }
 }
@@ -139,6 +142,32 @@ fn editor_placeholder(body: &str, file: &SourceFile<'_>) -> Option<TemplatePart>
         }
         _ => return None,
     })
+}
+
+/// Parses placeholders in the syntax of Continue. Its secrets come from the environment or from `.env` files; Lockhouse
+/// reads the environment.
+fn parse_continue(text: &str) -> Template {
+    let mut template = Template::default();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${{") {
+        let found = after.split_once("}}").and_then(|(body, after)| {
+            let (source, name) = body.trim().split_once('.')?;
+            (matches!(source, "secrets" | "inputs") && is_name(name)).then_some((name, after))
+        });
+        template.push(TemplatePart::Text(before.into()));
+        match found {
+            Some((name, after)) => {
+                template.push(variable_placeholder(name, None));
+                rest = after;
+            }
+            None => {
+                template.push(TemplatePart::Text("${{".into()));
+                rest = after;
+            }
+        }
+    }
+    template.push(TemplatePart::Text(rest.into()));
+    template
 }
 
 /// Parses placeholders in Lockhouse's own syntax, in which `$$` before a brace is an escaped `$`.
@@ -206,6 +235,11 @@ mod tests {
             (PlaceholderSyntax::Braces, "$A ${A} ${B:-b} ${env:A}", "$A va b ${env:A}"),
             (PlaceholderSyntax::Shell, "$A/${A} ${B:-b} $1 $", "va/va b $1 $"),
             (PlaceholderSyntax::Editor, "${workspaceFolder}${/}${workspaceFolderBasename}", "/srv/app/app"),
+            (
+                PlaceholderSyntax::Continue,
+                "${{ secrets.A }}/${{inputs.A}} ${{ x }} ${A} ${{",
+                "va/va ${{ x }} ${A} ${{",
+            ),
             (PlaceholderSyntax::Own, "a${env:A}b $${A} ${env:B:-}", "avab ${A} "),
             (PlaceholderSyntax::Own, "$$${env:A} $$$${A} $$ $", "$va $${A} $$ $"),
         ] {

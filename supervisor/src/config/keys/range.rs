@@ -22,6 +22,8 @@ pub(crate) enum Range {
     /// The value is a rate such as `30/min`. The string is an example rate for messages.
     Rate(&'static str),
     OneOf(&'static [&'static str]),
+    /// The value is a part of a tool's name: at most this many characters of `A-Z a-z 0-9 _ -`.
+    NamePart(usize),
 }
 
 impl From<RangeInclusive<f64>> for Range {
@@ -47,7 +49,7 @@ impl Range {
         match self {
             Self::Numbers { least, most } => (*least..=*most).contains(&number),
             Self::Ids { least } => number >= f64::from(*least) && number < f64::from(u32::MAX),
-            Self::Entries(_) | Self::Rate(_) | Self::OneOf(_) => true,
+            Self::Entries(_) | Self::Rate(_) | Self::OneOf(_) | Self::NamePart(_) => true,
         }
     }
 
@@ -55,6 +57,10 @@ impl Range {
         match self {
             Self::Rate(_) => Rate::parse(text).is_some(),
             Self::OneOf(choices) => choices.contains(&text),
+            Self::NamePart(most) => {
+                text.len() <= *most
+                    && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+            }
             _ => true,
         }
     }
@@ -76,6 +82,9 @@ impl Range {
                 schema.insert("pattern".into(), "^\\s*[0-9]+\\s*/\\s*(s|m|min|h|d)\\s*$".into());
             }
             Self::OneOf(choices) => drop(schema.insert("enum".into(), (*choices).into())),
+            Self::NamePart(most) => {
+                schema.insert("pattern".into(), format!("^[A-Za-z0-9_-]{{0,{most}}}$").into());
+            }
         }
     }
 }
@@ -99,6 +108,7 @@ impl fmt::Display for Range {
                     None => Ok(()),
                 }
             }
+            Self::NamePart(most) => write!(f, "at most {most} characters of A-Z a-z 0-9 _ -"),
             Self::Rate(example) => write!(f, "such as \"{example}\", per s, min, h or d"),
         }
     }

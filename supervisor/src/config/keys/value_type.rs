@@ -8,6 +8,7 @@ use lockhouse_front::AnswerForm;
 use lockhouse_front::access::{AuthMode, ConfiguredUser};
 use lockhouse_front::http::{HostName, ListenAddress, PageOrigin, TrustedProxy};
 use lockhouse_gate::ApproverKind;
+use lockhouse_messages::BuiltinTool;
 use lockhouse_upstream::TextDecoding;
 use serde_json::{Value, json};
 
@@ -139,9 +140,15 @@ impl ValueType for AuthMode {
     }
 }
 
+impl ValueType for BuiltinTool {
+    fn schema() -> Value {
+        json!({"enum": BuiltinTool::ALL.map(BuiltinTool::as_str)})
+    }
+}
+
 impl ValueType for AnswerForm {
     fn schema() -> Value {
-        json!({"enum": ["text", "value", "structured"]})
+        json!({"enum": ["text", "value", "labelled", "structured"]})
     }
 }
 

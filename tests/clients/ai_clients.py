@@ -1,0 +1,163 @@
+"""The AI clients: how each one is told where its model is, and how it runs a prompt without a person.
+
+Each has a home directory of its own, which `lockhouse init` and the client itself write to. What a person would set beside the
+entry is set here: the model's address, and that the tools of Lockhouse may be used without a question in a run without a person.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class Home:
+    """The home directory of one client in one test."""
+
+    path: Path
+    api: str
+
+    def write(self, name, content):
+        file = self.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2))
+
+    def update(self, name, more):
+        """Merges `more` into a JSON file."""
+        file = self.path / name
+        merged = json.loads(file.read_text()) if file.exists() else {}
+        merge(merged, more)
+        self.write(name, merged)
+
+
+def merge(into, more):
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            merge(into[key], value)
+        else:
+            into[key] = value
+
+
+class ClaudeCode:
+    name, package, init = "Claude Code", "@anthropic-ai/claude-code", "claude-code"
+
+    def settings(home):
+        home.write(".claude/settings.json", {"permissions": {"allow": ["mcp__lockhouse"]}})
+
+    def environment(home):
+        return {"ANTHROPIC_BASE_URL": home.api, "ANTHROPIC_API_KEY": "k", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                "DISABLE_AUTOUPDATER": "1"}
+
+    def command(prompt):
+        return ["claude", "-p", prompt, "--model", "claude-sonnet-4-5"]
+
+
+class Codex:
+    name, package, init = "Codex", "@openai/codex", "codex"
+    model = "gpt-5.1"
+
+    def settings(home):
+        file = home.path / ".codex/config.toml"
+        own = file.read_text() if file.exists() else ""
+        provider = f'model = "{Codex.model}"\nmodel_provider = "script"\n'
+        table = (f'\n[model_providers.script]\nname = "script"\nbase_url = "{home.api}/v1"\nwire_api = "responses"\n'
+                 'env_key = "SCRIPT_KEY"\nsupports_websockets = false\n')
+        home.write(".codex/config.toml", provider + own + table)
+
+    def environment(home):
+        return {"SCRIPT_KEY": "k"}
+
+    def command(prompt):
+        return ["codex", "exec", "--skip-git-repo-check", prompt]
+
+
+class OpenCode:
+    name, package, init = "OpenCode", "opencode-ai", "opencode"
+
+    def settings(home):
+        provider = {"npm": "@ai-sdk/openai-compatible", "name": "script", "options": {"baseURL": home.api + "/v1", "apiKey": "k"},
+                    "models": {"m": {"name": "m", "tool_call": True}}}
+        home.update(".config/opencode/opencode.json", {"provider": {"script": provider}, "model": "script/m", "small_model": "script/m", "autoupdate": False})
+
+    def environment(home):
+        return {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+
+    def command(prompt):
+        return ["opencode", "run", prompt]
+
+
+class Qwen:
+    name, package, init = "Qwen Code", "@qwen-code/qwen-code", "qwen"
+
+    def settings(home):
+        home.update(".qwen/settings.json", {"security": {"auth": {"selectedType": "openai"}}, "permissions": {"allow": ["mcp__lockhouse"]},
+                                            "general": {"enableAutoUpdate": False}})
+
+    def environment(home):
+        return {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": home.api + "/v1", "OPENAI_MODEL": "m"}
+
+    def command(prompt):
+        return ["qwen", "-p", prompt]
+
+
+class GeminiCli:
+    name, package, init = "Gemini CLI", "@google/gemini-cli", "gemini"
+
+    def settings(home):
+        home.update(".gemini/settings.json", {"security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+                                              "general": {"enableAutoUpdate": False}, "privacy": {"usageStatisticsEnabled": False}})
+        rule = '[[rule]]\nmcpName = "lockhouse"\ntoolName = "*"\ndecision = "allow"\npriority = 500\n'
+        home.write(".gemini/policies/lockhouse.toml", rule)
+
+    def environment(home):
+        return {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": home.api, "GEMINI_MODEL": "gemini-2.5-flash"}
+
+    def command(prompt):
+        return ["gemini", "-p", prompt, "--skip-trust"]
+
+
+class Copilot:
+    name, package, init = "Copilot CLI", "@github/copilot", "copilot"
+
+    def settings(home):
+        pass
+
+    def environment(home):
+        return {"COPILOT_PROVIDER_BASE_URL": home.api + "/v1", "COPILOT_PROVIDER_API_KEY": "k", "COPILOT_MODEL": "gpt-4.1",
+                "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false"}
+
+    def command(prompt):
+        return ["copilot", "-p", prompt, "--allow-tool", "lockhouse"]
+
+
+class Cline:
+    name, package, init = "Cline", "cline", "cline"
+
+    def settings(home):
+        pass
+
+    def environment(home):
+        return {"CLINE_NO_AUTO_UPDATE": "1"}
+
+    def command(prompt):
+        return ["cline", prompt]
+
+
+class Continue:
+    name, package, init = "Continue", "@continuedev/cli", "continue"
+
+    def settings(home):
+        file = home.path / ".continue/config.yaml"
+        own = file.read_text() if file.exists() else "name: Main\nversion: 1.0.0\nschema: v1\n"
+        models = (f"models:\n  - name: m\n    provider: openai\n    model: m\n    apiKey: k\n    apiBase: {home.api}/v1\n"
+                  "    roles: [chat]\n    capabilities: [tool_use]\n")
+        home.write(".continue/config.yaml", own.rstrip() + "\n" + models)
+
+    def environment(home):
+        return {"CONTINUE_TELEMETRY_ENABLED": "0"}
+
+    def command(prompt):
+        return ["cn", "-p", prompt, "--config", os.path.expandvars("$HOME/.continue/config.yaml"), "--allow", "mcp__lockhouse__*"]
+
+
+CLIENTS = [ClaudeCode, Codex, OpenCode, Qwen, GeminiCli, Copilot, Cline, Continue]
