@@ -97,6 +97,15 @@ pub(crate) enum ExposeMode {
 }
 
 impl ExposeMode {
+    /// The name of the mode on the command line.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Direct => "direct",
+            Self::Both => "both",
+        }
+    }
+
     fn exposure(self) -> Exposure {
         let direct = (self != Self::Code).then(DirectExposure::default);
         Exposure { to_code: self != Self::Direct, direct }

@@ -6,6 +6,7 @@ entry is set here: the model's address, and that the tools of Lockhouse may be u
 
 import json
 import os
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +41,10 @@ def merge(into, more):
 
 class ClaudeCode:
     name, package, init = "Claude Code", "@anthropic-ai/claude-code", "claude-code"
+    http_answer = "text"
+
+    def http_entry(home, url, token):
+        home.update(".claude.json", {"mcpServers": {"lockhouse": {"type": "http", "url": url, "headers": {"Authorization": "Bearer ${LOCKHOUSE_TOKEN}"}}}})
 
     def settings(home):
         home.write(".claude/settings.json", {"permissions": {"allow": ["mcp__lockhouse"]}})
@@ -54,7 +59,12 @@ class ClaudeCode:
 
 class Codex:
     name, package, init = "Codex", "@openai/codex", "codex"
+    http_answer = "value"
     model = "gpt-5.1"
+
+    def http_entry(home, url, token):
+        home.write(".codex/config.toml", f'[mcp_servers.lockhouse]\nurl = "{url}"\nbearer_token_env_var = "LOCKHOUSE_TOKEN"\n'
+                                         '[mcp_servers.lockhouse.tools.run_code]\napproval_mode = "approve"\n')
 
     def settings(home):
         file = home.path / ".codex/config.toml"
@@ -73,6 +83,11 @@ class Codex:
 
 class OpenCode:
     name, package, init = "OpenCode", "opencode-ai", "opencode"
+    http_answer = "value"
+
+    def http_entry(home, url, token):
+        entry = {"type": "remote", "url": url, "headers": {"Authorization": "Bearer {env:LOCKHOUSE_TOKEN}"}, "enabled": True}
+        home.update(".config/opencode/opencode.json", {"mcp": {"lockhouse": entry}})
 
     def settings(home):
         provider = {"npm": "@ai-sdk/openai-compatible", "name": "script", "options": {"baseURL": home.api + "/v1", "apiKey": "k"},
@@ -88,6 +103,11 @@ class OpenCode:
 
 class Qwen:
     name, package, init = "Qwen Code", "@qwen-code/qwen-code", "qwen"
+    http_answer = "value"
+
+    def http_entry(home, url, token):
+        entry = {"httpUrl": url, "headers": {"Authorization": "Bearer $LOCKHOUSE_TOKEN"}, "alwaysLoadTools": True}
+        home.update(".qwen/settings.json", {"mcpServers": {"lockhouse": entry}})
 
     def settings(home):
         home.update(".qwen/settings.json", {"security": {"auth": {"selectedType": "openai"}}, "permissions": {"allow": ["mcp__lockhouse"]},
@@ -102,6 +122,11 @@ class Qwen:
 
 class GeminiCli:
     name, package, init = "Gemini CLI", "@google/gemini-cli", "gemini"
+    http_answer = "labelled"
+
+    def http_entry(home, url, token):
+        entry = {"httpUrl": url, "headers": {"Authorization": "Bearer $LOCKHOUSE_TOKEN"}}
+        home.update(".gemini/settings.json", {"mcpServers": {"lockhouse": entry}})
 
     def settings(home):
         home.update(".gemini/settings.json", {"security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
@@ -118,6 +143,11 @@ class GeminiCli:
 
 class Copilot:
     name, package, init = "Copilot CLI", "@github/copilot", "copilot"
+    http_answer = "text"
+
+    def http_entry(home, url, token):
+        entry = {"type": "http", "url": url, "headers": {"Authorization": "Bearer ${LOCKHOUSE_TOKEN}"}, "tools": ["*"]}
+        home.update(".copilot/mcp-config.json", {"mcpServers": {"lockhouse": entry}})
 
     def settings(home):
         pass
@@ -132,19 +162,30 @@ class Copilot:
 
 class Cline:
     name, package, init = "Cline", "cline", "cline"
+    http_answer = "text"
+
+    def http_entry(home, url, token):
+        transport = {"type": "streamableHttp", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
+        home.update(".cline/data/settings/cline_mcp_settings.json", {"mcpServers": {"lockhouse": {"transport": transport}}})
 
     def settings(home):
-        pass
+        subprocess.run(["cline", "auth", "-p", "openai", "-k", "k", "-m", "m", "-b", home.api + "/v1"], capture_output=True, timeout=60,
+                       env={"HOME": str(home.path), "PATH": os.environ["CLIENTS_PATH"]})
 
     def environment(home):
         return {"CLINE_NO_AUTO_UPDATE": "1"}
 
     def command(prompt):
-        return ["cline", prompt]
+        return ["cline", "--auto-approve", "true", prompt + " now"]
 
 
 class Continue:
     name, package, init = "Continue", "@continuedev/cli", "continue"
+    http_answer = "text"
+
+    def http_entry(home, url, token):
+        home.write(".continue/config.yaml", "name: Main\nversion: 1.0.0\nschema: v1\nmcpServers:\n  - name: lockhouse\n    type: streamable-http\n"
+                                            f"    url: {url}\n    requestOptions:\n      headers:\n        Authorization: Bearer {token}\n")
 
     def settings(home):
         file = home.path / ".continue/config.yaml"
@@ -157,7 +198,7 @@ class Continue:
         return {"CONTINUE_TELEMETRY_ENABLED": "0"}
 
     def command(prompt):
-        return ["cn", "-p", prompt, "--config", os.path.expandvars("$HOME/.continue/config.yaml"), "--allow", "mcp__lockhouse__*"]
+        return ["cn", "-p", prompt, "--config", "$HOME/.continue/config.yaml", "--allow", "mcp__lockhouse__*"]
 
 
 CLIENTS = [ClaudeCode, Codex, OpenCode, Qwen, GeminiCli, Copilot, Cline, Continue]

@@ -20,6 +20,12 @@ impl Confirmation {
         !self.dry_run && std::io::stdin().is_terminal()
     }
 
+    /// Whether the command may ask a question that has a default: standard input is a terminal, and neither `--yes` nor
+    /// `--dry-run` was given.
+    pub(super) fn asks(self) -> bool {
+        !self.yes && self.is_interactive()
+    }
+
     /// Returns whether the user confirms the change. Asks `question` on the terminal. With `--yes` the answer is true
     /// without a question; with `--dry-run`, or without a terminal, it is false.
     pub(super) fn confirm(self, question: &str) -> bool {
@@ -40,10 +46,15 @@ impl Confirmation {
 
 /// Asks a yes/no question on the terminal. Any answer other than `y` or `yes` means no.
 pub(super) fn ask_yes_no(question: &str) -> bool {
-    eprint!("{question} [y/N] ");
+    matches!(ask(&format!("{question} [y/N]")).trim().to_lowercase().as_str(), "y" | "yes")
+}
+
+/// Asks a question on the terminal and returns the answer, which is empty if none can be read.
+pub(super) fn ask(question: &str) -> String {
+    eprint!("{question} ");
     let _ = std::io::stderr().flush();
     let mut answer = String::new();
     // Limits how much input is read: a valid answer is a single word.
     let read = std::io::Read::take(std::io::stdin().lock(), 64).read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+    read.map_or_else(|_| String::new(), |_| answer)
 }

@@ -24,6 +24,9 @@ pub(super) struct Arguments {
     /// An AI client, such as claude-code or cursor, or a file [default: the files of all known AI clients]
     #[arg(long, value_name = "CLIENT|FILE")]
     from: Option<String>,
+    /// Do not connect to the imported servers now
+    #[arg(long)]
+    no_connect: bool,
     #[command(flatten)]
     confirmation: Confirmation,
 }
@@ -36,14 +39,14 @@ struct Listed {
 }
 
 /// Runs `lockhouse import`: shows the servers that would be imported, and imports them after confirmation.
-pub(super) fn import(files: &Files, arguments: &Arguments) -> ExitCode {
-    match try_import(files, arguments) {
+pub(super) async fn import(files: &Files, arguments: &Arguments) -> ExitCode {
+    match try_import(files, arguments).await {
         Ok(status) => status,
         Err(error) => print_config_error(&error),
     }
 }
 
-fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, ConfigError> {
+async fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, ConfigError> {
     let environment = Environment::from_process();
     let sources = sources(arguments.from.as_deref(), &environment);
     let settings = Settings::load(files)?;
@@ -82,6 +85,11 @@ fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, ConfigEr
         println!("the previous version is in {}", backup.display());
     }
     warn_about_plaintext_copies(&imported);
+    if !arguments.no_connect {
+        let names: Vec<String> =
+            imported.iter().filter_map(|found| Some(found.imported()?.0.to_string())).collect();
+        super::server::cache_tools(files, Some(&names)).await;
+    }
     println!(
         "their tools are still denied: `lockhouse policy init` generates a policy from the tools of the servers"
     );

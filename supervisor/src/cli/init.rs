@@ -8,11 +8,12 @@ use lockhouse_base::text_files::{back_up, read_source, replace};
 use lockhouse_policies::Source;
 use similar::{ChangeTag, TextDiff};
 
-use super::confirmation::{Confirmation, ask_yes_no};
+use super::confirmation::{Confirmation, ask, ask_yes_no};
 use super::terminal::sanitize;
 use super::{UNAVAILABLE, USAGE, print_config_error, print_error};
 use crate::config::{
-    self, AiClient, ConfigError, Environment, Files, Insertion, LaunchCommand, approve_run_code, insert,
+    self, AiClient, ConfigError, Environment, ExposeMode, Files, Insertion, LaunchCommand, approve_run_code,
+    insert,
 };
 
 /// Options of `lockhouse init`.
@@ -21,6 +22,12 @@ pub(super) struct Arguments {
     /// The AI client [default: every known client that has a configuration file]
     #[arg(long, value_enum)]
     client: Option<AiClient>,
+    /// Who can use the servers: programs of run_code, the AI client as tools of its own, or both
+    #[arg(long, value_enum)]
+    mode: Option<ExposeMode>,
+    /// Do not connect to the servers now
+    #[arg(long)]
+    no_connect: bool,
     #[command(flatten)]
     confirmation: Confirmation,
 }
@@ -34,9 +41,10 @@ struct Change {
 
 /// Runs `lockhouse init`: shows the entry for each AI client, and writes the entries to the clients' configuration
 /// files after confirmation.
-pub(super) fn init(files: &Files, arguments: &Arguments) -> ExitCode {
+pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
     let environment = Environment::from_process();
-    let start = match start_entry(files) {
+    let mode = arguments.mode.unwrap_or_else(|| ask_mode(arguments.confirmation));
+    let start = match start_entry(files, mode) {
         Ok(start) => start,
         Err(error) => return print_error(&error, UNAVAILABLE),
     };
@@ -74,6 +82,9 @@ pub(super) fn init(files: &Files, arguments: &Arguments) -> ExitCode {
         }
     }
     offer_codex_approval(&environment, arguments.confirmation);
+    if !arguments.no_connect {
+        super::server::cache_tools(files, None).await;
+    }
     println!(
         "restart the AI client to connect it; remove its own entries for servers that Lockhouse has (`lockhouse import`)"
     );
@@ -82,9 +93,12 @@ pub(super) fn init(files: &Files, arguments: &Arguments) -> ExitCode {
 
 /// Builds the command line of the new entry, which starts this program with the same `--config`, `--policy` and
 /// `--servers` options.
-fn start_entry(files: &Files) -> std::io::Result<LaunchCommand> {
+fn start_entry(files: &Files, mode: ExposeMode) -> std::io::Result<LaunchCommand> {
     let LaunchCommand { program, mut arguments } = own_command()?;
     arguments.push("serve".to_owned());
+    if mode != ExposeMode::Code {
+        arguments.extend(["--expose", mode.as_str()].map(str::to_owned));
+    }
     let named = [
         ("--config", files.config.as_slice()),
         ("--policy", files.policy.as_slice()),
@@ -145,6 +159,22 @@ fn targets(client: Option<AiClient>, environment: &Environment) -> Vec<(AiClient
             existing.filter_map(|client| file(*client)).collect()
         }
     }
+}
+
+/// Asks in which way AI clients use the servers. Without a terminal, or with `--yes`, programs of `run_code` use them.
+fn ask_mode(confirmation: Confirmation) -> ExposeMode {
+    if !confirmation.asks() {
+        return ExposeMode::Code;
+    }
+    println!(
+        "How does the AI client use the servers?\n  \
+         code    programs of run_code call them, and only the answer takes space in the model's context\n  \
+         direct  the AI client gets their tools as tools of its own: for a client whose own code mode calls tools with types\n          \
+         (Codex, OpenCode and Qwen Code, where that is on)\n  \
+         both    both"
+    );
+    let answer = ask("Mode? [code]");
+    ExposeMode::from_str(answer.trim(), true).unwrap_or_default()
 }
 
 /// Asks whether Codex may call `run_code` without a question of its own, if its file has the Lockhouse entry and does

@@ -2,6 +2,7 @@
 
 mod add;
 mod connection_progress;
+mod first_connection;
 mod get;
 mod list;
 mod login;
@@ -24,6 +25,7 @@ use crate::config::{Files, Settings};
 use lockhouse_policies::most_similar_name;
 
 pub(super) use add::hint;
+pub(super) use first_connection::cache_tools;
 
 /// Subcommands of `lockhouse server`.
 #[derive(Debug, clap::Subcommand)]
@@ -56,7 +58,7 @@ pub(super) enum Command {
 /// Runs a subcommand of `lockhouse server` and returns its exit status.
 pub(super) async fn server(files: &Files, command: Command) -> ExitCode {
     let result = match command {
-        Command::Add(arguments) => add::add(files, &arguments),
+        Command::Add(arguments) => add::add(files, &arguments).await,
         Command::Remove(arguments) => remove::remove(files, &arguments),
         Command::List(arguments) => list::list(files, &arguments).await,
         Command::Get(arguments) => get::get(files, &arguments).await,

@@ -7,7 +7,7 @@ use lockhouse_audit::digest;
 use lockhouse_base::text_files::read_source;
 use lockhouse_policies::SKILLS;
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{ServerDefinition, ServerLimits};
+use lockhouse_upstream::{Exposure, ServerDefinition, ServerLimits};
 
 use super::dialects::{self, ListedServer};
 use super::error::ConfigError;

@@ -46,12 +46,15 @@ pub(in crate::cli) struct Arguments {
     /// Replace an existing server of this name
     #[arg(long)]
     force: bool,
+    /// Do not connect to the server now
+    #[arg(long)]
+    no_connect: bool,
     /// Accepted for compatibility with `claude mcp add`
     #[arg(short, long, hide = true)]
     scope: Option<String>,
 }
 
-pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
+pub(super) async fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let mut server = NewServer::new(arguments).map_err(|invalid| print_error(&invalid, USAGE))?;
     // A configuration file given by --config that does not exist is created.
     let is_new = files.config.as_ref().is_some_and(|named| !named.exists());
@@ -75,6 +78,9 @@ pub(super) fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exit
     remove_unused(&replaced, &text);
     warn(&server);
     warn_if_unused(files, &name);
+    if !arguments.no_connect {
+        super::cache_tools(files, Some(std::slice::from_ref(&name))).await;
+    }
     print_next_steps(files, &name);
     Ok(ExitCode::SUCCESS)
 }

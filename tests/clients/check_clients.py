@@ -1,0 +1,256 @@
+"""Runs each AI client headless against a scripted model, with Lockhouse as its MCP server, and prints a table.
+
+    check_clients.py LOCKHOUSE [CLIENT]... [--transport stdio|http] [--json FILE]
+
+The entry over stdio is the one that `lockhouse init` writes, with its questions answered on a terminal. The entry over HTTP is
+the one of docs/connect.md.
+"""
+
+import argparse
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import ai_clients
+from model_api import ModelApi, Step
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BUILD = ROOT / "build/clients"
+PROGRAMS = BUILD / "node_modules/.bin"
+ROWS = 6000
+SUM = sum(number * 1.5 for number in range(1, ROWS + 1))
+CONFIG = """\
+[runs]
+wait_seconds = 3
+[http]
+auth = "token"
+[servers.shop]
+command = "{python}"
+args = ["{shop}"]
+{keys}
+"""
+POLICY = 'version = 1\n[servers.shop]\nallow = ["rows", "wait", "fail"]\nask = ["buy"]\n'
+
+
+def code(language, program, **more):
+    return Step("run_code", {"language": language, "code": program, **more})
+
+
+def handle_of(results):
+    found = re.search(r'get_result\(\\*"([0-9a-f-]+)\\*"', results[-1]) if results else None
+    return {"handle": found.group(1) if found else "none"}
+
+
+PYTHON = "from mcp_tools.shop import rows, wait, fail, buy\n"
+PLAIN = [
+    ("list", None, lambda text: True),
+    ("python", code("python", "print(6*7)\n1+1"), lambda text: "42" in text or "2" in text),
+    ("typescript", code("typescript", "[1, 2, 3].map(n => n * 2)"), lambda text: compact(text).find("[2,4,6]") >= 0),
+    ("search", Step("search_tools", {"query": "orders"}), lambda text: "shop.rows" in text),
+    ("call", code("python", PYTHON + "rows(count=3)[2]"), lambda text: "4.5" in text),
+    ("parallel calls", code("typescript", "(await Promise.all([1, 2, 3].map(n => shop.rows({count: n})))).length"), lambda text: "3" in text),
+    ("error", code("python", "1/0"), lambda text: "ZeroDivisionError" in text),
+    ("tool error", code("python", PYTHON + "fail()"), lambda text: "the shop is closed" in text),
+    ("denied", code("python", "from mcp_tools import call_tool\ncall_tool('shop', 'drop', {})"), lambda text: "drop" in text),
+    ("sum over 6,000 rows", code("python", PYTHON + f"sum(r['amount'] for r in rows(count={ROWS}))"), lambda text: str(SUM) in text or str(int(SUM)) in text),
+    ("a cut value is not whole", code("python", PYTHON + f"rows(count={ROWS})"), lambda text: "Value cut" in text and not is_json(inner(text))),
+    ("string", code("python", "'a word'"), lambda text: "a word" in text),
+    ("long run: handle", code("python", PYTHON + "wait(seconds=5)\n'after the wait'"), lambda text: "get_result(" in text),
+    ("long run: answer", Step("get_result", handle_of), lambda text: "after the wait" in text or "Still running" in text),
+    ("approval, nobody asked", code("python", PYTHON + "buy(item='tea')"), lambda text: "approvals" in text),
+]
+
+
+def compact(text):
+    return re.sub(r"\s", "", text)
+
+
+def inner(text):
+    """The text of an answer, which some clients wrap into JSON of their own."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    if isinstance(value, list) and value and isinstance(value[0], dict) and "text" in value[0]:
+        return value[0]["text"]
+    return value["output"] if isinstance(value, dict) and isinstance(value.get("output"), str) else text
+
+
+def is_json(text):
+    try:
+        json.loads(text)
+        return True
+    except ValueError:
+        return False
+
+
+class Terminal:
+    """Runs a command on a terminal and answers its questions."""
+
+    def run(command, answers, **options):
+        controller, terminal = pty.openpty()
+        child = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True, **options)
+        os.close(terminal)
+        shown, questions, at = b"", list(answers), 0
+        while True:
+            try:
+                part = os.read(controller, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            shown += part
+            for number, (question, answer) in enumerate(questions):
+                found = shown.find(question.encode(), at)
+                if found >= 0:
+                    at = found + len(question)
+                    os.write(controller, answer.encode() + b"\n")
+                    del questions[number]
+                    break
+        return child.wait(), shown.decode(errors="replace")
+
+
+class Bench:
+    """The directories and processes of one client's test."""
+
+    def __init__(self, lockhouse, client, transport, keys=""):
+        self.lockhouse, self.client, self.transport = lockhouse, client, transport
+        self.base = BUILD / "runs" / f"{client.init}-{transport}-{keys.replace(' ', '').replace(chr(34), '') or 'code'}"
+        shutil.rmtree(self.base, ignore_errors=True)
+        (self.base / "work").mkdir(parents=True)
+        self.api = ModelApi()
+        self.home = ai_clients.Home(self.base / "home", self.api.url)
+        config = CONFIG.format(python=sys.executable, shop=HERE / "shop.py", keys=keys)
+        self.port = free_port()
+        config = config.replace("[http]", f'[http]\nlisten = ["127.0.0.1:{self.port}"]')
+        self.home.write(".config/lockhouse/config.toml", config)
+        self.home.write(".config/lockhouse/policy.toml", POLICY)
+        for file in (".config/lockhouse/config.toml", ".config/lockhouse/policy.toml"):
+            os.chmod(self.home.path / file, 0o600)
+        self.environment = {name: os.environ[name] for name in ("LANG",) if name in os.environ}
+        self.environment |= {"PATH": f"{PROGRAMS}:{os.environ['PATH']}", "HOME": str(self.home.path), "TERM": "xterm-256color"}
+        os.environ["CLIENTS_PATH"] = self.environment["PATH"]
+        self.daemon = None
+
+    def run_lockhouse(self, *arguments):
+        return subprocess.run([self.lockhouse, *arguments], env=self.environment, cwd=self.base / "work", capture_output=True, text=True, check=True).stdout
+
+    def enter(self, mode="code"):
+        """Writes the client's entry for Lockhouse."""
+        if self.transport == "stdio":
+            answers = [("Mode?", mode), ("Write this?", "y"), ("without asking?", "y")]
+            status, shown = Terminal.run([self.lockhouse, "init", "--client", self.client.init], answers, env=self.environment, cwd=self.base / "work")
+            (self.base / "init.txt").write_text(shown)
+            if status != 0:
+                raise RuntimeError(f"lockhouse init ended with {status}: {shown[-500:]}")
+        else:
+            token = self.run_lockhouse("token", "create", "ada").strip().split()[-1]
+            self.environment["LOCKHOUSE_TOKEN"] = token
+            self.daemon = subprocess.Popen([self.lockhouse, "serve", "--http", "--answer", self.client.http_answer], env=self.environment,
+                                           cwd=self.base / "work", stderr=open(self.base / "serve.txt", "w"))
+            wait_for_port(self.port)
+            self.client.http_entry(self.home, f"http://127.0.0.1:{self.port}/mcp", token)
+        self.client.settings(self.home)
+        self.environment |= self.client.environment(self.home)
+
+    def play(self, steps, seconds):
+        """Runs the client with a script. Returns the results of the calls, and what the client printed."""
+        self.api.play([*steps, Step(text="all done")])
+        command = [part.replace("$HOME", str(self.home.path)) for part in self.client.command("go")]
+        with open(self.base / "client.txt", "w") as output:
+            child = subprocess.Popen(command, env=self.environment, cwd=self.base / "work", stdin=subprocess.DEVNULL,
+                                     stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+            try:
+                child.wait(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+        return self.api.results()
+
+    def close(self):
+        if self.daemon:
+            self.daemon.terminate()
+            self.daemon.wait()
+        (self.base / "requests.json").write_text(json.dumps([seen.body for seen in self.api.seen], indent=1))
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for_port(port):
+    for _ in range(200):
+        try:
+            socket.create_connection(("127.0.0.1", port), 0.2).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError("lockhouse serve --http does not listen")
+
+
+def check(lockhouse, client, transport):
+    """Runs the whole script of one client. Returns a row of outcomes by check."""
+    bench = Bench(lockhouse, client, transport)
+    outcomes = {}
+    try:
+        bench.enter()
+        steps = [step for _, step, _ in PLAIN if step is not None]
+        begun = time.time()
+        results = bench.play(steps, 150)
+        first = next((seen for seen in bench.api.seen if seen.tools), None)
+        listed = [name for name in (first.tools if first else {}) if name.endswith(("run_code", "search_tools", "get_result"))]
+        outcomes["list"] = "pass" if any(name.endswith("run_code") for name in listed) else f"FAIL: {listed}"
+        for index, (name, step, is_right) in enumerate([row for row in PLAIN if row[1] is not None]):
+            if index >= len(results):
+                outcomes[name] = "FAIL: no result" + (f" ({bench.api.missing[0][:120]})" if bench.api.missing else "")
+            else:
+                outcomes[name] = "pass" if is_right(results[index]) else f"FAIL: {results[index][:200]!r}"
+        outcomes["seconds"] = round(time.time() - begun, 1)
+        outcomes["request bytes"] = first.size if first else 0
+    except Exception as error:
+        outcomes["list"] = f"FAIL: {error}"
+    finally:
+        bench.close()
+    return outcomes
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("lockhouse")
+    parser.add_argument("clients", nargs="*")
+    parser.add_argument("--transport", choices=["stdio", "http"])
+    parser.add_argument("--json")
+    arguments = parser.parse_args()
+    transports = [arguments.transport] if arguments.transport else ["stdio", "http"]
+    table, failed = {}, 0
+    for client in ai_clients.CLIENTS:
+        if arguments.clients and client.init not in arguments.clients:
+            continue
+        for transport in transports:
+            outcomes = check(os.path.abspath(arguments.lockhouse), client, transport)
+            table[f"{client.name}, {transport}"] = outcomes
+            wrong = {name: text for name, text in outcomes.items() if str(text).startswith("FAIL")}
+            failed += len(wrong)
+            passed = sum(text == "pass" for text in outcomes.values())
+            print(f"{client.name}, {transport}: {passed} of {len(PLAIN)} pass, {outcomes.get('seconds', 0)} s", flush=True)
+            for name, text in wrong.items():
+                print(f"    {name}: {text}", flush=True)
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(table, indent=1) + "\n")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
