@@ -16,11 +16,13 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from pathlib import Path
 
 import ai_clients
+from code_modes import CODE_MODES, checks
 from model_api import ModelApi, Step
 
 HERE = Path(__file__).resolve().parent
@@ -120,6 +122,35 @@ class Terminal:
         return child.wait(), shown.decode(errors="replace")
 
 
+class Watcher:
+    """A person who runs `lockhouse approvals` on a terminal and approves what is asked."""
+
+    def __init__(self, command, environment):
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.execve(command[0], command, environment)
+        self.shown = b""
+        threading.Thread(target=self.answer, daemon=True).start()
+
+    def answer(self):
+        answered = 0
+        while True:
+            try:
+                part = os.read(self.terminal, 65536)
+            except OSError:
+                return
+            self.shown += part
+            if self.shown.count(b"Approve? [") > answered:
+                answered += 1
+                # What was typed before the question does not count as an answer.
+                time.sleep(0.3)
+                os.write(self.terminal, b"y\n")
+
+    def close(self):
+        os.kill(self.pid, signal.SIGTERM)
+        os.waitpid(self.pid, 0)
+
+
 class Bench:
     """The directories and processes of one client's test."""
 
@@ -141,6 +172,8 @@ class Bench:
         self.environment |= {"PATH": f"{PROGRAMS}:{os.environ['PATH']}", "HOME": str(self.home.path), "TERM": "xterm-256color"}
         os.environ["CLIENTS_PATH"] = self.environment["PATH"]
         self.daemon = None
+        # What is killed when the first call runs: the client, Lockhouse, or nothing.
+        self.killer = None
 
     def run_lockhouse(self, *arguments):
         return subprocess.run([self.lockhouse, *arguments], env=self.environment, cwd=self.base / "work", capture_output=True, text=True, check=True).stdout
@@ -170,6 +203,15 @@ class Bench:
         with open(self.base / "client.txt", "w") as output:
             child = subprocess.Popen(command, env=self.environment, cwd=self.base / "work", stdin=subprocess.DEVNULL,
                                      stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+            if self.killer:
+                self.wait_for_call()
+                ours = self.processes()
+                if self.killer == "client":
+                    victims = group(child.pid) - {pid for pid, _ in ours}
+                else:
+                    victims = {pid for pid, words in ours if " serve" in words}
+                for pid in victims:
+                    os.kill(pid, signal.SIGKILL)
             try:
                 child.wait(timeout=seconds)
             except subprocess.TimeoutExpired:
@@ -177,11 +219,55 @@ class Bench:
                 child.wait()
         return self.api.results()
 
+    def processes(self):
+        """The processes of this home directory's Lockhouse, each with its command line."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                home = f"HOME={self.home.path}".encode() in (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if home and ("lockhouse" in words.split(" ")[0] or "shop.py" in words) and "approvals" not in words:
+                found.append((int(entry.name), words))
+        return found
+
+    def wait_for_call(self):
+        """Waits until the shop has a call: the program has begun, and its tool runs."""
+        end = time.time() + 40
+        while time.time() < end:
+            log = list((self.home.path / ".local/state/lockhouse/audit").glob("*.jsonl"))
+            if any('"wait"' in file.read_text(errors="replace") for file in log):
+                return
+            time.sleep(0.1)
+        raise RuntimeError("the call did not begin")
+
+    def is_quiet(self):
+        end = time.time() + 15
+        while time.time() < end and self.processes():
+            time.sleep(0.2)
+        return not self.processes()
+
+    def comes_back(self):
+        return any(name.endswith("run_code") for name in self.api.seen[-1].tools) if self.api.seen else False
+
     def close(self):
         if self.daemon:
             self.daemon.terminate()
             self.daemon.wait()
         (self.base / "requests.json").write_text(json.dumps([seen.body for seen in self.api.seen], indent=1))
+
+
+def group(leader):
+    """The processes of a session."""
+    members = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getsid(int(entry.name)) == leader:
+                members.add(int(entry.name))
+        except OSError:
+            continue
+    return members
 
 
 def free_port():
@@ -226,6 +312,71 @@ def check(lockhouse, client, transport):
     return outcomes
 
 
+def judge(bench, rows, seconds=90):
+    """Plays the steps of named checks, and returns the outcome of each."""
+    results = bench.play([step for _, step, _ in rows], seconds)
+    outcomes = {}
+    for index, (name, _, is_right) in enumerate(rows):
+        if index >= len(results):
+            outcomes[name] = f"FAIL: no result {bench.api.missing[:1]}"[:300]
+        else:
+            outcomes[name] = "pass" if is_right(results[index]) else f"FAIL: {results[index][:300]!r}"
+    return outcomes
+
+
+def check_code_mode(lockhouse, client):
+    """Runs the checks of a client's own code mode, with both ways in which it can use the servers."""
+    switch_on, mode = CODE_MODES[client.init]
+    outcomes = {}
+    for exposure, rows in checks(mode).items():
+        bench = Bench(lockhouse, client, "stdio", f"# {exposure}")
+        try:
+            bench.enter(exposure)
+            switch_on(bench.home, bench.environment)
+            outcomes |= judge(bench, rows)
+            outcomes[f"bytes of the first request, {exposure}"] = bench.api.seen[0].size if bench.api.seen else 0
+        except Exception as error:
+            outcomes[exposure] = f"FAIL: {error}"
+        finally:
+            bench.close()
+    return outcomes
+
+
+def check_processes(lockhouse, client):
+    """Checks an approval by a person on this machine, the end of Lockhouse during a call, and the end of the client."""
+    outcomes = {}
+    bench = Bench(lockhouse, client, "stdio", "# processes")
+    try:
+        bench.enter()
+        watcher = Watcher([lockhouse, "approvals"], bench.environment)
+        outcomes |= judge(bench, [("approval on this machine", code("python", PYTHON + "buy(item='tea')"), lambda text: "tea" in text)], 60)
+        watcher.close()
+        bench.killer = "client"
+        bench.play([code("python", PYTHON + "wait(seconds=30)")], 60)
+        outcomes["the client is killed: nothing is left running"] = "pass" if bench.is_quiet() else f"FAIL: {bench.processes()}"
+        bench.killer = "lockhouse serve"
+        rows = [("Lockhouse is killed during a call: the model sees an error", code("python", PYTHON + "wait(seconds=20)"), lambda text: True)]
+        outcomes |= judge(bench, rows, 60)
+        outcomes["afterwards"] = "the tools are there again" if bench.comes_back() else "the client does not start it again"
+    except Exception as error:
+        outcomes["processes"] = f"FAIL: {error}"
+    finally:
+        bench.close()
+    return outcomes
+
+
+def report(title, outcomes, table):
+    """Prints the outcomes of one client, and returns the number of failures."""
+    table[title] = outcomes
+    wrong = {name: text for name, text in outcomes.items() if str(text).startswith("FAIL")}
+    passed = sum(text == "pass" for text in outcomes.values())
+    print(f"{title}: {passed} pass, {len(wrong)} fail", flush=True)
+    for name, text in outcomes.items():
+        if text != "pass":
+            print(f"    {name}: {text}", flush=True)
+    return len(wrong)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("lockhouse")
@@ -234,19 +385,16 @@ def main():
     parser.add_argument("--json")
     arguments = parser.parse_args()
     transports = [arguments.transport] if arguments.transport else ["stdio", "http"]
-    table, failed = {}, 0
+    lockhouse, table, failed = os.path.abspath(arguments.lockhouse), {}, 0
     for client in ai_clients.CLIENTS:
         if arguments.clients and client.init not in arguments.clients:
             continue
         for transport in transports:
-            outcomes = check(os.path.abspath(arguments.lockhouse), client, transport)
-            table[f"{client.name}, {transport}"] = outcomes
-            wrong = {name: text for name, text in outcomes.items() if str(text).startswith("FAIL")}
-            failed += len(wrong)
-            passed = sum(text == "pass" for text in outcomes.values())
-            print(f"{client.name}, {transport}: {passed} of {len(PLAIN)} pass, {outcomes.get('seconds', 0)} s", flush=True)
-            for name, text in wrong.items():
-                print(f"    {name}: {text}", flush=True)
+            failed += report(f"{client.name}, {transport}", check(lockhouse, client, transport), table)
+        if "stdio" in transports and client.init in CODE_MODES:
+            failed += report(f"{client.name}, its code mode", check_code_mode(lockhouse, client), table)
+        if "stdio" in transports:
+            failed += report(f"{client.name}, processes", check_processes(lockhouse, client), table)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(table, indent=1) + "\n")
     sys.exit(1 if failed else 0)

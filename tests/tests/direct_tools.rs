@@ -26,7 +26,9 @@ fn lockhouse(era: &str, keys: &str, policy: &str) -> Lockhouse {
 
 fn config(era: &str, keys: &str) -> String {
     let arguments = json!(["-B", fixture(), era]);
-    format!("[http]\nauth = \"none\"\n[servers.fixture]\ncommand = \"python3\"\nargs = {arguments}\n{keys}\n")
+    format!(
+        "[http]\nauth = \"none\"\n[catalogue]\nfirst_list_seconds = 10\n[servers.fixture]\ncommand = \"python3\"\nargs = {arguments}\n{keys}\n"
+    )
 }
 
 /// Returns an MCP request of protocol version 2026-07-28 from an AI client with the capabilities `able`.

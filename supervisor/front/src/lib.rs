@@ -48,6 +48,11 @@ use tool_arguments::{read_result_request, search_request, truncate_name};
 /// How long an AI client may cache the tool list, in milliseconds. The list names the servers and tools of the client.
 const TOOLS_TTL_MS: u64 = 60_000;
 
+/// The key in `_meta` under which Codex gives the id of its own call, and the beginning of this id if a program makes the
+/// call.
+const PROGRAM_CALL_KEY: &str = "callId";
+const PROGRAM_CALL_PREFIX: &str = "exec-";
+
 /// Returns the size in bytes of the definitions of Lockhouse's own tools, as JSON that a model reads.
 pub fn definitions_bytes() -> usize {
     let mut tools = tool_definitions::all(AnswerForm::default(), &BuiltinTools::default(), "");
@@ -114,6 +119,14 @@ impl McpHandler {
     fn default_wait(&self, principal: &Principal) -> Duration {
         let wait = self.engine.settings().wait;
         self.answers.wait_limit(principal).map_or(wait, |limit| wait.min(limit))
+    }
+
+    /// Whether a program of the AI client's own code mode makes this request. Codex says so in the id of its call. This is
+    /// a claim, which only lets a client that is configured to get values get larger ones.
+    fn is_from_program(&self, principal: &Principal, context: &RequestContext<RoleServer>) -> bool {
+        let id = context.meta.get(PROGRAM_CALL_KEY).and_then(serde_json::Value::as_str);
+        self.answers.form_for(principal) == AnswerForm::Value
+            && id.is_some_and(|id| id.starts_with(PROGRAM_CALL_PREFIX))
     }
 
     /// Returns the principal (client identity) of a request, or an error if the request was not authenticated.

@@ -58,7 +58,7 @@ pub(crate) fn run_code_request(arguments: &JsonObject) -> Result<RunCode, Invali
         Some(Value::String(name)) => Some(name.clone()),
         Some(_) => return Err(InvalidRunCode::Session),
     };
-    Ok(RunCode { language, code: code.to_owned(), timeout, servers, session })
+    Ok(RunCode { language, code: code.to_owned(), timeout, servers, session, for_program: false })
 }
 
 /// Why the arguments of `search_tools` are invalid.

@@ -3,7 +3,7 @@
 
 use lockhouse_base::principal::Principal;
 use lockhouse_catalog::Tool;
-use lockhouse_policies::{CallTarget, ClientName, Listing};
+use lockhouse_policies::{Call, CallTarget, ClientName, Decision, Listing};
 use lockhouse_protocol::{CallId, Reply, ServerName};
 use lockhouse_upstream::Connection;
 use serde::Deserialize;
@@ -69,6 +69,25 @@ impl Gate {
         scope: &Scope,
     ) -> bool {
         self.visible_tool_filter(server, client, scope)(&tool)
+    }
+
+    /// Returns the reason for which the policy denies every call of a tool that is in the scope of an AI client; `None` if
+    /// it permits some call.
+    pub fn denial_of_tool(
+        &self,
+        server: &ServerName,
+        tool: &Tool,
+        client: Option<&ClientName>,
+        scope: &Scope,
+    ) -> Option<String> {
+        let policy = self.policy.current();
+        let is_denied = scope.contains(server, &CallTarget::from(&tool.name))
+            && !policy.permits(server, &tool.name, client);
+        let call = Call::new(server, &tool.name).with_client(client.cloned());
+        match is_denied.then(|| policy.decide(call))? {
+            Decision::Deny(denial) => Some(denial.to_string()),
+            _ => None,
+        }
     }
 
     /// Makes a direct call of an AI client, with the same checks as for a call from code.

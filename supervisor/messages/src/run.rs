@@ -24,6 +24,9 @@ pub struct RunCode {
     /// The name of the session in which the program runs, which is started if it does not exist. `None` for a run
     /// outside of sessions.
     pub session: Option<String>,
+    /// Whether the AI client says that a program of its own code mode, and not its model, asks. The answer can then be
+    /// larger.
+    pub for_program: bool,
 }
 
 /// The progress of a run.

@@ -309,6 +309,14 @@ mod tests {
             ),
             (AiClient::Opencode, "{\"mcp\": {\"servers\": {}}}"),
             (AiClient::Opencode, "{\n  \"model\": \"x\"\n}\n"),
+            (AiClient::Copilot, "{}"),
+            (AiClient::Cline, ""),
+            (AiClient::Qwen, ""),
+            (AiClient::Gemini, ""),
+            (AiClient::Continue, ""),
+            (AiClient::Continue, "name: Mine # c\nmodels: []\n"),
+            (AiClient::Continue, "mcpServers:\n- name: a # c\n  command: x\nrules: []\n"),
+            (AiClient::Continue, "mcpServers:\n    - name: a\n      command: x\n"),
             (AiClient::Codex, ""),
             (AiClient::Codex, "model = \"x\" # c\n\n[mcp_servers.a]\ncommand = \"x\"\n\n[other]\nkey = 1\n"),
         ] {
@@ -320,6 +328,28 @@ mod tests {
             }
             assert_eq!(inserted(client, &once), None, "{once}");
             insta::with_settings!({description => text}, { insta::assert_snapshot!(once) });
+        }
+    }
+
+    #[test]
+    fn codex_may_call_run_code_only_after_it_was_added_and_not_yet_decided() {
+        let approved = |text: &str| {
+            let source = Source { path: "config.toml".into(), text: text.into() };
+            approve_run_code(&source).map_err(|faults| faults.to_string()).expect("valid TOML")
+        };
+        let text = "[mcp_servers.lockhouse]\ncommand = \"x\" # c\n";
+        let changed = approved(text).expect("a change");
+        assert_eq!(
+            changed,
+            format!("{text}\n[mcp_servers.lockhouse.tools.run_code]\napproval_mode = \"approve\"\n")
+        );
+        for decided in [
+            changed.as_str(),
+            "",
+            "[mcp_servers.a]\n",
+            "[mcp_servers.lockhouse]\ndefault_tools_approval_mode = \"prompt\"\n",
+        ] {
+            assert_eq!(approved(decided), None, "{decided}");
         }
     }
 

@@ -51,6 +51,7 @@ pub(super) fn engine_settings(
             prefix: document.tools.prefix.clone(),
             hidden: document.tools.hide.clone(),
         },
+        list_denied_tools: document.tools.list_denied,
         first_list_wait: Duration::from_secs_f64(document.catalogue.first_list_seconds),
         catalogue_tokens: document.tools.catalogue_tokens as usize,
         digest: None,
@@ -79,7 +80,11 @@ pub(super) fn execution_limits(document: &Limits) -> ExecutionLimits {
 
 pub(super) fn display_limits(document: &Limits) -> DisplayLimits {
     let printed_bytes = document.printed_bytes.unwrap_or(document.shown_bytes);
-    DisplayLimits { part_bytes: document.shown_bytes as usize, printed_bytes: printed_bytes as usize }
+    DisplayLimits {
+        part_bytes: document.shown_bytes as usize,
+        program_bytes: document.program_bytes as usize,
+        printed_bytes: printed_bytes as usize,
+    }
 }
 
 pub(super) fn session_settings(document: &ConfigToml) -> SessionSettings {

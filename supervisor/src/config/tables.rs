@@ -40,6 +40,9 @@ table! {
         frame_kib: u32 = 8_192, within 64..=61_440;
         /// bytes that an AI client is shown of the value, of stdout and of stderr each
         shown_bytes: u32 = 10_240, within 256..=1_048_576;
+        /// bytes of a value that a program of an AI client's own code mode gets, if the client gets values
+        /// (`--answer value`) and says that a program asks, as Codex does
+        program_bytes: u32 = 1_048_576, within 256..=8_388_608;
         /// bytes that an AI client is shown of stdout and of stderr each, if different
         printed_bytes: Option<u32> = None, within 256..=1_048_576, else "shown_bytes", like "10240";
     }
@@ -237,6 +240,9 @@ table! {
         health: bool = false;
         /// text before the names of Lockhouse's own tools, for clients that reserve a name such as `run_code`
         prefix: String = String::new(), within Range::NamePart(24), else "none", like "\"lockhouse_\"";
+        /// whether direct tools that the policy denies by name are listed, so that a program that calls one gets the rule as
+        /// an error; otherwise they are hidden
+        list_denied: bool = false;
         /// which of "run_code", "search_tools" and "get_result" models do not get, for example if all servers are exposed
         /// directly
         hide: Vec<BuiltinTool> = Vec::new(), like "[\"run_code\", \"search_tools\", \"get_result\"]";

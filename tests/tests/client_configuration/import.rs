@@ -62,7 +62,7 @@ fn import_previews_its_changes_and_writes_nothing_without_consent() {
 #[test]
 fn servers_are_imported_once_and_secrets_move_to_separate_files() {
     let lockhouse = home_with_clients().config("# mine\n[limits]\ncalls = 7 # few\n");
-    let finished = lockhouse.run(&["import", "--yes"]);
+    let finished = lockhouse.run(&["import", "--no-connect", "--yes"]);
     let written = config(&lockhouse);
     insta::assert_snapshot!(
         "import_written",
@@ -95,7 +95,7 @@ fn servers_are_imported_once_and_secrets_move_to_separate_files() {
     }
     table.row("no policy is written", ensure(!lockhouse.path("config/lockhouse/policy.toml").exists(), ()));
 
-    let again = lockhouse.run(&["import", "--yes"]);
+    let again = lockhouse.run(&["import", "--no-connect", "--yes"]);
     table.row(
         "a second import changes nothing",
         ok(&again).and(ensure(again.stdout.contains("nothing to import"), &again)),
@@ -126,7 +126,7 @@ fn import_warns_about_secrets_that_remain_in_the_client_file() {
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     let cursor = lockhouse.path("home/.cursor/mcp.json");
     std::fs::set_permissions(&cursor, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    let finished = lockhouse.run(&["import", "--yes"]);
+    let finished = lockhouse.run(&["import", "--no-connect", "--yes"]);
     let mut table = Table::new("secrets that remain in client files");
     table.row("the command succeeds", ok(&finished));
     for (address, server, key) in [
@@ -168,7 +168,7 @@ fn import_can_be_limited_to_one_client_or_file() {
     }
     let finished = lockhouse.run(&["import", "--from", "no-such-client"]);
     table.row("neither a client nor a file", ensure(finished.status == Some(2), finished));
-    let finished = Lockhouse::new().run(&["import", "--yes"]);
+    let finished = Lockhouse::new().run(&["import", "--no-connect", "--yes"]);
     table
         .row("no client", ok(&finished).and(ensure(finished.stdout.contains("nothing to import"), finished)));
     table.finish();
@@ -177,7 +177,7 @@ fn import_can_be_limited_to_one_client_or_file() {
 #[test]
 fn import_does_not_overwrite_a_configured_server() {
     let lockhouse = home_with_clients().config("[servers.github]\ncommand = 'mine'\n[servers.my-db]\ncommand = 'mine too'\n[servers.docs]\ncommand = 'off'\nenabled = false\n");
-    let finished = lockhouse.run(&["import", "--yes"]);
+    let finished = lockhouse.run(&["import", "--no-connect", "--yes"]);
     let written = config(&lockhouse);
     let mut table = Table::new("names that are configured already");
     table.row("the command succeeds", ok(&finished));
@@ -222,7 +222,7 @@ fn import_skips_sse_urls_whatever_their_declared_type() {
     for (file, text) in files {
         let lockhouse = Lockhouse::new();
         let path = lockhouse.file(file, text);
-        let finished = lockhouse.run(&["import", "--yes", "--from", path.to_str().unwrap()]);
+        let finished = lockhouse.run(&["import", "--no-connect", "--yes", "--from", path.to_str().unwrap()]);
         let written = config(&lockhouse);
         for (name, url, is_taken) in URLS {
             let row = finished

@@ -74,7 +74,10 @@ fn the_entry_written_for_each_client_can_be_read_back() {
     for client in [
         "claude-code",
         "claude-desktop",
+        "cline",
         "codex",
+        "continue",
+        "copilot",
         "cursor",
         "gemini",
         "opencode",

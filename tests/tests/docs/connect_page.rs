@@ -8,20 +8,25 @@ use super::code_blocks::{Block, blocks, page};
 
 /// The AI clients of the page: the heading, the client's name for `--client`, its configuration file below the test
 /// directory, and whether the section has a second code block.
-const CLIENTS: [(&str, &str, &str, bool); 7] = [
+const CLIENTS: [(&str, &str, &str, bool); 11] = [
     ("Claude Desktop", "claude-desktop", "config/Claude/claude_desktop_config.json", false),
     ("Claude Code", "claude-code", "home/.claude.json", true),
     ("Cursor", "cursor", "home/.cursor/mcp.json", true),
     ("VS Code", "vscode", "config/Code/User/mcp.json", true),
+    ("Cline", "cline", "home/.cline/data/settings/cline_mcp_settings.json", true),
     ("Codex", "codex", "home/.codex/config.toml", true),
+    ("Continue", "continue", "home/.continue/config.yaml", true),
+    ("Copilot CLI", "copilot", "home/.copilot/mcp-config.json", true),
     ("Gemini CLI", "gemini", "home/.gemini/settings.json", true),
+    ("Qwen Code", "qwen", "home/.qwen/settings.json", true),
     ("OpenCode", "opencode", "config/opencode/opencode.json", true),
 ];
 const PROGRAM: &str = "/usr/bin/lockhouse";
 const URL: &str = "http://127.0.0.1:7300/mcp";
 
 fn blocks_below<'b>(blocks: &'b [Block], heading: &str) -> Vec<&'b Block> {
-    let of_client = |block: &&Block| block.heading == heading && ["json", "toml"].contains(&&*block.language);
+    let of_client =
+        |block: &&Block| block.heading == heading && ["json", "toml", "yaml"].contains(&&*block.language);
     blocks.iter().filter(of_client).collect()
 }
 

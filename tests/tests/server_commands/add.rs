@@ -47,6 +47,7 @@ fn a_hand_written_configuration_is_preserved() {
     let directory = lockhouse.path("home").display().to_string();
     let arguments = [
         "add",
+        "--no-connect",
         "git",
         "-e",
         "LOG=debug",

@@ -274,7 +274,13 @@ async fn changed_tools_of_servers_from_another_clients_file_require_approval() {
             std::fs::write(&config, format!("servers_files = [{:?}]\n", file.display().to_string())).unwrap();
             if keys == "import" {
                 std::fs::remove_file(&config).unwrap();
-                let imported = scripted.lockhouse.run(&["import", "--yes", "--from", file.to_str().unwrap()]);
+                let imported = scripted.lockhouse.run(&[
+                    "import",
+                    "--no-connect",
+                    "--yes",
+                    "--from",
+                    file.to_str().unwrap(),
+                ]);
                 assert_eq!(imported.status, Some(0), "{imported:?}");
             }
         }

@@ -1,6 +1,7 @@
 //! Lists the tools, prompts and resources of upstream servers with `direct` access for one AI client, which uses them
 //! without code.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use lockhouse_policies::Listing;
 use lockhouse_protocol::ServerName;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::{DirectServers, ExposedNames, RequestingClient};
 use crate::supervisor::Supervisor;
@@ -57,13 +59,15 @@ impl DirectServers {
         let mut entries = Vec::new();
         for (server, connection, _) in gate.direct_servers() {
             let Some(catalogue) = connection.known_catalogue() else { continue };
-            let shown = catalogue
-                .tools
-                .iter()
-                .filter(|tool| gate.shows_tool(server, tool, client.name.as_ref(), &scope));
-            entries.extend(shown.filter_map(|tool| {
-                renamed(tool.definition(), names.exposed_name(server, tool.name.as_str())?)
-            }));
+            for tool in &catalogue.tools {
+                let Some(name) = names.exposed_name(server, tool.name.as_str()) else { continue };
+                if gate.shows_tool(server, tool, client.name.as_ref(), &scope) {
+                    entries.extend(renamed(&without_header_annotations(tool.definition()), name));
+                } else if supervisor.settings().list_denied_tools {
+                    let denial = gate.denial_of_tool(server, tool, client.name.as_ref(), &scope);
+                    entries.extend(denial.map(|reason| denied_tool(name, &reason)));
+                }
+            }
         }
         entries
     }
@@ -160,6 +164,37 @@ pub(super) fn prompt_names(listed: &[PromptEntry]) -> ExposedNames {
     ExposedNames::new(listed.iter().map(|(server, prefix, _, name)| (server, prefix.as_str(), name.as_str())))
 }
 
+/// Returns a definition for a tool that the policy denies. A program that calls it gets the rule as an error, and not the
+/// failure of its own language for an unknown function.
+fn denied_tool(name: &str, reason: &str) -> String {
+    let description = format!("Denied: {reason}. A call fails.");
+    json!({"name": name, "description": description, "inputSchema": {"type": "object"}}).to_string()
+}
+
+/// Removes the annotations `x-mcp-header` from a tool's definition. They would make an AI client send arguments as HTTP
+/// headers too, which a server must then compare with the arguments; Lockhouse reads only the arguments.
+fn without_header_annotations(definition: &str) -> Cow<'_, str> {
+    const ANNOTATION: &str = "x-mcp-header";
+    if !definition.contains(ANNOTATION) && !definition.contains("\\u") {
+        return definition.into();
+    }
+    fn remove(value: &mut Value) -> bool {
+        match value {
+            Value::Object(members) => {
+                let removed = members.shift_remove(ANNOTATION).is_some();
+                members.values_mut().map(remove).filter(|removed| *removed).count() > 0 || removed
+            }
+            Value::Array(items) => items.iter_mut().map(remove).filter(|removed| *removed).count() > 0,
+            _ => false,
+        }
+    }
+    let Ok(mut value) = serde_json::from_str::<Value>(definition) else { return definition.into() };
+    match value.get_mut("inputSchema").is_some_and(remove) {
+        true => value.to_string().into(),
+        false => definition.into(),
+    }
+}
+
 /// Returns the JSON definition of a tool or prompt with its name replaced by the exposed name, and with hidden
 /// characters made visible. All other bytes stay the same. Returns `None` if the definition is invalid.
 fn renamed(entry: &str, name: &str) -> Option<String> {
@@ -174,6 +209,18 @@ fn renamed(entry: &str, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn header_annotations_are_removed_and_nothing_else_changes() {
+        let plain = r#"{ "name":"a","inputSchema":{"type":"object"}, "x-mcp-header":1.0 }"#;
+        assert_eq!(without_header_annotations(plain), plain);
+        let annotated =
+            r#"{"name":"a","inputSchema":{"properties":{"r":{"type":"string","x-mcp-header":"R"}}}}"#;
+        let expected = r#"{"name":"a","inputSchema":{"properties":{"r":{"type":"string"}}}}"#;
+        assert_eq!(without_header_annotations(annotated), expected);
+        let escaped = annotated.replace("x-mcp-header", r"x\u002dmcp-header");
+        assert_eq!(without_header_annotations(&escaped), expected);
+    }
 
     #[test]
     fn only_the_name_of_a_definition_is_replaced() {

@@ -21,7 +21,7 @@ pub(super) async fn run(
     cancellation: CancellationToken,
 ) -> Option<Response> {
     let owner = client.principal.owner();
-    let RunCode { language, code, timeout, servers, session } = program;
+    let RunCode { language, code, timeout, servers, session, for_program } = program;
     let session = match session.map(|name| SessionName::new(&name)).transpose() {
         Ok(name) => name.map(|name| SessionKey { owner, name }),
         Err(invalid) => return Some(Response::Invalid(invalid.to_string())),
@@ -31,7 +31,7 @@ pub(super) async fn run(
     let (engine, stop) = (supervisor.clone(), cancellation.clone());
     let answering = async move {
         let answer = engine.run_code_for(Some(channel), request, &stop).await;
-        render(&engine, &client, answer)
+        render(&engine, &client, answer, for_program)
     };
     follow(supervisor, supervisor.background_runs().start(owner, follower, cancellation, answering), exchange)
         .await
@@ -83,9 +83,17 @@ async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exc
 }
 
 /// Prepares an answer for display to the model, and stores values that are too long for it.
-fn render(supervisor: &Supervisor, client: &RequestingClient, answer: Answer) -> FinishedRun {
+fn render(
+    supervisor: &Supervisor,
+    client: &RequestingClient,
+    answer: Answer,
+    for_program: bool,
+) -> FinishedRun {
     let keep = |json: &str| supervisor.results().store(client.principal.owner(), json);
-    let limits = supervisor.settings().display;
+    let mut limits = supervisor.settings().display;
+    if for_program {
+        limits.part_bytes = limits.part_bytes.max(limits.program_bytes);
+    }
     let next_part_hint = "get_result(handle)";
     let RenderedAnswer { json, files } = execution::render_answer(
         &answer,

@@ -45,6 +45,8 @@ pub struct Settings {
     pub drain: Duration,
     /// Which of Lockhouse's own tools AI clients get, and under which names.
     pub builtin_tools: BuiltinTools,
+    /// Whether direct tools that the policy denies are listed with the rule that denies them.
+    pub list_denied_tools: bool,
     /// How long a list request of an AI client waits for directly exposed servers whose tools are not known.
     pub first_list_wait: Duration,
     /// Maximum estimated tokens of the signatures in the description of `run_code`.

@@ -56,7 +56,10 @@ impl McpHandler {
         context: &RequestContext<RoleServer>,
     ) -> ToolResponse {
         let program = match run_code_request(arguments) {
-            Ok(program) => program,
+            Ok(program) => lockhouse_messages::RunCode {
+                for_program: self.is_from_program(principal, context),
+                ..program
+            },
             Err(wrong) => return Answer::invalid_request(&wrong.to_string()).into(),
         };
         let exchange = self.open(principal, context, Request::RunCode(program));

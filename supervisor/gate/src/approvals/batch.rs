@@ -249,7 +249,9 @@ impl ApprovalBatcher {
         let asked = Instant::now();
         let question = elicitation_form::build_question(prompt);
         match client.ask_unrecorded(question, self.context.approvers.answer_timeout()).await {
-            Ok(Answer::Decline | Answer::Cancel) if asked.elapsed() < DECLINE_AT_ONCE => Err(Refusal::DeclinedAtOnce),
+            Ok(Answer::Decline | Answer::Cancel) if asked.elapsed() < DECLINE_AT_ONCE => {
+                Err(Refusal::DeclinedAtOnce)
+            }
             Ok(answer) => Ok(elicitation_form::parse_answer(answer, &prompt.scopes())),
             Err(why) => Err(Refusal::NoApprover(Some(why))),
         }

@@ -43,6 +43,7 @@ fn each_message_of_a_front_round_trips() {
         timeout: Some(Duration::from_secs_f64(0.25)),
         servers: Some(vec!["git".into()]),
         session: Some("work".into()),
+        for_program: true,
     };
     let completion: CompleteRequestParams = serde_json::from_value(json!({
         "ref": {"type": "ref/prompt", "name": "greet"},

@@ -63,7 +63,9 @@ impl Fixture {
             Ok(definition) => describe(&definition),
             Err(reason) => format!("left out: {reason}\n"),
         };
-        format!("{} (line {})\n{}", listed.name, listed.line, indented(&text))
+        let not_imported = listed.entry.iter().flat_map(|entry| &entry.not_imported);
+        let not_imported: String = not_imported.map(|lost| format!("not imported: {lost}\n")).collect();
+        format!("{} (line {})\n{}", listed.name, listed.line, indented(&(text + &not_imported)))
     }
 
     fn read(&self, name: &str) -> String {
@@ -148,7 +150,10 @@ fn every_client_s_file_is_read_as_its_client_reads_it() {
         "cursor.json",
         "vscode.jsonc",
         "vscode_settings.jsonc",
+        "cline.json",
         "codex.toml",
+        "continue.yaml",
+        "copilot.json",
         "gemini.json",
         "windsurf.json",
         "zed.jsonc",
