@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::traces::{self, TraceContext};
-use lockhouse_messages::{BuiltinTools, EngineClient, ListKind, Request, Response};
+use lockhouse_messages::{EngineClient, ListKind, Request, Response};
 use lockhouse_policies::ClientName;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -39,6 +39,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
 use answer::{Answer, AnswerKind, ToolResponse};
+pub use lockhouse_messages::{BuiltinTool, BuiltinTools};
+
 pub use answer::{AnswerForm, AnswerSettings, UnknownForm};
 use direct::Direct;
 use runs::{RunTool, SuspendedRequests};
@@ -174,6 +176,10 @@ impl ServerHandler for McpHandler {
         let answer = self.dispatch_tool(request, context).instrument(span.clone()).await;
         let answer = answer.map(|response| response.into_mcp(form));
         record_outcome(&span, &answer);
+        // The AI client has closed the pipe: some clients fail if an answer still arrives. The process ends now.
+        if matches!(self.transport, ClientTransport::Stdio(_)) && self.closing.is_cancelled() {
+            std::future::pending::<()>().await;
+        }
         answer
     }
 

@@ -1,13 +1,17 @@
-//! Gives each worker process its own control group, if part of the cgroup v2 hierarchy is delegated to the supervisor
-//! (systemd's `Delegate=`).
+//! Gives each worker process its own control group, if part of the cgroup v2 hierarchy is delegated to the
+//! supervisor (systemd's `Delegate=`).
 //!
-//! Control groups limit what resource limits cannot: the number of tasks of each single worker, and the memory that the
-//! kernel allocates for it. Below the group `G` in which the supervisor was started, the layout is:
+//! Control groups limit what resource limits cannot: the number of tasks of each single worker, and the
+//! memory that the kernel allocates for it. Below the group `G` in which the supervisor was started, the
+//! layout is:
 //!
 //! ```text
-//! G/supervisor    the supervisor and its zygotes: a group with enabled controllers may hold no process of its own
+//! G/supervisor    the supervisor and its zygotes (template processes from which workers are forked)
 //! G/worker-PID    memory.max, memory.swap.max 0, memory.oom.group 1, pids.max
 //! ```
+//!
+//! The supervisor moves itself out of `G`, since a group that enables controllers for its children may hold
+//! no process.
 
 use std::io::{Error, ErrorKind};
 use std::os::fd::AsFd;
@@ -22,7 +26,8 @@ use super::ControlGroupResult;
 const ROOT: &str = "/sys/fs/cgroup";
 /// The cgroup controllers that must be delegated.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
-/// The text that enables these controllers for child groups, when written to `cgroup.subtree_control`.
+/// The text that enables the memory and pids controllers for child groups, when written to
+/// `cgroup.subtree_control`.
 const ENABLE: &str = "+memory +pids";
 /// The name of the control group of the supervisor itself.
 const OWN: &str = "supervisor";
@@ -45,7 +50,8 @@ pub enum ControlGroupError {
     OfSystemd,
     #[error("{} is not delegated: {source}", directory.display())]
     NotDelegated { directory: PathBuf, source: Error },
-    /// The kernel refused to enable the controllers, with this error: most likely the group contains other processes.
+    /// The kernel refused to enable the memory and pids controllers for child groups. Most likely other processes
+    /// share the supervisor's control group. The field is the error of the refused write.
     #[error("other processes share this process's group ({0})")]
     Shared(Box<Self>),
     #[error("{name}: {source}")]
@@ -67,8 +73,8 @@ pub(super) struct WorkerGroup {
 }
 
 impl ControlGroups {
-    /// Prepares the control group that this process is in: moves this process into the child group `supervisor`, and
-    /// enables the controllers for the groups of workers.
+    /// Prepares the control group in which the supervisor was started: moves the supervisor into the child group
+    /// `supervisor`, and enables the memory and pids controllers for the groups of workers.
     ///
     /// # Errors
     /// Fails if control groups cannot be used, with the reason.
@@ -208,8 +214,8 @@ const REMOVALS_MAX: u32 = 250;
 /// Maximum time in milliseconds that the supervisor waits at shutdown until a control group can be removed.
 const LAST_WAIT: u16 = 500;
 
-/// Whether a control group was delegated, by the extended attribute with which systemd marks delegated groups. Checked
-/// for root only, which can write to every group.
+/// Whether systemd delegated a control group, which systemd marks with an extended attribute. Called only for
+/// root: root can write to every group, so write access does not prove the delegation.
 #[allow(unsafe_code, reason = "getxattr has no wrapper in nix")]
 fn is_delegated(directory: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
@@ -222,8 +228,8 @@ fn is_delegated(directory: &Path) -> bool {
     })
 }
 
-/// Removes the groups of workers that earlier supervisors left behind. Groups in use stay, and groups that another
-/// supervisor is about to use.
+/// Removes the `worker-PID` groups that earlier supervisors left behind. Keeps groups that contain a process,
+/// and groups whose PID exists, since another supervisor may be about to move that process into its group.
 fn remove_leftovers(directory: &Path) {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries {
@@ -235,8 +241,8 @@ fn remove_leftovers(directory: &Path) {
     }
 }
 
-/// Creates a control group. If a group of this name exists, an earlier process with the same number has left it, and it
-/// is reused.
+/// Creates a control group. If a group of this name exists, it is reused: an earlier process with the same
+/// PID has left it behind.
 fn create(directory: &Path) -> Result<(), Error> {
     match std::fs::create_dir(directory) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),

@@ -1,5 +1,6 @@
-//! The task that owns a pool. The task receives requests, released leases and reports of zygotes, passes them to
-//! [`State`] as events, and performs the resulting effects.
+//! The task that owns a pool of worker processes. The task receives requests for workers, notices of released
+//! workers, and reports of zygotes (the processes from which workers are forked). It passes them to [`State`]
+//! as events, and performs the resulting effects.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -18,27 +19,29 @@ use super::worker::Worker;
 use super::zygote::{self, Reporter, ZygoteHandle, ZygoteReport};
 use super::{ControlGroupResult, PoolError, PoolSettings, ZygoteStart};
 
-/// Capacity of the channel for requests to the pool. While it is full, callers wait. They wait only for a short time,
-/// because the pool's task never blocks.
+/// Capacity of the channel for requests to the task that owns the pool. While the channel is full, callers
+/// wait. They wait only for a short time, because this task never blocks.
 const REQUESTS_MAX: usize = 64;
 
-/// Capacity of the channel for reports of zygotes. While it is full, the tasks of zygotes wait and read nothing from
-/// their zygotes.
+/// Capacity of the channel for the reports of zygotes (the processes from which workers are forked). While
+/// the channel is full, the tasks that serve zygotes wait and read no messages from them.
 const REPORTS_MAX: usize = 64;
 
-/// Where to send the lease that answers a request of one execution.
+/// The reply channel of a request for a lease: it receives a worker for one execution, or the reason why
+/// there is none.
 type LeaseRequest = oneshot::Sender<Result<Lease, PoolError>>;
-/// Where to send the worker that answers a request of a session.
+/// The reply channel of a request for a session worker, which is kept for several runs. It receives the
+/// worker, or the reason why there is none.
 type SessionRequest = oneshot::Sender<Result<Worker, PoolError>>;
 type PoolEvent = Event<Worker, LeaseRequest, SessionRequest>;
 type PoolEffect = Effect<Worker, LeaseRequest, SessionRequest>;
 
-/// A request to the pool's task.
+/// A request to the task that owns a worker pool.
 #[derive(Debug)]
 pub(super) enum Request {
-    /// Lease a worker for one execution of this owner.
+    /// Lease a worker for one execution of this owner (an AI client).
     Lease(Owner, LeaseRequest),
-    /// Provide a worker for a session.
+    /// Provide a worker for a session, which keeps the worker for several runs.
     Session(SessionRequest),
 }
 
@@ -55,26 +58,28 @@ impl<T> HasEnded for oneshot::Sender<T> {
     }
 }
 
-/// The task that performs all I/O of a pool.
+/// The task that owns a worker pool and performs all of its I/O.
 struct PoolTask {
     language: &'static str,
     state: State<Worker, LeaseRequest, SessionRequest>,
     launch: Arc<LaunchConfig>,
-    /// Zygotes that are running and not retired, by number of their generation.
+    /// The running zygotes that may still fork workers, by generation number (1 for the first zygote of the
+    /// pool).
     zygotes: HashMap<u32, ZygoteHandle>,
-    /// Maximum number of forks of each zygote that are requested and not yet answered.
+    /// Maximum number of requested forks that a zygote has not yet answered.
     forks_max: usize,
-    /// The slots that limit the number of leases.
+    /// The slots that limit how many workers are leased to executions at one time.
     slots: LeaseSlots,
-    /// The channel for the reports of zygotes, each with the number of its generation.
+    /// The channel on which zygotes report to the pool. Each report comes with the generation number of its
+    /// zygote.
     reports: mpsc::Sender<(u32, ZygoteReport)>,
-    /// The result of the latest zygote start, for [`super::Pool`].
+    /// Publishes the result of the latest zygote start to the handles of the pool ([`super::Pool`]).
     prepared: watch::Sender<Option<ZygoteStart>>,
     figures: SharedStats,
 }
 
-/// Starts the task of a pool and returns the channel for its requests. The task ends when all senders of requests are
-/// dropped.
+/// Starts the task that owns a pool and returns the channel for requests to it. The task ends when all
+/// senders of this channel are dropped.
 pub(super) fn start(
     settings: PoolSettings,
     control_groups: ControlGroupResult,

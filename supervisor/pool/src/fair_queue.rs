@@ -42,10 +42,10 @@ impl<T> FairQueue<T> {
         self.lines.is_empty()
     }
 
-    /// Adds a request to the queue. Returns the request that is rejected, if any: the new one if its owner has reached
-    /// its own limit; if the whole queue is full, the latest request of the owner with the most requests, so that one
-    /// owner cannot keep out the others, or the new one if that owner would end up with fewer requests than the new
-    /// one's owner.
+    /// Adds a request to the queue. Returns the rejected request, if any. The new request is rejected if its
+    /// owner has reached the limit for one owner. If the whole queue is full, the latest request of the owner
+    /// with the most waiting requests is rejected, so that one owner cannot keep out the others. If this would
+    /// leave that owner fewer requests than the new request's owner, the new request is rejected instead.
     pub(super) fn push(&mut self, owner: Owner, item: T) -> Option<T> {
         let own = self.waiting_of(owner);
         if own >= self.bounds.of_one {
@@ -68,8 +68,8 @@ impl<T> FairQueue<T> {
         left
     }
 
-    /// Removes the request that is next from the queue and counts it as a running execution until [`Self::release`].
-    /// `None` if no request waits.
+    /// Removes the next request from the queue and returns it. Its execution counts as running until
+    /// [`Self::release`]. Returns `None` if no request waits.
     pub(super) fn next(&mut self) -> Option<(Owner, T)> {
         let running = |owner: &Owner| self.running.get(owner).copied().unwrap_or(0);
         let (at, _) = self.lines.iter().enumerate().min_by_key(|(_, (owner, _))| running(owner))?;
@@ -160,11 +160,11 @@ mod tests {
         assert_eq!(queue.len(), 4);
     }
 
-    /// An operation on the queue.
+    /// A random operation on the fair queue in a property test.
     #[derive(Clone, Debug)]
     enum Event {
         Push(usize),
-        /// Takes the next item.
+        /// Takes the next request from the queue.
         Next,
         /// Ends the oldest running execution.
         Release,

@@ -1,4 +1,5 @@
-//! Configuration for starting the zygotes and workers of a pool.
+//! Configuration for starting the processes of a pool: the workers, and the zygotes from which they are
+//! forked.
 
 use std::path::PathBuf;
 
@@ -6,17 +7,20 @@ use lockhouse_protocol::{Finding, Protection, SandboxProfile};
 
 use super::ControlGroupResult;
 
-/// The command that starts a zygote, and the sandbox profile of the zygote's workers.
+/// The command that starts a zygote (a process from which workers are forked), and the sandbox profile of its
+/// workers.
 #[derive(Clone, Debug)]
 pub struct ZygoteCommand {
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub profile: SandboxProfile,
-    /// Whether all protections are required: the zygote start then fails if an optional one is missing.
+    /// Whether even the optional sandbox protections are required: the zygote then fails to start if one is
+    /// missing.
     pub require_full: bool,
 }
 
-/// Configuration for starting the zygotes and workers of a pool.
+/// Configuration for starting the processes of a pool: the workers, and the zygotes from which they are
+/// forked.
 #[derive(Debug)]
 pub(super) struct LaunchConfig {
     pub(super) command: ZygoteCommand,
@@ -25,7 +29,8 @@ pub(super) struct LaunchConfig {
 }
 
 impl LaunchConfig {
-    /// Reports whether workers get control groups, as a [`Finding`] beside those that the zygote reports.
+    /// Returns whether workers get control groups, as a [`Finding`]. It completes the findings of the zygote,
+    /// which tests the other sandbox protections.
     pub(super) fn control_group(&self) -> Finding {
         match &self.control_groups {
             Ok(_) => Finding::holds(Protection::ControlGroup, "each worker gets its own"),
@@ -39,6 +44,6 @@ impl LaunchConfig {
 pub(super) enum ForkPurpose {
     /// A single execution.
     Execution,
-    /// All runs of one session.
+    /// All runs of one session, which keeps its worker between runs.
     Session,
 }

@@ -1,4 +1,5 @@
-//! Leases of workers, and the slots that limit how many leases exist at one time.
+//! Leases (the exclusive use of a worker by one execution), and the slots that limit how many leases exist at
+//! one time.
 
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ impl Lease {
     }
 }
 
-/// The message to the pool's task that a lease was dropped.
+/// The message which tells the task that owns the pool that a lease was dropped.
 #[derive(Debug)]
 pub(super) struct ReleasedLease {
     pub(super) owner: Owner,
@@ -31,7 +32,8 @@ pub(super) struct ReleasedLease {
     pub(super) held: Duration,
 }
 
-/// One of the slots that limit the number of leases. Dropping the slot sends a [`ReleasedLease`] to the pool's task.
+/// One of the slots that limit the number of leased workers. Dropping the slot sends a [`ReleasedLease`] to
+/// the task that owns the pool.
 #[derive(Debug)]
 pub(super) struct LeaseSlot {
     owner: Owner,
@@ -59,9 +61,10 @@ impl LeaseSlots {
         (Self(released), inbox)
     }
 
-    /// Acquires a slot for a new lease. A slot is in use until its message was received, and the channel has capacity
-    /// for one message per slot, so there is capacity as long as the pool leases at most as many workers as there are
-    /// slots. Without capacity the release would never be reported: the pool then has one slot less, which is safe.
+    /// Acquires a slot for a new lease. The slot is in use until the pool's task has received the
+    /// [`ReleasedLease`] message. The channel has capacity for one message per slot, which is enough because the
+    /// pool never leases more workers than there are slots. Without capacity the release would not be reported,
+    /// and the pool would have one slot less, which is safe.
     pub(super) fn acquire(&self, owner: Owner) -> LeaseSlot {
         let release = self.0.clone().try_reserve_owned().ok();
         debug_assert!(release.is_some(), "there are more leases than slots");

@@ -44,7 +44,8 @@ pub use zygote::ZygoteInfo;
 /// Why a pool cannot provide a worker.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
-    /// The program of the zygote (the Python interpreter or the worker binary) cannot be started.
+    /// The program of the zygote (the process from which workers are forked) cannot be started: the Python
+    /// interpreter or the worker binary.
     #[error("cannot start {program}: {source}")]
     Start { program: PathBuf, source: std::io::Error },
     /// The pool provides no worker, for this reason: the zygote reported that it cannot work on this host, or zygotes
@@ -103,10 +104,11 @@ pub struct PoolSettings {
     pub running_max: usize,
     /// Maximum numbers of executions that wait for a worker, in total and for each AI client.
     pub queue: QueueLimits,
-    /// Number of forks after which the zygote is replaced, so that later workers get new random seeds and a new
-    /// address-space layout.
+    /// Number of forks after which the zygote (the process from which workers are forked) is replaced, so that
+    /// later workers get new random seeds and a new address-space layout.
     pub recycle_after: u32,
-    /// Age at which the zygote is replaced, provided that one of its workers has been used.
+    /// Age at which the zygote is replaced, so that later workers get new random seeds and a new address-space
+    /// layout. The zygote stays if none of its workers has been used.
     pub recycle_age: Duration,
 }
 
@@ -141,7 +143,8 @@ impl Pool {
         self.request(|answer| Request::Lease(owner, answer)).await
     }
 
-    /// Waits for a sandboxed worker for a session. Workers of sessions do not count towards `running_max`.
+    /// Waits for a sandboxed worker for a session, which keeps the worker for several runs. Such workers do not
+    /// count towards `running_max`.
     pub async fn take_for_session(&self) -> Result<Worker, PoolError> {
         self.request(Request::Session).await
     }

@@ -28,7 +28,7 @@ const SECCOMP_FIX: &str =
 /// How to enable the protections that namespaces provide.
 const NAMESPACES_FIX: &str = "sysctl user.max_user_namespaces above 0; on Ubuntu 23.10 and later install \
     packaging/apparmor/lockhouse, or sysctl kernel.apparmor_restrict_unprivileged_userns=0; in a container, permit unshare";
-/// What to do about a protection that every supported host provides.
+/// The advice for a missing protection that every supported host should provide.
 const REPORT: &str = "do not use Lockhouse on this host, and report this";
 
 /// Why Lockhouse runs no code on this host.
@@ -46,7 +46,7 @@ pub enum ProtectionError {
         required_here: bool,
         fix: &'static str,
     },
-    /// A protection is in place, but a test showed that it does not work or the test could not be made.
+    /// A protection is enabled, but a test showed that it does not work, or the test could not be run.
     #[error("a protection does not hold: {title}: {found}. {}", capitalize(REPORT))]
     Broken { title: &'static str, found: String },
 }
@@ -173,12 +173,12 @@ pub fn describe(protection: Protection) -> ProtectionInfo {
     }
 }
 
-/// Decides by the findings of a zygote whether code may run. Returns what was found about each missing optional
-/// protection, as texts for users. If `require_full`, all protections are required.
+/// Decides whether code may run on this host, by the sandbox tests that a zygote has reported. Returns one
+/// text for users for each missing optional protection. With `require_full`, all protections are required.
 ///
 /// # Errors
-/// Fails if a required protection is missing, or if any protection is broken or was not tested. The error says how to
-/// fix this.
+/// Fails if a required protection is missing, or if any protection is broken or was not tested. The error
+/// says how to fix this.
 pub fn evaluate(findings: &[Finding], require_full: bool) -> Result<Vec<String>, ProtectionError> {
     let not_tried = Protection::CHECKED_BY_ZYGOTE
         .into_iter()

@@ -1,4 +1,5 @@
-//! Verifies from outside that a worker process is in its sandbox, by what the kernel reports about it in `/proc`.
+//! Verifies from the supervisor that a worker process is in its sandbox, by what the kernel reports in
+//! `/proc`. The check does not rely on the worker's own report.
 
 use lockhouse_protocol::SECCOMP_FILTERS;
 

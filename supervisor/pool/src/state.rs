@@ -23,8 +23,8 @@ use events::SESSION_FORKS_MAX;
 pub(super) use events::{Effect, Event, HasEnded, PoolLimits};
 use generation::Generation;
 
-/// How long after the last request the pool forks new idle workers. If requests wait, it forks workers for them at
-/// once.
+/// Time without a new request after which the pool forks idle workers for future requests, since a fork slows
+/// down running executions. Workers for waiting requests are forked at once.
 const QUIET: Duration = Duration::from_millis(5);
 
 /// Number of consecutive failures to provide a worker after which the pool refuses all waiting requests and stops
@@ -36,7 +36,7 @@ const RETRY_AFTER_MIN: Duration = Duration::from_secs(1);
 /// Longest time after which a client is told to try again, when the queue is full.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
-/// A sandboxed worker that waits for an execution, with the generation of its zygote.
+/// A sandboxed worker that waits for an execution, and the generation number of the zygote that forked it.
 struct Idle<W> {
     generation: u32,
     worker: W,
@@ -46,21 +46,22 @@ struct Idle<W> {
 /// a request of a session.
 pub(super) struct State<W, L, S> {
     bounds: PoolLimits,
-    /// The current zygote, from which workers are forked; `None` if none runs. Earlier zygotes are retired: they fork
-    /// no more workers.
+    /// The current zygote, the process from which workers are forked; `None` if none runs. Earlier zygotes are
+    /// retired: they fork no more workers.
     zygote: Option<Generation>,
-    /// Generation of the zygote that was started last; 0 before the first start.
+    /// Generation number of the zygote that was started last; 0 before the first start.
     last_generation: u32,
     /// Whether a zygote is being started.
     starting: bool,
     /// Idle workers, in the order in which they became ready.
     idle: Vec<Idle<W>>,
-    /// Requests for leases that wait for a worker, and the number of leases of each owner.
+    /// Requests that wait for a worker to execute code, and the number of leased workers of each owner (AI
+    /// client).
     waiting: FairQueue<L>,
     /// The moving average of the times from the start of a lease to its release.
     average_hold_time: Duration,
-    /// Requests of sessions that wait for a worker. Each gets a worker that is forked for it. The engine crate limits
-    /// their number.
+    /// Requests of sessions that wait for a worker. Each gets a newly forked worker, not an idle one. The engine
+    /// crate limits the number of sessions.
     sessions: VecDeque<S>,
     /// Number of consecutive failures to provide a worker. Reset when a worker becomes ready.
     failures: u32,
@@ -86,7 +87,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
-    /// Applies an event and returns the effects to perform, in this order.
+    /// Applies an event and returns the resulting effects in the order in which the caller must perform them.
     pub(super) fn handle_event(&mut self, event: Event<W, L, S>, now: Instant) -> Effects<W, L, S> {
         let mut effects = Vec::new();
         self.apply_event(event, now, &mut effects);
@@ -264,9 +265,9 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
-    /// Kills idle workers of retired zygotes as long as there are more idle workers than configured. A retired zygote
-    /// ends with its last worker. The search is needed because a worker of a retired zygote may have become idle after
-    /// newer ones.
+    /// Kills idle workers of retired zygotes while there are more idle workers than configured, because a retired
+    /// zygote ends only with its last worker. Such workers can be anywhere in the list: a worker of a retired
+    /// zygote may have become idle after workers of the current one.
     fn trim_idle(&mut self, effects: &mut Effects<W, L, S>) {
         let current = self.zygote.as_ref().map(|zygote| zygote.number);
         while self.idle.len() > self.bounds.idle
@@ -312,8 +313,8 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         self.waiting.len().min(free).max(ahead)
     }
 
-    /// Starts a zygote, unless one is being started already. The current zygote serves forks until the new one is
-    /// ready.
+    /// Starts a zygote, unless one is being started already. The current zygote continues to fork workers until
+    /// the new one is ready.
     fn start_zygote(&mut self, effects: &mut Effects<W, L, S>) {
         if std::mem::replace(&mut self.starting, true) {
             return;

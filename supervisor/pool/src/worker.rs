@@ -26,7 +26,7 @@ pub struct WorkerExitReport {
     pub peak_memory_bytes: u64,
 }
 
-/// A forked worker process. The supervisor has not yet verified that it is in its sandbox.
+/// A forked worker process. The supervisor has not yet verified that the process is in its sandbox.
 pub(super) struct UnverifiedWorker {
     pub(super) process: WorkerProcess,
     pub(super) socket: OwnedFd,
@@ -38,7 +38,7 @@ pub(super) struct UnverifiedWorker {
 #[derive(Debug)]
 pub struct Worker {
     pub process: WorkerProcess,
-    /// The socket over which the supervisor and the worker exchange messages. Reads and writes are independent.
+    /// The socket over which the supervisor and the worker exchange messages.
     pub stream: Stream,
     /// Splits the bytes from the worker into messages.
     pub decoder: FrameDecoder,

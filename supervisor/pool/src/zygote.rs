@@ -1,5 +1,5 @@
-//! Runs one zygote process: starts it, passes fork requests to it, reports its answers to the pool, and serves it until
-//! its last worker has ended.
+//! Runs one zygote, a process from which workers are forked: starts it, passes fork requests to it, reports
+//! its answers to the pool, and serves it until its last worker has ended.
 
 mod socket;
 
@@ -27,7 +27,8 @@ use socket::ZygoteSocket;
 /// heavy packages on a slow disk take much longer.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Maximum time between the end of a zygote's socket and the exit of the zygote process.
+/// Maximum time that the supervisor waits for a zygote process to exit after it failed to send a valid
+/// message.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
 /// The error message for a zygote that sends invalid messages, most likely because it is of another version.
 const FOREIGN_PROTOCOL: &str = "it does not speak this version's protocol";
@@ -64,7 +65,7 @@ pub(super) enum ZygoteReport {
     Gone(PoolError),
 }
 
-/// Sends the reports of one zygote, with its generation, to the task of the pool.
+/// Sends the reports of one zygote to the task that owns the pool, each with the zygote's generation number.
 #[derive(Clone)]
 pub(super) struct Reporter {
     generation: u32,
@@ -181,7 +182,8 @@ impl Zygote {
         }
     }
 
-    /// Returns why the zygote sent no valid message: it has exited, or the process is not a zygote of this version.
+    /// Returns why the zygote sent no valid message: it has exited, or it is no zygote of this version of
+    /// Lockhouse.
     async fn start_failure(&mut self, command: &ZygoteCommand) -> PoolError {
         let Ok(status) = tokio::time::timeout(END_TIMEOUT, self.child.wait()).await else {
             return PoolError::zygote(FOREIGN_PROTOCOL);
@@ -226,8 +228,9 @@ impl Zygote {
         self.socket.send(&ToZygote::Fork { warm, session }).await.map_err(PoolError::system)
     }
 
-    /// Kills the zygote and reaps the processes of its process group. The kernel kills workers and probes with their
-    /// zygote; the supervisor, as their subreaper, must reap them. They cannot leave the process group.
+    /// Kills the zygote and reaps its descendants: the workers, and the processes that test the sandbox. The
+    /// kernel kills them together with the zygote, and the supervisor must reap them as their subreaper. All are
+    /// in the zygote's process group, which they cannot leave.
     async fn kill_and_reap(mut self) {
         // Dropping these channels tells tasks that wait for the exit report of a worker that none will come.
         self.live.clear();
@@ -244,8 +247,8 @@ impl Zygote {
         }
     }
 
-    /// Handles a message from the zygote; `None` means that the zygote has closed its socket. Fails if the zygote has
-    /// ended or violated the protocol.
+    /// Handles a received message of the zygote; `None` means that the zygote has closed its socket. Fails if the
+    /// zygote has ended or violated the protocol.
     async fn handle_message(
         &mut self,
         message: Option<(FromZygote, Vec<OwnedFd>)>,

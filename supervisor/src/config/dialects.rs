@@ -18,6 +18,7 @@ mod own_format;
 mod placeholder_syntax;
 #[cfg(test)]
 mod properties;
+mod syntax;
 mod yaml_tree;
 mod zed;
 
@@ -119,9 +120,9 @@ impl SourceFile<'_> {
 /// The file as a whole cannot be parsed. A fault of one server is no error here: its [`ListedServer::entry`] contains
 /// it.
 pub(super) fn read(source: &Source, environment: &Environment) -> Result<Option<Listing>, Diagnostics> {
-    let root = document_tree::parse(source)?;
+    let root = syntax::parse(source)?;
     let Some(root) = root.table() else { return Ok(None) };
-    let syntax = document_tree::Syntax::of(&source.text);
+    let syntax = syntax::Syntax::of(&source.text);
     let Some(found) = detection::detect(root, syntax, environment) else { return Ok(None) };
     let inputs = detection::inputs(root);
     let file = SourceFile { path: &source.path, environment, inputs };

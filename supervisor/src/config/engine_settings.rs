@@ -9,9 +9,9 @@ use lockhouse_base::directories;
 use lockhouse_engine::execution::{DisplayLimits, ExecutionLimits};
 use lockhouse_engine::sessions::SessionSettings;
 use lockhouse_engine::supervisor::{self, BackgroundRunSettings};
+use lockhouse_front::BuiltinTools;
 use lockhouse_gate::skills::SkillSettings;
 use lockhouse_gate::{ApprovalSettings, results};
-use lockhouse_messages::BuiltinTools;
 use lockhouse_protocol::ConversationLimits;
 use lockhouse_upstream::StoragePaths;
 

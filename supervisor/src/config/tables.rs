@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use lockhouse_audit::DEFAULT_REDACTED_NAMES;
 use lockhouse_base::telemetry::log::Format;
+use lockhouse_front::BuiltinTool;
 use lockhouse_front::http::ListenAddress;
 use lockhouse_gate::ApproverKind;
 use lockhouse_gate::skills::DIRECTORIES_MAX;
-use lockhouse_messages::BuiltinTool;
 use lockhouse_upstream::TextDecoding;
 use serde::Deserialize;
 

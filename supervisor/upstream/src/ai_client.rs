@@ -26,8 +26,8 @@ const WAITING_MAX: usize = 16;
 /// Number of places in a run's message queue that are reserved for questions to the user, so that progress messages
 /// cannot fill the queue.
 const FOR_QUESTIONS: usize = 8;
-/// How long the engine waits for an answer after a question's deadline. Within this time the front, which faces the AI
-/// client, reports that the question has expired.
+/// Time that the engine waits for an answer beyond a question's deadline. Within this time the front (the
+/// side of Lockhouse that faces AI clients) reports that the question has expired.
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// A message of a run to the AI client that started it.
@@ -176,9 +176,9 @@ impl AiClient {
         self.ask_unrecorded(question, self.0.time_left).await
     }
 
-    /// Asks the user a question without counting it and without recording it in the audit log. While this method waits,
-    /// its caller must hold an [`OpenQuestionGuard`](pausable_timer::OpenQuestionGuard), which pauses the timers of the
-    /// run.
+    /// Asks the user a question. The question does not count towards the limit of questions per run and is not
+    /// recorded in the audit log. While this method waits, its caller must hold an
+    /// [`OpenQuestionGuard`](pausable_timer::OpenQuestionGuard), which pauses the timers of the run.
     pub async fn ask_unrecorded(&self, question: Question, time_left: Duration) -> Result<Answer, AskError> {
         let (answer, answered) = oneshot::channel();
         let posed = ClientMessage::Question(PendingQuestion {

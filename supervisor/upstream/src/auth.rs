@@ -103,8 +103,8 @@ impl TokenProvider {
         self.keep(token)
     }
 
-    /// Returns the value of the `Authorization` header to send in place of the one that the server refused. Returns an
-    /// error if no other token is available.
+    /// Returns the `Authorization` header that is sent in place of the `refused` one, with a new or renewed
+    /// token. Returns an error if no other token is available.
     pub(super) async fn renewed(
         &self,
         refused: Option<HeaderValue>,
@@ -137,7 +137,8 @@ impl TokenProvider {
         self.keep(token)?.ok_or_else(|| self.refused(challenge))
     }
 
-    /// Returns the error of a request that the server refuses with this challenge, when no other token is available.
+    /// Returns the error for a request that the server refused with this challenge, when Lockhouse has no other
+    /// token to send.
     pub(super) fn refused(&self, challenge: &Challenge) -> HttpError {
         let code = challenge.status.as_u16();
         let lacks = challenge.missing_scope(&self.url).is_some();

@@ -70,14 +70,15 @@ pub(super) fn read_answer(
 pub(super) struct ResultOptions {
     /// Whether the server's library wraps values as `{"result": …}`; the inner value is used then.
     wrapped: bool,
-    /// Whether the engine decodes text that is JSON.
+    /// Whether a result text that is JSON reaches the program as the parsed value.
     decodes: bool,
-    /// Whether a single text becomes a list too.
+    /// Whether the program always gets a list, even if the server answers with a single text block.
     always_list: bool,
 }
 
 impl ResultOptions {
-    /// Options for a tool. `declares_values` is whether its output schema describes more than text.
+    /// Creates the options for a tool. `declares_values` is whether the tool's output schema describes more than
+    /// text, so that its text results are not parsed as JSON under [`TextDecoding::Auto`].
     pub(super) fn new(wrapped: bool, declares_values: bool, decoding: TextDecoding) -> Self {
         let decodes = match decoding {
             TextDecoding::Auto => !declares_values,
@@ -87,7 +88,8 @@ impl ResultOptions {
         Self { wrapped, decodes, always_list: decoding == TextDecoding::List }
     }
 
-    /// Builds the envelope `{NAME: JSON}`, with what the engine shall do with text in it.
+    /// Builds the envelope `{NAME: JSON}` for the worker. It includes the flags `decode` and `list`, which say
+    /// how the worker converts result text.
     fn envelope(self, name: &str, json: &str) -> Vec<u8> {
         let decode = if self.decodes { r#","decode":true"# } else { "" };
         let list = if self.always_list { r#","list":true"# } else { "" };
@@ -102,9 +104,10 @@ struct WrappedResult<'a> {
     result: &'a RawValue,
 }
 
-/// Builds the JSON envelope for the engine. For a tool: `{"structured"}` if there is structured content, else
-/// `{"text"}` for a single text block, else `{"content"}`. With `"decode": true`, the engine decodes text that is JSON;
-/// with `"list": true`, a single text becomes a list. For a resource: `{"contents"}`; for a prompt: `{"messages"}`.
+/// Builds the JSON envelope in which the worker gets a result. For a tool: `{"structured"}` if there is
+/// structured content, else `{"text"}` for a single text block, else `{"content"}`. With `"decode": true`,
+/// the worker parses text that is JSON; with `"list": true`, it converts a single text to a list. For a
+/// resource: `{"contents"}`; for a prompt: `{"messages"}`.
 fn envelope(item: &CallTarget, result: &str, options: ResultOptions) -> Result<Vec<u8>, CallError> {
     let outline: Outline<'_> = serde_json::from_str(result)
         .map_err(|_| CallError::tool_failed("the server's result is not one that MCP knows"))?;

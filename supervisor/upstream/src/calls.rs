@@ -26,14 +26,12 @@ use super::resource_subscriptions::{SubscribeError, uses_subscription_stream};
 const EMPTY: &[u8] = b"{}";
 
 impl Connection {
-    /// Checks that the server announced the capability that a call of `item` needs: resources or prompts. Tools are not
-    /// checked.
+    /// Checks that the server announced the capability that a call of `item` needs: resources or prompts. Tools
+    /// are not checked.
     ///
     /// # Errors
-    /// If `item` is a resource or the list of resources, and the server offers no resources at all; likewise for
-    /// prompts.
-    ///
-    /// If `item` is a resource, a prompt or a list of these, and the server offers none at all.
+    /// If `item` is a resource or the list of resources, and the server does not announce the capability
+    /// `resources`; likewise for prompts and the list of prompts.
     pub fn check_offered(&self, offer: &ConnectedServer, item: &CallTarget) -> Result<(), Failure> {
         let capabilities = offer.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default();
         let lacking = match item {
@@ -80,8 +78,9 @@ impl Connection {
         outcome.map_err(|error| Failure { tool: named, ..self.failure(error.code, error.message) })
     }
 
-    /// Returns the timeout of a call. A timeout that submitted code sets does not restart. The configured timeout,
-    /// which applies if `timeout` is `None`, restarts with each progress notification.
+    /// Returns the timeout of a call. `timeout` is the one that submitted code set; it is reduced to the
+    /// configured maximum and does not restart. If it is `None`, the configured timeout applies, which restarts
+    /// with each progress notification.
     fn timeout(&self, timeout: Option<Duration>) -> CallTimeout {
         match timeout {
             Some(timeout) => {

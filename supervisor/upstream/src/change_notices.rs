@@ -20,7 +20,8 @@ pub enum ChangeNotice {
     Everything,
 }
 
-/// Broadcasts the change notices of all upstream servers to the fronts, which send them to AI clients.
+/// Broadcasts the change notices of all upstream servers to the fronts (the side of Lockhouse that faces AI
+/// clients), which send them to AI clients.
 #[derive(Clone, Debug)]
 pub struct ChangeNotices(broadcast::Sender<ChangeNotice>);
 

@@ -1,9 +1,9 @@
-//! The sandbox of upstream servers over standard input and output that are configured with `sandbox`: Landlock and
-//! seccomp.
+//! The sandbox (Landlock and seccomp) of upstream servers that run as child processes and are configured with
+//! `sandbox`.
 //!
-//! The supervisor runs no code of its own between fork and exec. The server's process therefore starts as `lockhouse
-//! confine`, which restricts itself permanently and then executes the server's program. Child processes inherit the
-//! restrictions.
+//! The supervisor runs no code of its own between fork and exec. The server's process therefore starts as
+//! `lockhouse confine`, which restricts itself permanently and then executes the server's program. Child
+//! processes inherit the restrictions.
 #![allow(
     unsafe_code,
     reason = "Privileges, descriptors and Landlock's version are asked for with bare system calls"
@@ -195,8 +195,9 @@ fn close_others() -> Result<(), ConfineError> {
     done("close_range", unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, flags) })
 }
 
-/// Starts a new session for the sandboxed server. A process can join any process group of its own session, so in the
-/// supervisor's session the server could receive signals for other groups.
+/// Starts a new session for the sandboxed server. A process can join any process group of its own session.
+/// Without a session of its own, the server could join other groups of the supervisor's session and receive
+/// their signals.
 fn lead_session() -> Result<(), ConfineError> {
     let failed = |errno: nix::Error| ConfineError::Step { step: "setsid", source: errno.into() };
     match nix::unistd::setsid() {

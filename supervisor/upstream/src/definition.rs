@@ -146,12 +146,13 @@ pub struct StartOptions {
     pub idle_stop: Option<Duration>,
 }
 
-/// When programs get text results that are JSON as values, for a server and for single tools of it.
+/// Rules for one upstream server which say for which tools a program gets JSON result text as a parsed value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DecodeRules {
-    /// For tools that no entry of `tools` names.
+    /// How result text is treated for tools that no entry of `tools` matches.
     pub default: TextDecoding,
-    /// By the name of a tool, or by the beginning of names and `*`. The longest entry that matches decides.
+    /// How result text is treated for single tools. The string is the name of a tool, or the beginning of tool
+    /// names followed by `*`. If several entries match a tool, the longest applies.
     pub tools: Vec<(String, TextDecoding)>,
 }
 
@@ -166,7 +167,7 @@ impl DecodeRules {
     }
 }
 
-/// The configured form: the default, then `TOOL = MODE` for each entry.
+/// Prints the rules as they are configured: the default, then `TOOL = MODE` for each entry.
 impl std::fmt::Display for DecodeRules {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.default.as_str())?;
@@ -174,23 +175,24 @@ impl std::fmt::Display for DecodeRules {
     }
 }
 
-/// When a program gets text that is, whole, a JSON object, array or null as a value.
+/// Whether a program gets result text as a parsed value if the whole text is a JSON object, array or null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TextDecoding {
-    /// If the tool declares no output schema, or one that says only that the result is text.
+    /// Parses the text if the tool declares no output schema, or a schema which says only that the result is
+    /// text.
     #[default]
     Auto,
-    /// Always, also text within structured content.
+    /// Always parses JSON text, also text within structured content.
     Json,
-    /// Always, and the result is a list even if the server answers with a single text.
+    /// Always parses JSON text. The program gets a list even if the server answers with a single text.
     List,
-    /// Never: text stays text.
+    /// Never parses the text; the program gets it as a string.
     Text,
 }
 
 impl TextDecoding {
-    /// The values of the configuration key.
+    /// The names of the modes, as they are written in the configuration.
     pub const NAMES: [&str; 4] = ["auto", "json", "list", "text"];
 
     pub fn parse(name: &str) -> Option<Self> {

@@ -54,8 +54,8 @@ impl DirectRequest {
         Self { verb, retries_with_input, responses, failure: Mutex::default() }
     }
 
-    /// Returns the user's answers and the server's state to send with the first request. Returns empty ones when called
-    /// again.
+    /// Removes and returns the user's answers and the server's state, which are sent with the first request of
+    /// the call. Returns empty ones when called again.
     pub(super) fn take_responses(&self) -> InputResponses {
         std::mem::take(&mut *self.responses.lock())
     }

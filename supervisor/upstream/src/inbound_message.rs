@@ -156,8 +156,8 @@ pub(super) fn is_large(bytes: usize) -> bool {
     bytes > LARGE_BYTES
 }
 
-/// Runs `task`, which parses a text of this length in bytes. For a large text, `task` runs on another thread, so that
-/// other async tasks are not blocked. `None` if it panicked there.
+/// Runs `task`, which parses a text of this length in bytes. For a large text, `task` runs on another thread,
+/// so that other async tasks are not blocked. Returns `None` if `task` panicked on that thread.
 pub(super) async fn offload_if_large<T: Send + 'static>(
     bytes: usize,
     task: impl FnOnce() -> T + Send + 'static,

@@ -104,8 +104,9 @@ impl Upstreams {
         Self::default().replace_servers(servers, paths).0
     }
 
-    /// Applies a changed configuration. Returns the connections of its servers, and then the connections that are no
-    /// longer needed, which are still open. A server whose definition is unchanged keeps its connection.
+    /// Applies a changed configuration. A server whose definition is unchanged keeps its connection. Returns the
+    /// connections of the new configuration, and the connections that are no longer needed. The latter are still
+    /// open, and the caller must close them.
     pub fn replace_servers(
         &self,
         servers: BTreeMap<ServerName, ServerDefinition>,

@@ -20,13 +20,13 @@ pub(super) fn find_id(text: &[u8]) -> Option<RequestId> {
     find_ids_at_ends(head, tail).next()
 }
 
-/// Finds the ID of a JSON-RPC response in the beginning of its text; `None` if it is not there.
+/// Finds the ID of a JSON-RPC response in `head`, the beginning of its text; `None` if `head` contains no ID.
 pub(super) fn find_id_at_start(head: &[u8]) -> Option<RequestId> {
     find_ids_at_ends(head, b"").next()
 }
 
-/// Finds the IDs in the beginning and the end of a response's text. Returns none if a `method` there shows that the
-/// message is a request.
+/// Finds the IDs in the beginning (`head`) and the end (`tail`) of a response's text. Returns none if one of
+/// these parts contains a `method`, since the message is then a request or a notification.
 pub(super) fn find_ids_at_ends(head: &[u8], tail: &[u8]) -> impl Iterator<Item = RequestId> {
     let is_answer = members(head, METHOD).chain(members_at_end(tail, METHOD)).next().is_none();
     let find_id_at_start = members(head, ID).find_map(number);

@@ -31,8 +31,8 @@ pub(super) struct StartFailure {
 }
 
 impl StartFailure {
-    /// If the connection was ended because the server exceeded a limit or broke the protocol, makes that the reason of
-    /// the failed start.
+    /// Returns the failure with a violation as its reason, if the connection was ended because the server
+    /// exceeded a limit or broke the protocol. Otherwise returns the failure unchanged.
     fn or_violation(self, failure_signal: &FailureSignal) -> Self {
         match failure_signal.reason().filter(|reason| reason.is_violation) {
             Some(ConnectionFailure { message, is_violation }) => {

@@ -18,7 +18,8 @@ const DIGEST_CHARS: usize = 16;
 pub struct StoragePaths {
     /// The directory for files that can be created again, such as cached tools; `None` to store none.
     pub cache_dir: Option<PathBuf>,
-    /// The directory for files that cannot be created again, such as pins and logs; `None` to store none.
+    /// The directory for files that cannot be created again, such as logs and pins (tool definitions that a user
+    /// has accepted); `None` to store none.
     pub state_dir: Option<PathBuf>,
     /// How long cached tools are used for a server that is not connected. Older ones are used only if the server cannot
     /// be started.

@@ -57,7 +57,8 @@ struct Pin {
     definition: Box<RawValue>,
 }
 
-/// Why a server's tools cannot be compared with their pins, or cannot be pinned.
+/// Why a server's tools cannot be compared with their pins (the definitions that a user has accepted), or
+/// cannot be pinned.
 #[derive(Debug, thiserror::Error)]
 pub enum PinsError {
     #[error("there is no place to keep the pinned definitions: set HOME, XDG_STATE_HOME or STATE_DIRECTORY")]
@@ -125,7 +126,8 @@ impl Pins {
         Ok(changed.len())
     }
 
-    /// Loads the pins of the server. If there are none yet, pins all tools of `catalogue` and returns these pins.
+    /// Loads the pins of the server (the tool definitions that a user has accepted). If there are none yet, pins
+    /// all tools of `catalogue` and returns these pins.
     fn accepted(&self, catalogue: &Catalogue) -> Result<Record, PinsError> {
         if let Some(record) = self.load()? {
             return Ok(record);
@@ -149,7 +151,8 @@ impl Pins {
         PinsError::File { path: self.path.clone().unwrap_or_default(), what, source }
     }
 
-    /// Loads the pins file; `None` if the server has no pins yet.
+    /// Loads the file with the server's pins (the tool definitions that a user has accepted); `None` if the
+    /// server has no pins yet.
     fn load(&self) -> Result<Option<Record>, PinsError> {
         let failed = |source| self.failed("read", source);
         let Some(text) = files::read_bounded(self.path()?, FILE_BYTES_MAX as u64).map_err(failed)? else {
@@ -162,8 +165,8 @@ impl Pins {
         Err(failed(std::io::Error::other("they are of another version of Lockhouse")))
     }
 
-    /// Returns the path of the pins file, and the pins as JSON. Returns an error if the pins exceed the limits within
-    /// which they can be loaded again.
+    /// Returns the path of the pins file, and its new content as JSON. Returns an error if the pins exceed the
+    /// limits within which they can be loaded again.
     fn serialized(&self, record: &Record) -> Result<(&Path, Vec<u8>), PinsError> {
         let path = self.path()?;
         let content = serde_json::to_vec(record).map_err(|error| self.failed("written", error.into()))?;
@@ -189,7 +192,8 @@ impl Record {
         }
     }
 
-    /// Pins the current definition of a tool. A tool whose definition is not valid JSON gets no pin and counts as new.
+    /// Pins the current definition of a tool, so that it counts as accepted. A tool whose definition is not valid
+    /// JSON gets no pin and counts as new.
     fn pin(&mut self, tool: &Tool) {
         let Ok(definition) = RawValue::from_string(tool.definition().to_owned()) else { return };
         let since = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();

@@ -86,8 +86,9 @@ impl TrafficLimiter {
         !self.state().pending_requests.is_empty()
     }
 
-    /// Charges a message to the server's allowance. Returns the message, or `None` in its place if it is dropped, and
-    /// the time until which reading pauses, if it does. Returns `None` if the server must be disconnected.
+    /// Charges a message to the server's traffic allowance. Returns `None` if the server must be disconnected.
+    /// Otherwise returns the message, or `None` in its place if it is dropped, and the time until which reading
+    /// must pause, if at all.
     pub(super) fn admit(
         &self,
         (cost, message): (usize, InboundMessage),
@@ -106,8 +107,9 @@ impl TrafficLimiter {
         }
     }
 
-    /// Charges a request, a notification or an invalid message to the server's allowance. Returns the time until which
-    /// reading pauses, or `Some(None)` if it does not pause. Returns `None` if the server must be disconnected.
+    /// Charges a request, a notification or an invalid message to the server's traffic allowance. Returns `None`
+    /// if the server must be disconnected. Otherwise returns the time until which reading must pause, or
+    /// `Some(None)` if no pause is needed.
     fn charge_unsolicited_message(
         &self,
         cost: usize,
@@ -125,14 +127,15 @@ impl TrafficLimiter {
         Some(wait.map(|wait| Instant::now() + wait))
     }
 
-    /// Charges an unsolicited message of this cost in bytes to the server's allowance. Returns whether the connection
-    /// may continue.
+    /// Charges an unsolicited message of this cost in bytes to the server's traffic allowance. If the allowance
+    /// is exceeded, the connection fails. Returns whether the connection may continue.
     pub(super) fn charge_unsolicited(&self, cost: usize) -> bool {
         self.charge_bytes(cost + MESSAGE_BYTES)
     }
 
-    /// Charges a number of bytes, such as those of comments in an event stream, to the server's allowance. Returns
-    /// whether the connection may continue.
+    /// Charges a number of bytes, such as those of comments in an event stream, to the server's traffic
+    /// allowance. If the allowance is exceeded, the connection fails. Returns whether the connection may
+    /// continue.
     pub(super) fn charge_bytes(&self, bytes: usize) -> bool {
         let within = self.state().charge_unsolicited.take(bytes).is_ok();
         if !within {

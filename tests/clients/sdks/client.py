@@ -52,7 +52,6 @@ async def with_fastmcp(seen):
 
 
 async def with_sdk(seen):
-    import httpx
     from mcp import ClientSession, StdioServerParameters, stdio_client
 
     if "url" in ENTRY:

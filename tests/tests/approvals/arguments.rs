@@ -84,8 +84,11 @@ async fn a_long_argument_hides_no_other_argument_in_any_position() {
         let lines: Vec<&str> = text.lines().collect();
         let first = "Running code asks to call scripted.write_file with 3 arguments. INCOMPLETE: not everything fits below.";
         table.row(format!("{name}: the first line"), equal(lines[0], first));
-        let names = "    | \"path\", \"note\", \"mode\"";
-        table.row(format!("{name}: the second line"), equal(lines[1], names));
+        let second = text.replace("\n    : ", "").lines().nth(1).unwrap_or_default().to_owned();
+        let shares = second.starts_with("    | \"path\": \"/etc/passwd\", \"note\": ")
+            && second.ends_with(", \"mode\": \"rw\"")
+            && second.chars().count() < 400;
+        table.row(format!("{name}: the second line"), ensure(shares, second));
         for whole in ["    | \"path\": \"/etc/passwd\"\n", "    | \"mode\": \"rw\"\n"] {
             table.row(format!("{name}: {whole:?}"), ensure(text.contains(whole), text));
         }
@@ -96,7 +99,7 @@ async fn a_long_argument_hides_no_other_argument_in_any_position() {
     }
     let (shown_prompts, _) =
         prompts(&session, &person, "call('write_file', {'note': 'n', 'path': '/tmp/x'})").await;
-    let whole = shown_prompts[0].contains("with 2 arguments.\n    | \"path\", \"note\"\n")
+    let whole = shown_prompts[0].contains("with 2 arguments.\n    | \"path\": \"/tmp/x\", \"note\": \"n\"\n")
         && shown_prompts[0]
             .contains("    | {\n    |   \"path\": \"/tmp/x\",\n    |   \"note\": \"n\"\n    | }\n");
     table.row("control: arguments that fit are one JSON object, in order", ensure(whole, &shown_prompts));

@@ -19,7 +19,7 @@ async fn only_an_offered_answer_approves_and_the_error_names_the_actual_answer()
     ];
     let refused = [
         ("decline", UserReply::Decline, "declined it"),
-        ("cancel", UserReply::Cancel, "closed the question"),
+        ("cancel", UserReply::Cancel, "declined at once"),
         ("always, which is not offered", UserReply::Accept(json!({"scope": "always"})), "is not valid"),
         ("an unknown scope", UserReply::Accept(json!({"scope": "everything"})), "is not valid"),
         ("a scope of another type", UserReply::Accept(json!({"scope": 1})), "is not valid"),

@@ -43,7 +43,7 @@ async fn a_local_approver_is_asked_if_the_ai_client_has_no_elicitation() {
     let ask = &question["ask"];
     let call = json!({
         "server": "fixture", "kind": "tool", "name": "add", "arguments": "{\n  \"a\": 1,\n  \"b\": 2\n}",
-        "argument_names": ["\"a\"", "\"b\""], "argument_names_left_out": 0, "arguments_left_out": 0, "name_left_out": 0, "claims": "it only reads", "line": 2, "source": "try: r = fixture.add(a=1, b=2)['sum']",
+        "argument_names": ["\"a\"", "\"b\""], "overview": "\"a\": 1, \"b\": 2", "argument_names_left_out": 0, "arguments_left_out": 0, "name_left_out": 0, "claims": "it only reads", "line": 2, "source": "try: r = fixture.add(a=1, b=2)['sum']",
         "rule": format!("{}:5", lockhouse.path("config/lockhouse/policy.toml").display()),
     });
     table.row("the displayed call", equal(ask["calls"].clone(), json!([call])));
@@ -253,8 +253,9 @@ fn lockhouse_run_asks_for_approval_on_its_terminal() {
         let answer = printed.find("\n{").map(|at| serde_json::from_str::<Value>(printed[at..].trim()));
         let value = answer.and_then(Result::ok).map(|answer| answer["value"].clone());
         table.row(format!("{lines:?}"), equal(value, Some(expected)).map_err(|e| format!("{e}: {printed}")));
-        let asked = printed
-            .contains("Running code asks to call fixture.add with 2 arguments.\r\n    | \"a\", \"b\"\r\n");
+        let asked = printed.contains(
+            "Running code asks to call fixture.add with 2 arguments.\r\n    | \"a\": 0, \"b\": 10\r\n",
+        );
         table.row(format!("{lines:?}: shown"), ensure(asked, printed));
         let through =
             outcomes(&lockhouse).iter().filter(|outcome| outcome.ends_with("through terminal")).count();

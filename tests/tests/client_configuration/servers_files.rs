@@ -26,7 +26,7 @@ fn the_format_of_a_client_file_is_detected_by_content() {
     let mut table = Table::new("servers of each dialect");
     for (file, servers) in [
         ("claude_desktop.json", "filesystem postgres"),
-        ("codex.toml", "docs"),
+        ("codex.toml", "docs login"),
         ("windsurf.json", ""),
         ("zed.jsonc", "local older remote"),
         ("vscode_settings.jsonc", ""),

@@ -238,7 +238,10 @@ async fn over_http_each_client_has_its_form() {
 fn an_unknown_form_is_refused() {
     let lockhouse = Lockhouse::new();
     let refused = lockhouse.run(&["serve", "--answer", "json"]);
-    assert!(refused.status == Some(2) && refused.stderr.contains("text, value or structured"), "{refused:?}");
+    assert!(
+        refused.status == Some(2) && refused.stderr.contains("text, value, labelled or structured"),
+        "{refused:?}"
+    );
     let lockhouse = Lockhouse::new().config("[http.answers]\nada = \"json\"\n");
     let refused = lockhouse.run(&["config", "check"]);
     assert!(refused.status == Some(2) && refused.stderr.contains("structured"), "{refused:?}");

@@ -87,10 +87,10 @@ fn shares(needs: &[usize], room: usize) -> Vec<usize> {
 }
 
 /// Maximum number of characters of the line with the first `count` arguments of a call. Some AI clients show a person
-/// three lines of a question, of about this length together.
-const OVERVIEW_CHARS: usize = 200;
+/// three lines of a question.
+const OVERVIEW_CHARS: usize = 100;
 /// Minimum number of characters of a value in this line. If the names leave less, the line has only names.
-const OVERVIEW_VALUE_CHARS: usize = 12;
+const OVERVIEW_VALUE_CHARS: usize = 8;
 
 impl ArgumentOrder {
     /// Renders the first `count` arguments in display order on one line: each name, and the beginning of its value. The

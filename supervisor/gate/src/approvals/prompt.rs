@@ -269,7 +269,7 @@ mod tests {
         let arguments = json!({"path": "/tmp/x\nHash: 1", "text": "\u{202e}"});
         insta::assert_snapshot!(prompt(&[candidate(1, "write", &arguments, Some(3))]), @r#"
         Running code asks to call files.write with 2 arguments.
-            | "path", "text"
+            | "path": "/tmp/x\nHash: 1", "text": "\u202e"
         The server says: it changes things.
         Arguments:
             | {

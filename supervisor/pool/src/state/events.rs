@@ -1,4 +1,4 @@
-//! The events and effects of a pool's state machine.
+//! The inputs (events) and outputs (effects) of the state machine of a worker pool.
 
 use std::time::Duration;
 
@@ -21,14 +21,16 @@ pub(crate) struct PoolLimits {
     pub(crate) running_max: usize,
     /// Maximum numbers of executions that wait for a worker, in total and for each AI client.
     pub(crate) queue: QueueLimits,
-    /// Number of forks after which a zygote is replaced.
+    /// Number of forks after which a zygote is replaced, so that later workers get new random seeds and a new
+    /// address-space layout.
     pub(crate) recycle_after: u32,
-    /// Age at which a zygote is replaced, provided that one of its workers has been used.
+    /// Age at which a zygote is replaced, so that later workers get new random seeds and a new address-space
+    /// layout. A zygote stays if none of its workers has been used.
     pub(crate) recycle_age: Duration,
 }
 
 impl PoolLimits {
-    /// Returns the maximum number of forks of one zygote that are requested and not yet answered.
+    /// Returns the maximum number of requested forks that a zygote has not yet answered.
     pub(crate) fn pending_forks_max(&self) -> usize {
         self.running_max.max(self.idle) + SESSION_FORKS_MAX
     }
@@ -47,11 +49,11 @@ pub(crate) trait HasEnded {
 pub(crate) enum Event<W, L, S> {
     /// The pool was started. This is the first event.
     Begin,
-    /// A request for a lease of this owner arrived.
+    /// This owner (an AI client) requested a worker for one execution.
     Lease(Owner, L),
-    /// A request of a session for a worker arrived.
+    /// A session requested a worker, which it keeps for several runs.
     Session(S),
-    /// A lease was dropped. The fields are its owner, and how long the lease existed.
+    /// The lease of a worker was dropped. The fields are the owner of the lease, and how long it existed.
     Released(Owner, Duration),
     /// The zygote of this generation has started and is ready to fork.
     ZygoteStarted {
@@ -64,7 +66,8 @@ pub(crate) enum Event<W, L, S> {
         purpose: ForkPurpose,
         worker: Result<W, PoolError>,
     },
-    /// A worker of this generation crashed in a way that may be the result of an attack.
+    /// A worker that was forked by the zygote of this generation crashed in a way that may be the result of an
+    /// attack.
     Crashed {
         generation: u32,
     },
@@ -80,7 +83,7 @@ pub(crate) enum Event<W, L, S> {
 /// An effect of an event: an action that the pool's task performs.
 #[derive(Debug)]
 pub(crate) enum Effect<W, L, S> {
-    /// Leases a worker to the owner of a request. The execution counts as running until the lease is released.
+    /// Leases a worker to the owner of a request. The execution counts as running until the lease is dropped.
     Lease {
         owner: Owner,
         to: L,

@@ -1,4 +1,5 @@
-//! One generation: a zygote with the counters of its forks, which determine when the zygote must be replaced.
+//! One generation of a pool: a zygote (the process from which workers are forked) and the counters of its
+//! forks, which determine when it must be replaced.
 
 use tokio::time::Instant;
 
@@ -48,8 +49,9 @@ impl Generation {
         self.pending_for_runs + self.pending_for_sessions
     }
 
-    /// Resets the age, the number of forks and the crash of the zygote, because no new zygote could be started in its
-    /// place: the next attempt comes when the zygote is due again.
+    /// Resets the zygote's age, number of forks and crash flag after the start of its replacement failed. The
+    /// pool tries to replace it again when it next reaches a limit of age or forks, or when a worker crashes
+    /// again.
     pub(super) fn renew(&mut self, now: Instant) {
         (self.started, self.crashed, self.forks) = (now, false, 0);
     }

@@ -1,7 +1,8 @@
 //! Detects the dialect (AI client's format) of a servers file from its content.
 
 use super::Dialect;
-use super::document_tree::{Node, Syntax, Table, Value, get};
+use super::document_tree::{Node, Table, Value, get};
+use super::syntax::Syntax;
 use crate::config::placeholders::Environment;
 
 pub(super) struct Detection<'t> {

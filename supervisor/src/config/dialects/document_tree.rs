@@ -9,7 +9,6 @@ use lockhouse_policies::{Diagnostic, Diagnostics, Source};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{continue_format, yaml_tree};
 use crate::config::redacted_diagnostic;
 
 /// A value of the document, with its byte range in the file.
@@ -84,29 +83,6 @@ pub(crate) fn get<'t>(table: &'t Table, name: &str) -> Option<&'t Node> {
     table.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
 }
 
-/// The syntax of a servers file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Syntax {
-    Json,
-    Toml,
-    Yaml,
-}
-
-impl Syntax {
-    /// Detects the syntax of a text. JSON is judged by the first character, where a text that begins with `[` must also
-    /// parse as JSON; YAML by the key of its servers.
-    pub(super) fn of(text: &str) -> Self {
-        let start = text.trim_start_matches('\u{feff}').trim_start();
-        if start.starts_with(['{', '/']) || (start.starts_with('[') && json(start).is_ok()) {
-            Self::Json
-        } else if yaml_tree::looks_like_yaml(text) {
-            Self::Yaml
-        } else {
-            Self::Toml
-        }
-    }
-}
-
 /// Returns the value at a path of nested keys. `None` if there is no such value.
 pub(crate) fn get_path<'t>(table: &'t Table, names: &[&str]) -> Option<&'t Node> {
     let (last, outer) = names.split_last()?;
@@ -122,17 +98,6 @@ pub(crate) fn parse_json(source: &Source) -> Result<Node, Diagnostics> {
             redacted_diagnostic::new(source, Some(span), "the file is not valid JSON", message.into());
         fault.with_help(help).into()
     })
-}
-
-pub(crate) fn parse(source: &Source) -> Result<Node, Diagnostics> {
-    match Syntax::of(&source.text) {
-        Syntax::Json => parse_json(source),
-        Syntax::Yaml => yaml_tree::parse(source).map(continue_format::with_named_servers),
-        Syntax::Toml => {
-            let document = parse_toml(source)?;
-            Ok(Node { at: document.span(), value: Value::Table(toml_table(document.into_inner())) })
-        }
-    }
 }
 
 pub(crate) fn parse_toml(source: &Source) -> Result<Spanned<DeTable<'_>>, Diagnostics> {
@@ -164,7 +129,7 @@ const JSONC: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-fn json(text: &str) -> Result<Node, jsonc_parser::errors::ParseError> {
+pub(super) fn json(text: &str) -> Result<Node, jsonc_parser::errors::ParseError> {
     // Three spaces replace the byte order mark, which has three bytes, so that byte ranges stay correct.
     let unmarked = text.strip_prefix('\u{feff}').map(|rest| format!("   {rest}"));
     let parsed = parse_to_ast(unmarked.as_deref().unwrap_or(text), &CollectOptions::default(), &JSONC)?;
@@ -211,7 +176,7 @@ fn last_of_each_name(properties: impl DoubleEndedIterator<Item = (Key, Node)>) -
     table
 }
 
-fn toml_table(table: DeTable<'_>) -> Table {
+pub(super) fn toml_table(table: DeTable<'_>) -> Table {
     let entry = |(key, value): (Spanned<std::borrow::Cow<'_, str>>, Spanned<DeValue<'_>>)| {
         let at = value.span();
         (Key { at: key.span(), name: key.into_inner().into_owned() }, toml_node(at, value.into_inner()))

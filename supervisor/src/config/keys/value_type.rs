@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use lockhouse_base::telemetry::log::Format;
-use lockhouse_front::AnswerForm;
 use lockhouse_front::access::{AuthMode, ConfiguredUser};
 use lockhouse_front::http::{HostName, ListenAddress, PageOrigin, TrustedProxy};
+use lockhouse_front::{AnswerForm, BuiltinTool};
 use lockhouse_gate::ApproverKind;
-use lockhouse_messages::BuiltinTool;
 use lockhouse_upstream::TextDecoding;
 use serde_json::{Value, json};
 

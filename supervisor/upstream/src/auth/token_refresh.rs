@@ -85,7 +85,8 @@ impl TokenProvider {
     }
 }
 
-/// Whether a token was requested so recently that no other one may be requested yet.
+/// Whether a token was requested less than [`RENEWAL_EVERY`] ago, so that no new one may be requested yet.
+/// `asked` is the time of the last request.
 pub(super) fn is_recent(asked: Option<Instant>) -> bool {
     asked.is_some_and(|at| at.elapsed() < RENEWAL_EVERY)
 }

@@ -44,8 +44,9 @@ enum NextStep {
 }
 
 impl InputRounds<'_> {
-    /// Sends the call, and repeats it with the input that the server requires. `slot` is the server's slot for the
-    /// first round; each further round acquires a new one.
+    /// Sends the call, and repeats it with the input that the server requires. `slot` (one of the server's slots
+    /// for concurrent calls) is used for the first round and freed while the user is asked. Each further round
+    /// acquires a new slot.
     pub(super) async fn run(self, slot: CallSlot) -> Result<Vec<u8>, CallError> {
         let mut input = self.direct().map(DirectRequest::take_responses).unwrap_or_default();
         let mut slot = Some(slot);

@@ -61,8 +61,8 @@ pub(super) const fn answer(verdict: u32) -> sock_filter {
     instruction(libc::BPF_RET | libc::BPF_K, 0, 0, verdict)
 }
 
-/// Returns the instruction that compares the loaded value, and then skips `so` instructions if the comparison is true,
-/// otherwise `not` instructions.
+/// Returns the instruction that compares the loaded value with `value`. If the comparison is true, the filter
+/// then skips `so` instructions, otherwise `not` instructions.
 pub(super) const fn when((comparison, value): (u32, u32), so: u8, not: u8) -> sock_filter {
     instruction(libc::BPF_JMP | comparison | libc::BPF_K, so, not, value)
 }

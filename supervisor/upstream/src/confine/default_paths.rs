@@ -67,7 +67,7 @@ const SETTINGS: [&str; 39] = [
 /// Device files that a sandboxed server may read and write. They store no data.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Returns the Landlock rules for the paths of this module that exist, and for the files of the server's program.
+/// Returns the Landlock rules for those default paths that exist, and for the files of the server's program.
 pub(super) fn rules(program: &Program) -> Vec<Rule> {
     let settings = AccessFs::ReadFile | AccessFs::ReadDir;
     let devices = AccessFs::ReadFile | AccessFs::WriteFile;

@@ -63,8 +63,8 @@ const ABSENT: [libc::c_long; 22] = [
     libc::SYS_pidfd_send_signal,
 ];
 
-/// System calls that take a PID, each with the arguments (index and value) with which it is allowed. With other values
-/// it is refused.
+/// System calls that take a PID, each with the required values of its arguments (index and value). A call
+/// with other argument values is refused.
 const ONLY: [(libc::c_long, &[(u32, u32)]); 9] = [
     (libc::SYS_prlimit64, &[(0, 0)]),
     (libc::SYS_setpriority, &[(0, PRIO_PROCESS), (1, 0)]),
@@ -77,8 +77,9 @@ const ONLY: [(libc::c_long, &[(u32, u32)]); 9] = [
     (libc::SYS_move_pages, &[(0, 0)]),
 ];
 
-/// System calls that are refused if the argument with this index has this value. With it, they request that a signal is
-/// sent to a process when a descriptor becomes readable.
+/// System calls that are refused if one argument has a certain value: the call, the index of the argument,
+/// and its value. With this value, the call requests that a process receives a signal when a descriptor
+/// becomes readable.
 const NOT_WITH: [(libc::c_long, u32, u32); 5] = [
     (libc::SYS_fcntl, 1, libc::F_SETOWN as u32),
     (libc::SYS_fcntl, 1, F_SETSIG),
@@ -87,8 +88,9 @@ const NOT_WITH: [(libc::c_long, u32, u32); 5] = [
     (libc::SYS_ioctl, 1, SIOCSPGRP),
 ];
 
-/// Installs the filter of this module on this process permanently. Requires `no_new_privs`. The filter also refuses
-/// signals to the supervisor, because Landlock before ABI 6 does not restrict signals.
+/// Permanently installs the seccomp filter that protects other processes from this process. Requires
+/// `no_new_privs`. The filter also refuses signals to the supervisor, because Landlock before ABI 6 does not
+/// restrict signals.
 pub(super) fn install(supervisor: nix::unistd::Pid) -> io::Result<()> {
     bpf::install(&program(supervisor.as_raw()))
 }

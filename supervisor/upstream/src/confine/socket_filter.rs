@@ -32,7 +32,8 @@ const RULES: [sock_filter; 15] = [
     answer(REFUSED),
 ];
 
-/// Installs the filter against sockets on this process permanently. Requires `no_new_privs`.
+/// Permanently installs the seccomp filter that lets this process create no sockets except connected pairs.
+/// Requires `no_new_privs`.
 pub(super) fn install() -> io::Result<()> {
     bpf::install(&program())
 }

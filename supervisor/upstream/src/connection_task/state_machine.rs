@@ -120,7 +120,7 @@ pub(super) struct StateMachine {
 
 impl StateMachine {
     /// Creates the state machine of a connection and returns it with the first effects. If `is_lazy` is true, the
-    /// server is not started before a caller needs it.
+    /// server is not started until a caller needs it.
     pub(super) fn new(is_lazy: bool, now: Instant) -> (Self, Vec<Effect>) {
         let (phase, first) = match is_lazy {
             true => (Phase::Idle, Effect::AwaitDemand),
@@ -200,8 +200,8 @@ impl StateMachine {
     }
 }
 
-/// Returns the phase and the effects that end the connection. The published state changes before the connection ends,
-/// so that new callers wait for the next connection.
+/// Returns the phase and the effects that end the connection. The effects first change the connection state
+/// that callers see, and then close the connection, so that new callers wait for the next connection.
 fn disconnect(reason: EndReason, next: Next) -> (Phase, Vec<Effect>) {
     let publish = if reason == EndReason::Idle { Effect::PublishIdle } else { Effect::PublishConnecting };
     (Phase::Disconnecting(next), vec![publish, Effect::Disconnect(reason)])

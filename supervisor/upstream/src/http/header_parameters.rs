@@ -1,8 +1,8 @@
 //! Tools of upstream servers with parameters that are sent as HTTP headers (`x-mcp-header` in their schemas).
 //!
-//! The library rmcp sends those headers, and rejects tools with invalid annotations, but only for tools whose schemas
-//! it has parsed. Of a list that contains such tools, rmcp therefore gets these tools in parsed form, and the whole
-//! list beside them as raw text. Other lists are given to rmcp only as raw text.
+//! The library rmcp sends these headers and rejects tools with invalid annotations, but only for tools whose
+//! schemas it has parsed. If a list contains such tools, rmcp therefore gets these tools parsed, together
+//! with the raw text of the whole list. Other lists are given to rmcp only as raw text.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,8 @@ use crate::bounded_list::BoundedList;
 use crate::inbound_message::TYPED_BYTES_MAX;
 
 const ANNOTATION: &str = "\"x-mcp-header\"";
-/// The key in the `_meta` of the list for rmcp whose value is the raw text of the server's whole list of tools.
+/// The `_meta` key under which a tool list for rmcp contains the raw text of the whole list, as the server
+/// sent it.
 const RAW: &str = "lockhouse/raw";
 
 /// The fields that rmcp needs of a tool with header parameters.
@@ -58,8 +59,8 @@ pub(super) fn tool_list(result: &RawValue, load: &BacklogLimiter) -> ServerResul
     ServerResult::ListToolsResult(list)
 }
 
-/// Returns the raw text of a list of tools, without the tools that rmcp rejected or that were too large. `None` if the
-/// list was not made by [`tool_list`].
+/// Returns the raw text of a list of tools. Tools with header parameters (`x-mcp-header`) are left out if
+/// rmcp rejected them or if they were too large. Returns `None` if the list was not made by [`tool_list`].
 pub(crate) fn raw(list: ListToolsResult) -> Option<String> {
     let Value::String(text) = list.meta?.0.remove(RAW)? else { return None };
     let accepted: BTreeSet<&str> = list.tools.iter().map(|tool| &*tool.name).collect();

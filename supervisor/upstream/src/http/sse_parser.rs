@@ -10,8 +10,9 @@ use sse_stream::Sse;
 /// request that the event answers.
 const KEEP_BYTES: usize = 256;
 
-/// Number of bytes that are charged for each line in addition to its length, since short lines take time as well. Only
-/// the first line of an event's data is exempt.
+/// Number of bytes that each line counts in addition to its length, towards the size limit of its event or
+/// the server's traffic limits, since parsing short lines takes time as well. Only the first line of an
+/// event's data is exempt.
 const LINE_BYTES: usize = 16;
 
 /// Minimum of the event field `retry`, in milliseconds, so that a server cannot make Lockhouse reconnect without delay.
@@ -37,7 +38,8 @@ pub(super) struct SseParser {
     follows_carriage_return: bool,
     event: Sse,
     data: Option<Vec<u8>>,
-    /// Number of bytes that are charged for the current event's lines of data in addition to their length.
+    /// Number of bytes that the current event's lines of data count in addition to their length, towards the size
+    /// limit.
     lines_bytes: usize,
     /// Number of bytes received of the current event since it was reported as too large; `None` if it is not too large.
     skipped: Option<usize>,
@@ -71,8 +73,8 @@ impl SseParser {
         std::mem::take(&mut self.ignored)
     }
 
-    /// Returns the number of bytes that are buffered for the current event, plus those that are charged for its lines
-    /// of data.
+    /// Returns the number of bytes that count towards the size limit of the current event: those that are
+    /// buffered, plus a fixed number ([`LINE_BYTES`]) for each line of data after the first.
     pub(super) fn held(&self) -> usize {
         self.data.as_ref().map_or(0, Vec::len) + self.lines_bytes + self.line.len()
     }

@@ -13,27 +13,30 @@ pub struct ToolReview {
     pub changes: Vec<ChangedTool>,
     /// Names of pinned tools that the server no longer offers, or that the configuration excludes.
     pub removed: Vec<String>,
-    /// Why the pins cannot be read, in which case all tools count as changed; `None` if they can be read.
+    /// Why the pins (the tool definitions that a user has accepted) cannot be read, in which case all tools count
+    /// as changed; `None` if they can be read.
     pub unreadable: Option<PinsError>,
     /// Digest of the definitions of all tools that would be pinned if the user accepted, changed or not: `sha256:` and
     /// hexadecimal digits.
     pub digest: String,
 }
 
-/// A tool whose definition differs from its pin, or that has no pin.
+/// A tool whose definition differs from its pin (the definition that a user has accepted), or that has no
+/// pin.
 #[derive(Debug)]
 pub struct ChangedTool {
     pub tool: ToolName,
     pub kind: ToolChange,
-    /// When the tool was pinned, and the pinned definition as indented JSON; `None` if the tool has no pin.
+    /// The time when the tool was pinned (accepted), and the pinned definition as indented JSON; `None` if the
+    /// tool has no pin.
     pub before: Option<(String, String)>,
     /// The tool's current definition as indented JSON.
     pub after: String,
 }
 
 impl Pins {
-    /// Compares the current tools with their pins, for a user's review: the tools in `only`, or all tools if `only` is
-    /// empty. No pin is changed.
+    /// Compares the current tools with their pins (the definitions that a user has accepted), for a user's
+    /// review. Compares the tools in `only`, or all tools if `only` is empty. Changes no pin.
     pub fn review(&self, server: &ServerName, catalogue: &Catalogue, only: &[ToolName]) -> ToolReview {
         let is_chosen = |name: &str| only.is_empty() || only.iter().any(|chosen| chosen.as_str() == name);
         let chosen = || catalogue.tools.iter().filter(|tool| is_chosen(tool.name.as_str()));

@@ -1,5 +1,5 @@
-//! Property tests of the worker pool's state machine with random sequences of events: no worker is lost or leased
-//! twice, the limit on running executions is never exceeded, and replaced generations of workers end.
+//! Property tests of the worker pool's state machine with random sequences of events: no worker is lost or
+//! leased twice, the limit on running executions is never exceeded, and the workers of replaced zygotes end.
 
 use std::collections::{BTreeMap, BTreeSet};
 

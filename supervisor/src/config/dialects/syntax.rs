@@ -1,0 +1,44 @@
+//! Detects the syntax of a servers file, and parses the file into the common syntax tree.
+
+use lockhouse_policies::{Diagnostics, Source};
+
+use super::document_tree::{Node, Value, json, parse_json, parse_toml, toml_table};
+use super::{continue_format, yaml_tree};
+
+/// The syntax of a servers file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Syntax {
+    Json,
+    Toml,
+    Yaml,
+}
+
+impl Syntax {
+    /// Detects the syntax of a text. JSON is judged by the first character, where a text that begins with `[` must also
+    /// parse as JSON; YAML by the key of its servers.
+    pub(super) fn of(text: &str) -> Self {
+        let start = text.trim_start_matches('\u{feff}').trim_start();
+        if start.starts_with(['{', '/']) || (start.starts_with('[') && json(start).is_ok()) {
+            Self::Json
+        } else if yaml_tree::looks_like_yaml(text) {
+            Self::Yaml
+        } else {
+            Self::Toml
+        }
+    }
+}
+
+/// Parses a servers file.
+///
+/// # Errors
+/// The file is not valid in its syntax.
+pub(super) fn parse(source: &Source) -> Result<Node, Diagnostics> {
+    match Syntax::of(&source.text) {
+        Syntax::Json => parse_json(source),
+        Syntax::Yaml => yaml_tree::parse(source).map(continue_format::with_named_servers),
+        Syntax::Toml => {
+            let document = parse_toml(source)?;
+            Ok(Node { at: document.span(), value: Value::Table(toml_table(document.into_inner())) })
+        }
+    }
+}
