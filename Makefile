@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install package test-package package-mcpb container tools tools-for-tests clean prepare-eval eval
+.PHONY: build demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install package test-package package-mcpb container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -39,6 +39,9 @@ prepare-stubs: tools-for-tests
 prepare-bfcl: tools
 	tests/bfcl/prepare.sh
 
+prepare-clients: tools
+	tests/clients/prepare.sh
+
 prepare-eval: tools
 	tests/eval/prepare.sh
 
@@ -55,6 +58,10 @@ test-default-features: tools
 # Tests 32 public upstream servers; the first run installs 1.5 GB. The subset has 9 servers, of 320 MB.
 test-upstreams: build-for-tests prepare-upstreams
 	tests/upstreams/run.sh
+
+# Runs eight AI clients without a person against a scripted model, and seven SDK clients; the first run installs 1.5 GB. CLIENTS="codex gemini" selects.
+test-clients: build-for-tests prepare-clients
+	tests/clients/run.sh $(CLIENTS)
 
 test-upstreams-subset: build-for-tests prepare-upstreams-subset
 	tests/upstreams/run.sh --subset

@@ -1,6 +1,6 @@
 """Runs each AI client headless against a scripted model, with Lockhouse as its MCP server, and prints a table.
 
-    check_clients.py LOCKHOUSE [CLIENT]... [--transport stdio|http] [--json FILE]
+    check_clients.py LOCKHOUSE [CLIENT]... [--part conversation|code-mode|processes] [--transport stdio|http] [--json FILE]
 
 The entry over stdio is the one that `lockhouse init` writes, with its questions answered on a terminal. The entry over HTTP is
 the one of docs/connect.md.
@@ -199,17 +199,20 @@ class Bench:
     def play(self, steps, seconds):
         """Runs the client with a script. Returns the results of the calls, and what the client printed."""
         self.api.play([*steps, Step(text="all done")])
+        calls = self.recorded_calls()
         command = [part.replace("$HOME", str(self.home.path)) for part in self.client.command("go")]
         with open(self.base / "client.txt", "w") as output:
             child = subprocess.Popen(command, env=self.environment, cwd=self.base / "work", stdin=subprocess.DEVNULL,
                                      stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
             if self.killer:
-                self.wait_for_call()
+                self.wait_for_call(calls)
                 ours = self.processes()
                 if self.killer == "client":
                     victims = group(child.pid) - {pid for pid, _ in ours}
                 else:
                     victims = {pid for pid, words in ours if " serve" in words}
+                if not victims:
+                    raise RuntimeError("there is nothing to kill")
                 for pid in victims:
                     os.kill(pid, signal.SIGKILL)
             try:
@@ -232,12 +235,16 @@ class Bench:
                 found.append((int(entry.name), words))
         return found
 
-    def wait_for_call(self):
-        """Waits until the shop has a call: the program has begun, and its tool runs."""
+    def recorded_calls(self):
+        """The number of times that the audit log names the tool `wait`."""
+        log = (self.home.path / ".local/state/lockhouse/audit").glob("*.jsonl")
+        return sum(file.read_text(errors="replace").count('"wait"') for file in log)
+
+    def wait_for_call(self, before):
+        """Waits until the shop has a further call: the program has begun, and its tool runs."""
         end = time.time() + 40
         while time.time() < end:
-            log = list((self.home.path / ".local/state/lockhouse/audit").glob("*.jsonl"))
-            if any('"wait"' in file.read_text(errors="replace") for file in log):
+            if self.recorded_calls() > before:
                 return
             time.sleep(0.1)
         raise RuntimeError("the call did not begin")
@@ -247,9 +254,6 @@ class Bench:
         while time.time() < end and self.processes():
             time.sleep(0.2)
         return not self.processes()
-
-    def comes_back(self):
-        return any(name.endswith("run_code") for name in self.api.seen[-1].tools) if self.api.seen else False
 
     def close(self):
         if self.daemon:
@@ -355,9 +359,12 @@ def check_processes(lockhouse, client):
         bench.play([code("python", PYTHON + "wait(seconds=30)")], 60)
         outcomes["the client is killed: nothing is left running"] = "pass" if bench.is_quiet() else f"FAIL: {bench.processes()}"
         bench.killer = "lockhouse serve"
-        rows = [("Lockhouse is killed during a call: the model sees an error", code("python", PYTHON + "wait(seconds=20)"), lambda text: True)]
+        rows = [("Lockhouse is killed during a call: the model sees an error", code("python", PYTHON + "wait(seconds=20)"), lambda text: "waited" not in text),
+                ("afterwards", code("python", "6*7"), lambda text: True)]
         outcomes |= judge(bench, rows, 60)
-        outcomes["afterwards"] = "the tools are there again" if bench.comes_back() else "the client does not start it again"
+        results = bench.api.results()
+        again = len(results) > 1 and "42" in results[1]
+        outcomes["afterwards"] = "the client starts it again" if again else "the client does not start it again in this conversation"
     except Exception as error:
         outcomes["processes"] = f"FAIL: {error}"
     finally:
@@ -381,6 +388,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("lockhouse")
     parser.add_argument("clients", nargs="*")
+    parser.add_argument("--part", choices=["conversation", "code-mode", "processes"])
     parser.add_argument("--transport", choices=["stdio", "http"])
     parser.add_argument("--json")
     arguments = parser.parse_args()
@@ -389,11 +397,11 @@ def main():
     for client in ai_clients.CLIENTS:
         if arguments.clients and client.init not in arguments.clients:
             continue
-        for transport in transports:
+        for transport in transports if arguments.part in (None, "conversation") else []:
             failed += report(f"{client.name}, {transport}", check(lockhouse, client, transport), table)
-        if "stdio" in transports and client.init in CODE_MODES:
+        if arguments.part in (None, "code-mode") and client.init in CODE_MODES:
             failed += report(f"{client.name}, its code mode", check_code_mode(lockhouse, client), table)
-        if "stdio" in transports:
+        if arguments.part in (None, "processes"):
             failed += report(f"{client.name}, processes", check_processes(lockhouse, client), table)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(table, indent=1) + "\n")

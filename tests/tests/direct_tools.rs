@@ -2,6 +2,7 @@
 //! each direct call passes the gate.
 
 mod change_notifications;
+mod first_list;
 mod gate_checks;
 mod lossless_forwarding;
 mod raw_client;
