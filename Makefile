@@ -90,6 +90,7 @@ test-conformance: build-for-tests
 	tests/conformance/prepare.sh
 	tests/conformance/run.sh
 	tests/conformance/server.sh
+	tests/conformance/other.sh
 
 # Tests with the MCP Inspector as client, over stdio and HTTP; npm downloads it.
 test-inspector: build-for-tests

@@ -1,5 +1,5 @@
-//! Compiles the native attacks in `hostile/native`: each file has a function `attack`, which gets the file's name, and all
-//! of them become a table for `native-worker`.
+//! Compiles the native attacks in `hostile/native`. Each file has one function `attack`, which is renamed
+//! after the file. A generated table of these functions is linked into `native-worker`.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// In the order of their names.
+/// Returns the paths of the C files in `hostile/native`, sorted by path.
 fn sources() -> Result<Vec<PathBuf>, std::io::Error> {
     let entries = std::fs::read_dir(FOLDER)?.map(|entry| entry.map(|entry| entry.path()));
     let mut files = entries.collect::<Result<Vec<_>, _>>()?;

@@ -14,9 +14,11 @@ const LENGTH_BYTES: usize = 4;
 /// for it. The limit depends on the length, so that a short frame that claims to contain a long text cannot cause a
 /// large allocation. It exceeds the length, because elements of containers take more space in memory than in the frame.
 const SMALL: (usize, usize) = (64 * 1024, 1024 * 1024);
-/// Medium frames: the same two numbers as in [`SMALL`].
+/// The maximum message length and the maximum allocation for medium frames, in bytes, as [`SMALL`] has them
+/// for small frames.
 const MEDIUM: (usize, usize) = (1024 * 1024, 8 * 1024 * 1024);
-/// The maximum number of bytes that bincode may allocate for the message in a frame longer than [`MEDIUM`].
+/// The maximum number of bytes that bincode may allocate for the message in a large frame, which is longer
+/// than the length in [`MEDIUM`].
 const LARGE_ALLOCATION: usize = 64 * 1024 * 1024;
 
 /// Returns the configuration of bincode: little endian, fixed-width integers, lengths of eight bytes. `ALLOCATION` is

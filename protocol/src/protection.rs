@@ -45,7 +45,8 @@ pub enum Protection {
 }
 
 impl Protection {
-    /// The protections that a zygote must test and report. The supervisor checks [`Self::ControlGroup`] itself.
+    /// The protections that a zygote must test and report: all except [`Self::ControlGroup`], which the
+    /// supervisor checks itself.
     pub const CHECKED_BY_ZYGOTE: [Self; 15] = [
         Self::SystemCalls,
         Self::KillOnAttack,

@@ -26,8 +26,8 @@ pub struct SandboxProfile {
     pub memory_bytes: u64,
     /// The user id and group id that a zygote switches to if it was started as root; `None` if it keeps its user.
     pub unprivileged_id: Option<u32>,
-    /// Python modules that the zygote imports before it forks workers, in addition to the built-in list. Other language
-    /// engines ignore them.
+    /// Python modules that the zygote imports before it forks workers, in addition to the built-in list. Zygotes
+    /// for other languages ignore this field.
     pub preload: Vec<String>,
     /// The limits on messages. The worker keeps to `parallel_calls` and `frame_bytes`; the supervisor enforces all
     /// limits.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The maximum number of results of a search whose request contains no limit.
 pub const SEARCH_LIMIT_DEFAULT: u32 = 6;
-/// The largest maximum number of results that a search request may contain.
+/// The largest limit, in results, that a search request may contain.
 pub const SEARCH_LIMIT_MAX: u32 = 50;
 
 /// The amount of detail that a search returns about each tool.

@@ -1,5 +1,5 @@
-//! The messages between the supervisor and one worker process. JSON values are transferred as bytes, which only the
-//! supervisor and the language engine in the worker parse.
+//! The messages between the supervisor and one worker process. JSON values are transferred as bytes, which
+//! only the supervisor and the interpreter in the worker parse.
 
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +86,8 @@ pub enum Request {
         tool: ToolName,
         /// The arguments of the call: a JSON object, or a JSON array of values in the order of the tool's parameters.
         arguments: Vec<u8>,
-        /// The values in the arguments that are results of earlier calls and that the worker decoded from JSON text.
+        /// The values in the arguments that are results of earlier calls, and that the worker decoded from JSON text.
+        /// If the tool's schema does not permit such a value, the supervisor sends it as text instead.
         decoded: Vec<DecodedArgument>,
         /// How long to wait for the result, in milliseconds; `None` for the server's configured timeout. The supervisor
         /// limits this time.
@@ -97,8 +98,8 @@ pub enum Request {
     },
     /// Requests the list of upstream servers with their states; the reply is a JSON array.
     ListServers,
-    /// Requests the tools of an upstream server that the policy permits, under the names by which code imports them;
-    /// the reply is a JSON array.
+    /// Requests the tools of an upstream server that the policy permits. The reply is a JSON array that contains
+    /// each tool under the name by which code imports it.
     ListTools {
         /// The name of the upstream server.
         server: ServerName,
@@ -164,8 +165,8 @@ pub enum Request {
         /// The maximum number of results.
         limit: u32,
     },
-    /// Checks the calls that a program will make, before it runs. The reply is a JSON object: `findings` has the failures
-    /// of calls that cannot succeed, `tools` the module entries of the tools that are called.
+    /// Checks the calls that a program will make, before it runs. The reply is a JSON object. Its field
+    /// `findings` has the failures of calls that cannot succeed, and `tools` describes the tools that are called.
     CheckCalls {
         /// The calls. Those after the first [`PLANNED_CALLS_MAX`] are not checked.
         calls: Vec<PlannedCall>,
@@ -182,10 +183,11 @@ pub struct PlannedCall {
     pub server: ServerName,
     /// The name of the server's tool.
     pub tool: ToolName,
-    /// The arguments in the form of [`Request::Call`], with `null` for each value that is not known before the run; `None`
-    /// if their names are not known.
+    /// The arguments in the form of [`Request::Call`], with `null` for each value that is not known before the
+    /// run; `None` if the names of the arguments are not known.
     pub arguments: Option<Vec<u8>>,
-    /// The line of the submitted code that makes the call, counted from 1, if known. Only displayed and never trusted.
+    /// The line of the submitted code that makes the call, counted from 1; `None` if unknown. The supervisor only
+    /// displays the line, because the worker could report a wrong one.
     pub line: Option<u32>,
 }
 
@@ -200,8 +202,8 @@ pub struct DecodedArgument {
 }
 
 impl Request {
-    /// Whether the supervisor needs an upstream server to answer the request, so that the request counts as a call. The
-    /// supervisor answers other requests itself.
+    /// Whether an upstream server must answer the request, so that the request counts as a call. The supervisor
+    /// answers other requests itself.
     #[must_use]
     pub fn goes_upstream(&self) -> bool {
         match self {
@@ -259,7 +261,7 @@ pub enum FailureCode {
     ResultTooLarge,
     /// The call requires approval, and an approver declined it or could not be asked.
     ApprovalDeclined,
-    /// The call exceeds a limit of the policy, on the rate of calls or on one execution.
+    /// The call exceeds a limit of the policy: a rate of calls, or a limit for one execution.
     RateLimited,
     /// The stored result or saved skill does not exist, or no longer exists.
     NotFound,
@@ -297,7 +299,8 @@ pub enum Outcome {
     CpuLimit(CodeError),
     /// The program exceeded its limit of memory.
     MemoryLimit(CodeError),
-    /// The program ran to its end and has no value, probably by mistake. The text tells how to get one.
+    /// The program ran to its end without the value that it was probably meant to return. The text tells how to
+    /// return one.
     NoValue(String),
 }
 
@@ -312,10 +315,10 @@ pub struct CodeError {
     pub message: String,
     /// The line of the submitted code in which the error occurred, counted from 1; `None` if unknown.
     pub line: Option<u32>,
-    /// The column of that line, counted from 1; `None` if unknown.
+    /// The column in which the error occurred, counted from 1, in the line that `line` names; `None` if unknown.
     pub column: Option<u32>,
     /// The frames of the traceback that are in the submitted code; `None` if there are none.
     pub traceback: Option<String>,
-    /// A hint what the program should do instead; `None` if there is no hint.
+    /// A hint about what the program should do instead; `None` if there is no hint.
     pub hint: Option<String>,
 }

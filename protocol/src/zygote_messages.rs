@@ -15,7 +15,8 @@ pub const SECCOMP_FILTERS: u32 = 1;
 /// The exit status of a worker process whose stack overflowed in compiled (C) code.
 pub const STACK_OVERFLOW_STATUS: i32 = 72;
 
-/// The kernel's limit on the CPU time of a session's worker, in seconds, for all runs of the session together.
+/// The kernel's limit on the CPU time of a session's worker, in seconds (24 hours), for all runs of the
+/// session together.
 pub const SESSION_CPU_SECONDS: u64 = 24 * 60 * 60;
 
 /// A message from the supervisor to a zygote.

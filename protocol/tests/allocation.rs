@@ -48,8 +48,8 @@ fn a_datagram_allocates_no_more_than_itself() {
     assert!(largest(|| decode::<FromZygote>(&datagram, u32::MAX).unwrap_err()).0 < 256);
 }
 
-/// Decodes a frame whose body ends with a length that exceeds the frame, and returns the size in bytes of the largest
-/// allocation. `before` is the body before that length.
+/// Decodes a frame whose body is `before` followed by `length`, a length field that exceeds the frame.
+/// Returns the size in bytes of the largest allocation.
 fn largest_allocation<T: serde::de::DeserializeOwned>(before: &[u8], length: u64) -> usize {
     let mut body = before.to_vec();
     body.extend(length.to_le_bytes());
@@ -60,8 +60,9 @@ fn largest_allocation<T: serde::de::DeserializeOwned>(before: &[u8], length: u64
     bytes
 }
 
-/// If a length inside a frame exceeds the frame, the decoder allocates at most 64 MiB for text and at most 1 MiB for
-/// lists. It does not write to the memory for text before it notices that bytes are missing.
+/// Tests a frame that contains a text or list with a length beyond the end of the frame. The decoder
+/// allocates at most 64 MiB for text and at most 1 MiB for lists, and notices missing bytes before it writes
+/// to the memory for text.
 #[test]
 fn a_length_inside_a_frame_is_bounded_too() {
     const TEXT_MAX: usize = 64 * 1024 * 1024;

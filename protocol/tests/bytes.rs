@@ -49,7 +49,8 @@ fn dump<T: Serialize + DeserializeOwned + PartialEq + Debug>(examples: &[T]) -> 
     text
 }
 
-/// Returns the number of variants of the enum `T`, which the decoder's error for a too high variant number contains.
+/// Returns the number of variants of the enum `T`. It is found in the error that the decoder returns for a
+/// variant number that is too high.
 fn variants<T: DeserializeOwned + Debug>() -> usize {
     let frame = encode(&u32::MAX, LIMIT).unwrap();
     let refusal = decode::<T>(&frame, LIMIT).unwrap_err().to_string();

@@ -42,6 +42,7 @@ def merge(into, more):
 class ClaudeCode:
     name, package, init = "Claude Code", "@anthropic-ai/claude-code", "claude-code"
     http_answer = "text"
+    timeout_variable = "MCP_TOOL_TIMEOUT"
 
     def http_entry(home, url, token):
         home.update(".claude.json", {"mcpServers": {"lockhouse": {"type": "http", "url": url, "headers": {"Authorization": "Bearer ${LOCKHOUSE_TOKEN}"}}}})
@@ -53,6 +54,9 @@ class ClaudeCode:
         return {"ANTHROPIC_BASE_URL": home.api, "ANTHROPIC_API_KEY": "k", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
                 "DISABLE_AUTOUPDATER": "1"}
 
+    def add_server(command):
+        return ["claude", "mcp", "add", "-s", "user", "books", "--", *command]
+
     def command(prompt):
         return ["claude", "-p", prompt, "--model", "claude-sonnet-4-5"]
 
@@ -60,6 +64,7 @@ class ClaudeCode:
 class Codex:
     name, package, init = "Codex", "@openai/codex", "codex"
     http_answer = "value"
+    timeout_variable = None
     model = "gpt-5.1"
 
     def http_entry(home, url, token):
@@ -77,6 +82,9 @@ class Codex:
     def environment(home):
         return {"SCRIPT_KEY": "k"}
 
+    def add_server(command):
+        return ["codex", "mcp", "add", "books", "--", *command]
+
     def command(prompt):
         return ["codex", "exec", "--skip-git-repo-check", prompt]
 
@@ -84,6 +92,7 @@ class Codex:
 class OpenCode:
     name, package, init = "OpenCode", "opencode-ai", "opencode"
     http_answer = "value"
+    timeout_variable = None
 
     def http_entry(home, url, token):
         entry = {"type": "remote", "url": url, "headers": {"Authorization": "Bearer {env:LOCKHOUSE_TOKEN}"}, "enabled": True}
@@ -104,6 +113,7 @@ class OpenCode:
 class Qwen:
     name, package, init = "Qwen Code", "@qwen-code/qwen-code", "qwen"
     http_answer = "value"
+    timeout_variable = None
 
     def http_entry(home, url, token):
         entry = {"httpUrl": url, "headers": {"Authorization": "Bearer $LOCKHOUSE_TOKEN"}, "alwaysLoadTools": True}
@@ -116,6 +126,9 @@ class Qwen:
     def environment(home):
         return {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": home.api + "/v1", "OPENAI_MODEL": "m"}
 
+    def add_server(command):
+        return ["qwen", "mcp", "add", "-s", "user", "books", *command]
+
     def command(prompt):
         return ["qwen", "-p", prompt]
 
@@ -123,6 +136,7 @@ class Qwen:
 class GeminiCli:
     name, package, init = "Gemini CLI", "@google/gemini-cli", "gemini"
     http_answer = "labelled"
+    timeout_variable = None
 
     def http_entry(home, url, token):
         entry = {"httpUrl": url, "headers": {"Authorization": "Bearer $LOCKHOUSE_TOKEN"}}
@@ -137,6 +151,9 @@ class GeminiCli:
     def environment(home):
         return {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": home.api, "GEMINI_MODEL": "gemini-2.5-flash"}
 
+    def add_server(command):
+        return ["gemini", "mcp", "add", "-s", "user", "books", *command]
+
     def command(prompt):
         return ["gemini", "-p", prompt, "--skip-trust"]
 
@@ -144,6 +161,7 @@ class GeminiCli:
 class Copilot:
     name, package, init = "Copilot CLI", "@github/copilot", "copilot"
     http_answer = "text"
+    timeout_variable = None
 
     def http_entry(home, url, token):
         entry = {"type": "http", "url": url, "headers": {"Authorization": "Bearer ${LOCKHOUSE_TOKEN}"}, "tools": ["*"]}
@@ -156,6 +174,9 @@ class Copilot:
         return {"COPILOT_PROVIDER_BASE_URL": home.api + "/v1", "COPILOT_PROVIDER_API_KEY": "k", "COPILOT_MODEL": "gpt-4.1",
                 "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false"}
 
+    def add_server(command):
+        return ["copilot", "mcp", "add", "books", "--", *command]
+
     def command(prompt):
         return ["copilot", "-p", prompt, "--allow-tool", "lockhouse"]
 
@@ -163,6 +184,7 @@ class Copilot:
 class Cline:
     name, package, init = "Cline", "cline", "cline"
     http_answer = "text"
+    timeout_variable = None
 
     def http_entry(home, url, token):
         transport = {"type": "streamableHttp", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
@@ -175,6 +197,9 @@ class Cline:
     def environment(home):
         return {"CLINE_NO_AUTO_UPDATE": "1"}
 
+    def add_server(command):
+        return ["cline", "mcp", "add", "books", "--yes", "--", *command]
+
     def command(prompt):
         return ["cline", "--auto-approve", "true", prompt + " now"]
 
@@ -182,6 +207,7 @@ class Cline:
 class Continue:
     name, package, init = "Continue", "@continuedev/cli", "continue"
     http_answer = "text"
+    timeout_variable = None
 
     def http_entry(home, url, token):
         home.write(".continue/config.yaml", "name: Main\nversion: 1.0.0\nschema: v1\nmcpServers:\n  - name: lockhouse\n    type: streamable-http\n"

@@ -8,7 +8,8 @@ import os
 import subprocess
 import sys
 
-from check_clients import BUILD, HERE, Bench, report
+from bench import BUILD, HERE, Bench
+from check_clients import report
 
 EXPECTED = {"initialize": "lockhouse", "call": "42", "progress": True, "cancellation": "cancelled"}
 TOOLS = ["run_code", "search_tools", "get_result"]

@@ -39,6 +39,9 @@ auth = "none"
 [audit]
 directory = "$home/$1/audit"
 
+[catalogue]
+first_list_seconds = 10
+
 [servers.fixture]
 command = "python3"
 args = ["-B", "$root/tests/servers/conformance.py"$2]

@@ -45,6 +45,9 @@ requests = "1000000/min"
 [audit]
 directory = "$home/audit"
 
+[catalogue]
+first_list_seconds = 10
+
 [servers.fixture]
 command = "python3"
 args = ["-B", "$root/tests/servers/conformance.py"]

@@ -59,7 +59,7 @@ impl HttpAnswer {
     /// Adds a header to the answer.
     ///
     /// # Panics
-    /// If the answer is not a complete one and so has no headers.
+    /// If the answer is not [`HttpAnswer::Full`]: other answers have no headers.
     #[must_use]
     pub fn with(self, name: &str, value: &str) -> Self {
         match self {

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::{CommandOutput, Session, build_products, fixture_server};
 
-/// A policy that allows all tools of the upstream server `fixture`.
+/// A policy that allows all tools of the upstream server `fixture`, which a test can start.
 const ALLOW_ALL: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n";
 
 /// The program `lockhouse` with a home directory, configuration, policy and servers file of its own, in a temporary
@@ -128,8 +128,9 @@ impl Lockhouse {
         self.directory.path().join(name)
     }
 
-    /// Creates a command that runs the program under test with these arguments. Its environment is clean and refers
-    /// only to this test's files. `serve` answers in the form `structured`, unless the arguments name another form.
+    /// Creates a command that runs the program under test with these arguments. Its environment is clean and
+    /// refers only to this test's files. `serve` gets `--answer structured`, unless the arguments have another
+    /// `--answer`.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
@@ -177,10 +178,8 @@ impl Lockhouse {
         Session::connect(self.command(&["serve"]), Session::latest()).await
     }
 
-    /// Returns the audit records of calls, approvals, denials, outcomes and questions, ordered by time.
-    ///
-    /// # Panics
-    /// If a record is not JSON.
+    /// Returns the audit records that are about calls, ordered by time: the call, its approval, denial or
+    /// outcome, and questions of upstream servers to the user.
     #[must_use]
     pub fn audit(&self) -> Vec<Value> {
         let of_a_call = ["call", "approval", "denial", "outcome", "question"];

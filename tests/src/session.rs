@@ -198,11 +198,8 @@ impl Session {
         structured(self.call("run_code", arguments).await)
     }
 
-    /// Runs code in the session `session`, whose variables persist between runs, and returns the structured content
-    /// of the result.
-    ///
-    /// # Panics
-    /// If the call fails.
+    /// Runs code in the session `session` and returns the structured content of the result. The variables of a
+    /// session persist between its runs.
     pub async fn run_in(&self, session: &str, language: &str, code: &str) -> Value {
         self.run_with(json!({"language": language, "code": code, "session": session})).await
     }

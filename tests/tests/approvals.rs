@@ -52,7 +52,7 @@ fn parameters(code: &str) -> CallToolRequestParams {
     CallToolRequestParams::new("run_code").with_arguments(arguments)
 }
 
-/// Returns a user's replies for a test: the replies `says` in order, repeated `times` times.
+/// Returns a user's replies for a test: the list `says`, repeated `times` times.
 fn repeated_sequence(says: &[UserReply], times: usize) -> UserReply {
     UserReply::Sequence((0..times).flat_map(|_| says.to_vec()).collect())
 }

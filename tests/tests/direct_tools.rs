@@ -1,5 +1,5 @@
-//! Tests of upstream servers that Lockhouse exposes directly to AI clients: which messages Lockhouse forwards, and that
-//! each direct call passes the gate.
+//! Tests of upstream servers that Lockhouse exposes directly to AI clients: which messages Lockhouse
+//! forwards, and that each direct call is subject to the policy and the audit log.
 
 mod change_notifications;
 mod first_list;

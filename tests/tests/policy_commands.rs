@@ -9,7 +9,8 @@ mod usage;
 
 use lockhouse_tests::Lockhouse;
 
-/// A policy that has every effect (allow, ask, deny), both as a list entry and as a rule.
+/// A policy that has every effect (allow, ask, deny) as list entries, and also a rule, permitted resources,
+/// and a section for one client.
 const POLICY: &str = r#"version = 1
 
 [servers.fixture]

@@ -135,8 +135,8 @@ fn exists(citation: &str) -> Result<(), String> {
     if citation.starts_with("hostile/") { file_exists(citation) } else { test_exists(citation) }
 }
 
-/// Returns the rules of a seccomp filter that are equal on all architectures, and also those of one architecture if it
-/// is given.
+/// Returns the rules of the seccomp filter `filter` that apply on all architectures. If `architecture` is
+/// given, adds the rules that apply only there.
 fn rules(filter: &str, architecture: Option<&str>) -> Vec<Value> {
     let json = |name: &str| -> Value {
         serde_json::from_str(&read(&format!("worker/seccomp/{name}.json"))).unwrap()
@@ -229,8 +229,9 @@ fn the_listed_system_calls_match_the_filter() {
     table.finish();
 }
 
-/// Returns three texts about a sandbox protection, read from the source file `protections.rs`: its title, for what it
-/// is required ("any code" or "full"), and the second layer that protects if this protection is missing.
+/// Returns three texts about a sandbox protection from the source file `protections.rs`: its title, whether
+/// Lockhouse requires it to run "any code" or only for "full" protection, and the layer that still protects
+/// without it.
 fn protection_texts(protection: &str) -> [String; 3] {
     let source = read("supervisor/pool/src/protections.rs");
     let (_, row) = source.split_once(&format!("Protection::{protection} => ")).expect("a row");

@@ -35,7 +35,7 @@ struct ObservedConversation {
     limits: ConversationLimits,
     begun: bool,
     sealed: bool,
-    /// Whether the last run was started in a session; `None` until the worker gets code.
+    /// Whether the most recent run was started in a session; `None` if no run has been started yet.
     ran: Option<bool>,
     resting: bool,
     over: bool,
@@ -132,8 +132,8 @@ impl ObservedConversation {
         }
     }
 
-    /// Starts a run. Checks that the conversation permits a run only if the worker is idle, or is between two runs of a
-    /// session.
+    /// Starts a run if the conversation permits it. Checks that it does so exactly if the worker is idle and has
+    /// not run a program, or is between two runs of a session.
     fn run(&mut self, in_session: bool) {
         let idle = self.sealed && self.ran.is_none() && !self.over;
         let may = idle || self.resting && !self.over && in_session;
@@ -176,7 +176,8 @@ impl ObservedConversation {
         assert!(self.printed <= self.limits.output_bytes);
     }
 
-    /// Checks that an action has the content of the message, and that the current phase permits the message.
+    /// Checks that the action that the conversation returned for `message` has the content of the message, and
+    /// that the current phase permits the message.
     fn check_action(&mut self, action: Action, message: FromWorker) {
         match (action, message) {
             (Action::Verify, FromWorker::Ready) => {

@@ -118,8 +118,8 @@ where
     reached
 }
 
-/// Returns the kind of error that decoding `rest` must report, which are the bytes after the last valid message.
-/// Returns `None` if they are an incomplete frame.
+/// Returns the kind of error that decoding must report for `rest`, the bytes after the last valid message.
+/// Returns `None` if `rest` is an incomplete frame.
 fn expected_error(rest: &[u8], limit: u32) -> Option<&'static str> {
     let (length, body) = rest.split_first_chunk()?;
     match u32::from_le_bytes(*length) {

@@ -24,7 +24,8 @@ impl<'a> Input<'a> {
         taken
     }
 
-    /// Takes one byte as a count, and then as many bytes as it says.
+    /// Takes one byte that contains a length, and then as many bytes as that length says. Returns these bytes
+    /// without the length.
     pub(crate) fn counted(&mut self) -> &'a [u8] {
         let count = self.byte();
         self.bytes(count.into())

@@ -72,8 +72,8 @@ impl History {
         self.events_of_run().iter().map(bytes).sum()
     }
 
-    /// Returns how the conversation must react to a message from the worker. If the message is accepted, the result has
-    /// the event to add to the history.
+    /// Returns how the conversation must react to a message from the worker. If it must accept the message, the
+    /// result contains the event to add to the history.
     pub(crate) fn expected(&self, message: &FromWorker, limits: ConversationLimits) -> Verdict {
         let begun = self.has(Event::Ready) || self.has(Event::Over);
         match message {

@@ -88,7 +88,8 @@ fn stopped() -> Conversation {
 /// The name of a phase of the conversation, and a function that returns a conversation in this phase.
 type Phase = (&'static str, fn() -> Conversation);
 
-/// All phases of the conversation. `refused`, `finished` and `stopped` are the three ways to enter the final phase.
+/// All phases of the conversation, each as its name and a function. `refused`, `finished` and `stopped` are
+/// three ways to enter the final phase.
 const PHASES: [Phase; 7] = [
     ("sealing", sealing),
     ("idle", idle),

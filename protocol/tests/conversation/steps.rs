@@ -23,7 +23,7 @@ enum Message {
     Ready,
     Refused,
     Output(usize),
-    /// The worker sends a request whose id is `above` higher than the highest id so far.
+    /// The worker sends a request whose id is the highest id so far plus `above`.
     Next {
         above: u32,
         counted: bool,

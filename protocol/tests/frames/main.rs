@@ -49,7 +49,8 @@ fn check_stream<T: Message>(messages: &[T], cuts: &[Index]) -> Result<(), TestCa
     Ok(())
 }
 
-/// Checks that a frame is rejected when its body is truncated or extended, whether or not its length is adapted.
+/// Checks that a frame is rejected when its body is truncated or extended, whether or not the frame's length
+/// field is changed to match the body.
 fn check_exact_length<T: Message>(message: &T, at: Index, extra: &[u8]) -> Result<(), TestCaseError> {
     let frame = encode(message, LIMIT).unwrap();
     prop_assert_eq!(&decode::<T>(&frame, LIMIT).unwrap(), message);
@@ -183,8 +184,8 @@ proptest! {
         check_unambiguous_as_each_type(&with_length(&bytes))?;
     }
 
-    /// Decodes random small numbers. They are valid variant numbers, lengths and tags, so the decoder reads more of
-    /// them than of random bytes.
+    /// Decodes sequences of random numbers below 9. These are valid variant numbers, lengths and tags, so the
+    /// decoder gets further in them than in random bytes.
     #[test]
     fn garbage_that_looks_like_a_message_never_panics(words in vec(0_u32..9, 0..30), tail in vec(any::<u8>(), 0..9)) {
         let mut body: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();

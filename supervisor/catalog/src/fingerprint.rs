@@ -15,9 +15,10 @@ pub(super) fn fingerprint(definition: &Value) -> String {
     HEXLOWER.encode(&hasher.finalize())
 }
 
-/// Returns the text of a tool definition without duplicate keys. The fingerprint covers only one of two equal keys, and
-/// another parser may read the other one. If `text` has more values (`value_count`) than the parsed `definition`, it
-/// has duplicate keys, and the text is generated from `definition` instead.
+/// Returns the JSON text of a tool definition without duplicate keys. Duplicate keys are unsafe: the
+/// fingerprint covers only one of their values, and another parser may use the other value. If `text`
+/// contains more values (`value_count`) than the parsed `definition`, it has duplicate keys, and this
+/// function serializes `definition` instead.
 pub(super) fn canonical_text(text: &str, value_count: usize, definition: &Value) -> Box<str> {
     if value_count == count_values(definition) { text.into() } else { definition.to_string().into() }
 }

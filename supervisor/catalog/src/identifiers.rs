@@ -1,4 +1,5 @@
-//! Converts the names of tools, parameters and upstream servers to identifiers in programs: `docs/code.md`, *Names*.
+//! Converts the names of tools, parameters and upstream servers to identifiers for programs. The rules
+//! are in `docs/code.md`, section *Names*.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,8 +22,9 @@ pub(crate) fn identifier(name: &str) -> String {
     }
 }
 
-/// Returns a distinct identifier for each tool name. A name that is already an identifier stays unchanged. If other
-/// names have the same identifier, a number is appended to it, in alphabetical order of the names.
+/// Returns a distinct identifier for each tool name. A name that is already an identifier stays
+/// unchanged. If several other names would have the same identifier, numbers are appended in alphabetical
+/// order of the names.
 pub(crate) fn identifiers(names: &[&str]) -> Vec<String> {
     make_distinct(names, identifier)
 }
@@ -101,7 +103,7 @@ pub(crate) fn is_python_keyword(name: &str) -> bool {
     contains_word(name, PYTHON_KEYWORDS)
 }
 
-/// Returns whether the name is reserved in JavaScript.
+/// Returns whether the name cannot be a function name in JavaScript, because it is reserved.
 pub(crate) fn is_javascript_keyword(name: &str) -> bool {
     contains_word(name, JAVASCRIPT_KEYWORDS)
 }

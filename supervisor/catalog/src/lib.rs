@@ -38,20 +38,23 @@ pub use unmatched_rules::{tool_members, unmatched_rules};
 
 /// Maximum number of tools of one upstream server. Further tools are dropped with a warning.
 pub const TOOLS_MAX: usize = 2_000;
-/// Maximum total size of the tool definitions of one upstream server, in bytes.
+/// Maximum total size of the tool definitions of one upstream server, in bytes. Further tools are dropped
+/// with a warning.
 pub const DEFINITIONS_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Maximum size of one tool definition, in bytes. A larger one is skipped.
 const DEFINITION_BYTES_MAX: usize = 256 * 1024;
 /// Maximum characters of the description of a tool. Longer descriptions are cut.
 const DESCRIPTION_CHARS_MAX: usize = 8_000;
 
-/// The result type in the signature of a tool without an output schema whose results were not observed.
+/// The result type in the signature of a tool that has no output schema and of which no earlier results
+/// were observed.
 const UNKNOWN_TYPE: &str = "unknown";
 /// The note in the signature of a tool whose calls require approval.
 const APPROVAL_NOTE: &str = "a person is asked before each call";
-/// The note in a signature whose result type was observed in results, and is not declared by an output schema.
+/// The note in a signature whose result type was inferred from the results of earlier calls, because the
+/// tool has no output schema.
 const OBSERVED_NOTE: &str = "observed";
-/// The note in a signature whose observed results were text.
+/// The note in a signature of a tool without an output schema whose earlier calls all returned text.
 const OBSERVED_TEXT_NOTE: &str = "text, observed";
 
 /// A tool of an upstream server.
@@ -62,20 +65,21 @@ pub struct Tool {
     /// The name of the tool's function in programs.
     pub identifier: String,
     pub description: String,
-    /// The first sentence of the tool's description, and the sentence about its result.
+    /// The first sentence of the tool's description and, if there is one, its sentence about the result.
     pub summary: String,
     /// Whether the tool's description says that the tool is deprecated.
     pub is_deprecated: bool,
-    /// The upstream server's definition of the tool as JSON text. A parsed tree would take many times its size in
-    /// memory.
+    /// The upstream server's definition of the tool as JSON text. It is not kept as a parsed tree, which
+    /// would take many times as much memory.
     definition: Box<str>,
     /// The names of the parameters in the order of the schema, but required parameters first.
     pub parameters: Vec<String>,
     pub required: usize,
     /// For each parameter in `parameters`, the special values that it accepts, and its name in Python.
     pub accepted_values: Box<[AcceptedValues]>,
-    /// Whether the tool takes no parameters except `parameters`. JSON Schema permits more properties than listed unless
-    /// it says otherwise, but servers mean the list to be complete.
+    /// Whether the tool takes no parameters except `parameters`. This is true unless the schema explicitly
+    /// permits other properties. (JSON Schema permits them by default, but servers usually mean the list to
+    /// be complete.)
     pub is_closed: bool,
     /// Whether the upstream server's library wraps results in an object: `{"result": VALUE}`.
     pub wraps_result: bool,
@@ -113,8 +117,8 @@ const TYPE_CHARS_MAX: usize = 240;
 pub struct AcceptedValues {
     /// The name of the keyword argument in Python; `None` if it is the parameter's name.
     pub keyword: Option<Box<str>>,
-    /// Whether the parameter accepts `null`. It does not if the schema says so only by OpenAPI's keyword `nullable`,
-    /// which validators ignore.
+    /// Whether the parameter accepts `null`. OpenAPI's keyword `nullable` does not count, because JSON Schema
+    /// validators ignore it.
     pub null: bool,
     /// Whether the parameter accepts an object.
     pub object: bool,
@@ -160,13 +164,14 @@ impl ToolHints {
     }
 }
 
-/// Options for an entry about a tool, such as a search result or a full description.
+/// Options for the JSON object that describes a tool to a model, such as a search result or a full
+/// description.
 #[derive(Clone, Debug, Default)]
 pub struct DescribeOptions {
     /// Whether each call of the tool requires approval.
     pub requires_approval: bool,
-    /// The JSON Schema of the tool's observed results; `None` if the tool has an output schema or no results were
-    /// observed.
+    /// The JSON Schema of the tool's results, inferred from the results of earlier calls. `None` if the tool
+    /// has an output schema or no results were observed.
     pub observed_output: Option<Value>,
     /// The language of the signatures and types in the entry; `None` for both languages.
     pub language: Option<Language>,
@@ -195,7 +200,8 @@ impl Tool {
         self.side_effects == SideEffects::None
     }
 
-    /// Returns the tool's signature in a language, without notes.
+    /// Returns the tool's signature in a language, without notes such as that a person is asked before each
+    /// call.
     pub fn signature(&self, language: Language) -> &str {
         match language {
             Language::Python => &self.python_signature,
@@ -280,7 +286,8 @@ impl Tool {
         self.without_hidden_text(self.with_signatures(brief, options))
     }
 
-    /// Returns the tool's entry in a search result with the detail `names`.
+    /// Returns the tool as an entry of a search result with the detail level `names`: server, name, summary,
+    /// and whether calls require approval.
     pub fn name_entry(&self, server: &str, requires_approval: bool) -> Value {
         let mut entry = json!({"server": server, "tool": self.name.as_str(), "summary": self.summary});
         if self.identifier != self.name.as_str() {
@@ -293,7 +300,8 @@ impl Tool {
     }
 
     /// Returns the tool's signature with names and types only, in the form of Python, such as
-    /// `list_issues(owner: str, state?: str) -> list`. Long types are abbreviated.
+    /// `list_issues(owner: str, state?: str) -> list`. Long types are abbreviated. `observed_output` is the
+    /// JSON Schema that was inferred from earlier results.
     pub fn short_signature(&self, observed_output: Option<&Value>) -> String {
         let definition: Value = serde_json::from_str(&self.definition).unwrap_or_default();
         let input = types::parse_schema(definition.get("inputSchema").unwrap_or(&Value::Null));
@@ -316,13 +324,13 @@ impl Tool {
         }
     }
 
-    /// Returns the tool's entry in a search result with the detail `signatures`.
+    /// Returns the tool as an entry of a search result with the detail level `signatures`.
     pub fn signature_entry(&self, server: &str, options: &DescribeOptions) -> Value {
         self.with_signatures(self.name_entry(server, options.requires_approval), options)
     }
 
-    /// Adds the tool's signatures to the entry `shown`, with a note if its calls require approval or its result type
-    /// was observed.
+    /// Adds the tool's signatures to its entry `shown`. A note is added if the tool's calls require approval
+    /// or its result type was inferred from earlier results.
     fn with_signatures(&self, mut shown: Value, options: &DescribeOptions) -> Value {
         let (mut python, mut typescript) = (self.python_signature.clone(), self.typescript_signature.clone());
         let mut notes: Vec<&str> = Vec::new();
@@ -356,8 +364,8 @@ impl Tool {
         shown
     }
 
-    /// Returns the full description of the tool. In addition to the parts of [`Self::full_entry`], it has each
-    /// parameter's name in Python and its type in each requested language.
+    /// Returns the full description of the tool: description, signatures and schemas ([`Self::full_entry`]),
+    /// and the Python name of each parameter and its type in each requested language.
     pub fn describe(&self, server: &str, options: &DescribeOptions) -> Value {
         let mut full = self.full_entry(server, options);
         let input = types::parse_schema(full.get("inputSchema").unwrap_or(&Value::Null));
@@ -389,13 +397,14 @@ impl Tool {
         full
     }
 
-    /// Returns the Python type of results for display. `observed` is the JSON Schema of observed results.
+    /// Returns the Python type of a tool's results for display. `observed` is the JSON Schema that was
+    /// inferred from earlier results.
     pub fn result_type(observed: &Value) -> String {
         let [python, _] = signature::result_types(observed);
         python
     }
 
-    /// Returns an entry with the tool's description, signatures and schemas.
+    /// Returns a JSON object with the tool's description, signatures and schemas.
     pub fn full_entry(&self, server: &str, options: &DescribeOptions) -> Value {
         let full = json!({
             "server": server, "name": self.name.as_str(), "identifier": self.identifier,
@@ -417,7 +426,7 @@ impl Tool {
         self.without_hidden_text(full)
     }
 
-    /// Replaces invisible characters in an entry if the tool's definition has any.
+    /// Replaces invisible characters in `shown`, an entry about the tool, if the tool's definition has any.
     fn without_hidden_text(&self, shown: Value) -> Value {
         if self.has_hidden_text { hidden_text::make_visible(shown) } else { shown }
     }

@@ -58,8 +58,9 @@ pub fn rank(text: &str, corpora: &[Corpus<'_>]) -> Vec<Hit> {
     hits
 }
 
-/// Returns the permitted tools that the query names, with or without their server. The second value is how certain the
-/// match is, from 1 to 4.
+/// Returns the permitted tools whose names are in the query, with or without the server's name. The
+/// second value is the certainty of the match, from 1 (one word is the tool's name) to 4 (the whole query
+/// is the server's and the tool's name).
 fn exact_matches(query: &Query, corpus: &Corpus<'_>) -> Vec<(u16, u8)> {
     let server = index::normalize_name(corpus.server);
     let mut found = Vec::new();

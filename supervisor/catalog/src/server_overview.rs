@@ -1,11 +1,12 @@
-//! The list of servers in the description of `run_code`, with all signatures if they are short enough.
+//! The list of upstream servers in the description of the tool `run_code`, with the signatures of all
+//! their tools if these are short enough.
 
 use super::token_estimate::estimated_tokens;
 
-/// Maximum estimated tokens of the server names and their numbers of tools.
+/// Maximum length of the list of server names and numbers of tools, in estimated tokens.
 const NAMES_TOKENS_MAX: usize = 150;
 
-/// A server whose tools an AI client may use.
+/// An upstream server whose tools an AI client may use, for the overview in a tool description.
 #[derive(Debug)]
 pub struct ServerOverview<'a> {
     pub name: &'a str,
@@ -15,7 +16,7 @@ pub struct ServerOverview<'a> {
 /// What is known about the tools of a server.
 #[derive(Debug)]
 pub enum OverviewState {
-    /// The number of permitted tools.
+    /// The tools are known. The value is the number of tools that the AI client may use.
     Known(usize),
     /// The server is not connected yet, and its tools are not known.
     Connecting,
@@ -23,7 +24,8 @@ pub enum OverviewState {
     Unavailable,
 }
 
-/// Returns the servers with their numbers of tools, such as `calendar 6, github 42`, up to a limit on the length.
+/// Returns the names of the servers with their numbers of tools, such as `calendar 6, github 42`. The
+/// list is cut at a maximum length and then ends with the number of omitted servers.
 pub fn server_names(servers: &[ServerOverview<'_>]) -> String {
     let (mut text, mut tokens) = (String::new(), 0);
     for (position, server) in servers.iter().enumerate() {

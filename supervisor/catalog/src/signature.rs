@@ -10,10 +10,10 @@ const PARAMETERS_MAX: usize = 40;
 const TYPE_CHARS_MAX: usize = 240;
 const RETURNS_CHARS_MAX: usize = 400;
 const DEFAULT_CHARS_MAX: usize = 60;
-/// Maximum characters of a parameter type, and of a result type, in a short signature.
+/// Maximum length of a parameter type in a short signature, in characters.
 const SHORT_TYPE_CHARS_MAX: usize = 60;
 const SHORT_RETURNS_CHARS_MAX: usize = 100;
-/// Length of the parameter list, in bytes, above which optional parameters are omitted.
+/// Maximum length of the parameter list, in bytes. Optional parameters that would exceed it are omitted.
 const SIGNATURE_CHARS_MAX: usize = 1_600;
 
 /// The parts of a tool from which its one-line signature is formatted.
@@ -76,22 +76,24 @@ impl Signature<'_> {
         format!("{}({}){}", self.identifier, join_parameters(parameters), returns.unwrap_or_default())
     }
 
-    /// Formats the tool's result type. Returns `None` if the tool has no output schema that describes more than text.
+    /// Formats the result type of the tool's output schema. Returns `None` if the tool has no output schema
+    /// or the schema describes only text.
     fn returns(&self, language: Language) -> Option<String> {
         let parsed = self.output?;
         Some(OneLineFormat { language, parsed }.format(&parsed.kind, RETURNS_CHARS_MAX))
     }
 }
 
-/// Formats the type of results with this JSON Schema, in Python and TypeScript.
+/// Formats the type of results that the JSON Schema `schema` describes: first in Python, then in
+/// TypeScript.
 pub(super) fn result_types(schema: &serde_json::Value) -> [String; 2] {
     let parsed = super::types::parse_schema(schema);
     [Language::Python, Language::Typescript]
         .map(|language| OneLineFormat { language, parsed: &parsed }.format(&parsed.kind, RETURNS_CHARS_MAX))
 }
 
-/// Returns the type of a parameter in a signature. For an optional parameter, `null` means the same as no argument, and is
-/// left out.
+/// Returns the type of a parameter for display in a signature. `null` is left out of the type of an
+/// optional parameter, because it means the same as no argument.
 fn shown_type(field: &Field) -> Cow<'_, Type> {
     match &field.kind {
         Type::Union(options) if !field.required && options.contains(&Type::Null) => {
@@ -103,8 +105,8 @@ fn shown_type(field: &Field) -> Cow<'_, Type> {
     }
 }
 
-/// Joins parameters with commas, and replaces those above the limits on number and length by `...`. Each parameter is
-/// given with whether it is required; required ones come first.
+/// Joins parameters with commas, and replaces those above the limits on number and length by `...`. The
+/// boolean of each parameter tells whether it is required. Required parameters come first.
 fn join_parameters(parameters: impl Iterator<Item = (bool, String)>) -> String {
     let (mut text, mut count) = (String::new(), 0);
     for (required, parameter) in parameters {

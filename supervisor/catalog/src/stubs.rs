@@ -16,8 +16,8 @@ use super::types::{Object, ParsedSchema, parse_schema};
 pub use python::modules as python;
 pub use typescript::declarations as typescript;
 
-/// The stubs that are the same for all servers: the declarations of the package `mcp_tools`, and of the globals in
-/// TypeScript programs.
+/// Type stubs that are the same for all servers. This one declares the Python package `mcp_tools`. The
+/// next constants declare its asynchronous variant, the TypeScript module and the TypeScript globals.
 pub const PYTHON_PACKAGE: &str = include_str!("stubs/mcp_tools.pyi");
 pub const PYTHON_ASYNC_PACKAGE: &str = include_str!("stubs/aio.pyi");
 pub const TYPESCRIPT_PACKAGE: &str = include_str!("stubs/mcp_tools.d.ts");
@@ -33,7 +33,7 @@ const DEFAULT_CHARS_MAX: usize = 200;
 /// An upstream server and its permitted tools, for which stubs are generated.
 pub struct Server<'a> {
     pub name: &'a str,
-    /// The permitted tools, each with whether its calls require approval.
+    /// The permitted tools. The boolean tells whether calls of the tool require approval.
     pub tools: Vec<(&'a Tool, bool)>,
 }
 
@@ -60,8 +60,9 @@ impl<'a> Function<'a> {
         Self { tool, requires_approval, keywords: parameter_identifiers(&names), arguments, output, input }
     }
 
-    /// Returns whether the tool's first parameter accepts an object. In Python, an object as the only argument is then
-    /// the value of that parameter. For other tools, it contains all arguments.
+    /// Returns whether the tool's first parameter accepts an object. If a Python call has an object as its
+    /// only argument, the object is then the value of that parameter. For other tools, it contains all
+    /// arguments.
     fn takes_object_first(&self) -> bool {
         self.tool.accepted_values.first().is_some_and(|first| first.object)
     }
@@ -71,8 +72,9 @@ impl<'a> Function<'a> {
     }
 }
 
-/// Returns the alternative names of the tools' functions, each with the identifier that it refers to. They are the
-/// exact name of each tool and, unless it is ambiguous, its camel case form, as far as `is_name` accepts them.
+/// Returns pairs of an alternative name of a tool's function and the identifier that the name refers to.
+/// The alternative names are the tool's exact name and, unless it is ambiguous, the camel case form of
+/// its identifier. Names that `is_name` rejects are left out.
 fn aliases(tools: &[(&Tool, bool)], is_name: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     let mut taken: Vec<&str> = tools.iter().map(|(tool, _)| tool.identifier.as_str()).collect();
     taken.sort_unstable();

@@ -1,7 +1,8 @@
 //! The summary of a tool: what it does and what it returns, from the first sentences of its description.
 
 const SUMMARY_CHARS_MAX: usize = 160;
-/// Minimum characters that are left for the sentence about the result. If fewer are left, the sentence is omitted.
+/// Minimum number of characters that must be left in a summary for the sentence about the result. If
+/// fewer are left, the sentence is omitted.
 const RESULT_CHARS_MIN: usize = 40;
 /// Abbreviations whose period does not end a sentence.
 const ABBREVIATIONS: [&str; 11] =
@@ -37,7 +38,8 @@ pub(super) fn first_sentence(description: &str) -> &str {
     sentences(line).next().unwrap_or_default()
 }
 
-/// Returns whether a description says that its tool is deprecated. A tool about deprecated things is not.
+/// Returns whether a description says that its tool is deprecated. A tool that only deals with deprecated
+/// things does not count.
 pub(super) fn is_deprecated(description: &str) -> bool {
     let start = description.trim_start_matches(|c: char| !c.is_alphanumeric());
     let begins = start.get(..DEPRECATED.len()).is_some_and(|word| word.eq_ignore_ascii_case(DEPRECATED));
@@ -82,8 +84,9 @@ fn sentences(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns whether a sentence ends at this position, which is after a period: a space and an upper-case letter or
-/// another sign follow, and the word before is no abbreviation.
+/// Returns whether a sentence ends at the byte position `end`, which is after a period. It does if
+/// whitespace and then a character other than a lower-case letter follow, and the word before is no
+/// abbreviation.
 fn is_sentence_end(text: &str, end: usize) -> bool {
     let (before, after) = text.split_at(end);
     let next = after.trim_start().chars().next();

@@ -1,9 +1,9 @@
 //! An upper estimate of how many tokens a text takes in a model's context, without the vocabulary of a tokenizer.
 
-/// Number of letters in a row that count as one token. Words in definitions have four to six letters for each token of
-/// the vocabulary o200k; rare abbreviations have fewer.
+/// Number of consecutive letters that count as one token. Words in tool definitions have four to six
+/// letters for each token of the vocabulary o200k; rare abbreviations have fewer.
 const LETTERS_PER_TOKEN: usize = 4;
-/// Number of digits in a row that count as one token, as in the vocabulary o200k.
+/// Number of consecutive digits that count as one token, as in the vocabulary o200k.
 const DIGITS_PER_TOKEN: usize = 3;
 
 /// The kind of a character for the estimate.
@@ -27,8 +27,8 @@ impl Kind {
     }
 }
 
-/// Returns an estimate of the number of tokens of a text such as a signature. Punctuation counts one token for each
-/// character, and other scripts one for each byte, so the estimate is rarely too low.
+/// Returns an estimate of the number of tokens of a text such as a signature. The estimate is rarely too
+/// low, because each punctuation character and each byte of a non-ASCII character counts as one token.
 pub fn estimated_tokens(text: &str) -> usize {
     let mut tokens = 0;
     let mut rest = text;

@@ -14,7 +14,8 @@ const NAMED_MAX: usize = 3;
 /// Maximum length of a skipped tool's name in the log, in characters.
 const NAME_CHARS_MAX: usize = 40;
 
-/// Minimum number of tools with the same first sentence for the sentence to be omitted from summaries.
+/// Minimum number of tools with the same first sentence in their descriptions. Such a sentence is omitted
+/// from summaries, because it does not tell the tools apart.
 const SHARING_MIN: usize = 3;
 
 /// The tools of one upstream server, as its last `tools/list` returned them.
@@ -35,7 +36,8 @@ pub struct SkippedTools {
     /// The number of tools whose definitions cannot be used.
     count: usize,
     first_names: Vec<String>,
-    /// Whether the catalogue has reached its maximum number of tools or bytes, so that further tools are missing.
+    /// Whether further tools are missing because the catalogue has reached its maximum number of tools or
+    /// bytes.
     pub is_full: bool,
 }
 
@@ -44,8 +46,8 @@ impl Catalogue {
         self.by_name.get(name).map(|index| &self.tools[*index])
     }
 
-    /// Returns whether both catalogues have the same definitions, and the same differences from the accepted
-    /// definitions.
+    /// Returns whether two catalogues have the same tool definitions, and differ in the same way from the
+    /// definitions that a user accepted.
     pub fn has_same_tools(&self, other: &Self) -> bool {
         let same = |(one, other): (&Tool, &Tool)| {
             one.definition() == other.definition() && one.change == other.change
@@ -53,7 +55,8 @@ impl Catalogue {
         self.tools.len() == other.tools.len() && self.tools.iter().zip(&other.tools).all(same)
     }
 
-    /// Copies the tools without the search index, so that the copy can be compared with the accepted definitions again.
+    /// Copies the tools without the search index. The copy can then be compared again with the definitions
+    /// that a user accepted.
     pub fn clone_tools(&self) -> Self {
         Self {
             tools: self.tools.clone(),
@@ -68,7 +71,7 @@ impl Catalogue {
         self.tools.iter().all(|tool| tool.change.is_none())
     }
 
-    /// Returns the number of tools that differ from the accepted definitions in the way `change`.
+    /// Returns the number of tools that differ from the definitions that a user accepted in the way `change`.
     pub fn count(&self, change: ToolChange) -> usize {
         self.tools.iter().filter(|tool| tool.change == Some(change)).count()
     }
@@ -85,8 +88,8 @@ impl Catalogue {
         (catalogue, skipped)
     }
 
-    /// Adds tools from their definitions, each a JSON text, until the maximum number of tools or bytes is reached. Adds
-    /// tools that cannot be used to `skipped`.
+    /// Adds tools from their definitions, each a JSON text, until the maximum number of tools or bytes is
+    /// reached. Counts tools whose definitions cannot be used in `skipped`.
     pub fn add<'a>(&mut self, definitions: impl Iterator<Item = &'a str>, skipped: &mut SkippedTools) {
         self.index = OnceLock::new();
         for definition in definitions {
@@ -107,7 +110,8 @@ impl Catalogue {
         self.omit_shared_sentences();
     }
 
-    /// Omits a first sentence that most descriptions begin with, such as one about the server, from the summaries.
+    /// If most descriptions begin with the same sentence, such as one about the server, omits the sentence
+    /// from the tools' summaries.
     fn omit_shared_sentences(&mut self) {
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for tool in &self.tools {
@@ -135,8 +139,8 @@ impl Catalogue {
         }
     }
 
-    /// Returns the tool with this name or identifier. Otherwise returns the only tool whose name differs just in case
-    /// and punctuation; `None` if there is none or more than one.
+    /// Returns the tool with this name or identifier. Otherwise returns the tool whose name differs only in
+    /// case and punctuation; `None` if no tool or more than one tool matches.
     pub fn resolve(&self, name: &str) -> Option<&Tool> {
         let is_named = |tool: &&Tool| tool.name.as_str() == name;
         let is_identified = |tool: &&Tool| tool.identifier == name;

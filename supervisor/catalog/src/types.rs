@@ -67,13 +67,14 @@ pub(crate) struct Field {
 /// A part of a schema to which a `$ref` refers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Definition {
-    /// The last part of the reference's path. Stubs may have to choose another name.
+    /// The last part of the path in the `$ref`. Generated stubs may use another name if this one is already
+    /// in use.
     pub name: String,
     pub kind: Type,
     pub description: String,
 }
 
-/// A parsed schema: its type, and the definitions to which the type refers.
+/// A parsed JSON Schema: its type, and the definitions to which the type refers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ParsedSchema {
     pub kind: Type,
@@ -84,7 +85,8 @@ pub(crate) struct ParsedSchema {
 const REFERENCE_STEPS_MAX: usize = 8;
 
 impl ParsedSchema {
-    /// Follows references until the type is not a reference. Returns [`Type::Any`] if there are too many.
+    /// Follows references until the type is not a reference. Returns [`Type::Any`] if there are more than
+    /// `REFERENCE_STEPS_MAX` of them.
     pub(crate) fn resolve<'a>(&'a self, mut kind: &'a Type) -> &'a Type {
         for _ in 0..REFERENCE_STEPS_MAX {
             let Type::Named(index) = kind else { return kind };

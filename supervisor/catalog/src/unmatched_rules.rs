@@ -1,4 +1,4 @@
-//! Finds rules of a policy that name tools or parameters which an upstream server does not have.
+//! Finds rules of the access policy that name tools or parameters which an upstream server does not have.
 
 use lockhouse_policies::{Diagnostics, Policy, SchemaParameters};
 use lockhouse_protocol::ServerName;

@@ -19,7 +19,8 @@ pub use form::{AnswerForm, AnswerSettings, UnknownForm};
 /// The key in `_meta` of a tool result that holds the members of an answer that its text leaves out.
 const META_KEY: &str = "lockhouse/run";
 
-/// What the JSON of an answer describes.
+/// The kind of an answer of Lockhouse's own tools, such as `run_code`. It decides how the answer's JSON
+/// is converted to text.
 #[derive(Debug)]
 pub(crate) enum AnswerKind {
     /// A finished run.
@@ -30,7 +31,7 @@ pub(crate) enum AnswerKind {
     Part(ResultHandle),
     /// The tools that a search found.
     Search,
-    /// A report whose text is its JSON in every form.
+    /// A report, such as the state of the service. Its text is its JSON in every answer form.
     Report,
 }
 
@@ -41,8 +42,9 @@ pub(crate) struct Answer {
     /// The complete answer.
     pub(crate) json: Value,
     pub(crate) is_error: bool,
-    /// The files of the value. They follow the first text block, so that a placeholder `{"content": N}` in the value
-    /// is the index of its file in the result's content.
+    /// Files in the value that a program returned. In the tool result, they follow the first text block.
+    /// Therefore a placeholder `{"content": N}` in the value is the index of its file in the tool result's
+    /// content.
     pub(crate) files: Vec<ContentBlock>,
 }
 
@@ -57,7 +59,7 @@ impl Answer {
         Self { is_error: true, ..Self::new(AnswerKind::Run, json) }
     }
 
-    /// Converts the answer to a tool result in the given form.
+    /// Converts the answer to a tool result, in the answer form that is configured for the AI client.
     pub(crate) fn into_result(mut self, form: AnswerForm) -> CallToolResult {
         run_text::name_preview(&mut self.json);
         let (mut texts, meta) = match form {
@@ -76,7 +78,8 @@ impl Answer {
         result
     }
 
-    /// Returns the text of the answer in the form `structured`. It stands beside the answer's JSON.
+    /// Returns the text that accompanies the structured content of a tool result in the answer form
+    /// `structured`.
     fn structured_text(&self) -> String {
         match self.kind {
             AnswerKind::Search => search_lines::lines(&self.json),
@@ -84,8 +87,8 @@ impl Answer {
         }
     }
 
-    /// Returns the text blocks of the answer, at least one, and the members of the answer for `_meta`; `None` if the
-    /// text has them all.
+    /// Returns the text blocks of the answer (at least one), and the members of the answer that are not in
+    /// the text, for `_meta`. The latter are `None` if the text contains all members.
     fn texts(&self, form: AnswerForm) -> (Vec<String>, Option<Value>) {
         match &self.kind {
             AnswerKind::Run => {
@@ -113,14 +116,15 @@ impl Answer {
     }
 }
 
-/// The response to a call of a tool: an answer whose form is still to be selected, or a response without forms.
+/// The response to a tool call: an answer that is still to be converted to the AI client's answer form,
+/// or a response that is the same in every form.
 pub(crate) enum ToolResponse {
     Answer(Answer),
     Other(CallToolResponse),
 }
 
 impl ToolResponse {
-    /// Converts the response to an MCP response, with an answer in the given form.
+    /// Converts the response to an MCP response. An answer is converted to the given answer form.
     pub(crate) fn into_mcp(self, form: AnswerForm) -> CallToolResponse {
         match self {
             Self::Answer(answer) => answer.into_result(form).into(),

@@ -29,7 +29,8 @@ use lists::prepend_members;
 
 use super::{McpHandler, client_name, elicitation, supports_input_required};
 
-/// Cache lifetime in milliseconds of a resource whose upstream server states none.
+/// Cache lifetime, in milliseconds, that Lockhouse declares for a resource if its upstream server
+/// declares none.
 const READ_TTL_MS: u64 = 0;
 
 /// The state of an AI client's connection for directly exposed upstream servers: suspended calls, subscriptions and log
@@ -42,7 +43,7 @@ pub(super) struct Direct {
     log_level: Arc<AtomicU8>,
 }
 
-/// A request of an AI client to a directly exposed upstream server.
+/// A request of an AI client to an upstream server that is exposed to the client directly.
 struct Call {
     target: DirectTarget,
     action: DirectAction,
@@ -80,7 +81,7 @@ pub(super) fn add_capabilities(capabilities: &mut ServerCapabilities) {
 }
 
 impl McpHandler {
-    /// Returns whether any upstream server is exposed directly.
+    /// Returns whether the configuration exposes the tools of any upstream server directly to AI clients.
     pub(super) fn has_direct(&self) -> bool {
         self.engine.settings().has_direct
     }
@@ -91,8 +92,8 @@ impl McpHandler {
         self.direct.log_level.store(u8::try_from(number).unwrap_or_default(), Ordering::Relaxed);
     }
 
-    /// Calls a tool of a directly exposed upstream server by the name that the AI client knows. Returns `None` if no
-    /// such tool has that name.
+    /// Calls a tool of a directly exposed upstream server. The request names the tool as the AI client knows
+    /// it. Returns `None` if no such tool has that name.
     pub(super) async fn call_direct_tool(
         &self,
         request: CallToolRequestParams,
@@ -207,8 +208,8 @@ impl McpHandler {
         }
     }
 
-    /// Starts a call of an upstream server, or resumes a suspended call with the AI client's answer, and follows the
-    /// call.
+    /// Starts a call of an upstream server, or resumes a suspended call with the AI client's answer. Then
+    /// forwards the events of the call until it ends or is suspended.
     async fn begin_or_resume_call(
         &self,
         call: Call,
@@ -243,8 +244,9 @@ impl McpHandler {
         Ok(follow_call(exchange, &principal, &self.direct.suspended, &request, context, logs).await)
     }
 
-    /// Opens an exchange with the engine (a request with its later events and response) for the AI client itself.
-    /// Unlike in calls from code, an upstream server may ask this client for sampling and roots.
+    /// Sends a request that comes from the AI client itself to the engine, the part that calls upstream
+    /// servers. Returns the exchange that delivers the events and the response. Unlike in calls from
+    /// programs, an upstream server may ask this client for sampling and roots.
     fn open_direct(
         &self,
         principal: &Principal,

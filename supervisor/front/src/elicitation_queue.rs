@@ -9,7 +9,7 @@ use tokio::time::{Duration, Instant};
 
 use crate::elicitation;
 
-/// The pending questions to the user during one MCP request.
+/// The questions to the user that arose during one MCP request and are not answered yet.
 pub(crate) struct ElicitationQueue {
     peer: Peer<RoleServer>,
     /// Questions that are not sent yet, each with its deadline.

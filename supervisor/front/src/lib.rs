@@ -47,7 +47,8 @@ use runs::{RunTool, SuspendedRequests};
 pub use stdio::{StdioError, serve_stdio};
 use tool_arguments::{read_result_request, search_request, truncate_name};
 
-/// How long an AI client may cache the tool list, in milliseconds. The list names the servers and tools of the client.
+/// How long an AI client may cache the tool list, in milliseconds. The list contains the names of the
+/// upstream servers and tools that the client may use.
 const TOOLS_TTL_MS: u64 = 60_000;
 
 /// The key in `_meta` under which Codex gives the id of its own call, and the beginning of this id if a program makes the
@@ -75,7 +76,7 @@ struct McpHandler {
     answers: Arc<AnswerSettings>,
     /// State for upstream servers that are exposed to AI clients directly.
     direct: Direct,
-    /// Cancelled when the process stops serving.
+    /// A token that is cancelled when the process stops serving clients.
     closing: CancellationToken,
 }
 
@@ -380,12 +381,14 @@ impl McpHandler {
         json_answer(AnswerKind::Report, self.engine.ask(principal, None, Request::Health).await)
     }
 
-    /// Returns "method not found" unless the configuration exposes an upstream server to AI clients directly.
+    /// Returns the error "method not found" unless the configuration exposes an upstream server to AI clients
+    /// directly.
     fn require_direct_servers<M: ConstString>(&self) -> Result<(), ErrorData> {
         if self.has_direct() { Ok(()) } else { Err(ErrorData::method_not_found::<M>()) }
     }
 
-    /// Returns a handler for another connection. It shares the suspended requests, and has its own subscriptions.
+    /// Returns a handler for another connection. It shares the requests that wait for a user's answer, and
+    /// has its own subscriptions.
     fn for_new_connection(&self) -> Self {
         Self { direct: self.direct.for_new_connection(), ..self.clone() }
     }
@@ -416,7 +419,8 @@ impl McpHandler {
     }
 }
 
-/// Converts a response of the engine to an answer. A response without JSON becomes an error.
+/// Converts a response of the engine, which executes requests, to an answer for the AI client. A response
+/// without JSON becomes an error.
 fn json_answer(kind: AnswerKind, response: Response) -> Answer {
     match response {
         Response::Json(value) => Answer::new(kind, value),

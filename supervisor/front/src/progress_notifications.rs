@@ -9,7 +9,7 @@ use rmcp::service::{Peer, RequestContext, RoleServer};
 
 /// Minimum time between two progress notifications of a tool call.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
-/// Interval at which a run's state is read for progress notifications.
+/// Interval at which the state of a run (the execution of a program) is read for progress notifications.
 pub(super) const VIEW_INTERVAL: Duration = Duration::from_secs(1);
 const PROGRESS_CHARS_MAX: usize = 300;
 /// Maximum number of characters of the program's last printed line in a progress notification.
@@ -51,7 +51,8 @@ impl ProgressReporter {
 }
 
 impl ProgressReporter {
-    /// Sends a progress notification about the state of a run, unless the run is ending.
+    /// Sends a progress notification about the state of a run (the execution of a program), unless the run is
+    /// ending.
     pub(super) async fn report_view(&mut self, view: &RunView) {
         if !matches!(view.state, RunState::Ending) {
             self.report(&progress_text(view.progress(), view.age)).await;
@@ -64,8 +65,8 @@ pub(super) fn rfc3339_now() -> String {
     humantime::format_rfc3339_millis(SystemTime::now()).to_string()
 }
 
-/// Describes a run's progress in one line: calls, calls in flight, a pending question, time, and the last printed line.
-/// Without progress, the line says that the run waits for a worker.
+/// Describes a run's progress in one line: finished calls, calls in flight, a pending question, time, and
+/// the last printed line. If `progress` is `None`, the line says that the run waits for a worker process.
 pub(super) fn progress_text(progress: Option<&Progress>, since: Duration) -> String {
     let Some(progress) = progress else {
         return format!("waiting for a worker, {:.1} s", since.as_secs_f32());

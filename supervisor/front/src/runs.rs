@@ -1,5 +1,6 @@
-//! MCP requests that start or follow runs. A request waits for its run for a limited time. A run that takes longer
-//! continues in the engine without the request, and later requests of the same client find the run by its handle.
+//! MCP requests that start or follow runs, which are executions of programs. A request waits for its run
+//! for a limited time. A run that takes longer continues without the request, and later requests of the
+//! same client find it by its handle.
 
 mod run_follower;
 mod running_status;
@@ -14,7 +15,8 @@ pub(super) use suspended_requests::{SuspendedRequests, new_handle};
 use super::answer::{Answer, AnswerKind};
 use super::content_blocks;
 
-/// Asks the engine for the state of a run. Returns `Err` with the run's final response if the run has ended meanwhile.
+/// Asks the engine, which executes programs, for the state of a run. If the run has ended meanwhile,
+/// returns its final response as `Err`.
 async fn run_view(exchange: &mut Exchange) -> Result<RunView, Response> {
     exchange.send(Input::View);
     loop {
@@ -26,7 +28,7 @@ async fn run_view(exchange: &mut Exchange) -> Result<RunView, Response> {
     }
 }
 
-/// Converts the engine's final response for a run to an answer.
+/// Converts the final response for a run to an answer for the AI client.
 fn response_to_answer(response: Response) -> Answer {
     match response {
         Response::Run(ended) => ended_run_answer(*ended),

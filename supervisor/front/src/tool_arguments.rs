@@ -9,8 +9,8 @@ use rmcp::model::JsonObject;
 use serde_json::Value;
 use thiserror::Error;
 
-/// Maximum time that `get_result` waits for a run. Larger values of its argument `wait_s` are reduced to this time, which
-/// is below the timeout of 300 s with which some AI clients cancel a request.
+/// Maximum time that `get_result` waits for a run. Larger values of its argument `wait_s` are reduced to
+/// this time. It is below 300 s, after which some AI clients cancel a request.
 const WAIT_MAX: Duration = Duration::from_secs(240);
 const RUN_CODE_ARGUMENTS: [&str; 5] = ["language", "code", "session", "timeout_s", "servers"];
 

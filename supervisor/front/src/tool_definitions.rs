@@ -1,5 +1,5 @@
-//! Definitions of Lockhouse's own tools. These are part of every model's context, so their fixed text stays below 450
-//! tokens.
+//! Definitions of Lockhouse's own tools. Their fixed text stays below 450 tokens, because it is part of
+//! every model's context.
 
 use std::sync::Arc;
 

@@ -65,12 +65,13 @@ const ABOUT_CHARS_MAX: usize = 100;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Approval {
-    /// Only the calls shown in the prompt.
+    /// The approval covers only the calls shown in the prompt.
     #[default]
     Once,
     /// The approval covers all further calls of the same tools in this execution.
     Execution,
-    /// Also all future calls: the policy file is changed so that it allows them.
+    /// The approval covers all further calls of the same tools in this execution, and the policy file is changed
+    /// so that it also allows such calls in the future.
     Always,
 }
 
@@ -84,7 +85,7 @@ impl Approval {
     }
 }
 
-/// A call that requires approval was refused.
+/// The error for a call that requires approval and was refused.
 #[derive(Debug)]
 pub(super) struct NotApproved {
     pub(super) failure: Failure,

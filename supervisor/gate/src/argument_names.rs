@@ -18,7 +18,8 @@ use super::failures::invalid_arguments;
 /// Maximum number of JSON values in the arguments of one call. A value of two bytes on the wire takes far more memory
 /// when it is parsed.
 const NODES_MAX: usize = 50_000;
-/// Maximum number of decoded results of earlier calls in the arguments of one call.
+/// Maximum number of values in the arguments of one call that are results of earlier calls, decoded from JSON
+/// text.
 const DECODED_MAX: usize = 64;
 /// Maximum number of characters of an argument name that an error message quotes.
 const NAME_CHARS_MAX: usize = 80;
@@ -28,6 +29,7 @@ const NAME_CHARS_MAX: usize = 80;
 pub(super) struct RawArguments {
     pub(super) arguments: Vec<u8>,
     /// The parts of the arguments that are results of earlier calls, which the worker decoded from JSON text.
+    /// Each has a JSON pointer to its place in `arguments`.
     pub(super) decoded: Vec<DecodedArgument>,
     /// The timeout that the program requests; `None` if it requests none.
     pub(super) timeout: Option<Duration>,
@@ -37,7 +39,8 @@ pub(super) struct RawArguments {
 #[derive(Debug, Default)]
 pub(super) struct NamedArguments {
     pub(super) values: Map<String, Value>,
-    /// The decoded results of earlier calls among the values, each with its JSON pointer in `values`.
+    /// The values that are results of earlier calls, decoded from JSON text. Each has a JSON pointer to its place
+    /// in `values`.
     pub(super) decoded: Vec<DecodedArgument>,
 }
 
@@ -89,10 +92,12 @@ fn check_size(arguments: &[u8]) -> Result<(), Failure> {
     }))
 }
 
-/// Assigns the arguments of a call to the parameters of its tool, and checks that all names are known. A JSON array
-/// lists the arguments in the order of the parameters. An array of one object is taken as named arguments, unless the
-/// first parameter accepts objects, or the object is a decoded result, whose names come from an upstream server. Errors
-/// quote the tool's signature in `language`.
+/// Assigns the arguments of a call to the parameters of its tool, and checks that all names are known.
+/// `language` is the language in which errors quote the tool's signature.
+///
+/// A JSON array lists the arguments in the order of the parameters. An array of one object is taken as named
+/// arguments, with two exceptions: the first parameter accepts objects, or the object is a decoded result of
+/// an earlier call. The names in such a result come from an upstream server, not from the program.
 pub(super) fn normalize(
     tool: &Tool,
     raw: RawArguments,
@@ -139,13 +144,15 @@ pub(super) fn normalize(
     complete(tool, NamedArguments { values: forms.restore_names(given)?, decoded }, language)
 }
 
-/// Replaces the array position at the beginning of each JSON pointer by the name of the parameter at this position.
+/// Replaces the array index at the beginning of each JSON pointer by the name of the parameter with this
+/// index.
 fn by_position(tool: &Tool, decoded: Vec<DecodedArgument>) -> Vec<DecodedArgument> {
     rename_pointers(decoded, "", |position| tool.parameters.get(position.parse::<usize>().ok()?).cloned())
 }
 
-/// Removes `prefix` from each JSON pointer and replaces the name after it by the result of `rename`. Drops a decoded
-/// result whose pointer does not begin with `prefix`, or for whose name `rename` returns `None`.
+/// Removes `prefix` from each JSON pointer to a decoded result, and replaces the name after it by the result
+/// of `rename`. Drops a decoded result whose pointer does not begin with `prefix`, or for whose name `rename`
+/// returns `None`.
 fn rename_pointers(
     decoded: Vec<DecodedArgument>,
     prefix: &str,
@@ -196,13 +203,13 @@ fn into_object(value: Value) -> Option<Map<String, Value>> {
     }
 }
 
-/// The forms in which a program may write the names of a tool's parameters.
+/// The spellings of a tool's parameter names that a program may use.
 struct ParameterForms<'t> {
     tool: &'t Tool,
     /// The names of the parameters as the tool declares them.
     exact: HashSet<&'t str>,
-    /// The parameters by their Python keyword arguments, if these differ, and by their normalized names. `None` if
-    /// several parameters have the same normalized name.
+    /// The parameters by their other spellings: the Python keyword argument, if it differs from the name, and the
+    /// normalized name. The value is `None` if several parameters have the same normalized name.
     others: HashMap<String, Option<&'t str>>,
 }
 
@@ -221,15 +228,16 @@ impl<'t> ParameterForms<'t> {
         Self { tool, exact: tool.parameters.iter().map(String::as_str).collect(), others }
     }
 
-    /// Returns the parameter that a name written by the program means, or `None` if it means none or several.
+    /// Returns the parameter that an argument name in the program stands for; `None` if it stands for none, or
+    /// could stand for several.
     fn parameter(&self, name: &str) -> Option<&'t str> {
         let other =
             || self.others.get(name).or_else(|| self.others.get(&normalized_name(name))).copied().flatten();
         self.exact.get(name).copied().or_else(other)
     }
 
-    /// Replaces the names that the program wrote by the names of the parameters. Unknown names stay. Fails if two names
-    /// mean the same parameter.
+    /// Replaces the argument names in the program by the declared names of the parameters. Unknown names stay.
+    /// Fails if two names stand for the same parameter.
     fn restore_names(&self, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         let mut named = Map::with_capacity(given.len());
         for (name, value) in given {

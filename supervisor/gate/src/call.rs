@@ -1,8 +1,9 @@
-//! The steps of every call: check, decide, admit (count against the limits), wait for the server, record, send.
+//! The steps of every call of an upstream server: check, decide, admit (count against the limits), wait for
+//! the server, record, send.
 //!
-//! The order of the steps guarantees that the caller of a denied call learns nothing about its target, that no approver
-//! is asked about a call that cannot be sent, and that refused calls are neither counted nor recorded as sent.
-//! [`states`] has a type for each step, so that no step can be skipped.
+//! The order of the steps guarantees that the caller of a denied call learns nothing about its target, that
+//! no approver is asked about a call that cannot be sent, and that refused calls are neither counted nor
+//! recorded as sent. [`states`] has a type for each step, so that no step can be skipped.
 
 mod attempt;
 mod check;
@@ -29,8 +30,8 @@ use states::{CheckedCall, EarlyEnd, OutgoingCall};
 pub(super) use record::RecordedCall;
 
 impl Gate {
-    /// Makes a call of an upstream server and records its outcome in the audit log. Returns the reply, and the record
-    /// of the call for the answer of the run.
+    /// Makes a call of an upstream server and records its outcome in the audit log. Returns the reply, and a
+    /// record of the call that becomes part of the run's answer to the AI client.
     pub(super) async fn call(
         &self,
         requester: &Requester,
@@ -62,8 +63,8 @@ impl Gate {
         (reply, CallRecord::new(request, outcome, took, bytes))
     }
 
-    /// Records a call whose execution ended before the reply arrived. If the call was sent, the outcome is `unknown`,
-    /// since the server may have performed it; otherwise the outcome is `not_sent`.
+    /// Writes the audit record of a call whose execution ended before the reply arrived. If the call was sent,
+    /// the outcome is `unknown`, since the server may have performed it; otherwise the outcome is `not_sent`.
     pub fn record_abandoned(
         &self,
         requester: &Requester,
@@ -99,7 +100,8 @@ impl Gate {
         sent.into_reply().map_err(named)
     }
 
-    /// Starts to observe the shape of the call's result, if the tool declares no output schema.
+    /// Starts to observe the shape (member names and types) of the call's result, if the tool declares no output
+    /// schema.
     fn observe_shape(&self, request: &ToolRequest, arguments: &RawArguments) -> Option<ShapeObservation> {
         let CallTarget::Tool(tool) = &request.item else { return None };
         let connection = self.upstreams.get(&request.server)?;

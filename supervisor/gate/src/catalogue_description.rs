@@ -12,7 +12,8 @@ use lockhouse_upstream::{Connection, ConnectionState};
 use super::Gate;
 use super::scope::Scope;
 
-/// Minimum estimated tokens of a signature. If the tools exceed the limit even so, no signature is formatted.
+/// Minimum size of a tool signature, in estimated tokens. If the tools would exceed the token limit even with
+/// signatures of this size, no signature is formatted.
 const SIGNATURE_TOKENS_MIN: usize = 4;
 
 /// A server that an AI client may use, with its tools if they are known.
@@ -20,14 +21,16 @@ struct Listed<'a> {
     server: &'a ServerName,
     connection: &'a Connection,
     catalogue: Option<Arc<Catalogue>>,
-    /// Number of tools that the AI client may use.
+    /// Number of the server's tools that the AI client may use.
     tools: usize,
 }
 
 impl Gate {
-    /// Returns the servers that an AI client may use, with their numbers of tools. If the signatures of all permitted
-    /// tools fit into `tokens_max` estimated tokens, returns these instead. Does not wait for servers: tools are known
-    /// from the current connection or from an earlier one. Returns an empty text if there are no servers.
+    /// Returns text for the tool description of `run_code`: the servers that an AI client may use, with their
+    /// numbers of tools. If the signatures of all permitted tools fit into `tokens_max` estimated tokens, returns
+    /// the signatures instead. Returns an empty text if there are no servers.
+    ///
+    /// Does not wait for servers: their tools are known from the current connection or from an earlier one.
     pub async fn catalogue_description(
         &self,
         scope: &Scope,

@@ -1,4 +1,4 @@
-//! The reasons for which calls are denied, and the audit records of denials.
+//! The messages that explain why calls are denied, and the audit records of denials.
 
 use lockhouse_audit::CallSubject;
 use lockhouse_base::telemetry;
@@ -26,7 +26,8 @@ impl Gate {
         }
     }
 
-    /// Returns the failure for an item that the execution's scope does not contain; `None` if the scope contains it.
+    /// Returns the failure for a tool, resource or prompt outside of the execution's scope (the servers and tools
+    /// that the request or the client's token allows). Returns `None` if the item is in the scope.
     pub(super) fn out_of_scope_failure(
         &self,
         requester: &Requester,
@@ -36,8 +37,8 @@ impl Gate {
         requester.scope.out_of_scope_failure().filter(|_| !requester.scope.contains(server, item))
     }
 
-    /// Returns why a permitted tool must not be called: its definition is new or changed and nobody has accepted it.
-    /// `None` if the tool may be called.
+    /// Returns why a tool must not be called although the policy permits it: its definition is new or changed,
+    /// and no person has accepted it. Returns `None` if the tool may be called.
     pub(super) fn unaccepted_tool_reason(
         &self,
         requester: &Requester,
@@ -62,15 +63,15 @@ impl Gate {
         ))
     }
 
-    /// Returns what happens to tools whose definitions were not accepted. The policy's `on_change` has precedence over
-    /// that of the server's configuration.
+    /// Returns what happens to calls of tools whose definition is new or changed and was not accepted. If the
+    /// policy sets `on_change`, this has precedence over the server's configuration.
     pub(super) fn on_change(&self, server: &ServerName, client: Option<&ClientName>) -> OnChange {
         let configured = || self.upstreams.get(server).map(|connection| connection.on_change);
         self.policy.current().on_change(server, client).or_else(configured).unwrap_or_default()
     }
 }
 
-/// Returns the failure for a denial by the policy, with a hint what the user can do.
+/// Returns the failure for a denial by the policy, with a hint about what the user can do.
 pub(super) fn denial_failure(denial: &Denial) -> Failure {
     let hint = if denial.hint.is_empty() { String::new() } else { format!("; {}", denial.hint) };
     failure(FailureCode::Denied, format!("{denial}{hint}"))

@@ -24,24 +24,25 @@ const SAVE_TOOL: &str = r#"{"name": "save", "description": "Keeps code under a n
 "language": {"enum": ["python", "typescript"]}, "tags": {"type": "array", "items": {"type": "string"}}, "tests": {"type": "string"}}},
 "annotations": {"readOnlyHint": false, "destructiveHint": false}}"#;
 
-/// The catalogue of the built-in server `skills`.
+/// The tool catalogue (parsed definitions) of the built-in server `skills`.
 static SKILLS_CATALOGUE: LazyLock<Arc<Catalogue>> =
     LazyLock::new(|| Arc::new(Catalogue::from_definitions([SAVE_TOOL].into_iter()).0));
 
-/// The server that a call goes to. `Skills` is the built-in server with the skills of the AI client.
+/// The server that a call goes to. `Skills` is the built-in server that saves reusable code (skills) for the
+/// AI client.
 #[derive(Clone)]
 pub(super) enum Destination<'g> {
     Upstream(&'g Connection),
     Skills(Arc<Skills>),
 }
 
-/// A destination whose current tool definitions are known. An upstream server is connected.
+/// The destination of a call, with its current tool definitions. An upstream server is connected.
 pub(super) enum DestinationOffer<'g> {
     Upstream(&'g Connection, Arc<ConnectedServer>),
     Skills(Arc<Skills>),
 }
 
-/// A destination at which a call has a slot of the concurrency limit. `Skills` has no such limit.
+/// The destination of a call that has a slot of the server's concurrency limit. `Skills` has no such limit.
 pub(super) enum ReservedDestination<'g> {
     Upstream { connection: &'g Connection, offer: Arc<ConnectedServer>, slot: CallSlot },
     Skills(Arc<Skills>),
@@ -83,7 +84,7 @@ impl Gate {
 }
 
 impl<'g> Destination<'g> {
-    /// Returns the last known catalogue of the destination, without waiting; `None` if no catalogue is known yet.
+    /// Returns the last known tool catalogue of the destination, without waiting; `None` if none is known yet.
     pub(super) fn cached_catalogue(&self) -> Option<Arc<Catalogue>> {
         match self {
             Self::Upstream(connection) => connection.known_catalogue(),
@@ -126,7 +127,8 @@ impl DestinationOffer<'_> {
         }
     }
 
-    /// Checks that the destination supports items of this kind, and that `skills` accepts the arguments.
+    /// Checks that the destination supports items of this kind. For a call that saves a skill, also checks the
+    /// arguments.
     pub(super) fn check_supported(
         &self,
         item: &CallTarget,
@@ -143,8 +145,9 @@ impl DestinationOffer<'_> {
         }
     }
 
-    /// Returns the store for drafts, if a call that no approver can approve is stored as a draft: a skill, which has no
-    /// effect until it is approved. `None` for calls of upstream servers.
+    /// Returns the store for drafts: a call that saves a skill is stored as a draft if no approver is available,
+    /// and has no effect until a person approves it. Returns `None` for upstream servers, whose calls cannot be
+    /// stored.
     pub(super) fn draft_store(&self) -> Option<&Arc<Skills>> {
         match self {
             Self::Upstream(..) => None,
@@ -161,7 +164,7 @@ impl ReservedDestination<'_> {
         }
     }
 
-    /// Makes a call whose audit record is written, and returns the reply as JSON.
+    /// Makes a call whose audit record is already written, and returns the reply as JSON.
     pub(super) async fn call(
         self,
         call: RecordedCall,

@@ -33,7 +33,7 @@ impl Gate {
         self.upstreams.iter().filter_map(|(name, connection)| Some((name, connection, connection.prefix()?)))
     }
 
-    /// Returns the upstream servers that code can import.
+    /// Returns the upstream servers that programs can import as modules.
     pub fn code_servers(&self) -> Vec<ServerName> {
         let imported = self.upstreams.iter().filter(|(_, connection)| connection.exposure.to_code);
         imported.map(|(name, _)| name.clone()).collect()
@@ -100,8 +100,8 @@ impl Gate {
         self.call(requester, CALL, request, RawArguments { arguments, ..RawArguments::default() }).await.0
     }
 
-    /// Lists the permitted resources or prompts of an upstream server for an AI client. `None` if the server provides
-    /// no list.
+    /// Lists the resources or prompts of an upstream server that the policy permits for an AI client. Returns
+    /// `None` if the server provides no such list.
     pub async fn list_directly(
         &self,
         requester: &Requester,

@@ -1,6 +1,6 @@
-//! The policy that applies to the calls of an execution: the policy with which the execution started, combined with the
-//! newest policy. The stricter decision of the two holds. So a changed policy restricts running executions at once, but
-//! extends only later ones.
+//! The policy that applies to the calls of an execution: of the policy with which the execution started and
+//! the newest policy, the stricter decision is used. So a changed policy restricts running executions at
+//! once, but permits more only to later executions.
 
 use std::sync::Arc;
 
@@ -9,39 +9,43 @@ use parking_lot::Mutex;
 use lockhouse_audit::digest;
 use lockhouse_policies::{ClientName, PermittedCall, Policy, ScopedLimits};
 
-/// The policy with which executions of one gate started, combined with the newest policy.
+/// The policy that applies to executions that started with the same policy. It combines that policy with the
+/// newest one, so that both must permit a call.
 #[derive(Debug)]
 pub(super) struct EffectivePolicy {
     /// The policy with which the executions started.
     base: Arc<Policy>,
     /// The SHA-256 digest of the files of `base`; `None` if there are no files.
     digest: Option<String>,
-    /// The newest policy, shared with all earlier and later values.
+    /// The newest policy of the process. All `EffectivePolicy` values share it.
     newest: Arc<Mutex<Arc<Policy>>>,
-    /// The newest policy of which the intersection with `base` was computed, and this intersection. A cache.
+    /// A cache: a newest policy, and the intersection that was computed from it and `base`.
     intersection: Mutex<Option<(Arc<Policy>, Arc<Policy>)>>,
 }
 
 impl EffectivePolicy {
-    /// Creates the effective policy of the first policy of the process.
+    /// Creates the effective policy at the start of the process, from the first policy.
     pub(super) fn new(policy: Policy) -> Self {
         let (digest, base) = (policy_digest(&policy), Arc::new(policy));
         Self { newest: Arc::new(Mutex::new(base.clone())), base, digest, intersection: Mutex::default() }
     }
 
-    /// Returns the effective policy of a new policy, which also restricts the executions that use `self`.
+    /// Returns the effective policy for executions that start with `policy`. From now on, `policy` also restricts
+    /// the executions that use `self`.
     pub(super) fn replace_with(&self, policy: Policy) -> Self {
         let (digest, base) = (policy_digest(&policy), Arc::new(policy));
         *self.newest.lock() = base.clone();
         Self { base, digest, newest: self.newest.clone(), intersection: Mutex::default() }
     }
 
-    /// Returns the SHA-256 digest of the files of the base policy; `None` if there are no files.
+    /// Returns the SHA-256 digest of the files of the policy with which the executions started; `None` if it has
+    /// no files.
     pub(super) fn digest(&self) -> Option<&str> {
         self.digest.as_deref()
     }
 
-    /// Returns the policy that decides about calls: the intersection of the base policy and the newest policy.
+    /// Returns the policy that decides about calls: the intersection of the policy with which the execution
+    /// started and the newest policy.
     pub(super) fn current(&self) -> Arc<Policy> {
         let newest = self.newest.lock().clone();
         if Arc::ptr_eq(&newest, &self.base) {
@@ -58,8 +62,8 @@ impl EffectivePolicy {
         }
     }
 
-    /// Returns the limits of a call in the base policy and in the newest policy. A limit that both contain appears
-    /// twice.
+    /// Returns the limits of a call, both from the policy with which the execution started and from the newest
+    /// policy. A limit that both policies contain appears twice.
     pub(super) fn limits(&self, call: &PermittedCall, client: Option<&ClientName>) -> Vec<ScopedLimits> {
         let mut limits = self.base.limits(call, client);
         let newest = self.newest.lock().clone();

@@ -1,4 +1,4 @@
-//! Creates the failures that programs and AI clients receive instead of a result.
+//! Creates the failures (error values) that programs and AI clients receive instead of a result.
 
 use lockhouse_policies::{CallTarget, visible_text};
 use lockhouse_protocol::{Failure, FailureCode, ServerName};

@@ -128,8 +128,8 @@ impl Gate {
         self.policy.digest()
     }
 
-    /// Returns the policy that decides about calls of executions that use this gate. It is restricted by newer
-    /// policies.
+    /// Returns the policy that decides about calls of executions that use this gate: the policy with which the
+    /// gate was created, restricted by newer policies.
     pub fn policy(&self) -> Arc<Policy> {
         self.policy.current()
     }
@@ -138,8 +138,8 @@ impl Gate {
         &self.upstreams
     }
 
-    /// Returns the upstream servers and tools that code of an AI client may know of: all servers that code can import,
-    /// restricted by the client's grant. The policy is not applied.
+    /// Returns the upstream servers and tools that programs of an AI client may know of: all servers that
+    /// programs can import, restricted to those that the client's token grants. The policy is not applied.
     pub fn scope_for(&self, principal: &Principal) -> Scope {
         let all = Scope::all(self.code_servers());
         match principal.only() {

@@ -19,16 +19,17 @@ use serde_json::{Map, Value};
 use super::failures::failure;
 use super::schema::BlockingSlot;
 
-/// Maximum number of rate counters in memory, which is more than a policy needs. At this number all counters are
-/// dropped, to remove the counters of replaced policies.
+/// Maximum number of rate counters in memory, which is more than a policy needs. When the number is reached,
+/// all counters are dropped, since most belong to policies that were replaced.
 const RATES_MAX: usize = 20_000;
 
 /// How much of each of the policy's quotas one execution has used.
 #[derive(Debug, Default)]
 pub struct Usage {
-    /// The used part of the quotas, by the scope that the quotas apply to (such as a server or tool).
+    /// What the execution has used of each quota. The key is what the quota applies to, such as a server or tool.
     used: Mutex<BTreeMap<String, ScopeUsage>>,
-    /// Limits the slow checks of the execution's calls (on background threads) to one at a time.
+    /// Limits the slow argument checks of the execution's calls, which run on background threads, to one at a
+    /// time.
     pub(super) slow_check_slot: BlockingSlot,
     /// The denied tools whose description the execution has requested. Only the first request for each is recorded as a
     /// denial.
@@ -36,7 +37,7 @@ pub struct Usage {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-/// What one execution has used of the quotas of one scope.
+/// What one execution has used of the quotas that apply to one scope, such as a server or a tool.
 struct ScopeUsage {
     calls: u32,
     argument_bytes: u64,
@@ -54,11 +55,12 @@ pub(super) struct Limiter(Arc<Mutex<HashMap<RateKey, Arc<DefaultDirectRateLimite
 #[derive(Debug)]
 pub(super) struct LimitRefusal {
     pub(super) failure: Failure,
-    /// The place of the limit in a policy file.
+    /// The place of the exceeded limit in a policy file.
     pub(super) place: SourceLocation,
 }
 
-/// The quota that a call would exceed. The error message is the object of "one execution may have".
+/// The quota that a call would exceed. The error text of each variant completes the sentence "one execution
+/// may have …".
 #[derive(Debug, thiserror::Error)]
 enum ExceededLimit {
     #[error("{most} calls")]
@@ -69,7 +71,7 @@ enum ExceededLimit {
     ResultBytes { most: u64 },
 }
 
-/// What the limits prescribe for a call that they permit.
+/// What the policy's limits prescribe for a call that does not exceed them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Admission {
     /// The shortest timeout that the policy sets for the call; `None` if it sets none.
@@ -132,7 +134,7 @@ impl Limiter {
         Ok(())
     }
 
-    /// Returns the counter of a rate limit, and creates it if necessary.
+    /// Returns the counter of a rate limit. Creates the counter if it does not exist.
     fn rate_limiter(&self, counted: RateKey, rate: Rate) -> Arc<DefaultDirectRateLimiter> {
         let mut counters = self.0.lock();
         if counters.len() >= RATES_MAX {
@@ -178,7 +180,7 @@ impl Limiter {
 }
 
 impl ScopeUsage {
-    /// Checks that one more call with arguments of this many bytes exceeds no quota of the scope.
+    /// Checks that one more call, with arguments of `bytes` bytes, exceeds no quota.
     fn check(self, limits: &Limits, bytes: u64) -> Result<(), ExceededLimit> {
         if let Some(most) = limits.calls_per_execution
             && self.calls >= most
@@ -229,7 +231,7 @@ fn rate_exceeded(scoped: &ScopedLimits, rate: Rate, wait: Duration) -> Box<Limit
     Box::new(LimitRefusal { failure, place: scoped.location.clone() })
 }
 
-/// Returns the length in bytes of the arguments as JSON text.
+/// Returns the length of a call's arguments as JSON text, in bytes.
 fn json_bytes(arguments: &Map<String, Value>) -> u64 {
     struct Counting(u64);
     impl Write for Counting {

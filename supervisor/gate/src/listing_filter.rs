@@ -16,7 +16,8 @@ use super::{Gate, Requester};
 /// Maximum number of names of resources or prompts that an error message lists.
 const NAMES_SHOWN_MAX: usize = 10;
 
-/// A list of resources or prompts, in the form in which the upstream connection returns it and code receives it.
+/// A list of resources or prompts as JSON. The upstream connection returns it, and programs receive it, in
+/// this form.
 #[derive(Deserialize, Serialize)]
 pub(super) struct ItemList<'a> {
     #[serde(borrow)]
@@ -36,7 +37,8 @@ struct Entry {
     name: Option<String>,
 }
 
-/// Returns an empty list as JSON, for servers of which the policy permits no resource or prompt.
+/// Returns an empty list of resources or prompts as JSON. It is the reply if the policy permits none of the
+/// server's.
 pub(super) fn empty_listing() -> Vec<u8> {
     br#"{"items":[],"templates":[],"incomplete":false}"#.to_vec()
 }
@@ -74,7 +76,8 @@ fn requestable_item(listing: Listing, entry: &RawValue) -> Option<CallTarget> {
 }
 
 impl Gate {
-    /// Adds similar or existing names to a failure, if the server lists no resource or prompt of the requested name.
+    /// Adds a similar name, or the existing names, to the message of a failed request, if the server lists no
+    /// resource or prompt of the requested name.
     pub(super) async fn with_suggestion(
         &self,
         requester: &Requester,

@@ -1,5 +1,5 @@
-//! Judges the calls that a program will make, before it runs: the checks of a real call that do not depend on the values
-//! that only the run knows.
+//! Checks the calls that a program is going to make, before the program runs. The checks are those of a real
+//! call, except those that depend on values that are known only during the run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,15 +17,17 @@ use super::failures::with_names;
 use super::tool_discovery::ToolLookup;
 use super::{Gate, Requester};
 
-/// How long the check waits for the servers of all planned calls to connect.
+/// Maximum time that the check of a program's planned calls waits for the called servers to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum bytes of the arguments of a planned call. Larger arguments are checked when the call is made.
+/// Maximum size of a planned call's arguments, in bytes, for them to be checked before the program runs.
+/// Larger arguments are checked only when the call is made.
 const ARGUMENTS_BYTES_MAX: usize = 16 * 1024;
 
 impl Gate {
-    /// Returns a JSON object: `findings` has the failure of each planned call that must fail, and `tools` the module
-    /// entry of each tool that is called. Waits for the servers to connect, as the calls would. Calls of servers that do
-    /// not connect in time are not judged.
+    /// Checks calls that a program is going to make, and returns a JSON object. `findings` has the failure of
+    /// each planned call that cannot succeed, and `tools` the description of each called tool for the program's
+    /// module of the server. Waits for the servers to connect, as the calls would. Calls of servers that do not
+    /// connect in time are not checked.
     pub(super) async fn check_calls(
         &self,
         requester: &Requester,
@@ -52,7 +54,8 @@ impl Gate {
         Ok(json!({"findings": findings, "tools": tools}).to_string().into_bytes())
     }
 
-    /// Returns the module entry of the tool, or the failure of the call. `None` if the tool is not known yet.
+    /// Returns the description of the called tool for the program's module of the server, or the failure that the
+    /// call would have. Returns `None` if the tool is not known yet.
     async fn check_call(
         &self,
         requester: &Requester,
@@ -85,8 +88,8 @@ impl Gate {
         Ok(Some(tool.module_entry(&options)))
     }
 
-    /// Checks the names of arguments, and the values of those that the program gives as literals. Other values are
-    /// `null`.
+    /// Checks the argument names of a planned call, and those values that the program writes as literals. Values
+    /// that are not known before the run are `null` in the arguments.
     async fn check_planned_arguments(
         &self,
         requester: &Requester,
@@ -104,14 +107,15 @@ impl Gate {
     }
 }
 
-/// Returns the tools of a server that is connected or connects in time. Cached tools of an earlier connection may be
-/// outdated.
+/// Returns the tool catalogue of a server if it is connected or connects before the deadline. Cached
+/// catalogues of earlier connections are not used, since they may be outdated.
 async fn connected_catalogue(connection: &Connection, deadline: Instant) -> Option<Arc<Catalogue>> {
     let server = timeout_at(deadline, connection.connected_server()).await.ok()?.ok()?;
     Some(server.catalogue.clone())
 }
 
-/// Returns whether some of the arguments, an object or a list as JSON, are `null`: not known before the run.
+/// Whether some arguments (a JSON object or array) are `null`, which means that their values are not known
+/// before the run.
 fn has_unknown_values(arguments: &[u8]) -> bool {
     match serde_json::from_slice(arguments) {
         Ok(Value::Object(named)) => named.values().any(Value::is_null),

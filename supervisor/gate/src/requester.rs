@@ -1,4 +1,4 @@
-//! The requester of a call: the execution and the AI client on whose behalf the gate acts.
+//! The requester of a call: the execution and the AI client on whose behalf the call is made.
 
 use std::sync::Arc;
 
@@ -12,13 +12,14 @@ use super::approvals::{Approvers, ExecutionApprovals};
 use super::limits::Usage;
 use super::scope::Scope;
 
-/// The execution and the AI client on whose behalf the gate acts. Clones refer to the same execution.
+/// The requester of calls: an execution and its AI client. Clones refer to the same execution.
 #[derive(Clone, Debug)]
 pub struct Requester {
     pub caller: Caller,
     /// The language of the program, in which tool signatures are written; `None` for direct calls.
     pub language: Option<Language>,
-    /// The principal of the AI client, whose stored results and skills code can access.
+    /// The authenticated identity of the AI client. Code of the execution can access the results and skills that
+    /// are stored for it.
     pub principal: Principal,
     /// The upstream servers and tools that this execution may know of.
     pub scope: Arc<Scope>,
@@ -29,8 +30,8 @@ pub struct Requester {
 }
 
 impl Requester {
-    /// Creates the requester of one execution. Its approval questions go to `approvers`; `code` is the program that
-    /// approvers may see.
+    /// Creates the requester for one execution. Its approval questions go to `approvers`, who are shown lines of
+    /// the program `code`.
     pub fn new(
         caller: Caller,
         language: Option<Language>,

@@ -1,6 +1,6 @@
-//! Stores results that were too long for an answer, so that AI clients and code can read the rest by a handle. A handle
-//! cannot be guessed, and works only for the AI client whose code produced the result. The number, the size and the
-//! lifetime of stored results are limited.
+//! Stores results that are too long for an answer, so that AI clients and programs can read the rest by a
+//! handle (an identifier). A handle cannot be guessed, and works only for the AI client whose program
+//! produced the result. The number, the size and the lifetime of stored results are limited.
 
 mod directory;
 mod memory;
@@ -20,7 +20,7 @@ pub use paging::page;
 
 /// Maximum number of stored results of all AI clients together.
 const COUNT_MAX: usize = 1_000;
-/// Divisor: one result may use this fraction (a quarter) of the byte limit of all stored results.
+/// Divisor of the byte limit of all stored results: one result may use at most a quarter of it.
 const RESULT_SHARE: u64 = 4;
 
 /// The configured limits of stored results.
@@ -32,7 +32,8 @@ pub struct ResultLimits {
     pub lifetime: Duration,
 }
 
-/// The error for a handle that is unknown to its AI client, or whose result has expired or was evicted.
+/// The error for a result handle that is unknown to the AI client that uses it, or whose result has expired
+/// or was evicted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no result {handle}: each is kept for {} s or until newer ones need its space, and only for the client whose run made it\
@@ -43,12 +44,12 @@ pub struct ResultLimits {
 pub struct ResultNotFound {
     handle: ResultHandle,
     lifetime: Duration,
-    /// Whether this process is younger than the lifetime of results. A previous process may have stored the result
-    /// then.
+    /// Whether this process has run for less than the lifetime of results. If so, a previous process may have
+    /// stored the missing result.
     is_young: bool,
 }
 
-/// The store of results that were too long for an answer, and of answers of background runs.
+/// The store of results that are too long for an answer, and of the answers of background runs.
 #[derive(Debug)]
 pub struct Results {
     bounds: ResultLimits,
@@ -137,7 +138,8 @@ impl Results {
         new_handle()
     }
 
-    /// Whether the answers of background runs can be stored: only in memory, and only if the byte limit is not 0.
+    /// Whether the answers of background runs can be stored. This requires that results are stored in memory and
+    /// that the byte limit is not 0.
     pub fn stores_answers(&self) -> bool {
         self.bounds.bytes > 0 && matches!(self.place, Storage::Memory(_))
     }
@@ -166,7 +168,8 @@ impl Results {
         self.bounds.lifetime
     }
 
-    /// Removes result files that have expired. Expired results in memory need no such call.
+    /// Removes result files that have expired. Results in memory need no such call, because each access to the
+    /// memory store removes expired ones.
     pub fn remove_expired(&self) {
         if let Storage::Directory(directory) = &self.place {
             directory.make_room(0, &self.bounds, SystemTime::now());

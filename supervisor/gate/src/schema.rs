@@ -34,22 +34,24 @@ const COMPILE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of compiled schemas in the cache. When it is reached, the cache is emptied.
 const SCHEMAS_MAX: usize = 256;
 
-/// Maximum length in bytes of arguments that are first validated on the current thread.
+/// Maximum length of arguments, in bytes, for them to be validated on the current thread first. Longer
+/// arguments are validated only on a blocking thread.
 const SMALL_BYTES: usize = 16 * 1024;
 /// Budget of a validation on the current thread.
 const INLINE_BUDGET: Budget = Budget { reads: 10_000, time: Duration::from_millis(5) };
 /// Budget of a validation on a blocking thread.
 const BACKGROUND_BUDGET: Budget = Budget { reads: 5_000_000, time: Duration::from_secs(1) };
-/// Budget for finding the error that a message describes, which needs more memory than a validation without messages.
+/// Budget for finding the validation error that a message describes. It is small, because finding errors
+/// needs more memory than a validation without messages.
 const MESSAGE_BUDGET: Budget = Budget { reads: 5_000, time: Duration::from_millis(10) };
-/// Maximum time for a validation on a blocking thread. Needed beside the budget, which cannot interrupt the matching of
-/// a long text.
+/// Maximum time for a validation on a blocking thread. It is needed in addition to the time in the budget,
+/// because a budget cannot interrupt the matching of a pattern with a long text.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The compiled schema of a tool; `None` if the tool has no schema or its schema cannot be used.
 type Compiled = Option<Arc<Validator<BudgetedJson>>>;
 
-/// A cache of the compiled schemas, by the fingerprint of the tool's definition.
+/// A cache of the compiled schemas of tools. The key is the fingerprint (hash) of the tool's definition.
 #[derive(Debug, Default)]
 pub(super) struct SchemaCache(Mutex<HashMap<String, Arc<OnceCell<Compiled>>>>);
 
@@ -64,9 +66,10 @@ impl Default for BlockingSlot {
 }
 
 impl SchemaCache {
-    /// Validates arguments against the schema of their tool, and returns them. Where the schema permits only a string,
-    /// a decoded result is replaced by the text from which it was decoded. `bytes` is the length of the arguments as
-    /// JSON. Errors quote the tool's signature in `language`.
+    /// Validates arguments against the schema of their tool, and returns them. If the schema permits only a
+    /// string and the argument is a result that was decoded from text, the argument is replaced by the original
+    /// text. `bytes` is the length of the arguments as JSON. `language` is the language in which errors quote the
+    /// tool's signature.
     pub(super) async fn check_arguments(
         &self,
         server: &ServerName,
@@ -99,8 +102,9 @@ impl SchemaCache {
         }
     }
 
-    /// Checks the literal values among the arguments of a planned call. If other values are not known yet
-    /// (`is_complete` is false), checks each value alone, and only for schemas whose rules do not combine parameters.
+    /// Checks the arguments of a planned call, of which only the literal values are known before the run.
+    /// `is_complete` tells whether all values are known. Otherwise each known value is checked alone, and only if
+    /// no rule of the schema combines several parameters.
     pub(super) async fn check_literals(
         &self,
         server: &ServerName,
@@ -154,7 +158,8 @@ impl SchemaCache {
     }
 }
 
-/// Keywords at the top of a schema with which the rules for one parameter depend on others.
+/// Keywords at the top level of a JSON Schema that make the rules for one property depend on other
+/// properties.
 const COMBINING_KEYWORDS: [&str; 11] = [
     "$ref",
     "allOf",
@@ -169,7 +174,7 @@ const COMBINING_KEYWORDS: [&str; 11] = [
     "else",
 ];
 
-/// Returns whether the rules for one parameter may depend on others.
+/// Whether the schema of a tool has rules for one parameter that may depend on other parameters.
 fn combines_parameters(tool: &Tool) -> bool {
     let definition: Value = serde_json::from_str(tool.definition()).unwrap_or_default();
     COMBINING_KEYWORDS.iter().any(|keyword| definition["inputSchema"].get(keyword).is_some())
@@ -190,8 +195,8 @@ fn is_valid(
     ValidationMeter::run(budget, |meter| validator.is_valid(BudgetedValue::new(arguments, meter)))
 }
 
-/// Returns the message for arguments that do not match the schema. The message describes the first error, unless that
-/// exceeds the budget.
+/// Returns the error message for arguments that do not match the schema of their tool. The message describes
+/// the first error, unless finding the error exceeds the budget.
 fn failure_message(
     validator: &Validator<BudgetedJson>,
     tool: &Tool,
@@ -221,8 +226,8 @@ async fn check_in_background(
     checked.ok_or_else(|| invalid_arguments("the arguments could not be checked in time".into()))
 }
 
-/// Runs `work` on a blocking thread when the slot is free. Returns `None` after `patience`; the slot stays occupied
-/// until the work ends.
+/// Waits until the slot is free, then runs `work` on a blocking thread. Returns `None` if the work takes
+/// longer than `patience`; the work continues, and the slot stays occupied until it ends.
 pub(super) async fn run_blocking<T: Send + 'static>(
     slot: &BlockingSlot,
     patience: Duration,

@@ -9,14 +9,16 @@ use lockhouse_protocol::{Failure, FailureCode, InvalidName, ServerName};
 use super::failures::failure;
 use super::skills::is_skills_server;
 
-/// Maximum number of names in the argument `servers` of a request.
+/// Maximum number of names in the argument `servers` of a request, which restricts an execution to some
+/// servers.
 const NAMES_MAX: usize = 1_000;
-/// Maximum number of names that an error message quotes.
+/// Maximum number of names of servers or tools that an error message quotes.
 const NAMED_MAX: usize = 50;
-/// Maximum number of characters of each name that an error message quotes.
+/// Maximum number of characters of each server or tool name that an error message quotes.
 const NAME_CHARS_MAX: usize = 80;
 
-/// Why the names of servers and tools in a request or a grant are invalid.
+/// Why a name of a server or tool is invalid. The name is in the argument `servers` of a request or in the
+/// grant of a client's token.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
     #[error("servers has {count} names, and may have {NAMES_MAX}")]
@@ -29,16 +31,16 @@ pub enum ScopeError {
     NoServer { name: String, source: InvalidName },
 }
 
-/// The scope of an execution: a set of upstream servers, some with only part of their tools, and whether the execution
-/// may save skills (the name `skills`).
+/// The scope of an execution: the upstream servers that it may use, for some servers which of their tools,
+/// and whether it may save skills (reusable code; in a request, the name `skills`).
 #[derive(Clone, Debug)]
 pub struct Scope {
     /// The servers in the scope.
     servers: Vec<ServerName>,
-    /// For each server of which only part of the tools is in the scope: lists of patterns. A tool is in the scope if it
-    /// matches a pattern of each list.
+    /// The servers of which only part of the tools is in the scope, each with its lists of patterns. A tool is in
+    /// the scope if it matches at least one pattern of each list.
     tools: BTreeMap<ServerName, Vec<Vec<Pattern>>>,
-    /// Whether the execution may save skills.
+    /// Whether the execution may save skills (reusable code for later executions).
     skills: bool,
     /// The servers whose existence may be revealed to the execution. They include servers that the request excluded.
     known: Vec<ServerName>,
@@ -55,8 +57,8 @@ impl Scope {
         Self { servers, tools: BTreeMap::new(), skills: true, known, is_granted: false, written: None }
     }
 
-    /// Restricts the scope to what the token of an AI client grants. Ignores granted names of servers that are not
-    /// configured, since they may be configured later.
+    /// Restricts the scope to what the token of an AI client grants. Granted names of servers that are not
+    /// configured are ignored, because the servers may be configured later.
     pub fn restricted_to_grant(self, only: &[String]) -> Self {
         let of =
             ScopeEntries::parse(only.iter().filter_map(|name| ScopeEntry::parse(&self.servers, name).ok()));
@@ -84,7 +86,8 @@ impl Scope {
         Ok(Self { written, ..self.intersected_with(of) })
     }
 
-    /// Returns the intersection of the scope and the parsed names.
+    /// Restricts the scope to the servers and tools that are also in `of`, the parsed names of a request or
+    /// token.
     fn intersected_with(mut self, of: ScopeEntries) -> Self {
         self.servers.retain(|server| of.whole.contains(server) || of.tools.contains_key(server));
         for (server, patterns) in of.tools {
@@ -94,7 +97,7 @@ impl Scope {
         self
     }
 
-    /// Removes the servers that are no longer configured. `known` are the configured ones.
+    /// Removes the servers that are not in `known`, the servers that are configured now.
     pub fn retain_configured(mut self, known: &[ServerName]) -> Self {
         self.servers.retain(|server| known.contains(server));
         self
@@ -138,8 +141,8 @@ impl Scope {
     }
 }
 
-/// A parsed name in a request or a grant: `skills`, a server such as `github`, or some of its tools such as
-/// `github.list_*`.
+/// A parsed name in a request or a token's grant: `skills`, a server such as `github`, or some tools of a
+/// server, such as `github.list_*`.
 enum ScopeEntry {
     Skills,
     Whole(ServerName),
@@ -147,7 +150,7 @@ enum ScopeEntry {
 }
 
 impl ScopeEntry {
-    /// Parses a name; `known` are the servers that it may name.
+    /// Parses a name of a server or of its tools. `known` are the servers that the name may refer to.
     fn parse(known: &[ServerName], name: &str) -> Result<Self, ScopeError> {
         if name == SKILLS {
             return Ok(Self::Skills);
@@ -178,12 +181,12 @@ pub fn grant_error(name: &str) -> Option<ScopeError> {
     }
 }
 
-/// The parsed names of a request or a grant, by kind.
+/// The parsed names in a request or a token's grant, sorted by kind.
 #[derive(Default)]
 struct ScopeEntries {
-    /// The servers with all of their tools.
+    /// The servers that are named without a tool, so that all of their tools are included.
     whole: Vec<ServerName>,
-    /// The servers with only those of their tools that match one of the patterns.
+    /// The servers that are named with patterns of tools. Only tools that match one of the patterns are included.
     tools: BTreeMap<ServerName, Vec<Pattern>>,
     skills: bool,
 }

@@ -1,5 +1,5 @@
-//! Handles the requests of running code to load, search and save skills. Loading a skill grants no permission: the
-//! policy decides about calls of its code as about all other calls of the program.
+//! Handles the requests of running programs to load, search and save skills (reusable code). Loading a skill
+//! grants no permission: the policy decides about calls of its code as about all other calls of the program.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl Gate {
         Ok(Arc::new(skills.for_client(requester.principal.name())))
     }
 
-    /// Returns the code of a skill. The audit record of the load is written before the worker receives the code.
+    /// Returns the code of a skill. The audit record is written before the code is returned to the worker.
     pub(super) async fn load_skill(&self, requester: &Requester, name: &SkillName) -> Reply {
         let skills = self.skills(requester)?;
         let name = Name::try_from(name).map_err(|wrong| failure(FailureCode::NotFound, wrong.to_string()))?;
@@ -63,7 +63,8 @@ impl Gate {
     }
 }
 
-/// How a skill was stored: as the current version, which code can import, or as a draft.
+/// How a skill was stored: as the current version, which programs can import, or as a draft, which they
+/// cannot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Saved,

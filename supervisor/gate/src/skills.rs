@@ -1,8 +1,8 @@
 //! Saved skills: reusable functions, stored as folders in the Agent Skills format.
 //!
-//! The user's own skills are in a [`store`]. Directories with shared skills, such as a git checkout, are only read. All
-//! files are untrusted ([`skill_folder`]). The policy decides who may save skills. The code of a skill runs in the
-//! execution that imports it, with the permissions of that execution.
+//! The user's own skills are in a [`store`]. Directories with shared skills, such as a git checkout, are only
+//! read. All files are untrusted ([`skill_folder`]). The policy decides who may save skills. The code of a
+//! skill runs in the execution that imports it, with the permissions of that execution.
 
 mod front_matter;
 mod ranking;
@@ -36,14 +36,15 @@ pub(super) fn is_skills_server(server: &ServerName) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkillSettings {
     pub enabled: bool,
-    /// The directory of the user's own skills; `None` if there is no state directory.
+    /// The directory of the user's own skills; `None` if Lockhouse has no state directory, so that no skills can
+    /// be saved.
     pub own: Option<PathBuf>,
-    /// The directories with shared skills, which are only read. If several skills have one name, the user's own skill
-    /// has precedence, and then the skill of the earlier directory.
+    /// The directories with shared skills, which are only read. If several skills have the same name, the user's
+    /// own skill has precedence, then the one in the directory that is listed first.
     pub shared: Vec<PathBuf>,
 }
 
-/// Where a skill is stored.
+/// In which kind of directory a skill is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     Own,
@@ -51,14 +52,14 @@ pub enum Origin {
     Shared(PathBuf),
 }
 
-/// A folder in a directory of skills, with the skill in it or the reason why it cannot be read.
+/// A folder in a directory of skills. Contains the skill, or the reason why it cannot be read.
 #[derive(Debug)]
 pub struct SkillEntry {
     /// The name of the folder.
     pub folder: String,
     pub origin: Origin,
     pub skill: Result<Skill, LoadError>,
-    /// Whether another directory has a skill with this name, which is used in place of this skill.
+    /// Whether programs import another skill of this name instead, from a directory with higher precedence.
     pub hidden: bool,
 }
 
@@ -67,7 +68,8 @@ pub struct SkillEntry {
 pub enum SkillNotFound {
     #[error("the skill {name} cannot be used: {why}")]
     Unusable { name: Name, why: LoadError },
-    /// No skill has this name. Contains the error message, with similar or existing names.
+    /// No skill has this name. Contains the error message, which suggests a similar name or lists the existing
+    /// names.
     #[error("{0}")]
     Unknown(String),
 }
@@ -75,7 +77,7 @@ pub enum SkillNotFound {
 /// The skills that an AI client can use: its own and the shared ones.
 #[derive(Clone, Debug)]
 pub struct Skills {
-    /// The store of own skills and drafts; `None` if there is no state directory.
+    /// The store of the AI client's own skills and drafts; `None` if there is no state directory.
     own: Option<Store>,
     shared: Vec<PathBuf>,
 }
@@ -85,9 +87,9 @@ impl Skills {
         Self { own: settings.own.clone().map(Store::new), shared: settings.shared.clone() }
     }
 
-    /// Returns the skills that an authenticated AI client can use. Each client has a store of its own, so that it
-    /// cannot import skills that other clients have saved. Shared skills are the same for all clients. `None` is the
-    /// user's own store.
+    /// Returns the skills that an authenticated AI client can use: those in its own store, and the shared skills.
+    /// It cannot import skills that other clients have saved. If `client` is `None`, the own store is that of the
+    /// user.
     pub fn for_client(&self, client: Option<&str>) -> Self {
         let Some(client) = client else { return self.clone() };
         Self { own: self.own.as_ref().map(|own| own.for_client(client)), shared: self.shared.clone() }
@@ -106,7 +108,7 @@ impl Skills {
         }
     }
 
-    /// Returns the skill that code imports by this name, and where it is stored.
+    /// Returns the skill that programs import by this name, and where it is stored.
     pub fn load(&self, name: &Name) -> Result<(Skill, Origin), SkillNotFound> {
         for (origin, parent) in self.directories() {
             match skill_folder::read(parent, name) {
@@ -118,7 +120,8 @@ impl Skills {
         Err(SkillNotFound::Unknown(self.not_found_message(name)))
     }
 
-    /// Returns the error message for a name that code cannot import, with a similar name or the existing names.
+    /// Returns the error message for a skill name that programs cannot import, with a similar name or the
+    /// existing names.
     pub fn not_found_message(&self, name: &Name) -> String {
         if self.own.as_ref().is_some_and(|own| own.draft(name).is_ok()) {
             let approve = self.approve_command(name);
@@ -135,7 +138,7 @@ impl Skills {
         format!("there is no skill {name}; {suggestion}")
     }
 
-    /// Returns all valid skills that code can import.
+    /// Returns all valid skills that programs can import.
     pub fn importable(&self) -> Vec<Skill> {
         let usable =
             self.entries().into_iter().filter(|entry| entry.origin != Origin::Draft && !entry.hidden);
@@ -169,38 +172,39 @@ impl Skills {
         entries
     }
 
-    /// Returns the directories whose skills code can import, in the order of their precedence.
+    /// Returns the directories with skills that programs can import, in the order of their precedence.
     fn directories(&self) -> impl Iterator<Item = (Origin, &Path)> {
         let own = self.own.iter().map(|own| (Origin::Own, own.directory()));
         own.chain(self.shared.iter().map(|shared| (Origin::Shared(shared.clone()), shared.as_path())))
     }
 
-    /// Reads the draft of this name.
+    /// Reads the draft (not yet approved version) of the skill with this name.
     pub fn draft(&self, name: &Name) -> Result<Skill, LoadError> {
         self.own.as_ref().map_or(Err(LoadError::Absent), |own| own.draft(name))
     }
 
-    /// Reads one version of an own skill of the AI client, current or older.
+    /// Reads one version of a skill of this store, current or older.
     pub fn version(&self, name: &Name, version: u32) -> Result<Skill, LoadError> {
         self.own.as_ref().map_or(Err(LoadError::Absent), |own| own.version(name, version))
     }
 
-    /// Returns the version numbers of the older versions of an own skill of the AI client.
+    /// Returns the version numbers of the older versions of a skill of this store.
     pub fn older_versions(&self, name: &Name) -> Vec<u32> {
         self.own.as_ref().map(|own| own.older_versions(name)).unwrap_or_default()
     }
 
-    /// Saves a skill as the current version, which code can import.
+    /// Saves a skill as the current version, which programs can import.
     pub fn save(&self, skill: &Skill) -> Result<Skill, StoreError> {
         self.store()?.save(skill)
     }
 
-    /// Stores a skill as a draft, which code cannot import.
+    /// Stores a skill as a draft, which programs cannot import until a person approves it.
     pub fn save_draft(&self, skill: &Skill) -> Result<DraftOutcome, StoreError> {
         self.store()?.save_draft(skill)
     }
 
-    /// Saves this draft as the current version of its skill, and removes the draft unless it has been replaced.
+    /// Saves a draft as the current version of its skill. Then removes the draft, unless a newer draft has
+    /// replaced it.
     pub fn approve(&self, draft: &Skill) -> Result<Skill, StoreError> {
         let store = self.store()?;
         let saved = store.save(draft)?;
@@ -208,12 +212,14 @@ impl Skills {
         Ok(saved)
     }
 
-    /// Removes an own skill with all of its versions and its draft. Returns whether there was anything to remove.
+    /// Removes a skill from this store, with all of its versions and its draft. Returns whether there was anything
+    /// to remove. Shared skills stay.
     pub fn remove(&self, name: &Name) -> Result<bool, StoreError> {
         self.store()?.remove(name)
     }
 
-    /// Writes a skill to a new folder below `directory`, and creates `directory` if necessary.
+    /// Writes a skill to a new folder in `directory`, which is created if necessary. Returns the path of the
+    /// folder.
     ///
     /// # Errors
     /// Fails if the folder cannot be written or exists already.

@@ -1,9 +1,9 @@
-//! Resolves symbolic links in path arguments. Otherwise a policy that permits a directory would also permit the targets
-//! outside of the directory to which links in it lead.
+//! Resolves symbolic links in path arguments of calls. Otherwise a policy that permits a directory would also
+//! permit the targets of links in it, which may be outside of the directory.
 //!
-//! The gate resolves links before the call, and the upstream server resolves them again. Between the two, a process
-//! that can create links in a permitted directory can still redirect the server. Only the server's own sandbox limits
-//! what it can reach then.
+//! The links are resolved before the call, and the upstream server resolves them again. In the meantime, a
+//! process that can create links in a permitted directory can still redirect the server. Only the server's
+//! own sandbox limits what it can reach then.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path};
@@ -25,15 +25,15 @@ pub(super) async fn resolve_in_background(paths: Vec<String>, slot: &BlockingSlo
     run_blocking(slot, RESOLVE_TIMEOUT, move || resolve_paths(paths)).await.unwrap_or_default()
 }
 
-/// Resolves the symbolic links of paths on the current thread, without a timeout. For commands, which block only their
-/// user.
+/// Resolves the symbolic links of paths on the current thread, without a timeout. Only for commands of the
+/// user, which may block, unlike the supervisor.
 pub fn resolve_paths(paths: Vec<String>) -> ResolvedPaths {
     let resolved = |path: String| Some((path.clone(), resolve_path(Path::new(&path))?));
     paths.into_iter().filter_map(resolved).collect()
 }
 
-/// Resolves the symbolic links of an absolute path; the last parts of the path need not exist. Returns `None` for
-/// relative paths and for links that cannot be resolved.
+/// Resolves the symbolic links of an absolute path, of which the last parts need not exist. Returns `None`
+/// for a relative path or a link that cannot be resolved.
 fn resolve_path(path: &Path) -> Option<String> {
     let is_plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
     if !path.is_absolute() || !path.components().all(is_plain) {

@@ -1,5 +1,5 @@
-//! Answers questions about the upstream servers and their tools. Code sees only the tools that the policy permits;
-//! commands see all tools.
+//! Answers questions about the upstream servers and their tools. Programs see only the tools that the policy
+//! permits; the user's `lockhouse` commands see all tools.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use super::scope::Scope;
 use super::tool_request::ToolRequest;
 use super::{Gate, Requester};
 
-/// A request about a tool that does not call the tool: for its description, or whether a planned call can succeed.
+/// A request for information about a tool, without calling it: its description, or whether a planned call can
+/// succeed.
 #[derive(Clone, Copy)]
 pub(super) struct ToolLookup<'a> {
     pub(super) requester: &'a Requester,
@@ -24,24 +25,25 @@ pub(super) struct ToolLookup<'a> {
     pub(super) call: CallId,
     pub(super) server: &'a ServerName,
     pub(super) tool: &'a ToolName,
-    /// The line of the program that makes a planned call, as reported by the worker.
+    /// For a planned call: the line of the program that will make it, as reported by the worker.
     pub(super) line: Option<u32>,
 }
 
-/// Returns the effect that the policy has on every call of a tool; `None` if the effect depends on the arguments. For
-/// commands of the user only, never for code.
+/// Returns the effect that the policy has on every call of a tool; `None` if the effect depends on the
+/// arguments. The result must not reach programs; it is only for commands of the user.
 pub fn unconditional_effect(policy: &Policy, server: &ServerName, tool: &ToolName) -> Option<Effect> {
     policy.certain_effect(server, &tool.into(), None)
 }
 
-/// Returns the text for a policy effect in tables. `None`, an effect that depends on the arguments, is `depends`.
+/// Returns the text for a policy effect in tables. For `None` (the effect depends on the arguments), it is
+/// `depends`.
 pub fn effect_label(effect: Option<Effect>) -> &'static str {
     effect.map_or("depends", Effect::as_str)
 }
 
 impl Gate {
-    /// Returns all tools that are known, each with its server and the effect that the policy has on every call. For
-    /// commands of the user only, never for code.
+    /// Returns all known tools, each with its server and the effect that the policy has on every call of it. The
+    /// result must not reach programs; it is only for commands of the user.
     pub fn all_tools(&self) -> Vec<(&ServerName, Tool, Option<Effect>)> {
         let policy = self.policy.current();
         let mut tools = Vec::new();
@@ -53,8 +55,9 @@ impl Gate {
         tools
     }
 
-    /// Returns the permitted tools of an upstream server, each with whether its calls may require approval. `None` if
-    /// the tools of the server are not known. For commands of the user only, never for code.
+    /// Returns the permitted tools of an upstream server, each with whether its calls may require approval.
+    /// Returns `None` if the tools of the server are not known. The result must not reach programs; it is only
+    /// for commands of the user.
     pub fn permitted_tools(&self, server: &ServerName) -> Option<Vec<(Tool, bool)>> {
         let catalogue = self.upstreams.get(server)?.known_catalogue()?;
         let (policy, scope) = (self.policy.current(), Scope::all(self.code_servers()));
@@ -62,7 +65,8 @@ impl Gate {
         Some(self.permitted_tools_of(server, &catalogue, None, &scope).map(row).collect())
     }
 
-    /// Returns, as texts, the servers that are not available and whose tools come from a cache, each with the reason.
+    /// Describes the given servers that are not available and whose tools are therefore taken from a cache. Each
+    /// text contains the server's name and the reason.
     pub fn stale_servers(&self, servers: &[ServerName]) -> Vec<String> {
         let describe_stale = |name: &ServerName| {
             let connection = self.upstreams.get(name)?;
@@ -77,8 +81,8 @@ impl Gate {
         servers.iter().filter_map(describe_stale).collect()
     }
 
-    /// Answers a worker's request for the servers in its scope, each with its state and the number of its permitted
-    /// tools.
+    /// Answers a worker's request for the list of servers. It contains the servers that the execution may use,
+    /// each with its state and the number of its permitted tools.
     pub(super) fn list_servers(&self, requester: &Requester) -> Reply {
         let row = |name: &ServerName| {
             let connection = self.upstreams.get(name);
@@ -108,7 +112,7 @@ impl Gate {
         Ok(requester.scope.servers().iter().map(row).collect::<Value>().to_string().into_bytes())
     }
 
-    /// Answers a worker's request for the permitted tools of a server, from the cache if possible.
+    /// Answers a worker's request for the permitted tools of a server, from the cache of tool lists if possible.
     pub(super) async fn list_tools(&self, requester: &Requester, server: &ServerName) -> Reply {
         let connection = self.connection(requester, server)?;
         if !requester.scope.servers().contains(server)
@@ -142,8 +146,8 @@ impl Gate {
         Ok(json)
     }
 
-    /// Returns the permitted tool that a name means in another spelling. `None` if the name is the exact name of a
-    /// tool, if it means no permitted tool, or if the server's tools are not known.
+    /// Returns the permitted tool for a tool name in another spelling. Returns `None` if the name is the exact
+    /// name of a tool, if it matches no permitted tool, or if the server's tools are not known.
     pub(super) fn resolve_tool_name(
         &self,
         requester: &Requester,
@@ -189,7 +193,8 @@ impl Gate {
         Ok(definition.describe(server.as_str(), &options).to_string().into_bytes())
     }
 
-    /// Refuses a tool for which the policy could not permit any call. The error is that of a call of the tool.
+    /// Refuses a request about a tool if the policy cannot permit any call of it. The error is the same as for a
+    /// call.
     pub(super) fn refuse_withheld_tool(
         &self,
         lookup: &ToolLookup<'_>,
@@ -215,7 +220,7 @@ impl Gate {
         Err(denial_failure(&denial))
     }
 
-    /// Refuses a tool whose definition is new or changed and not accepted.
+    /// Refuses a request about a tool whose definition is new or changed and was not accepted by a person.
     pub(super) fn refuse_unaccepted_definition(
         &self,
         lookup: &ToolLookup<'_>,
@@ -228,7 +233,8 @@ impl Gate {
         Err(failure(FailureCode::Denied, reason))
     }
 
-    /// Records the lookup of a denied tool as a denial, once for each tool and execution.
+    /// Writes an audit record if an execution requests information about a denied tool. Only the first request of
+    /// an execution for each tool is recorded.
     fn record_denied_lookup(&self, lookup: &ToolLookup<'_>, reason: &str, place: Option<&SourceLocation>) {
         let ToolLookup { requester, call, server, tool, line } = *lookup;
         if requester.usage.is_first_lookup(server, tool) {
@@ -249,8 +255,8 @@ impl Gate {
         catalogue.tools.iter().filter(self.visible_tool_filter(server, client, scope))
     }
 
-    /// Returns a filter for the tools of a server: those that are in the scope, that the policy permits for this AI
-    /// client, and whose definitions are accepted if `on_change` requires that.
+    /// Returns a filter for the tools of a server. It accepts tools that are in the scope, that the policy
+    /// permits for this AI client, and whose definition a person has accepted, if `on_change` requires that.
     pub(super) fn visible_tool_filter<'a>(
         &'a self,
         server: &'a ServerName,
@@ -266,8 +272,8 @@ impl Gate {
         }
     }
 
-    /// Returns the failure for a tool that the server does not have, with a similar permitted name or the permitted
-    /// names.
+    /// Returns the failure for a tool that the server does not have. Its message suggests a similar permitted
+    /// tool or lists the permitted ones.
     pub(super) fn unknown_tool_failure(
         &self,
         requester: &Requester,

@@ -1,5 +1,5 @@
-//! Caches the answers to the worker request `ListTools`. An answer depends only on the catalogue of the server, the AI
-//! client, the language and the policy.
+//! Caches the answers to the worker request `ListTools`. An answer depends only on the server's tool
+//! catalogue, the AI client, the language and the policy.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) type CacheKey = (ServerName, Option<ClientName>, Option<Language>);
 #[derive(Debug, Default)]
 pub(super) struct ToolListCache(Mutex<HashMap<CacheKey, CachedList>>);
 
-/// A cached tool list, with the catalogue and the policy from which it was made.
+/// A cached tool list, with the tool catalogue and the policy from which it was made.
 #[derive(Debug)]
 struct CachedList {
     catalogue: Arc<Catalogue>,
@@ -43,7 +43,7 @@ impl ToolListCache {
         Some(answer.json.clone())
     }
 
-    /// Stores a tool list with the catalogue and the policy from which it was made.
+    /// Stores a tool list in the cache, with the tool catalogue and the policy from which it was made.
     pub(super) fn insert(
         &self,
         key: CacheKey,

@@ -20,22 +20,24 @@ pub struct ToolRequest {
     pub item: CallTarget,
     /// The line of the program that made the request, as reported by the worker. `None` if it is unknown.
     pub line: Option<u32>,
-    /// How the call was dispatched; unset for a call that was refused or still waits. Clones of the request share the
-    /// value: the task that makes the call sets it, and the task that records an abandoned call reads it.
+    /// What was done with the call: whether it was sent or stored as a draft. Unset for a call that was refused
+    /// or still waits. Clones of the request share the value: the task that makes the call sets it, and the task
+    /// that records an abandoned call reads it.
     dispatch: Arc<OnceLock<Dispatch>>,
 }
 
-/// How a call left the gate.
+/// What was done with a call that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dispatch {
-    /// The call was sent to its server. The server declares these side effects of the tool.
+    /// The call was sent to its server. Contains the side effects that the server declares for the tool.
     Sent(SideEffects),
-    /// A skill was stored as a draft, because no approver was available.
+    /// The call was to save a skill (reusable code). No approver was available, so the skill was stored as a
+    /// draft.
     Draft,
 }
 
 impl Dispatch {
-    /// Returns the side effects that the call may have had.
+    /// Returns the side effects that the call may have had, for the answer of the run.
     fn changes(self) -> SideEffects {
         match self {
             Self::Sent(changes) => changes,
@@ -45,8 +47,8 @@ impl Dispatch {
 }
 
 impl ToolRequest {
-    /// Converts a request of a worker. Returns `None` if Lockhouse answers the request itself, without an upstream
-    /// server.
+    /// Converts a request of a worker to a request to an upstream server. Returns `None` if Lockhouse answers the
+    /// request itself, without an upstream server.
     pub fn from_request(request: &Request) -> Option<Self> {
         let (server, item) = match request {
             Request::Call { server, tool, .. } => (server, CallTarget::Tool(tool.clone())),
@@ -80,12 +82,13 @@ impl ToolRequest {
         Self { item, ..self }
     }
 
-    /// Records how the call was dispatched. Has no effect if this is recorded already.
+    /// Records what was done with the call (sent or stored as a draft). Has no effect if this is recorded
+    /// already.
     pub(super) fn record_dispatch(&self, dispatch: Dispatch) {
         let _ = self.dispatch.set(dispatch);
     }
 
-    /// Returns how the call was dispatched; `None` if it was not dispatched.
+    /// Returns whether the call was sent or stored as a draft; `None` if neither has happened.
     pub(super) fn dispatch(&self) -> Option<Dispatch> {
         self.dispatch.get().copied()
     }
@@ -105,11 +108,12 @@ impl ToolRequest {
     }
 }
 
-/// The outcome of one call, for the list of calls in the answer of a run.
+/// The outcome of one call, for the list of calls in the answer that the AI client gets after a run.
 #[derive(Clone, Debug)]
 pub struct CallRecord {
     pub server: String,
-    /// The kind of the item: `tool`, `resource`, `prompt` or a list of them.
+    /// The kind of the called item, such as `tool`, `resource` or `prompt`, or which of these kinds the call
+    /// lists.
     pub kind: &'static str,
     /// The name of the tool or prompt, or the URI of the resource.
     pub name: String,
@@ -134,7 +138,7 @@ impl CallRecord {
         Self { server, kind, name, outcome, line: request.line, changes, ms, bytes }
     }
 
-    /// Returns `SERVER.NAME`, the server and the item of the call.
+    /// Returns `SERVER.NAME`: the called server and the name of the called tool, resource or prompt.
     pub fn title(&self) -> String {
         format!("{}.{}", self.server, self.name)
     }

@@ -1,4 +1,5 @@
-//! Searches the permitted tools of all upstream servers. No server fills the results while others have relevant tools.
+//! Searches the permitted tools of all upstream servers. One server cannot fill the results while others have
+//! relevant tools.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,13 +19,13 @@ use super::scope::Scope;
 /// Maximum time that a search waits for the first connection to an upstream server, measured from the start of the
 /// connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Minimum score, relative to the best result, with which a tool counts as relevant and may displace a tool of a server
-/// with more results.
+/// Minimum score of a tool that counts as relevant, as a fraction of the best score. A relevant tool may
+/// displace a tool of a server that has more results.
 const RELEVANCE_MIN: f32 = 0.35;
 /// Prefix of the word in a query that restricts the search to one server, such as `server:github`.
 const SERVER_PREFIX: &str = "server:";
 
-/// A search for tools, as requested by an AI client or by code.
+/// A search for tools, as requested by an AI client or a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'a> {
     pub query: &'a str,
@@ -41,8 +42,8 @@ pub struct Search<'a> {
 pub struct SearchResult {
     /// The tools found, as JSON, best first.
     pub tools: Vec<Value>,
-    /// For each server, the number of relevant tools that exceeded the limit of results. Servers without such tools are
-    /// omitted.
+    /// For each server, the number of relevant tools that are missing in the results because the limit was
+    /// reached. Servers without such tools are omitted.
     pub left_out: BTreeMap<String, usize>,
     /// For each server that was searched, the number of its permitted tools.
     pub available: BTreeMap<String, usize>,
@@ -50,15 +51,15 @@ pub struct SearchResult {
     pub missing: Vec<String>,
 }
 
-/// The tools of one server that a search may return.
+/// The tools of one server among which a search can find results.
 struct ServerTools {
     server: ServerName,
     catalogue: Arc<Catalogue>,
-    /// The indexes of the permitted tools in the catalogue.
+    /// The indexes, in the server's tool catalogue, of the tools that the AI client may see.
     tools: Vec<u16>,
 }
 
-/// Ranks the tools of all servers for a query, best first.
+/// Ranks the tools of all servers by how well they match a query, best first.
 fn rank_tools(query: &str, servers: &[ServerTools]) -> Vec<Hit> {
     let corpora: Vec<Corpus<'_>> = servers
         .iter()
@@ -133,7 +134,7 @@ impl Gate {
         SearchResult { tools: shown.iter().map(show).collect(), left_out: counted, available, missing }
     }
 
-    /// Returns the indexes in the catalogue of the tools that this AI client may see.
+    /// Returns the indexes, in a server's tool catalogue, of the tools that this AI client may see.
     fn permitted_indexes(
         &self,
         server: &ServerName,
@@ -172,8 +173,8 @@ fn split_server_filter(query: &str) -> (Option<String>, String) {
     (only, rest)
 }
 
-/// Divides the ranked tools into those to return and the relevant ones that exceed `limit`. No server gets more than
-/// half of the results while other servers have relevant tools.
+/// Divides the ranked tools into those to return, at most `limit`, and the other relevant ones. No server
+/// gets more than half of the results while other servers have relevant tools.
 fn select_hits(ranked: &[Hit], limit: usize) -> (Vec<Hit>, Vec<Hit>) {
     let best = ranked.iter().map(Hit::score).fold(0.0, f32::max);
     let is_worth_it = |hit: &Hit| hit.is_named() || hit.score() >= best * RELEVANCE_MIN;
@@ -198,8 +199,9 @@ fn select_hits(ranked: &[Hit], limit: usize) -> (Vec<Hit>, Vec<Hit>) {
     (of(true).collect(), of(false).filter(is_worth_it).collect())
 }
 
-/// Shows a tool for each topic (word) of the query that no shown tool serves, in place of the last shown tool that
-/// serves no topic alone. A query such as "calendar events and invoices" thus finds tools for both.
+/// Ensures that the results contain a tool for each topic (word) of the query, if any tool matches it. A
+/// missing tool replaces the last result whose topics other results also match. A query such as "calendar
+/// events and invoices" thus finds tools for both.
 fn serve_every_topic(ranked: &[Hit], is_shown: &mut [bool]) {
     let all = ranked.iter().fold(0, |all, hit| all | hit.topics());
     let mut kept = vec![false; ranked.len()];

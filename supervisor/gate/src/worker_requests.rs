@@ -11,8 +11,8 @@ use super::tool_search::Search;
 use super::{Gate, Requester};
 
 impl Gate {
-    /// Answers one request of a worker. `tool_request` is set if the request goes to an upstream server; only then a
-    /// record of the call is returned.
+    /// Answers one request of a worker. If `tool_request` is set, the request goes to an upstream server, and a
+    /// record of the call is returned in addition to the reply.
     pub async fn handle_request(
         &self,
         requester: &Requester,
@@ -46,8 +46,8 @@ impl Gate {
         (self.limit_reply(reply), None)
     }
 
-    /// If the request does not contain the exact name of a tool, replaces it by the permitted tool that the program
-    /// means, such as the tool whose identifier it is. The name of a tool that the policy denies must be exact.
+    /// Replaces another spelling of a tool's name in a request, such as its identifier in programs, by the exact
+    /// name. Only permitted tools are found in this way; the name of a tool that the policy denies must be exact.
     fn with_resolved_name(&self, requester: &Requester, tool_request: ToolRequest) -> ToolRequest {
         match &tool_request.item {
             CallTarget::Tool(tool) => match self.resolve_tool_name(requester, &tool_request.server, tool) {
@@ -58,7 +58,8 @@ impl Gate {
         }
     }
 
-    /// Replaces a reply that is too long by a failure, and truncates the messages of failures.
+    /// Limits the size of a reply to a worker: replaces a reply that is too long by a failure, and truncates the
+    /// messages of failures.
     fn limit_reply(&self, reply: Reply) -> Reply {
         match reply {
             Err(failure) => Err(Failure { message: sanitize_message(&failure.message), ..failure }),

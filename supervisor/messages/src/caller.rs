@@ -1,4 +1,5 @@
-//! The AI client on whose behalf a front sends a request to the engine.
+//! The AI client on whose behalf the front (which speaks MCP with AI clients) sends a request to the engine
+//! (which runs programs).
 
 use lockhouse_base::principal::{Identity, Principal};
 use lockhouse_policies::ClientName;
@@ -10,8 +11,8 @@ use crate::InputSupport;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Caller {
     pub identity: Identity,
-    /// The number of the revocable grant under which the request was admitted. [`crate::ToEngine::Revoke`] revokes
-    /// the grant by this number. `None` if the access cannot be revoked.
+    /// The number of the grant (the client's revocable permission) under which the request was accepted.
+    /// [`crate::ToEngine::Revoke`] revokes the grant by this number. `None` if the access cannot be revoked.
     pub grant: Option<u64>,
     /// The AI client's name for the policy and the audit log. `None` if the client gave no name.
     pub client: Option<ClientName>,

@@ -1,5 +1,5 @@
-//! Direct calls: calls of upstream servers that AI clients make themselves, without code, by the names that the front
-//! exposes.
+//! Direct calls: calls of upstream servers that AI clients make themselves, not through a program in
+//! `run_code`. AI clients use the names under which Lockhouse's MCP server lists the tools.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use rmcp::model::{CompleteRequestParams, ErrorData, ProgressNotificationParam};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The names of Lockhouse's own tools, which no tool of an upstream server may have. `health` is reserved even if it
-/// is not enabled.
+/// The names of Lockhouse's own MCP tools, which no tool of an upstream server may have. `health` is reserved
+/// even if it is not enabled.
 pub const BUILT_IN_TOOL_NAMES: [&str; 4] = ["run_code", "search_tools", "get_result", "health"];
 
 /// The kinds of MCP lists that an AI client can request of the upstream servers whose tools it can call directly.
@@ -28,8 +28,8 @@ pub struct DirectCall {
     pub action: DirectAction,
     /// The arguments of the call: a JSON object as text.
     pub arguments: String,
-    /// Whether the AI client answers input requests by repeating the call (MCP 2026-07-28). If so, the result of the
-    /// call has the input requests of the upstream server.
+    /// Whether the AI client answers input requests by repeating the call (MCP 2026-07-28). If so, input requests
+    /// of the upstream server are returned as the result of the call.
     pub supports_input_requests: bool,
     /// In a repeated call: the AI client's answers to the input requests of the upstream server. Otherwise `None`.
     pub input_responses: Option<BTreeMap<String, Value>>,
@@ -77,12 +77,12 @@ pub enum ForwardedNotification {
     Log(Value),
 }
 
-/// The MCP lists and the resources of upstream servers that changed since the last event.
+/// Which MCP lists and resources of upstream servers have changed since the previous report to the AI client.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListChanges {
     pub tools: bool,
     pub resources: bool,
     pub prompts: bool,
-    /// The resources whose updates the AI client subscribed to and that were updated, by server and URI.
+    /// The updated resources to which the AI client had subscribed, each by its server and URI.
     pub updated: Vec<(ServerName, String)>,
 }

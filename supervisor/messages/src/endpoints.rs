@@ -1,23 +1,25 @@
-//! The two ends of the connection between front and engine, for the case that both are in one process. A message is
-//! then a function call. A debug build serializes each message and parses it again.
+//! The two ends of the connection between front (which speaks MCP with AI clients) and engine (which runs
+//! programs), for the case that both are in one process. A message is then a function call. A debug build
+//! serializes each message and parses it again.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{ToEngine, ToFront};
 
-/// The engine's end of the connection with a front, which receives the front's messages.
+/// The engine's end of the connection with a front (which speaks MCP with AI clients). It receives the
+/// front's messages.
 pub trait EngineEndpoint: Send + Sync {
     fn receive(&self, message: ToEngine);
 }
 
-/// A front's end of the connection with the engine, which receives the engine's messages.
+/// A front's end of the connection with the engine (which runs programs). It receives the engine's messages.
 pub trait FrontEndpoint: Send + Sync {
     fn receive(&self, message: ToFront);
 }
 
-/// In debug builds, serializes a message to JSON and parses it again, to find messages that change or are lost on the
-/// way. In release builds, returns the message unchanged.
+/// In debug builds, serializes a message to JSON and parses it again, so that tests find messages that
+/// serialization changes. In release builds, returns the message unchanged.
 pub(crate) fn round_trip_in_debug<M: Serialize + DeserializeOwned>(message: M) -> M {
     if !cfg!(debug_assertions) {
         return message;

@@ -1,5 +1,5 @@
-//! The front's connection to the engine: sends requests, and passes each event and response of the engine to the
-//! exchange (the request) that it belongs to.
+//! The connection of the front (which speaks MCP with AI clients) to the engine (which runs programs). It
+//! sends requests, and passes each event and response of the engine to the request that it belongs to.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,13 +17,14 @@ use crate::{
     Response, ToEngine, ToFront, VERSION,
 };
 
-/// Maximum number of buffered events of one exchange. Further events are dropped.
+/// Maximum number of buffered events of the engine for one request. Further events are dropped.
 const EVENTS_MAX: usize = 64;
-/// The number of places in the buffer of [`EVENTS_MAX`] events that progress events cannot use, so that they do not
-/// displace questions. One execution can have fewer open questions than this.
+/// The number of places in the buffer of [`EVENTS_MAX`] events that progress events cannot use, so that there
+/// is always space for questions to the user. One execution can have fewer open questions than this.
 const RESERVED_FOR_QUESTIONS: usize = 32;
 
-/// The front's connection to the engine. Clones share the connection.
+/// The connection of the front (which speaks MCP with AI clients) to the engine (which runs programs). Clones
+/// share the connection.
 #[derive(Clone)]
 pub struct EngineClient(Arc<Shared>);
 
@@ -32,8 +33,8 @@ struct Shared {
     last: AtomicU64,
     settings: watch::Sender<FrontSettings>,
     open: Mutex<HashMap<ExchangeId, OpenExchange>>,
-    /// The numbers of the grants of AI clients whose revocation this connection waits for, to report it to the
-    /// engine.
+    /// The numbers of grants (revocable permissions of AI clients). This connection waits for the revocation of
+    /// each of them, to report it to the engine.
     grants: Mutex<HashSet<u64>>,
 }
 
@@ -43,8 +44,8 @@ struct OpenExchange {
     response: oneshot::Sender<Response>,
 }
 
-/// A request of the front to the engine, with the messages that belong to it. Dropping this value before the response
-/// ends the request.
+/// A request of the front to the engine, with the events and the response that belong to it. Dropping this
+/// value before the response ends the request.
 pub struct Exchange {
     id: ExchangeId,
     shared: Arc<Shared>,
@@ -52,7 +53,7 @@ pub struct Exchange {
     response: Option<oneshot::Receiver<Response>>,
 }
 
-/// The next message of the engine in an exchange.
+/// What the front receives next for a request: an event, or the response that ends the request.
 #[derive(Debug)]
 pub enum ExchangeStep {
     Event(Event),
@@ -60,8 +61,8 @@ pub enum ExchangeStep {
 }
 
 impl EngineClient {
-    /// Connects a front to an engine in the same process. Cancelling `closing` makes the engine end everything that
-    /// this front began.
+    /// Connects a front (which speaks MCP with AI clients) to an engine (which runs programs) in the same
+    /// process. When `closing` is cancelled, the engine ends everything that this front began.
     pub fn connect(
         engine: impl FnOnce(Weak<dyn FrontEndpoint>) -> Arc<dyn EngineEndpoint>,
         closing: CancellationToken,
@@ -89,8 +90,8 @@ impl EngineClient {
         self.0.settings.borrow().clone()
     }
 
-    /// Sends a request to the engine on behalf of an AI client, and returns the exchange of messages that the request
-    /// opens.
+    /// Sends a request to the engine on behalf of an AI client. Returns the exchange, through which the caller
+    /// receives the events and the response.
     pub fn open(
         &self,
         principal: &Principal,
@@ -110,7 +111,7 @@ impl EngineClient {
         Exchange { id, shared: self.0.clone(), events, response: Some(response) }
     }
 
-    /// Sends a request to the engine, and waits for its response. Ignores events.
+    /// Sends a request to the engine, and waits for its response. Ignores the events before the response.
     pub async fn ask(&self, principal: &Principal, client: Option<ClientName>, request: Request) -> Response {
         self.open(principal, client, InputSupport::default(), request).response().await
     }
@@ -178,7 +179,7 @@ impl Exchange {
         }
     }
 
-    /// Waits for the response of the engine. Ignores events.
+    /// Waits for the response of the engine. Ignores the events before the response.
     pub async fn response(mut self) -> Response {
         loop {
             if let ExchangeStep::Finished(response) = self.next().await {

@@ -1,4 +1,5 @@
-//! The messages that front and engine exchange, and the requests, inputs, events and responses in them.
+//! The messages that the front (which speaks MCP with AI clients) and the engine (which runs programs)
+//! exchange.
 
 use std::time::Duration;
 
@@ -13,33 +14,36 @@ use crate::{
     ListKind, OpenQuestion, RunCode, RunView,
 };
 
-/// The version of the protocol between fronts and engine. The engine rejects a front with another version.
+/// The version of the protocol between fronts (which speak MCP with AI clients) and the engine (which runs
+/// programs). The engine rejects a front with another version.
 pub const VERSION: u32 = 1;
 
-/// The id of an exchange (a request with the messages that belong to it). A front numbers its exchanges upwards from
-/// 1 and never reuses an id.
+/// The id of an exchange: a request of a front to the engine, with the events, inputs and response that
+/// belong to it. A front numbers its exchanges upwards from 1 and never reuses an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ExchangeId(pub u64);
 
-/// A message from a front to the engine.
+/// A message from a front (which speaks MCP with AI clients) to the engine (which runs programs).
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToEngine {
     /// The first message of a front, with the version of the protocol that it uses.
     Hello { version: u32 },
-    /// Opens an exchange: sends a request on behalf of an AI client.
+    /// Sends a request on behalf of an AI client. This opens an exchange, to which all messages about the request
+    /// belong.
     Request(ExchangeId, Box<Caller>, Box<Request>),
     /// An input of the front for an open exchange, such as the answer to a question.
     Input(ExchangeId, Input),
-    /// The front no longer follows the exchange. The engine cancels the run of the exchange, unless the run is in the
-    /// background or another exchange follows it.
+    /// The front is no longer interested in the exchange (a request and its messages). The engine cancels the run
+    /// of the exchange, unless the run is in the background or another exchange follows it.
     Close(ExchangeId),
-    /// The grant of an AI client was revoked. The engine ends everything that the client began under the grant.
+    /// The grant (revocable permission) of an AI client was revoked. The engine ends everything that the client
+    /// began under the grant.
     Revoke { grant: u64 },
     /// The front closes its connection. The engine ends everything that the front began.
     Goodbye,
 }
 
-/// A message from the engine to a front.
+/// A message from the engine (which runs programs) to a front (which speaks MCP with AI clients).
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToFront {
     /// The engine accepts the version in [`ToEngine::Hello`].
@@ -72,7 +76,8 @@ pub struct FrontSettings {
     /// How long an MCP request waits for its run to finish. Then the AI client gets a handle, and the run continues
     /// in the background.
     pub wait: Duration,
-    /// The longest time that a background run can take, together with the time for which its answer is stored.
+    /// Maximum time from the start of a background run until its answer is deleted: the maximum duration of the
+    /// run plus the time for which the answer is stored.
     pub task_lifetime: Duration,
 }
 
@@ -124,31 +129,32 @@ impl BuiltinTools {
     }
 }
 
-/// A request of a front to the engine, which opens an exchange.
+/// A request of a front to the engine. It opens an exchange, to which all messages about the request belong.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Request {
     /// Runs a program. The engine sends the events of the run, then [`Response::Run`].
     RunCode(RunCode),
-    /// Follows a run in the background, or gets the answer of an ended one. If the run has not ended, the engine
+    /// Follows a background run, or gets the answer of one that has ended. If the run has not ended, the engine
     /// first sends [`Event::Following`], and then the same messages as for [`RunCode`](Self::RunCode).
     FollowRun(RunReference),
     /// Searches the tools that the AI client may use. Answered with [`Response::Json`].
     Search(SearchRequest),
     /// Requests the list of servers and tools for the description of `run_code`. Answered with [`Response::Text`].
     DescribeCatalogue,
-    /// Reads a part of a stored result, which starts at `offset` bytes. Answered with [`Response::Json`].
+    /// Reads a page of a stored result. The page starts at `offset`, which counts items if the result is a list,
+    /// otherwise characters. Answered with [`Response::Json`].
     ReadResult { handle: ResultHandle, offset: usize },
     /// Lists the tools, resources, resource templates or prompts that the AI client can use without code. Answered
     /// with [`Response::Entries`].
     List(ListKind),
     /// Makes a direct call (a call of an upstream server without code). Answered with [`Response::Call`].
     Call(DirectCall),
-    /// Reports changes to the definitions and lists that the AI client gets, until the front closes the exchange.
-    /// After each [`Event::Changed`], the engine waits for [`Input::ChangesDelivered`] before it sends the next
-    /// event.
+    /// Reports changes to the tool definitions and MCP lists that the AI client gets, until the front closes the
+    /// exchange. After each [`Event::Changed`], the engine waits for [`Input::ChangesDelivered`] before it sends
+    /// the next event.
     FollowChanges,
-    /// Requests the health report as JSON. An AI client that may use only some upstream servers gets a report without
-    /// upstream servers. Answered with [`Response::Json`].
+    /// Requests the health report as JSON. If the AI client may use only some upstream servers, the report omits
+    /// all of them. Answered with [`Response::Json`].
     Health,
     /// Requests the reasons why the service cannot run code now. Answered with [`Response::Reasons`], which is empty
     /// if the service can run code.
@@ -157,7 +163,7 @@ pub enum Request {
     Metrics,
 }
 
-/// A reference to the run of an earlier request.
+/// A reference to a run that an earlier request started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunReference {
     /// The handle that the AI client got when the run was moved to the background.
@@ -176,10 +182,11 @@ pub struct SearchRequest {
     pub language: Language,
 }
 
-/// An input that the front sends for an open exchange.
+/// A message that the front sends to the engine about an open request, such as an answer of the user.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Input {
-    /// The answer to the question with this key, or as `Err` why the question was not asked.
+    /// The answer of the user to the question with this key, or an error that tells why the question was not
+    /// asked.
     Answer(String, Result<Answer, AskError>),
     /// Requests all pending questions of the run. Answered with [`Event::Questions`].
     Questions,
@@ -190,14 +197,15 @@ pub enum Input {
     Detach,
     /// Cancels the run, even if other exchanges follow it.
     Cancel,
-    /// The AI client stopped waiting for the background run. The engine ends the run if no request follows it within a
-    /// configured time.
+    /// The AI client no longer waits for the background run. The engine ends the run if no other request starts
+    /// to wait for it within a configured time.
     Abandon,
-    /// The AI client was notified of the last changes, so that the engine may send the next [`Event::Changed`].
+    /// The front has notified the AI client of the changes in the previous [`Event::Changed`]. The engine may now
+    /// send the next one.
     ChangesDelivered,
 }
 
-/// An event that the engine sends for an open exchange.
+/// An event that the engine sends to the front about an open request, before the response.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Event {
     Following(ExecutionId),
@@ -205,8 +213,8 @@ pub enum Event {
     Question(OpenQuestion),
     Questions(Vec<OpenQuestion>),
     View(RunView),
-    /// The run was moved to the background and has this handle. `None` if the run cannot be moved, for example
-    /// because there are too many background runs.
+    /// The run was moved to the background. Contains the handle by which the AI client can ask for it, or `None`
+    /// if the run could not be moved, for example because there are too many background runs.
     Detached(Option<ResultHandle>),
     /// A progress message of the run, for the AI client.
     ProgressMessage(String),
@@ -215,7 +223,7 @@ pub enum Event {
     Changed(ListChanges),
 }
 
-/// The response to a request of the front, which ends the exchange.
+/// The engine's response to a request of the front. It ends the exchange of messages about the request.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Response {
     Run(Box<FinishedRun>),

@@ -1,4 +1,5 @@
-//! Runs of programs, as front and engine exchange them: the request, the progress and the result.
+//! The data about runs of programs that front (which speaks MCP with AI clients) and engine (which runs
+//! programs) exchange: the request, the progress and the result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,11 +19,11 @@ pub struct RunCode {
     /// The requested time limit of the run. `None`, or a limit above the configured maximum, means the configured
     /// maximum.
     pub timeout: Option<Duration>,
-    /// The upstream servers and tools that the program may use: `NAME`, `NAME.TOOL` or `NAME.PREFIX*`. `None` for all
-    /// that the AI client may use.
+    /// The upstream servers and tools that the program may use, each written as `NAME`, `NAME.TOOL` or
+    /// `NAME.PREFIX*`. `None` for all servers and tools that the AI client may use.
     pub servers: Option<Vec<String>>,
-    /// The name of the session in which the program runs, which is started if it does not exist. `None` for a run
-    /// outside of sessions.
+    /// The name of the session (a worker that keeps its state between runs) in which the program runs. The
+    /// session is started if it does not exist. `None` for a run outside of sessions.
     pub session: Option<String>,
     /// Whether the AI client says that a program of its own code mode, and not its model, asks. The answer can then be
     /// larger.
@@ -36,7 +37,7 @@ pub struct Progress {
     pub elapsed: Duration,
     /// The number of tool calls of the run that have been answered.
     pub finished_calls: usize,
-    /// The number of tool calls of the run without an answer, by the name of the server and tool.
+    /// The tool calls of the run without an answer so far: the number of calls for each server and tool.
     pub in_flight: BTreeMap<String, usize>,
     /// The oldest question to a user or approver that the run waits for. `None` if no question is pending.
     pub waiting_for: Option<UserWait>,
@@ -87,13 +88,14 @@ pub struct FinishedRun {
     pub ended: String,
     /// The answer to the run as JSON, as the AI client gets it.
     pub json: Value,
-    /// The files that were moved out of the program's value. In the value, each file is replaced by its number,
-    /// starting at 1.
+    /// The files (such as images) that were removed from the value that the program returned. In the value, each
+    /// file is replaced by its number in this list, starting at 1.
     pub files: Vec<ResultFile>,
 }
 
 impl FinishedRun {
-    /// Returns the record that is stored in place of an answer that is too large to be stored.
+    /// Returns this run with an error in place of its answer. It is stored if the answer is too large to be
+    /// stored.
     pub fn without_result(&self) -> Self {
         let field = |key: &str| self.json.get(key).cloned();
         let message = "the run has ended, but its result is too large to be stored";
@@ -108,7 +110,7 @@ impl FinishedRun {
     }
 }
 
-/// A file that was moved out of the value of a program.
+/// A file that was removed from the value that a program returned, so that the AI client gets it separately.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultFile {
     pub base64: String,

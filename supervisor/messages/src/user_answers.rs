@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Question;
 
-/// The kinds of requests to its user or its model that an AI client supports.
+/// Which kinds of requests to its user or its model an AI client supports (MCP client capabilities).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputSupport {
     /// Whether the client supports elicitation with a form.
@@ -46,7 +46,7 @@ pub enum Answer {
 /// Maximum number of questions that all upstream servers together may ask the user during one execution.
 pub const QUESTIONS_MAX: u32 = 20;
 
-/// Why a question of an upstream server was not shown to the user.
+/// Why a question of an upstream server, or about an approval, was not shown to the user of the AI client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum AskError {
     #[error("this AI client cannot ask its user a question")]

@@ -30,8 +30,8 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// Runs `lockhouse config check`. The exit status is 0 if the configuration is valid, and 2 otherwise. A server that
-/// cannot be used is reported, but is not an error.
+/// Runs `lockhouse config check`. The exit status is 0 if the configuration is valid, and 2 otherwise. An
+/// upstream server that cannot be used is reported, but does not make the configuration invalid.
 pub(super) fn configuration(files: &Files, command: Command) -> ExitCode {
     let Command::Check(Arguments { file, format, json }) = command;
     let mut files = files.clone();

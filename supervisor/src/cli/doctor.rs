@@ -33,7 +33,8 @@ pub(super) struct Arguments {
 #[derive(Default)]
 struct Report {
     engines: Vec<Engine>,
-    /// One finding for each sandbox protection: the worst finding of all language engines.
+    /// One finding for each sandbox protection. If the findings of the language engines differ, this is the worst
+    /// one.
     findings: Vec<Finding>,
     /// Files with secrets that other Unix users can read. Files that other users can write are not listed: loading the
     /// configuration fails on them.
@@ -100,8 +101,8 @@ async fn check_engine(supervisor: &Supervisor, language: Language) -> (Engine, V
     (Engine { language, works, found }, prepared.findings)
 }
 
-/// Returns the findings of a zygote that refused to start workers because of missing sandbox protections. Empty for any
-/// other error.
+/// Returns the findings of an engine whose zygote (the process that forks its workers) refused to start
+/// workers because sandbox protections are missing. Empty for any other error.
 fn findings_from_error(error: &PoolError) -> Vec<Finding> {
     match error {
         PoolError::Unprotected { findings, .. } => findings.clone(),

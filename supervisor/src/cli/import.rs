@@ -229,8 +229,9 @@ fn write_tables(
     Ok(())
 }
 
-/// Whether the value of an imported server's key is a secret, which is moved to a file of its own instead of being
-/// written to the configuration.
+/// Whether a value of an imported server's configuration is a secret, by its key (such as a variable or
+/// header name) or its form. A secret is moved to a file of its own instead of being written to the
+/// configuration.
 fn is_secret(key: &str, value: &str) -> bool {
     let always = matches!(key, "client_secret" | "bearer_token");
     (always && !value.is_empty()) || looks_secret(key, value)

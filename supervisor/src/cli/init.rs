@@ -43,7 +43,7 @@ struct Change {
 /// files after confirmation.
 pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
     let environment = Environment::from_process();
-    let mode = arguments.mode.unwrap_or_else(|| ask_mode(arguments.confirmation));
+    let mode = arguments.mode.or_else(|| ask_mode(arguments.confirmation));
     let start = match start_entry(files, mode) {
         Ok(start) => start,
         Err(error) => return print_error(&error, UNAVAILABLE),
@@ -93,10 +93,10 @@ pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
 
 /// Builds the command line of the new entry, which starts this program with the same `--config`, `--policy` and
 /// `--servers` options.
-fn start_entry(files: &Files, mode: ExposeMode) -> std::io::Result<LaunchCommand> {
-    let LaunchCommand { program, mut arguments } = own_command()?;
+fn start_entry(files: &Files, mode: Option<ExposeMode>) -> std::io::Result<LaunchCommand> {
+    let (program, mut arguments) = own_command()?;
     arguments.push("serve".to_owned());
-    if mode != ExposeMode::Code {
+    if let Some(mode) = mode.filter(|mode| *mode != ExposeMode::Code) {
         arguments.extend(["--expose", mode.as_str()].map(str::to_owned));
     }
     let named = [
@@ -109,23 +109,20 @@ fn start_entry(files: &Files, mode: ExposeMode) -> std::io::Result<LaunchCommand
     {
         arguments.extend([option.to_owned(), std::path::absolute(path)?.display().to_string()]);
     }
-    Ok(LaunchCommand { program, arguments })
+    Ok(LaunchCommand { program, arguments, only_code: mode == Some(ExposeMode::Code) })
 }
 
 /// Returns the command that started this program, as it was called. Symbolic links are not resolved, since an update
 /// often replaces their target. A program that `uvx` or `npx` runs from their caches is started by them again.
-fn own_command() -> std::io::Result<LaunchCommand> {
+fn own_command() -> std::io::Result<(PathBuf, Vec<String>)> {
     let program = std::env::current_exe()?;
     let version = env!("CARGO_PKG_VERSION");
     let folders: Vec<&str> = program.iter().filter_map(|folder| folder.to_str()).collect();
     if folders.contains(&"_npx") {
-        return Ok(LaunchCommand {
-            program: "npx".into(),
-            arguments: vec!["-y".into(), format!("lockhouse@{version}")],
-        });
+        return Ok(("npx".into(), vec!["-y".into(), format!("lockhouse@{version}")]));
     }
     if folders.windows(2).any(|pair| pair[0] == "uv" && pair[1].starts_with("archive-v")) {
-        return Ok(LaunchCommand { program: "uvx".into(), arguments: vec![format!("lockhouse=={version}")] });
+        return Ok(("uvx".into(), vec![format!("lockhouse=={version}")]));
     }
     let called = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
     let found = match called.components().count() {
@@ -138,7 +135,7 @@ fn own_command() -> std::io::Result<LaunchCommand> {
     // The name under which a program was called is its caller's claim.
     let is_this = |path: &PathBuf| std::fs::canonicalize(path).is_ok_and(|target| target == program);
     let program = found.filter(|path| path.is_absolute()).filter(is_this).unwrap_or(program);
-    Ok(LaunchCommand { program, arguments: Vec::new() })
+    Ok((program, Vec::new()))
 }
 
 /// Returns the configuration file of `client`, whether it exists or not. Without `client`, returns the existing
@@ -161,10 +158,11 @@ fn targets(client: Option<AiClient>, environment: &Environment) -> Vec<(AiClient
     }
 }
 
-/// Asks in which way AI clients use the servers. Without a terminal, or with `--yes`, programs of `run_code` use them.
-fn ask_mode(confirmation: Confirmation) -> ExposeMode {
+/// Asks in which way AI clients use the servers. `None`, which means programs of `run_code`, without a terminal, with
+/// `--yes`, or if the answer is empty.
+fn ask_mode(confirmation: Confirmation) -> Option<ExposeMode> {
     if !confirmation.asks() {
-        return ExposeMode::Code;
+        return None;
     }
     println!(
         "How does the AI client use the servers?\n  \
@@ -174,7 +172,7 @@ fn ask_mode(confirmation: Confirmation) -> ExposeMode {
          both    both"
     );
     let answer = ask("Mode? [code]");
-    ExposeMode::from_str(answer.trim(), true).unwrap_or_default()
+    ExposeMode::from_str(answer.trim(), true).ok()
 }
 
 /// Asks whether Codex may call `run_code` without a question of its own, if its file has the Lockhouse entry and does

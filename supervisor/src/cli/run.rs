@@ -77,7 +77,8 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     run_program(files, request, json).await
 }
 
-/// Runs a program, prints its output, result and error, and returns the exit status. With `json`, prints the answer as JSON.
+/// Runs a program, prints its output, result and error, and returns the exit status. With `json`, prints the
+/// answer as JSON instead.
 pub(super) async fn run_program(files: &Files, request: CodeRequest, json: bool) -> ExitCode {
     let supervisor = match start(files, request.language) {
         Ok(supervisor) => Arc::new(supervisor),
@@ -160,7 +161,8 @@ pub(super) struct ProgramSource {
 }
 
 impl ProgramSource {
-    /// Reads the program. The run may use the given servers and tools only, if any are given.
+    /// Reads the program and returns the request to run it. If `servers` is not empty, the run may use only the
+    /// servers and tools in it.
     pub(super) fn into_request(self, servers: Vec<String>) -> Result<CodeRequest, ProgramError> {
         let by_ending =
             self.file.as_deref().and_then(Path::extension).and_then(|ending| match ending.to_str() {

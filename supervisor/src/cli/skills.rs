@@ -109,8 +109,8 @@ pub(super) async fn skills(files: &Files, Arguments { command, client }: Argumen
     result.unwrap_or_else(|status| status)
 }
 
-/// Prints `skills` (those of the user or of one AI client, and the shared ones), followed by the own skills of each AI
-/// client in `clients`.
+/// Prints the skills (saved functions) in `skills`, including shared ones. Then prints the skills that each
+/// AI client in `clients` has saved itself.
 fn list(skills: &Skills, clients: &[String], as_json: bool) {
     let mut entries: Vec<(Option<&str>, SkillEntry)> = Vec::new();
     entries.extend(skills.entries().into_iter().map(|entry| (None, entry)));

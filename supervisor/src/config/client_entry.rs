@@ -33,6 +33,9 @@ pub(crate) struct Insertion {
 pub(crate) struct LaunchCommand {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<String>,
+    /// Whether the user chose that only programs of `run_code` use the servers. A client's own code mode then leaves
+    /// Lockhouse's tools to the model.
+    pub(crate) only_code: bool,
 }
 
 impl LaunchCommand {
@@ -279,7 +282,11 @@ mod tests {
     use super::*;
 
     fn start() -> LaunchCommand {
-        LaunchCommand { program: "/usr/bin/lockhouse".into(), arguments: vec!["serve".into()] }
+        LaunchCommand {
+            program: "/usr/bin/lockhouse".into(),
+            arguments: vec!["serve".into()],
+            only_code: false,
+        }
     }
 
     fn inserted(client: AiClient, text: &str) -> Option<String> {

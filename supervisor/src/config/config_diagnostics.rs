@@ -36,8 +36,8 @@ impl<'s> ConfigDiagnostics<'s> {
         help.into_iter().fold(fault, Diagnostic::with_help)
     }
 
-    /// Creates the diagnostic for a fault at a declared key. Its line is shown, since the values of declared keys are
-    /// no secrets.
+    /// Creates the diagnostic for a fault at a key that the configuration format declares. Its line is shown,
+    /// since the values of declared keys are no secrets.
     pub(super) fn for_declared_key(
         &self,
         span: Option<Range<usize>>,
@@ -47,8 +47,8 @@ impl<'s> ConfigDiagnostics<'s> {
         Diagnostic::new(self.source, span, title, label)
     }
 
-    /// Creates the diagnostic for a fault at an undeclared key. If its line may hold a secret, only the line number is
-    /// shown.
+    /// Creates the diagnostic for a fault at a key that the configuration format does not declare. If its line
+    /// may hold a secret, only the line number is shown.
     fn for_unknown_key(&self, span: Option<Range<usize>>, title: &str, label: String) -> Diagnostic {
         match span {
             Some(span) if self.may_hold_secrets(span.start) => {
@@ -60,8 +60,9 @@ impl<'s> ConfigDiagnostics<'s> {
         }
     }
 
-    /// Whether the line at byte offset `at` may belong to a server entry, whose values may be secrets. It may if one of
-    /// [`WORDS_OF_SERVERS`] occurs after the last header of another table.
+    /// Whether the line at byte offset `at` may belong to a server entry, whose values may be secrets. This is
+    /// assumed if one of [`WORDS_OF_SERVERS`] occurs between the last header of a table without secrets and the
+    /// end of the line.
     fn may_hold_secrets(&self, at: usize) -> bool {
         let text = &self.source.text;
         let start = text[..at].rfind('\n').map_or(0, |end| end + 1);

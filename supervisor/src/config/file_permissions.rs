@@ -101,8 +101,9 @@ fn describe_others(metadata: &std::fs::Metadata, group: u32, others: u32) -> Opt
     Some(format!("group {}", name.map_or_else(|| metadata.gid().to_string(), |group| group.name)))
 }
 
-/// Whether a group is the private group of the file's owner, as is usual with umask 002: it has the owner's name and no
-/// other members. In a container in which neither id has a name, the two ids must be equal.
+/// Whether a group is the private group of the file's owner, as is usual with umask 002: it has the owner's
+/// name and no other members. If neither the group nor the owner has a name, as in some containers, their ids
+/// must be equal.
 fn is_private(group: u32, owner: u32) -> bool {
     let (group_entry, user_entry) =
         (Group::from_gid(Gid::from_raw(group)), User::from_uid(Uid::from_raw(owner)));

@@ -31,7 +31,7 @@ const FURTHER_FILE: &str = "LOCKHOUSE_REQUIREMENTS";
 #[derive(Debug, Default)]
 pub(super) struct Requirements(Vec<Requirement>);
 
-/// The requirements of one file.
+/// The requirements in one requirements file of the administrator.
 #[derive(Debug)]
 struct Requirement {
     path: String,

@@ -11,8 +11,8 @@ const SYSTEM_PROGRAMS: &str = "/usr/lib/lockhouse";
 /// Python are usually the fastest.
 const SYSTEM_PYTHON: &str = "/usr/bin/python3";
 
-/// Returns the path of a configuration file: the given one, else the user's own, else the system-wide one. `None` if no
-/// file is given and neither of the two exists.
+/// Returns the path of a configuration file: the given one, else the user's own, else the system-wide one.
+/// `None` if no file is given, and neither the user's own nor the system-wide file exists.
 pub(super) fn config_file(named: Option<&Path>, name: &str) -> Option<PathBuf> {
     let found = || {
         let directories = directories::configuration().into_iter().chain([PathBuf::from(SYSTEM_CONFIG)]);

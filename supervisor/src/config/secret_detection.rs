@@ -92,13 +92,13 @@ fn name_words(name: &str) -> Vec<String> {
     words
 }
 
-/// Replaces the secrets in a command-line argument or URL by placeholders. Returns `None` if the text contains no
-/// secret.
+/// Replaces the secrets in a command-line argument or URL by placeholders. Returns `None` if the text
+/// contains no secret.
 ///
-/// Possible secrets are values in the query of a URL, values after `--option=`, `NAME=` and `Name: `, and otherwise the
-/// whole text, named by `option`, the command-line option before it. `reference` receives the name and text of each
-/// such value and returns its placeholder, or `None` if it is no secret. `plain` formats the text between the
-/// placeholders.
+/// Possible secrets are values in the query of a URL and values after `--option=`, `NAME=` or `Name: `. If
+/// none of them is a secret, the whole text is checked; its name is `option`, the command-line option that
+/// precedes it. `reference` receives the name and text of each possible secret and returns its placeholder,
+/// or `None` if it is no secret. `plain` formats the text between the placeholders.
 pub(crate) fn replace_secrets(
     option: &str,
     text: &str,

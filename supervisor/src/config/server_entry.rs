@@ -26,8 +26,8 @@ pub(crate) struct ServerEntry {
     pub(crate) decode: TextDecoding,
     /// `None` if the file does not say who can use the server.
     pub(crate) exposure: Option<Exposure>,
-    /// What to do with tools whose definitions differ from the accepted ones. `None` if the file does not say so and
-    /// its format has no default.
+    /// What to do with tools whose definitions differ from those that the user accepted. `None` if the file does
+    /// not say so and its format has no default.
     pub(crate) on_change: Option<OnChange>,
     /// What the file says about the server that Lockhouse has no key for, each with what happens instead.
     pub(crate) not_imported: Vec<String>,

@@ -1,4 +1,5 @@
-//! Applies `decode` of `[tools]` to the servers, also to those from the files of other AI clients.
+//! Applies the key `decode` of the configuration table `[tools]` to all servers, also to those from the files
+//! of other AI clients. The key says when text results that are JSON are decoded to values.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,8 @@ use lockhouse_policies::most_similar_name;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, TextDecoding};
 
-/// Sets how results of servers, and of single tools, are decoded. Logs a warning for a name that no server has.
+/// Sets for servers and single tools when text results that are JSON are decoded to values. Logs a warning
+/// for a name that no server has.
 pub(super) fn apply(
     servers: &mut BTreeMap<ServerName, ServerDefinition>,
     configured: &BTreeMap<String, TextDecoding>,

@@ -28,7 +28,7 @@ use clap::Parser;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-/// Times at the MCP boundary, of the built `lockhouse` or the one that LOCKHOUSE_BIN names.
+/// Measures times at the MCP boundary, with the built `lockhouse` or the one that LOCKHOUSE_BIN names.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// An older build of `lockhouse`, with its worker and its Python engine in the same directory: both builds are

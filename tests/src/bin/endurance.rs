@@ -19,8 +19,8 @@ const USAGE: &str =
     "usage: endurance [deadlines] [short] [kills] [--count N] [--seed N] [--json FILE], N above 0";
 
 const DEADLINES: usize = 10_000;
-/// The suite `deadlines` repeats one in this many of its executions with only two in flight, and checks the client's
-/// clock there as well.
+/// The suite `deadlines` repeats one in this many of its executions with only two in flight, so that none
+/// waits for a worker. Only in these is the time by the client's clock checked.
 const UNCONTENDED_SHARE: usize = 10;
 const SHORT: usize = 100_000;
 const KILLS: usize = 1_000;

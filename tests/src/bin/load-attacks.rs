@@ -1,11 +1,12 @@
-//! `make load-attacks`: measures 20 honest clients over HTTP, with and without an attack on a resource that all
-//! clients share.
+//! `make load-attacks`: measures 20 honest clients over HTTP, with and without an attack on a resource that
+//! all clients share.
 //!
-//! `load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] [--beside yes] [--json
-//! FILE]`. The exit status is 1 if an honest client's answer was wrong or lost, and 2 for invalid arguments. The
-//! attackers run on the same machine as the daemon, so only turns with and without the attack, which alternate, can
-//! be compared. With `--beside yes`, attacking clients attack a second daemon, which shows how much the honest
-//! clients lose by the load on the machine alone.
+//! `load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] [--beside yes]
+//! [--json FILE]`. The exit status is 1 if an honest client's answer was wrong or lost, and 2 for invalid
+//! arguments. The measurement consists of turns (periods of `--turn-seconds`), alternately with and without
+//! the attack. The attackers run on the same machine as the daemon, so only these two kinds of turn can be
+//! compared with each other. With `--beside yes`, the clients' attacks hit a second daemon, which shows how
+//! much the honest clients lose by the load on the machine alone.
 
 #![allow(clippy::print_stdout, clippy::too_many_lines)] // A table is what it is for.
 
@@ -44,12 +45,13 @@ const RECOVERY_PAUSE: Duration = Duration::from_secs(3);
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 const POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n[servers.hostile]\nallow = [\"*\"]\n";
 
-/// 20 honest clients over HTTP, and turns with and without an attack on what all of them share.
+/// Measures 20 honest clients over HTTP, in alternating periods (turns) with and without an attack on a
+/// resource that all of them share.
 #[derive(Debug, Parser)]
 struct Arguments {
     #[arg(long, default_value = "20", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     clients: usize,
-    /// The number of turns without the attack, and also of turns with it
+    /// The number of turns (measured periods) without the attack, and also of turns with it
     #[arg(long, default_value = "6", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     turns: usize,
     #[arg(long, default_value_t = 15)]
@@ -60,7 +62,8 @@ struct Arguments {
     /// One attack instead of all
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(ATTACKS.map(|attack| attack.name)))]
     only: Option<String>,
-    /// Whether clients attack a second daemon
+    /// Whether attacking clients attack a second daemon instead, to measure the effect of the load on the machine
+    /// alone
     #[arg(long, action = ArgAction::Set, value_name = "yes|no", hide_possible_values = true, default_value = "no", value_parser = BoolishValueParser::new())]
     beside: bool,
     /// The file to write the measured figures to, as JSON
@@ -98,8 +101,8 @@ async fn measure(arguments: &Arguments) -> Fallible<bool> {
     Ok(right)
 }
 
-/// Measures turns with and without one attack, against a daemon that is started for them. Returns a report, and
-/// whether all answers to honest clients were right.
+/// Measures turns (periods) with and without one attack, against a daemon that is started for this attack.
+/// Returns a report, and whether all answers to honest clients were right.
 async fn under(attack: Attack, arguments: &Arguments) -> Fallible<(Value, bool)> {
     let lockhouse = Lockhouse::with_fixture().policy(POLICY);
     let order = lockhouse.file("order", "");
@@ -168,8 +171,8 @@ fn second_daemon() -> Fallible<(Lockhouse, Daemon, String)> {
     Ok((lockhouse, daemon, token))
 }
 
-/// Measures one turn of the duration `long`. Raises `memory` to the daemon's largest resident memory during the turn,
-/// in KiB.
+/// Measures one turn, a period of the duration `long`. Raises `memory` to the daemon's largest resident
+/// memory during the turn, in KiB, if that is higher.
 async fn turn(figures: &Figures, long: Duration, daemon: &Daemon, memory: &mut u64) -> Summary {
     figures.take();
     let until = Instant::now() + long;

@@ -51,7 +51,7 @@ runs = \"30/min\"
 running = 1
 ";
 
-/// Many AI clients over HTTP at one time, and a hostile one among them.
+/// Measures many AI clients over HTTP at the same time, with and without a hostile client among them.
 #[derive(Debug, Parser)]
 struct Arguments {
     #[arg(long, default_value = "500", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
@@ -59,7 +59,7 @@ struct Arguments {
     /// The seconds of the first phase, in which all clients are honest
     #[arg(long, default_value_t = 300)]
     seconds: u64,
-    /// The total seconds of the turns with and without the hostile client
+    /// The total seconds of the turns, which alternate between ones with and without the hostile client
     #[arg(long, default_value_t = 360)]
     hostile_seconds: u64,
     /// How long a client thinks between requests, on average

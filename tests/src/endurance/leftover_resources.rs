@@ -71,8 +71,8 @@ pub(super) fn measure_idle(server: u32, directories: &[PathBuf]) -> Result<Remai
     Ok(Remains { descriptors: descriptors(server), files, shared_files })
 }
 
-/// Checks that the server runs no executions: it has at most as many workers of each language as idle ones. A retired
-/// zygote may still exist.
+/// Checks that the server runs no executions: it has at most as many workers of each language as idle ones. A
+/// retired zygote, which was replaced and forks no more workers, may still exist.
 pub(super) fn nothing_runs(server: u32) -> Result<(), String> {
     let workers: Vec<Process> = zygotes(server).iter().flat_map(|zygote| children(zygote.pid)).collect();
     let counts = LANGUAGES.map(|of| workers.iter().filter(|worker| language(worker) == of).count());

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Whether a promise that an endurance suite checks is about a count or about a measure. A count is deterministic. A
-/// measure (time, size, shared directory) depends on the machine and its load.
+/// Whether a promise that an endurance suite checks is about a count or about a measure. A count is the same
+/// in every correct run. A measure (time, size, files in a shared directory) depends on the machine and its
+/// load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Count,

@@ -75,9 +75,9 @@ impl Server {
 
     /// Waits until no executions run, and returns the resources that the server then holds outside its memory.
     ///
-    /// A retired zygote exists until its idle workers are used. This function uses up the idle workers first, so
-    /// that the result does not depend on whether a zygote has just retired, and again if a zygote retires
-    /// meanwhile.
+    /// A retired zygote, which was replaced and forks no more workers, exists until its idle workers are used.
+    /// This function uses up the idle workers first, so that the result does not depend on whether a zygote has
+    /// just retired. If a zygote retires meanwhile, it does so again.
     pub(crate) async fn settled(&self) -> Result<Remains, String> {
         let directories = ["home", "run", "tmp", "cache"].map(|name| self.lockhouse.path(name));
         let mut settled = Err(String::new());

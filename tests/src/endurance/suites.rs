@@ -1,8 +1,8 @@
-//! The endurance suites, long runs against one server: hostile programs at their deadlines, many short programs, and
-//! random kills.
+//! The endurance suites, long runs against one server: hostile programs at their deadlines, many short
+//! programs, and random kills.
 //!
-//! `make endurance` runs the suites in full, and the black-box tests run them with small counts. Both check counts
-//! and the resources left behind; only a full run checks times and sizes as well.
+//! `make endurance` runs the suites in full, and the black-box tests run them with small counts. Full and
+//! short runs check counts and the resources left behind; only a full run checks times and sizes as well.
 
 mod answer_count;
 mod deadlines;

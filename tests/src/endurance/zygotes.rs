@@ -42,8 +42,8 @@ impl Zygotes {
         self.latest_kib.insert(language, kib);
     }
 
-    /// Describes the time between the moment `at` and the nearest first observation of a zygote; `None` if no zygote
-    /// was observed.
+    /// Describes how far the moment `at` is from the nearest moment at which a zygote was first observed; `None`
+    /// if no zygote was observed.
     pub(super) fn nearest(&self, at: Instant) -> Option<String> {
         let far =
             |seen: &Instant| seen.saturating_duration_since(at).max(at.saturating_duration_since(*seen));

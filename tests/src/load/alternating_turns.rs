@@ -1,9 +1,10 @@
-//! Measures the honest clients of `load` in alternating turns: without the hostile client, beside a process that only
-//! computes, and with the hostile client. They alternate so that all three kinds of turns are measured under the same
-//! conditions.
+//! Measures the honest clients of `load` in turns (periods of measurement): without the hostile client,
+//! beside a process that only computes, and with the hostile client. The turns alternate, so that all three
+//! kinds are measured under the same conditions.
 //!
-//! The hostile client and the computing process are separate processes of this program with the lowest priority. In
-//! reality a hostile client computes on another machine, so here its computing must not slow down the server.
+//! The hostile client and the computing process are separate processes of this program with the lowest
+//! priority. In reality a hostile client computes on another machine, so here its computing must not slow
+//! down the server.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -12,12 +13,12 @@ use super::daemon::KilledChild;
 use super::results::{Cpus, Figures, Summary, row};
 use super::{Fallible, hostile_client};
 
-/// The longest duration of one turn.
+/// The longest duration of one turn, a period of measurement under the same conditions.
 const TURN: Duration = Duration::from_secs(60);
 /// The pause after a turn with the hostile client, in which the effects of its attacks end.
 const RECOVERY_PAUSE: Duration = Duration::from_secs(5);
-/// How long the computing process alternately computes and sleeps. It thereby uses as much CPU time as the
-/// configuration permits to the hostile client's runs.
+/// How long the computing process computes, and how long it then sleeps, in alternation. It thereby uses as
+/// much CPU time as the configuration permits to the hostile client's runs.
 const SPIN_INTERVAL: Duration = Duration::from_secs(1);
 /// The environment variable with the hostile client's token. A process that has this variable acts as the hostile
 /// client.
@@ -25,8 +26,8 @@ const TOKEN: &str = "LOAD_HOSTILE_TOKEN";
 /// An environment variable with any value: a process that is started with it does nothing but compute.
 const COMPUTES: &str = "LOAD_COMPUTES";
 
-/// Acts as the hostile client or the computing process until this process is killed, if it was started as one of
-/// them.
+/// If this process was started as the hostile client or the computing process, acts as such until it is
+/// killed. Otherwise returns at once.
 pub(crate) async fn run_if_background_process() {
     if let Ok(token) = std::env::var(TOKEN) {
         hostile_client::attack_all(std::env::args().nth(1).unwrap_or_default(), token).await;
@@ -38,8 +39,8 @@ pub(crate) async fn run_if_background_process() {
     }
 }
 
-/// Measures alternating turns for the total duration `long`, and returns the merged results of each kind of turn.
-/// `bad` is the hostile client's token.
+/// Measures alternating turns (periods with and without the hostile client) for the total duration `long`,
+/// and returns the merged results of each kind of turn. `bad` is the hostile client's token.
 pub(crate) async fn take(long: Duration, host: &str, bad: &str, figures: &Figures) -> Fallible<[Summary; 3]> {
     let mut sums: [Summary; 3] = Default::default();
     let mut p99s: [Vec<f64>; 3] = Default::default();
@@ -78,8 +79,8 @@ pub(crate) async fn take(long: Duration, host: &str, bad: &str, figures: &Figure
     Ok(sums)
 }
 
-/// Measures one turn of the duration `long` while the process `beside` runs, if there is one. Returns the results,
-/// and the CPU time that the hypervisor took from this machine, in percent.
+/// Measures one turn, a period of the duration `long`, while the process `beside` runs, if there is one.
+/// Returns the results, and the CPU time that the hypervisor took from this machine, in percent.
 async fn watch(figures: &Figures, long: Duration, beside: Option<KilledChild>) -> (Summary, f64) {
     let began = Cpus::now();
     figures.take();

@@ -26,7 +26,7 @@ const BODY_BYTES: usize = 4_000_000;
 const ACCEPTED_BYTES: usize = 250_000;
 /// The number of unauthenticated connections that send nothing, in attacks with idle connections.
 const IDLE: usize = 320;
-/// The number of concurrent calls of the hostile upstream server, in its attacks.
+/// The number of concurrent calls to the hostile upstream server, in attacks by that server.
 const CALLS: usize = 4;
 /// The pause of an attacker after a refused request.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -12,8 +12,8 @@ const LATEST: &str = "2026-07-28";
 /// The newest MCP protocol version with an `initialize` request.
 const WITH_SESSIONS: &str = "2025-11-25";
 
-/// The source address of the honest clients. It differs from that of the hostile client, because the server has
-/// limits per address.
+/// The source address of the honest clients, 127.0.0.1. It differs from that of the hostile client, because
+/// the server has limits per source address.
 pub(crate) const HONEST: [u8; 4] = [127, 0, 0, 1];
 /// The source address of the hostile client.
 pub(crate) const HOSTILE: [u8; 4] = [127, 0, 0, 2];

@@ -1,5 +1,5 @@
-//! Tests of the grant of a bearer token: the servers and tools in it restrict every request that is made with the
-//! token.
+//! Tests of the restrictions in a bearer token: a token can name servers and tools (its grant), and every
+//! request that is made with the token is limited to them.
 
 use lockhouse_tests::{HttpClient, Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};

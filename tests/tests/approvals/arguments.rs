@@ -16,8 +16,8 @@ fn tool(name: &str, required: &[&str], properties: &[&str], is_open: bool) -> Va
     }})
 }
 
-/// Returns the definition of a tool with one argument, `params`. It is an object that has the members `properties`, of
-/// which `required` are mandatory, and that permits additional members.
+/// Returns the definition of a tool whose only argument is the object `params`. The object has the members
+/// `properties`, of which `required` are mandatory, and permits additional members.
 fn wrapped(name: &str, required: &[&str], properties: &[&str]) -> Value {
     let mut inner = tool(name, required, properties, true)["inputSchema"].take();
     let members = std::mem::take(&mut inner["properties"]);

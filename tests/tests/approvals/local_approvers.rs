@@ -58,6 +58,39 @@ async fn a_local_approver_is_asked_if_the_ai_client_has_no_elicitation() {
 }
 
 #[tokio::test]
+async fn the_user_of_the_ai_client_and_a_local_approver_are_asked_at_the_same_time() {
+    let mut table = Table::new("first answer");
+    let silent = ClientUser::replying(UserReply::NoReply);
+    let accepting = ClientUser::replying(UserReply::Delayed(
+        std::time::Duration::from_millis(300),
+        json!({"scope": "once"}),
+    ));
+    // A client of 2026-07-28 that does not repeat its request gets no answer, whoever approved the call.
+    let older = rmcp::service::ClientLifecycleMode::Initialize;
+    for (user, mode, by, others) in [
+        (silent, older.clone(), "local", "taken"),
+        (accepting.clone(), older, "client", "gone"),
+        (accepting, Session::latest(), "client", "gone"),
+    ] {
+        let lockhouse = lockhouse("");
+        let session = session(&lockhouse, &user, mode).await;
+        let mut approver = Approver::connected(&lockhouse).await;
+        let (answer, ()) = tokio::join!(session.run_asking(ONE), async {
+            let question = approver.next("ask").await;
+            if by == "local" {
+                approver.answer(&question, "approve", "once").await;
+            }
+            approver.next(others).await;
+        });
+        table.row(format!("{by}: approved"), equal(answer["value"].clone(), json!([3, 1])));
+        let expected =
+            ["asked through client".into(), "asked through local".into(), format!("once through {by}")];
+        table.row(format!("{by}: recorded"), equal(outcomes(&lockhouse), expected.to_vec()));
+    }
+    table.finish();
+}
+
+#[tokio::test]
 async fn a_local_approver_is_asked_if_the_ai_client_declines_at_once() {
     let lockhouse = lockhouse("");
     // Headless AI clients decline by themselves.

@@ -1,4 +1,5 @@
-//! Tests of calls that require approval when no approver is available, or none that is permitted to answer.
+//! Tests of calls that require approval when there is no approver, or none whom the configuration permits to
+//! answer.
 
 use std::time::{Duration, Instant};
 

@@ -1,11 +1,13 @@
-//! Programs in the forms of similar products: their names, imports and wrappings run without a change.
+//! Tests that programs in the style of similar products run unchanged: with their function names, their
+//! imports, and their wrapper functions.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
 use crate::code_api::naming_server;
 
-/// Each calls `list_issues` of `my-hub`.
+/// Python programs, each with the name of its style. Each calls the tool `list_issues` of the upstream server
+/// `my-hub`.
 const PYTHON: [(&str, &str); 30] = [
     ("a server without an import", "my_hub.list_issues('a', 'b')"),
     ("in camelCase", "my_hub.listIssues(owner='a', repo='b')"),
@@ -56,7 +58,8 @@ const PYTHON: [(&str, &str); 30] = [
     ("a fence", "```python\nmy_hub.list_issues('a', 'b')\n```"),
 ];
 
-/// Each calls `list_issues` of `my-hub`.
+/// TypeScript programs, each with the name of its style. Each calls the tool `list_issues` of the upstream
+/// server `my-hub`.
 const TYPESCRIPT: [(&str, &str); 23] = [
     ("a server", "await my_hub.list_issues('a', 'b')"),
     ("codemode", "await codemode.my_hub.list_issues({ owner: 'a', repo: 'b' })"),
@@ -92,7 +95,8 @@ const TYPESCRIPT: [(&str, &str); 23] = [
     ),
 ];
 
-/// Each evaluates to the name of the best match of a search.
+/// Programs that search for tools in the styles of several products: the language, the name of the style, and
+/// the code. The value of each is the name of the best match.
 const SEARCHES: [(&str, &str, &str); 17] = [
     ("python", "tools.search", "tools.search({'query': 'issues of a repository', 'limit': 1})[0]['tool']"),
     ("python", "tools.search with words", "tools.search('issues of a repository')[0]['tool']"),
@@ -179,7 +183,8 @@ async fn all_tools_lists_the_permitted_tools_in_both_languages() {
     check(&naming_server::lockhouse(), "ALL_TOOLS", rows).await;
 }
 
-/// Returns a Lockhouse whose servers have the names of Lockhouse's own functions, of builtins and of dialects.
+/// Returns a Lockhouse test fixture whose upstream servers have competing names: those of Lockhouse's own
+/// functions, of builtins of the languages, and of the styles of other products.
 fn competing_names() -> Lockhouse {
     let mut lockhouse = Lockhouse::new();
     let mut policy = "version = 1\n".to_owned();

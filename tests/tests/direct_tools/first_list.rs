@@ -50,14 +50,15 @@ async fn a_server_that_was_just_added_is_in_the_first_list() {
 
 #[tokio::test]
 async fn own_tools_can_be_hidden_and_get_a_prefix() {
-    let lockhouse = Lockhouse::with_fixture()
-        .config("[tools]\nprefix = \"lh_\"\nhide = [\"get_result\"]\n");
+    let lockhouse = Lockhouse::with_fixture().config("[tools]\nprefix = \"lh_\"\nhide = [\"get_result\"]\n");
     let mut pipe = Pipe::open(lockhouse.command(&["serve", "--answer", "value"]));
     let list = pipe.answer(&modern(1, "tools/list", json!({}), &json!({}))).await;
     let tools = list["result"]["tools"].as_array().cloned().unwrap_or_default();
     let mut table = Table::new("names of Lockhouse's own tools");
     table.row("listed", equal(names(&tools), vec!["lh_run_code", "lh_search_tools"]));
-    for (id, name, is_known) in [(2, "lh_run_code", true), (3, "run_code", false), (4, "lh_get_result", false)] {
+    for (id, name, is_known) in
+        [(2, "lh_run_code", true), (3, "run_code", false), (4, "lh_get_result", false)]
+    {
         let call = json!({"name": name, "arguments": {"language": "python", "code": "1+1"}});
         let answer = pipe.answer(&modern(id, "tools/call", call, &json!({}))).await;
         let text = answer["result"]["content"][0]["text"].as_str();
@@ -65,7 +66,9 @@ async fn own_tools_can_be_hidden_and_get_a_prefix() {
     }
     let discovered = pipe.answer(&modern(5, "server/discover", json!({}), &json!({}))).await;
     let words = discovered["result"]["instructions"].as_str().unwrap_or_default();
-    let named = words.contains("servers fixture") && words.contains("lh_run_code") && words.contains("lh_search_tools");
+    let named = words.contains("servers fixture")
+        && words.contains("lh_run_code")
+        && words.contains("lh_search_tools");
     table.row("the instructions name the server and the tools", ensure(named, words));
     table.finish();
 }

@@ -1,5 +1,5 @@
-//! Tests that a call of a directly exposed tool passes the gate like a call from a program: the policy decides on it,
-//! and the audit log records it.
+//! Tests that a call of a directly exposed tool is treated like a call from a program: the policy decides on
+//! it, and the audit log records it.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};

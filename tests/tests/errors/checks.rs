@@ -1,5 +1,5 @@
-//! Tests of the check before a run: calls that must fail are reported before any call is sent, and all others are left to
-//! the run.
+//! Tests of the check of a program before it runs: it reports calls that must fail before any call is sent.
+//! All other errors are found only during the run.
 
 use lockhouse_tests::{Table, ensure, equal};
 use serde_json::{Value, json};

@@ -153,7 +153,8 @@ fn stable(printed: &str, lockhouse: &Lockhouse) -> String {
     without_time.collect::<Vec<_>>().join("there is room again in ")
 }
 
-/// Returns a Lockhouse with issue trackers as servers, one of which does not start.
+/// Returns a Lockhouse test fixture with four upstream servers that imitate issue trackers. One of them,
+/// `broken`, does not start.
 pub(crate) fn lockhouse() -> Lockhouse {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/tracker.py");
     let server = |flags: &[&str]| {
@@ -205,7 +206,7 @@ fn format_answer(answer: &Value, is_loose: bool) -> String {
     lines.join("\n")
 }
 
-/// Formats a text with its name before it. Control characters in the text are escaped.
+/// Formats `text` for a snapshot, after the label `name`. Control characters in the text are escaped.
 fn in_lines(name: &str, text: &str) -> String {
     let plain: String = text
         .chars()

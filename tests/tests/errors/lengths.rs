@@ -1,15 +1,17 @@
-//! The length of the errors in the snapshots: a model reads each of them.
+//! Tests that the errors in the snapshots are short, because a model has to read each of them.
 
 use std::path::Path;
 
 use lockhouse_tests::{Table, ensure};
 
-/// Maximum median of the lengths, in characters.
+/// The maximum median of the lengths of all errors, in characters.
 const MEDIAN_MAX: usize = 500;
-/// Maximum length of one error, in characters: a message of a program or a tool is shortened to about 1,000.
+/// The maximum length of one error, in characters. It leaves room for a message of a program or tool, which
+/// Lockhouse shortens to about 1,000 characters.
 const LENGTH_MAX: usize = 1_500;
 
-/// Returns name and error of each failed program in a snapshot. The error is everything from the message on.
+/// Returns the name and the error of each failed program in a snapshot. The error is everything after the
+/// line with the status.
 fn errors(snapshot: &str) -> Vec<(&str, &str)> {
     let programs = snapshot.split("\n=== ").skip(1);
     let parts = programs.filter_map(|program| {

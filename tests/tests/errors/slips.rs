@@ -1,17 +1,19 @@
-//! Typical slips of programs: the error says what to write, and a second program that follows it literally succeeds.
+//! Tests of typical mistakes in programs: the error message says what to write instead, and a second program
+//! that follows this advice literally succeeds.
 
 use lockhouse_tests::{Table, ensure, equal};
 use serde_json::{Value, json};
 
 use crate::errors::error_snapshots::lockhouse;
 
-/// A failing program, what its error says, and the program that follows the error.
+/// A program with a typical mistake, a part of its error message, and the corrected program.
 struct Slip {
     language: &'static str,
     failing: &'static str,
-    /// A part of the message and hint, which contains the fix.
+    /// A part of the error's message and hint that must occur, namely what to write instead.
     says: &'static str,
-    /// The language of the second program, if the error asks for another.
+    /// The language of the corrected program, if the error advises another language; `None` for the same
+    /// language.
     other_language: Option<&'static str>,
     corrected: &'static str,
     expected: Value,

@@ -1,12 +1,13 @@
-//! Tests of the forms of answers: what a model reads, and that a program which parses the first block of an answer never
-//! takes a part of a value for the whole.
+//! Tests of the forms of answers to `run_code`: the text that a model reads, and the first content block. It
+//! must never contain a truncated value that a program could parse as a complete one.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, Session, Table, ensure, equal};
 use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
 const CONFIG: &str = "[limits]\nshown_bytes = 1000\n";
-/// The key in `_meta` with the members of an answer that its text leaves out.
+/// The key in `_meta` of a tool result. It holds the parts of the run's answer that are not in the text for
+/// models.
 const META_KEY: &str = "lockhouse/run";
 
 async fn connect(lockhouse: &Lockhouse, form: &str) -> Session {
@@ -22,7 +23,7 @@ fn texts(result: &CallToolResult) -> Vec<String> {
     result.content.iter().filter_map(|block| block.as_text()).map(|text| text.text.clone()).collect()
 }
 
-/// Returns the first block as a program reads it that expects JSON.
+/// Parses the first text block of a result as JSON. Returns `None` if it is not JSON.
 fn parsed(result: &CallToolResult) -> Option<Value> {
     serde_json::from_str(texts(result).first()?).ok()
 }

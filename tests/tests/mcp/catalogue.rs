@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 const POLICY: &str = "version = 1\n[servers.calendar]\nallow = [\"*\"]\ndeny = [\"erase_*\"]\n\
      [servers.notes]\nallow = [\"*\"]\n[servers.vault]\ndeny = [\"*\"]\n";
 
-/// Adds a server with these tools: pairs of a name and an input schema's properties, of which all are required but
-/// those whose name begins with `may_`.
+/// Adds an upstream server to the test fixture. Each tool in `tools` is a name with the names of its
+/// parameters. All parameters are required except those whose name begins with `may_`.
 fn with_tools(lockhouse: Lockhouse, server: &str, tools: &[(&str, &[&str])]) -> Lockhouse {
     let tool = |(name, parameters): &(&str, &[&str])| {
         let properties: serde_json::Map<String, Value> =
@@ -37,18 +37,19 @@ fn three_servers() -> Lockhouse {
     with_tools(lockhouse, "vault", &[("open", &["code"])])
 }
 
-/// Returns the description of `run_code` in an answer to `tools/list`.
+/// Returns the description of the tool `run_code` from an answer to `tools/list`.
 fn description(listed: &Value) -> &str {
     listed["result"]["tools"][0]["description"].as_str().unwrap_or_default()
 }
 
-/// Returns the lines that follow the fixed text: the part about servers and tools.
+/// Returns the list of servers and tools at the end of the description of `run_code`, without the fixed text
+/// before it.
 fn catalogue(description: &str) -> String {
     let start = ["Tools (", "Servers ("].iter().find_map(|start| description.find(start));
     start.map_or_else(String::new, |start| description[start..].to_owned())
 }
 
-/// Asks for the list of tools until all servers are connected, and returns the answer.
+/// Requests `tools/list` until all upstream servers are connected, and returns the last answer.
 async fn listed(client: &lockhouse_tests::HttpClient) -> Value {
     loop {
         let answer = client.request("tools/list", json!({})).await.answer();

@@ -51,8 +51,8 @@ fn an_explanation_starts_no_server() {
     assert!(finished.status == Some(0) && !finished.errors().contains("broken"), "{finished:?}");
 }
 
-/// `policy explain` decides as Lockhouse does for a real call: it resolves symbolic links in paths, and compares pins
-/// with the tool definitions of the last connection.
+/// `policy explain` decides as Lockhouse does for a real call: it resolves symbolic links in paths, and
+/// compares the tool definitions that the policy pins with those of the last connection.
 #[test]
 fn symbolic_links_and_pins_are_considered() {
     let lockhouse = Lockhouse::new().server("fixture", &[]);

@@ -156,8 +156,9 @@ fn format_end(end: &End) -> String {
     }
 }
 
-/// Returns the kernel feature that the attack needs, if this kernel lacks it. That is known from how the attack failed
-/// without sandbox layers. `ends` has the attack's outcomes under all combinations of layers.
+/// Returns the kernel feature that the attack needs, if this kernel lacks it. This is the case if the attack
+/// failed without sandbox layers with an error such as ENOSYS. `ends` has the attack's outcomes under all
+/// combinations of layers.
 fn missing_feature<'a>(attack: &'a NativeAttack, ends: &[(String, Layers, End)]) -> Option<&'a str> {
     let feature = attack.needs.iter().find(|need| need.starts_with("feature "))?;
     let (.., control) = ends.iter().find(|(_, layers, _)| *layers == Layers::NONE)?;

@@ -88,8 +88,8 @@ async fn code_searches_at_the_same_levels_and_within_a_server() {
     }
 }
 
-/// Programs that return in which languages `send_mail` is described by a search result, by `describe`, by one of its
-/// parameters, and by the list of tools.
+/// Programs that search for, describe and list the tool `send_mail`. For each of four results they return the
+/// languages in which it has a signature.
 const PRINT_DESCRIPTIONS: [&str; 2] = [
     "from mcp_tools import describe, search_tools, small\n\
      found, described = search_tools('send_mail', limit=1)[0], describe('small', 'send_mail')\n\

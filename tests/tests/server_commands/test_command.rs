@@ -1,4 +1,4 @@
-//! Tests of `lockhouse server test`, which tries whether an upstream server works.
+//! Tests of `lockhouse server test`, which checks whether an upstream server works.
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Calling saved skills by name: `skills.run` and `lockhouse skills run`.
+//! Tests of calling saved skills by name, with `skills.run` in a program and with `lockhouse skills run`.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
@@ -26,7 +26,8 @@ fn save(lockhouse: &Lockhouse, language: &str, name: &str, code: &str) {
     assert_eq!(answer["value"]["state"], "saved", "{answer}");
 }
 
-/// Returns a Lockhouse with a skill in each language, and one whose function has another name.
+/// Returns a Lockhouse test fixture with saved skills in both languages: one function named like its skill,
+/// one named differently, and several functions in one skill.
 fn with_skills() -> Lockhouse {
     let lockhouse = lockhouse();
     save(&lockhouse, "python", "weekly_report", PYTHON);

@@ -63,8 +63,8 @@ async fn a_server_that_hangs_at_its_start_times_out_and_is_retried() {
     table.finish();
 }
 
-/// The time after which a slow server is ready. An earlier version of Lockhouse waited for less in a search; the
-/// current maximum is longer.
+/// The time after which the slow server in the test is ready. It must be shorter than `SEARCH_WAITS`, so that
+/// a search still finds the server's tools.
 const SLOW_START: Duration = Duration::from_millis(2500);
 /// The maximum time that a search waits for upstream servers that are starting.
 const SEARCH_WAITS: Duration = Duration::from_secs(5);

@@ -1,4 +1,5 @@
-//! Results that are JSON text: programs get the value, and the server's own text wherever text is needed.
+//! Tests of tool results that are JSON text: programs get the decoded value, and the original text of the
+//! server wherever text is needed.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,8 @@ use std::path::{Path, PathBuf};
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, structured, wait_until};
 use serde_json::{Value, json};
 
-/// A Lockhouse with the server `files`, and the directory of its files.
+/// A Lockhouse test fixture with the upstream server `files`, and the directory with the files that the
+/// server reads and writes.
 struct Files {
     lockhouse: Lockhouse,
     directory: PathBuf,
@@ -50,7 +52,8 @@ fn program(language: &str, code: &str) -> String {
     if language == "python" { format!("{PYTHON}{code}") } else { code.to_owned() }
 }
 
-/// Returns 200 files of kinds that programs copy and edit, by name.
+/// Returns 200 sample files, each as its name and content. They are of kinds that programs copy and edit,
+/// such as JSON and YAML.
 fn sample_files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for n in 0..40 {

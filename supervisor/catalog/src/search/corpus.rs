@@ -3,11 +3,12 @@
 use super::index::Index;
 use super::tokenizer::split_name;
 
-/// The permitted tools of one upstream server, and the server's search index.
+/// One upstream server's tools that the policy permits the AI client to use, and the server's search
+/// index.
 pub struct Corpus<'a> {
     pub server: &'a str,
     pub index: &'a Index,
-    /// The positions of the permitted tools in the server's catalogue, in ascending order.
+    /// The positions of the permitted tools in the server's list of tools (catalogue), in ascending order.
     pub permitted: &'a [u16],
 }
 

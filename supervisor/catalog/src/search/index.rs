@@ -27,13 +27,14 @@ pub struct Index {
     pub(super) postings: HashMap<Box<str>, Vec<Posting>>,
     /// The number of indexed words in each field of each tool.
     pub(super) lengths: Vec<[u8; FIELDS]>,
-    /// The positions of the tools in the catalogue, by their normalized name.
+    /// The positions of the tools in the catalogue, by their names in lower case without punctuation.
     pub(super) names: HashMap<Box<str>, Vec<u16>>,
-    /// The rank of each tool in the alphabetical order of names.
+    /// For each tool, its position in the alphabetical order of names.
     pub(super) order: Vec<u16>,
     /// Whether each tool is deprecated.
     pub(super) deprecated: Vec<bool>,
-    /// The words of tool and parameter names, with which misspelled words of a query are compared.
+    /// The words of tool and parameter names. Unknown words of a query are compared with them to find
+    /// misspellings.
     pub(super) vocabulary: Vec<Box<str>>,
 }
 

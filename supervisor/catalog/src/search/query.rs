@@ -15,8 +15,8 @@ const MISSPELLINGS_MAX: usize = 4;
 const GUESSES_MAX: usize = 6;
 /// Maximum number of similar indexed words from which the variants of a misspelled word are selected.
 const GUESSES_COMPARED_MAX: usize = 200;
-/// Factor in the weight of an indexed word that is added as a variant of a misspelled word. The weight also depends on
-/// the edit distance.
+/// Factor in the weight of an indexed word that is added as a variant of a misspelled word. The weight
+/// also depends on the edit distance between the two words.
 const GUESS_WEIGHT: f32 = 0.6;
 /// Weight of an indexed word that consists of two consecutive words of the query.
 const JOINED_WEIGHT: f32 = 0.9;
@@ -25,17 +25,19 @@ fn is_question(text: &str) -> bool {
     text.split_whitespace().next().is_some_and(|word| begins_question(&word.to_lowercase()))
 }
 
-/// A word of the query and its variants, such as synonyms, as stems with their weights. The word itself is first.
+/// A word of the query and its variants, such as synonyms. Each is a stem with its weight, and the word
+/// itself is first.
 pub(super) struct QueryTerm {
     pub(super) variants: Vec<(String, f32)>,
-    /// Whether the word may be the only word of the query about one wanted tool, such as a noun. Weak words and implied
-    /// words are no topics.
+    /// Whether the word alone may describe a wanted tool, as most nouns do. Words of little meaning and words
+    /// that were added because the query is a question do not count.
     pub(super) is_topic: bool,
 }
 
 pub(super) struct Query {
     pub(super) terms: Vec<QueryTerm>,
-    /// The texts that may be tool names, in normalized form: first the complete query, then words of it.
+    /// The texts of the query that may be tool names, in lower case without punctuation: first the complete
+    /// query, then words of it.
     pub(super) names: Vec<String>,
 }
 
@@ -90,8 +92,8 @@ impl QueryTerm {
         Self { variants, is_topic: weight >= 1.0 }
     }
 
-    /// Adds indexed words as variants of this word, which is unknown: words of which it may be a misspelling, and words
-    /// that begin like it.
+    /// Adds variants for a query word that is not in the index: indexed words of which it may be a
+    /// misspelling, and indexed words that begin like it.
     fn add_guesses(&mut self, corpora: &[Corpus<'_>]) {
         let Some((word, _)) = self.variants.first().cloned() else { return };
         let length = word.chars().count();

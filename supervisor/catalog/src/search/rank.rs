@@ -17,8 +17,8 @@ const LENGTH_NORMALIZATION: [f32; FIELDS] = [1.0, 0.45, 0.8, 0.4, 0.35];
 const SATURATION: f32 = 2.2;
 /// The share of its score that a tool keeps at least, even if it matches only a small part of the query.
 const COVERAGE_FLOOR: f32 = 0.33;
-/// Minimum score for one word of the query, relative to the best tool for the word, with which a tool serves the word
-/// as a topic.
+/// Minimum score with which a tool counts as a good match for one word of the query, relative to the best
+/// tool for that word.
 const TOPIC_SCORE_MIN: f32 = 0.6;
 
 /// A tool that matches the query: the position of its server in the list of corpora, the position of the tool in the
@@ -30,12 +30,14 @@ pub struct Hit {
     /// How certain it is that the query names this tool, from 1 to 4; 0 if the query does not name it.
     pub(super) named: u8,
     pub(super) score: f32,
-    /// The words of the query that this tool matches about as well as any other tool, as a bit for each word.
+    /// The words of the query that this tool matches about as well as any other tool. Each bit stands for the
+    /// word at that position.
     pub(super) topics: u32,
 }
 
 impl Hit {
-    /// Returns the score for the words of the query that match. Scores are comparable only within one search.
+    /// Returns the tool's score for the query's words that it matches. Scores are comparable only within one
+    /// search.
     pub fn score(&self) -> f32 {
         self.score
     }
@@ -45,18 +47,19 @@ impl Hit {
         self.named > 0
     }
 
-    /// Returns the words of the query that this tool matches about as well as any other tool, as a bit for each word.
+    /// Returns the words of the query that this tool matches about as well as any other tool. Each bit stands
+    /// for the word at that position.
     pub fn topics(&self) -> u32 {
         self.topics
     }
 
-    /// Creates a hit by words, not by name.
+    /// Creates a hit that matches words of the query but is not named in it.
     pub fn by_words(corpus: usize, tool: u16, score: f32, topics: u32) -> Self {
         Self { corpus, tool, named: 0, score, topics }
     }
 }
 
-/// The tools that contain one variant of a query word.
+/// The tools that contain one variant of a query word (the word itself or, for example, a synonym).
 struct VariantMatches {
     weight: f32,
     tools: Vec<(usize, f32)>,
@@ -101,7 +104,7 @@ pub(super) fn score(query: &Query, corpora: &[Corpus<'_>]) -> Vec<Hit> {
     scores.into_iter().enumerate().filter(|(_, (score, ..))| *score > 0.0).map(hit).collect()
 }
 
-/// The permitted tools of all servers as one list.
+/// The tools of all servers that the policy permits, as one list.
 struct CandidateTools<'a> {
     corpora: &'a [Corpus<'a>],
     tools: Vec<(usize, u16)>,

@@ -37,7 +37,7 @@ struct WordLists {
     weak_words: HashSet<String>,
     question_words: HashSet<String>,
     implied_by_question: Vec<(String, f32)>,
-    /// The synonyms of each stem, also as stems, with their weights.
+    /// The synonyms of each word, with their weights. The words and their synonyms are stored as stems.
     synonyms: HashMap<String, Vec<(String, f32)>>,
 }
 
@@ -86,12 +86,12 @@ pub(super) fn weight(word: &str) -> f32 {
     if WORD_LISTS.weak_words.contains(word) { WEAK_WEIGHT } else { 1.0 }
 }
 
-/// Returns whether a query is a question if this is its first word, in lower case.
+/// Returns whether a query that begins with this word is a question. The word is in lower case.
 pub(super) fn begins_question(word: &str) -> bool {
     WORD_LISTS.question_words.contains(word)
 }
 
-/// Returns the words that are also searched for if the query is a question, with their weights.
+/// Returns the words that a search adds to a query that is a question, with their weights.
 pub(super) fn implied_by_question() -> &'static [(String, f32)] {
     &WORD_LISTS.implied_by_question
 }

@@ -1,8 +1,8 @@
 //! Decides whether a key of a JSON object looks like a field name or like data.
 
 const CHARS_MAX: usize = 40;
-/// Maximum number of consecutive digits in a field name: `address2` and `utf16` are field names, a name with a year is
-/// not.
+/// Maximum number of consecutive digits in a field name. For example, `address2` and `utf16` are field
+/// names, but a key that contains a year is data.
 const DIGITS_MAX: usize = 2;
 /// Minimum length, in characters, of a text of hexadecimal digits that counts as a number and not as a field name.
 const HEX_CHARS: usize = 8;

@@ -1,4 +1,5 @@
-//! Samples a JSON result: keeps the first elements of each list and a limited number of values, and skips the rest.
+//! Samples the JSON result of a tool call: keeps the first elements of each list and a limited number of
+//! values, and skips the rest.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,12 +13,13 @@ pub(super) const ELEMENTS_MAX: usize = 24;
 const KEYS_MAX: usize = 64;
 /// Maximum number of values in one result that are sampled.
 const VALUES_MAX: usize = 8_000;
-/// Maximum length, in bytes, of strings that are compared with keys. No field name is longer.
+/// Maximum length, in bytes, of strings that are stored for the comparison with keys. Longer strings are
+/// skipped, because no field name is longer.
 const TEXT_BYTES_MAX: usize = 64;
 const DEPTH_MAX: usize = 12;
 
-/// A sample of a JSON value. Short strings are stored so that they can be compared with keys; of other values, only the
-/// type is stored.
+/// A sample of a JSON value. Short strings are stored so that they can be compared with object keys. Of
+/// all other values, only the type is stored.
 #[derive(Debug, PartialEq)]
 pub(super) enum Sample {
     Null,
@@ -42,8 +44,8 @@ impl Sample {
 }
 
 impl Sample {
-    /// Samples a text as the language engines decode it: a text with a JSON object, array or null is that value, any
-    /// other text stays text.
+    /// Samples a text result in the way in which programs receive it: a text that contains a JSON object,
+    /// array or `null` becomes that value, and any other text stays text.
     pub(super) fn of_text(text: &str) -> Self {
         let trimmed = text.trim_matches([' ', '\t', '\r', '\n']);
         let is_json = trimmed.starts_with(['{', '[']) || trimmed == "null";
@@ -51,7 +53,7 @@ impl Sample {
     }
 }
 
-/// Adds the strings that are stored in a sample to `found`, in lower case.
+/// Adds the strings that are stored in a sample to the set `found`, in lower case.
 pub(super) fn strings(sample: &Sample, found: &mut HashSet<String>) {
     match sample {
         Sample::Text(Some(text)) => {

@@ -1,4 +1,5 @@
-//! The result type of a tool, to which each observed sample adds.
+//! The result type (shape) of a tool, which is inferred from samples of its results. Each new sample adds
+//! to it.
 
 use std::collections::HashSet;
 
@@ -10,7 +11,8 @@ use super::sample::Sample;
 
 /// Maximum number of fields of an object. An object with more fields counts as a map.
 const FIELDS_MAX: usize = 48;
-/// Number of observed objects that must have a field before its name is written to disk or shown.
+/// Number of observed objects that must have a field before its name is written to disk or shown, because
+/// a key of only one object may be personal data.
 const CONFIRMATIONS_MIN: u32 = 2;
 /// Maximum number of types in the result shape of one tool.
 const NODES_MAX: usize = 600;
@@ -41,9 +43,11 @@ pub(super) struct Shape {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum Object {
-    /// A map, such as counts by person, with the shape of its values. Its keys are not stored.
+    /// A map with data as keys, such as counts by person. Only the shape of its values is stored, not its
+    /// keys.
     Map(Box<Shape>),
-    /// An object with field names: the number of observed objects, and their fields in the order of first observation.
+    /// An object with field names: `seen` is the number of observed objects, and `fields` are in the order of
+    /// first observation.
     Record { seen: u32, fields: Vec<Field> },
 }
 
@@ -62,8 +66,8 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Shape {
-    /// Converts a sample to a shape. `values` are the strings, in lower case, in the call's arguments and result. An
-    /// object with a key that equals one of them counts as a map.
+    /// Converts a sample of a call's result to a shape. `values` are the strings in the call's arguments and
+    /// result, in lower case. An object counts as a map if one of its keys equals one of these strings.
     pub(super) fn from_sample(sample: &Sample, values: &HashSet<String>) -> Self {
         let mut shape = Self::default();
         match sample {
@@ -106,8 +110,8 @@ impl Shape {
         }
     }
 
-    /// Returns the shape without the fields that fewer than [`CONFIRMATIONS_MIN`] observed objects had. Only the result
-    /// of this function is written to disk and shown.
+    /// Returns the shape without the fields that fewer than [`CONFIRMATIONS_MIN`] observed objects had. Only
+    /// this reduced shape is written to disk and shown.
     pub(super) fn confirmed(&self) -> Self {
         let mut shape = self.clone();
         shape.list = self.list.as_ref().map(|items| Box::new(items.confirmed()));
@@ -154,7 +158,7 @@ impl Shape {
         *self == Self::default()
     }
 
-    /// Returns whether a shape that was read from a file is valid: every key looks like a field name, and the shape is
+    /// Returns whether a shape from a file is valid: every key looks like a field name, and the shape is
     /// within the limits.
     pub(super) fn is_valid(&self) -> bool {
         let object = match &self.object {
@@ -177,7 +181,8 @@ impl Shape {
         1 + object + self.list.as_ref().map_or(0, |items| items.nodes())
     }
 
-    /// Reduces a shape with too many types: removes the contents of all lists and objects inside the outermost ones.
+    /// Makes a shape with too many types smaller: removes the contents of all lists and objects except the
+    /// outermost ones.
     fn truncate(&mut self) {
         let mut outer = self.list.as_deref_mut().into_iter().collect::<Vec<_>>();
         match &mut self.object {
@@ -221,7 +226,7 @@ impl Object {
         }
     }
 
-    /// Converts the fields of an object to a map, without their names.
+    /// Converts the fields of an object to a map: merges the shapes of their values, and drops their names.
     fn into_map(fields: Vec<Field>) -> Self {
         let mut values = Shape::default();
         fields.into_iter().for_each(|field| values.merge(field.shape));

@@ -1,5 +1,5 @@
-//! Stores the observed result shapes of an upstream server's tools, in memory and in a file that may be deleted at any
-//! time.
+//! Stores the result types (shapes) of an upstream server's tools that were inferred from earlier
+//! results. They are in memory and in a file that may be deleted at any time.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashSet};
@@ -26,15 +26,16 @@ const TOOLS_MAX: usize = 500;
 const RESULT_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum size of the arguments of a call that is observed, in bytes.
 const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
-/// Number of results of a tool that are all observed. Of later results, only those whose number is a power of two are
-/// observed.
+/// The first results of each tool, up to this number, are all observed. Of later results, only those
+/// whose number is a power of two are observed.
 const OBSERVE_ALL_MAX: u32 = 16;
 
-/// The observed result shape of one tool.
+/// The result type (shape) of one tool, as observed in its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToolShape {
-    /// The fingerprint of the tool's definition. If the definition changes, the shape is not valid any more.
+    /// The fingerprint of the tool's definition at the time of observation. If the definition changes, the
+    /// shape is no longer valid.
     definition: String,
     /// The number of observed results.
     pub results: u32,
@@ -48,7 +49,7 @@ struct Record {
     tools: BTreeMap<ToolName, ToolShape>,
 }
 
-/// The observed result shapes of an upstream server's tools.
+/// The result types (shapes) of an upstream server's tools, as observed in their results.
 #[derive(Debug, Default)]
 pub struct ResultShapes {
     path: Option<PathBuf>,
@@ -62,11 +63,12 @@ pub struct ResultShapes {
 struct StoreState {
     is_loaded: bool,
     tools: BTreeMap<ToolName, ToolShape>,
-    /// The number of calls of each tool by this process that could be observed.
+    /// The number of calls of each tool in this process whose results could be observed. It decides which
+    /// results are observed.
     counts: BTreeMap<ToolName, u32>,
 }
 
-/// The observation of one call of a tool. It is created before the call's result arrives.
+/// The observation of the result type of one tool call. It is created before the call's result arrives.
 #[derive(Debug)]
 pub struct ShapeObservation {
     shapes: Arc<ResultShapes>,
@@ -76,14 +78,14 @@ pub struct ShapeObservation {
 }
 
 impl ResultShapes {
-    /// Creates a store whose file is `path`; `None` stores shapes in memory only. If `is_enabled` is false, no results
-    /// are observed and no shapes are returned.
+    /// Creates a store of observed result types (shapes) that is saved in the file `path`; `None` keeps them
+    /// in memory only. If `is_enabled` is false, no results are observed and no shapes are returned.
     pub fn new(path: Option<PathBuf>, is_enabled: bool) -> Self {
         Self { path, is_enabled, ..Self::default() }
     }
 
-    /// Starts to observe a call of a tool. Returns `None` if the call is not observed, for example because the tool has
-    /// an output schema.
+    /// Starts to observe the result type of a tool call. Returns `None` if the call is not observed, for
+    /// example because the tool has an output schema.
     pub fn observe(self: &Arc<Self>, tool: &Tool, arguments: &[u8]) -> Option<ShapeObservation> {
         if !self.is_enabled || tool.declares_values || arguments.len() > ARGUMENTS_BYTES_MAX {
             return None;
@@ -102,8 +104,9 @@ impl ResultShapes {
         })
     }
 
-    /// Returns the observed result type of a tool as a JSON Schema. Returns `None` if no result type was observed,
-    /// observation is disabled, the tool's definition has changed since, or the tool has an output schema.
+    /// Returns the observed result type of a tool as a JSON Schema. Returns `None` if no result type was
+    /// observed, observation is disabled, the tool's definition has changed since the observation, or the
+    /// tool has an output schema.
     pub fn observed_schema(&self, tool: &Tool) -> Option<Value> {
         if !self.is_enabled || tool.declares_values {
             return None;
@@ -120,7 +123,8 @@ impl ResultShapes {
         self.lock_loaded().tools.get(&tool.name).map_or(0, |tool_shape| tool_shape.results)
     }
 
-    /// Deletes the shape of the tool `only`, or all shapes if it is `None`. Returns the number of deleted shapes.
+    /// Deletes the observed result type (shape) of the tool `only`, or those of all tools if `only` is
+    /// `None`. Returns the number of deleted shapes.
     pub fn forget(&self, only: Option<&ToolName>) -> std::io::Result<usize> {
         let mut state = self.lock_loaded();
         let before = state.tools.len();
@@ -176,8 +180,8 @@ impl ResultShapes {
 }
 
 impl ShapeObservation {
-    /// Parses the call's result `reply` on another thread, so that the call is not delayed, and adds its shape to the
-    /// store.
+    /// Parses the call's result `reply` on another thread, so that the call is not delayed, and adds the
+    /// shape of the result to the store.
     pub fn record(self, reply: &[u8]) {
         if reply.len() > RESULT_BYTES_MAX || self.shapes.busy.swap(true, Ordering::AcqRel) {
             return;
@@ -216,22 +220,23 @@ impl ShapeObservation {
     }
 }
 
-/// The envelope of a call's result, as the worker receives it.
+/// The JSON object in which the supervisor sends the result of a tool call to a worker process.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     structured: Option<&'a RawValue>,
     text: Option<String>,
     content: Option<Vec<ContentBlock>>,
-    /// Whether the language engine decodes text that is JSON.
+    /// Whether the worker decodes text that is JSON before the program receives it.
     #[serde(default)]
     decode: bool,
-    /// Whether a single text becomes a list with one item.
+    /// Whether a result that is a single text becomes a list with one item.
     #[serde(default)]
     list: bool,
 }
 
-/// Deserializes a member that is present. Unlike serde's default, a member that is `null` yields `Some`.
+/// Deserializes a member that is present in a JSON object. Unlike serde's default, a member that is
+/// `null` yields `Some`.
 fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
@@ -241,8 +246,8 @@ struct ContentBlock {
     text: Option<String>,
 }
 
-/// Returns the shape of the value that the language engine makes of a call's result. Returns `None` if the result is
-/// invalid, or has parts that are neither structured content nor text.
+/// Returns the shape of the value that a program receives as the result of a call. Returns `None` if the
+/// result is invalid, or has parts that are neither structured content nor text.
 pub(super) fn parse_shape(reply: &[u8], arguments: &[u8]) -> Option<Shape> {
     let envelope: Envelope<'_> = serde_json::from_slice(reply).ok()?;
     let sample = |text: &String| match envelope.decode {
@@ -268,7 +273,8 @@ pub(super) fn parse_shape(reply: &[u8], arguments: &[u8]) -> Option<Shape> {
     Some(Shape::from_sample(&sample, &values))
 }
 
-/// Encodes observed shapes for the file. The file contains only fields that enough observed objects had.
+/// Encodes observed result types (shapes) for the file. Only fields that at least two observed objects
+/// had are written, because a key of only one object may be personal data.
 fn encode(tools: &BTreeMap<ToolName, ToolShape>) -> std::io::Result<Vec<u8>> {
     let confirmed =
         |tool_shape: &ToolShape| ToolShape { shape: tool_shape.shape.confirmed(), ..tool_shape.clone() };

@@ -239,7 +239,7 @@ proptest! {
     }
 }
 
-/// Measures the observation of results. Run by `make bench-shapes`.
+/// Measures the time that the observation of a result of 50 kB takes. Run by `make bench-shapes`.
 #[test]
 #[ignore = "a measure, of a release build"]
 fn cost_of_observing_fifty_kilobytes() {

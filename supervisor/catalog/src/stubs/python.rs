@@ -13,10 +13,12 @@ use crate::types::{Field, Object, ParsedSchema, Type, comment_lines, one_line_fo
 
 /// Names from Python's `builtins` that stubs use. If a tool has the same name, the stub qualifies the Python name.
 const BUILTINS: [&str; 6] = ["bool", "dict", "float", "int", "list", "str"];
-/// Names from `typing_extensions` that stubs use.
+/// Names from `typing_extensions` that stubs use. If a tool has the same name, the stub qualifies the
+/// Python name.
 const TYPING: [&str; 7] = ["Any", "Literal", "NoReturn", "NotRequired", "TypeAlias", "TypedDict", "overload"];
-/// Functions that each server's module has besides its tools, unless a tool has the same name: whether the variant in
-/// `aio` is asynchronous, the signature with placeholders for types, and the docstring.
+/// Functions of each server's Python module besides its tools: the keyword that the asynchronous variant
+/// begins with (`def` or `async`), the signature with placeholders for types, and the docstring. A
+/// function is left out if a tool has the same name.
 const BUILTIN_FUNCTIONS: [(&str, &str, &str); 5] = [
     ("def", "list_tools() -> {list}[{dict}[{str}, {Any}]]", "The permitted tools of this server."),
     ("async", "list_resources() -> {list}[{dict}[{str}, {Any}]]", "The permitted resources of this server."),
@@ -79,14 +81,15 @@ fn has_tool(server: &Server, name: &str) -> bool {
 
 struct Module {
     names: UniqueNames,
-    /// The names under which the stub file imports the modules `builtins` and `typing_extensions`.
+    /// The name under which the stub file imports the module `builtins`.
     builtins: String,
     typing: String,
     types: String,
     type_names: Vec<String>,
 }
 
-/// The parsed schema of one tool, and the names of those of its definitions that are already written.
+/// The parsed schema of one tool, and the names of the schema's `$defs` for which a type was already
+/// written.
 struct Scope<'a> {
     parsed: &'a ParsedSchema,
     /// Prefix of the names of the types that are generated for the tool.
@@ -221,8 +224,8 @@ impl Module {
         lines
     }
 
-    /// Returns the annotation for a type. For an object type, writes a class first; `name` is the wanted name of the
-    /// class.
+    /// Returns the Python type annotation for a type. For an object type, first writes a class to the stub,
+    /// with `name` as the wanted name of the class.
     fn type_text(&mut self, kind: &Type, scope: &mut Scope, name: &str) -> String {
         match kind {
             Type::Any => self.python_word("Any"),
@@ -379,8 +382,8 @@ fn is_reserved(name: &str) -> bool {
     BUILTINS.contains(&name) || TYPING.contains(&name) || name == "_builtins" || name == "_typing"
 }
 
-/// Returns the default value of a parameter as a Python literal. Returns `None` if there is none, it is a list or
-/// object, it is too long, or the parameter's type does not permit it.
+/// Returns the default value of a parameter as a Python literal. Returns `None` if there is no default
+/// value, it is a list or object, it is too long, or the parameter's type does not permit it.
 fn default_text(field: &Field, function: &Function) -> Option<String> {
     let value = field.default.as_ref()?;
     let is_scalar = !value.is_array() && !value.is_object();

@@ -29,7 +29,7 @@ impl UniqueNames {
     }
 }
 
-/// Joins two names to a type name: `list_issues` and `state` to `ListIssuesState`.
+/// Joins two names to a type name in Pascal case: `list_issues` and `state` become `ListIssuesState`.
 pub(super) fn type_name(outer: &str, inner: &str) -> String {
     let mut name = String::with_capacity(outer.len() + inner.len());
     for word in [outer, inner] {

@@ -23,8 +23,9 @@ const BUILTIN_FUNCTIONS: [(&str, &str, &str); 5] = [
         "A prompt, with its messages.",
     ),
 ];
-/// Maximum length, in bytes, of a parameter's type that is written again for positional arguments. A longer type is
-/// referenced as a property of the arguments' interface.
+/// Maximum length of a parameter's type, in bytes, that is repeated in the function overload with
+/// positional arguments. A longer type is referenced as a property of the interface that declares the
+/// arguments.
 const REPEATED_CHARS_MAX: usize = 60;
 /// Global names of JavaScript and of common type libraries, separated by spaces. Servers with these names are not
 /// declared as globals.
@@ -32,11 +33,11 @@ const GLOBALS: &str = "Object Function Error Iterator Array Infinity NaN undefin
     Reflect Symbol BigInt Date RegExp JSON Proxy Map Set Atomics Promise Temporal Intl escape unescape fetch module \
     exports process global Record Partial";
 
-/// Generates the declarations of an upstream server: its module, and the globals by which code can use the server
-/// without an import.
+/// Generates the TypeScript declarations of an upstream server: its module, and the globals by which code
+/// can use the server without an import.
 ///
-/// `others` are the names of all upstream servers. If an alternative form of this server's name is the name of another
-/// server, it is not declared for this server.
+/// `others` are the names of all upstream servers. If an alternative form of this server's name is the
+/// name of another server, that form is not declared.
 pub fn declarations(server: &Server, others: &[&str]) -> String {
     let aliases = aliases(&server.tools, is_identifier);
     let functions = server.tools.iter().map(|(tool, _)| tool.identifier.as_str());
@@ -79,8 +80,8 @@ pub fn declarations(server: &Server, others: &[&str]) -> String {
     text
 }
 
-/// Returns the forms of a server's name (as it is, with underscores, camel case) that are identifiers and not the name
-/// of another server.
+/// Returns the forms of a server's name (unchanged, in camel case, with underscores) that are valid
+/// identifiers and not the name of another server.
 fn identifier_forms(name: &str, others: &[&str]) -> Vec<String> {
     let mut forms: Vec<String> = Vec::new();
     let plain = name.replace('-', "_");
@@ -106,7 +107,8 @@ struct Module {
     out: String,
 }
 
-/// The parsed schema of one tool, and the names of those of its definitions that are already written.
+/// The parsed schema of one tool, and the names of the schema's `$defs` for which a type was already
+/// written.
 struct Scope<'a> {
     parsed: &'a ParsedSchema,
     prefix: String,
@@ -270,8 +272,8 @@ impl Module {
     }
 }
 
-/// Returns a property name as it is written in a declaration. It is quoted if it is not an identifier or would have
-/// another meaning there.
+/// Returns a property name as it is written in a TypeScript declaration. The name is quoted if it is not
+/// an identifier or is a keyword such as `get` or `readonly`.
 fn property_key(name: &str) -> String {
     let means_more = matches!(
         name,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Object, ParsedSchema, Type, quoted};
 use crate::identifiers::is_identifier;
 
-/// The limits on what is shown of a type.
+/// The limits on what is shown of a type at one level of detail. Each limit is a maximum number.
 #[derive(Clone, Copy)]
 struct Detail {
     /// The number of levels of nested objects that are shown.
@@ -16,7 +16,8 @@ struct Detail {
     values: usize,
 }
 
-/// The levels of detail, from the fullest to the outer type alone. The first whose text is short enough is used.
+/// The levels of detail in which a type is formatted, from the most detailed one to one that shows only
+/// the outer type. The first level whose text is short enough is used.
 const DETAILS: [Detail; 4] = [
     Detail { depth: 3, fields: 12, options: 12, values: 12 },
     Detail { depth: 1, fields: 12, options: 6, values: 12 },
@@ -85,7 +86,7 @@ impl OneLineFormat<'_> {
         }
     }
 
-    /// Formats a type without the types in it, such as `list` or `dict`.
+    /// Formats a type without its item and field types, such as `list` or `dict`.
     fn outer_type(&self, kind: &Type) -> String {
         let text = match (self.language, kind) {
             (_, Type::Any | Type::Union(_) | Type::Named(_)) => any_name(self.language),
@@ -138,7 +139,7 @@ impl OneLineFormat<'_> {
     }
 }
 
-/// Returns the name of the type of any value.
+/// Returns the name of the type that includes every value: `Any` in Python, `any` in TypeScript.
 fn any_name(language: Language) -> &'static str {
     match language {
         Language::Python => "Any",

@@ -9,7 +9,7 @@ use super::{Definition, Field, Object, ParsedSchema, Type};
 
 /// Maximum nesting depth of a schema. Deeper subschemas become [`Type::Any`].
 const DEPTH_MAX: usize = 24;
-/// Maximum number of subschemas and enumeration values that are read of one schema.
+/// Maximum number of subschemas and enumeration values that are read from one schema.
 const PARTS_MAX: usize = 10_000;
 /// Maximum number of parts of types that are copied to compute the intersections in one schema.
 const COPIES_MAX: usize = 20_000;
@@ -49,7 +49,7 @@ struct Reader<'s> {
     definitions: Vec<Definition>,
     /// The indexes of the parsed definitions in `definitions`, by their JSON pointers in the schema.
     indexes: HashMap<String, usize>,
-    /// The definitions and containers that enclose the schema being read, outermost first.
+    /// The named definitions and the lists or objects that enclose the schema being read, outermost first.
     enclosing: Vec<Enclosing>,
     parts: usize,
     copies_left: usize,
@@ -243,7 +243,8 @@ impl Reader<'_> {
         self.definition_type(index)
     }
 
-    /// Returns a reference to the definition, or its type itself if that is simple.
+    /// Returns a reference to the definition with this index. For a simple type, such as a string, returns
+    /// the type itself.
     fn definition_type(&self, index: usize) -> Type {
         let position =
             self.enclosing.iter().rposition(|enclosing| *enclosing == Enclosing::Definition(index));

@@ -1,5 +1,5 @@
-//! Reasons why an HTTP request is not authenticated, and the response for each reason. The response has an RFC 6750
-//! error code for programs and a sentence for people, and never repeats what the client sent.
+//! Reasons why an HTTP request is not authenticated, and the response for each reason. A response has an
+//! RFC 6750 error code for programs and a sentence for people. It never repeats what the client sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde_json::json;
 /// The reason why authentication or the rate limit rejects an HTTP request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthError {
-    /// The request has no credentials, and its connection identifies no user.
+    /// The request has no credentials, and its connection is not a Unix domain socket that identifies a user.
     NoCredentials,
     /// The peer of the Unix domain socket is not among the users that the configuration allows.
     UnlistedUser,
@@ -28,7 +28,7 @@ pub enum AuthError {
     TokensUnreadable,
     /// The OAuth access token is invalid, for this reason.
     InvalidJwt(&'static str),
-    /// `[http.oauth]` grants nothing to any of the OAuth token's scopes.
+    /// The configuration `[http.oauth]` grants no upstream servers to any of the OAuth token's scopes.
     Scope,
     /// The JSON Web Key Set of the authorization server cannot be fetched.
     JwksUnavailable,

@@ -34,7 +34,7 @@ pub struct AuthSettings {
     pub requests: Rate,
 }
 
-/// Why a configured authentication method cannot be used.
+/// Why authentication cannot be set up as configured.
 #[derive(Debug, Error)]
 pub enum AuthSetupError {
     #[error(
@@ -97,10 +97,11 @@ impl Authenticator {
         Ok(principal)
     }
 
-    /// Checks that the requests of a client have not cost more than its rate limit allows.
+    /// Checks whether a client has exceeded its rate limit because its earlier requests cost more than
+    /// allowed.
     ///
     /// # Errors
-    /// The response to send, if they have cost more.
+    /// The response to send, if the client has exceeded its limit.
     pub fn check_debt(&self, owner: Owner) -> Result<(), Rejection> {
         self.request_allowance
             .debt_wait(owner, Instant::now())

@@ -17,8 +17,8 @@ pub use token_file::{TokenFile, TokenFileError};
 use super::auth_error::AuthError;
 use super::token_format::{Digest, Token};
 
-/// Interval at which the token file is checked for revocations while no requests arrive. An error in reading the file
-/// is cached for the same time.
+/// Interval at which the token file is checked for revocations while no requests arrive. If the file
+/// cannot be read, the error is cached for the same time.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The name of a token, by which the policy and the audit log know its client.
@@ -76,13 +76,14 @@ pub struct TokenRecord {
     pub name: TokenName,
     #[serde(with = "token_file::hex")]
     pub(super) sha256: Digest,
-    /// When the token was created, in seconds since 1970-01-01 UTC, like the other times.
+    /// When the token was created, in seconds since 1970-01-01 UTC.
     pub created: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<u64>,
-    /// The upstream servers and tools that the token grants. `None` for everything that the policy permits.
+    /// The upstream servers and tools that the token grants. `None` for everything that the access policy
+    /// permits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<String>>,
 }
@@ -116,8 +117,8 @@ struct TokenCache {
     issued: Vec<TokenRecord>,
     /// Why the token file could not be read, and when that was found. `None` if it could be read.
     fault: Option<(TokenFileError, Instant)>,
-    /// For each token in use, the grant under which its client's connections run. When the token is revoked or expires,
-    /// the grant is revoked, which ends the connections.
+    /// For each token in use, the revocable authorization of its client's connections. When the token is
+    /// revoked or expires, the authorization is revoked, which ends the connections.
     grants: HashMap<Digest, Grant>,
 }
 
@@ -193,8 +194,8 @@ impl TokenCache {
         version == self.version && self.fault.as_ref().is_none_or(is_recent)
     }
 
-    /// Records that the token file cannot be read. Until it can be read again, no request is authenticated by a token.
-    /// Running work continues.
+    /// Records that the token file cannot be read. Until it can be read again, no request is authenticated by
+    /// a token. Programs that are already running continue.
     fn set_fault(&mut self, version: Option<FileVersion>, fault: TokenFileError) {
         if self.fault.as_ref().is_none_or(|(known, _)| known.to_string() != fault.to_string()) {
             tracing::error!("no token is accepted: {fault}");

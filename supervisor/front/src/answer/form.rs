@@ -8,15 +8,16 @@ use lockhouse_base::principal::Principal;
 use serde::Deserialize;
 use thiserror::Error;
 
-/// The form of the answers of `run_code`, `get_result` and `search_tools`. Never guessed from the name that an AI
-/// client reports.
+/// The form of the answers of `run_code`, `get_result` and `search_tools`. The configuration selects it;
+/// the name that an AI client reports does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AnswerForm {
     /// For models: the value, the printed output and the calls that may have changed something, each in a text block.
     #[default]
     Text,
-    /// For programs of AI clients that join the text blocks of an answer: the value in the only text block.
+    /// For AI clients whose programs join all text blocks of an answer: one text block that contains only the
+    /// value.
     Value,
     /// As [`Text`](Self::Text), with `Value: ` before the value. For AI clients that take every text that is JSON for an
     /// object, and report a number, a string or a list as an error of the tool.
@@ -66,7 +67,8 @@ pub struct AnswerSettings {
 }
 
 impl AnswerSettings {
-    /// Returns the form for an AI client. Only an authenticated name selects a form.
+    /// Returns the answer form for an AI client. A name that the client reports without authentication
+    /// selects no form.
     pub(crate) fn form_for(&self, principal: &Principal) -> AnswerForm {
         let name = principal.client(None);
         name.and_then(|name| self.forms.get(name.as_str()).copied()).unwrap_or(self.form)

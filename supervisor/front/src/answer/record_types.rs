@@ -1,8 +1,9 @@
-//! Names record types that several signatures of one answer contain, so that the answer shows each of them once.
+//! Gives short names to record types, such as `{ id: str, title: str }`, that several signatures in one
+//! answer contain. The answer then shows each record type only once.
 
 use std::collections::BTreeMap;
 
-/// Minimum characters of a record type that gets a name.
+/// Minimum length of a record type that gets a name, in characters.
 const RECORD_CHARS_MIN: usize = 24;
 /// Maximum number of record types of one answer that get names.
 const NAMES_MAX: usize = 9;

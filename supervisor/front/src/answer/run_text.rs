@@ -1,5 +1,5 @@
-//! The text of a run: its value or a sentence in place of a whole value, its printed output, and the calls that may
-//! have changed something.
+//! Formats the answer to a run as text: its value (or a sentence, if there is no complete value), its
+//! printed output, and the calls that may have changed something.
 
 use lockhouse_base::json::group_thousands;
 use lockhouse_protocol::ResultHandle;
@@ -9,7 +9,7 @@ use super::AnswerForm;
 
 /// Maximum number of tools in the line about calls that may have changed something.
 const LISTED_TOOLS_MAX: usize = 10;
-/// The outcomes of calls that did not reach their server.
+/// The outcomes of calls that did not reach their upstream server.
 const NOT_SENT: [&str; 7] =
     ["not_sent", "denied", "approval_declined", "invalid_arguments", "unknown_tool", "rate_limited", "draft"];
 
@@ -24,7 +24,8 @@ pub(super) fn name_preview(answer: &mut Value) {
         renamed.map(|(name, value)| (if name == "value" { "preview".into() } else { name }, value)).collect();
 }
 
-/// Returns the first text block of a finished run: its whole value as JSON, or else a sentence.
+/// Returns the first text block of a finished run: its complete value as JSON. If there is no complete
+/// value, returns the error, or a sentence that explains the absence or the cut.
 pub(super) fn first_text(answer: &Value, form: AnswerForm) -> String {
     if let Some(error) = answer.get("error") {
         return error_text(error);
@@ -58,8 +59,8 @@ pub(super) fn printed_output(answer: &Value) -> Option<String> {
     }
 }
 
-/// Returns the line that lists the calls of a successful run that may have changed something. A failed run has its own
-/// sentence about them.
+/// Returns the line that lists the calls of a successful run that may have changed something. Returns
+/// `None` for a failed run, because the text of its error lists such calls.
 pub(super) fn changes(answer: &Value) -> Option<String> {
     if answer.get("error").is_some() {
         return None;
@@ -115,7 +116,8 @@ pub(super) fn output_tail(status: &Value) -> Option<String> {
         .map(|tail| format!("Output so far ends with:\n{tail}"))
 }
 
-/// Returns a part of a stored result behind a sentence with its position. A list that is whole in one part is JSON.
+/// Returns a part of a stored result, after a sentence with its position in the result. A list that is
+/// complete in this part is returned as JSON only.
 pub(super) fn part(part: &Value, handle: &ResultHandle) -> String {
     let number = |name: &str| part[name].as_u64().unwrap_or_default();
     let (offset, total, next) = (number("offset"), number("of"), part["next_offset"].as_u64());
@@ -142,7 +144,8 @@ pub(super) fn part(part: &Value, handle: &ResultHandle) -> String {
     format!("Part of the value: {position}{cut}; {more}.\n{value}")
 }
 
-/// Returns the members of an answer that are not in its text, for `_meta`.
+/// Returns the members of an answer that its text does not contain. They are sent in `_meta` of the tool
+/// result.
 pub(super) fn remaining_members(answer: &Value, form: AnswerForm) -> Value {
     let in_text = |name: &str| match name {
         "value" | "preview" | "no_value" => true,
@@ -175,7 +178,8 @@ fn cut_sentence(part: &str, cut: &Value) -> String {
     format!("{part} cut: {} bytes, of which {} are shown; {access}.", bytes("bytes"), bytes("shown"))
 }
 
-/// Returns an error with its line, one frame of the program, the hint, and what may have changed.
+/// Returns an error as text: its message and line, the source line of the program that raised it, the
+/// hint, and the calls that may have changed something.
 fn error_text(error: &Value) -> String {
     let text = |name: &str| error[name].as_str().filter(|text| !text.is_empty());
     let mut shown = text("type").unwrap_or("Error").to_owned();
@@ -202,8 +206,8 @@ fn error_text(error: &Value) -> String {
     shown
 }
 
-/// Returns the source line of the frame of the program in which an error was raised. Python lists that frame last,
-/// TypeScript first.
+/// Returns the line of the program's source in which an error was raised, from its traceback. Python
+/// lists that frame last, TypeScript first.
 fn source_line(traceback: &str) -> Option<&str> {
     let lines: Vec<&str> = traceback.lines().map(str::trim).collect();
     let python = lines.iter().rposition(|line| line.starts_with("File \"<code>\""));
@@ -239,7 +243,7 @@ impl ToolCounts {
     }
 }
 
-/// Returns a target with the number of its calls, unless there is one.
+/// Returns the name of a tool, followed by the number of its calls if there is more than one.
 fn times(target: &str, count: Option<u64>) -> String {
     match count {
         Some(count @ 2..) => format!("{target} ×{count}"),

@@ -1,12 +1,12 @@
-//! The text of a search: a line for each tool.
+//! The text of a tool search: one line for each tool that was found.
 
 use serde_json::{Map, Value};
 
 use super::record_types;
 
-/// Returns the tools that a search found as lines `server.signature  # summary`; as names, if the search asked for
-/// names; as JSON, if it asked for full definitions. Record types that several tools share come first. Then a line for
-/// what was left out, and for servers that were not searched.
+/// Returns the text of a tool search: lines `server.signature # summary`, only names if the search asked
+/// for names, or JSON if it asked for full definitions. Record types that several tools share come first.
+/// The last lines tell how many matches were left out and which servers were not searched.
 pub(super) fn lines(found: &Value) -> String {
     let tools = found["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
     if tools.iter().any(|tool| tool.get("tool").is_none()) {
@@ -28,7 +28,8 @@ pub(super) fn lines(found: &Value) -> String {
     lines.join("\n")
 }
 
-/// Returns the signature of a tool with its server, and the comment that follows it.
+/// Returns the line of a tool in two parts: its signature with the name of its server, and the comment
+/// after it.
 fn line(tool: &Value) -> (String, String) {
     let text = |name: &str| tool[name].as_str().filter(|text| !text.is_empty());
     let server = text("server").unwrap_or_default();
@@ -58,7 +59,8 @@ fn line(tool: &Value) -> (String, String) {
     (format!("{server}.{signature}"), comment)
 }
 
-/// Returns the line for a search without results: how many tools there are, and how to list them.
+/// Returns the line for a search without results. It tells how many tools there are, and how to list
+/// them.
 fn nothing_found(found: &Value) -> String {
     let available = found["available"].as_object();
     match available.filter(|available| !available.is_empty()) {

@@ -26,15 +26,16 @@ const SUSPENDED_PER_CLIENT_MAX: usize = 32;
 const STATE_PREFIX: &str = "lockhouse:";
 const QUESTION_ID: &str = "question";
 
-/// The outcome of a direct call, for the AI client.
+/// The outcome of an AI client's call to a directly exposed upstream server.
 pub(super) enum CallAnswer {
     Response(Response),
-    /// A question to the user. The AI client repeats the request with the answer.
+    /// A question to the user. The AI client asks it, and then repeats the request with the answer.
     InputRequired(InputRequiredResult),
     Error(ErrorData),
 }
 
-/// Suspended calls, which wait for the AI client to repeat its request with an answer, by their `requestState`.
+/// Calls that wait for the AI client to repeat its request with the answer to a question. The key is the
+/// `requestState` of the call.
 #[derive(Clone, Default)]
 pub(crate) struct SuspendedCalls(Arc<Mutex<HashMap<String, SuspendedCall>>>);
 
@@ -53,7 +54,8 @@ pub(super) fn is_suspended_call(state: &str) -> bool {
     state.starts_with(STATE_PREFIX)
 }
 
-/// Follows a direct call until it ends, or until a question to the user suspends it.
+/// Forwards the events of an AI client's call to a directly exposed upstream server until the call ends,
+/// or until a question to the user suspends it.
 pub(super) async fn follow_call(
     mut call: Exchange,
     principal: &Principal,
@@ -126,8 +128,8 @@ fn severity(line: &Value) -> u8 {
 }
 
 impl SuspendedCalls {
-    /// Suspends a call until the AI client repeats its request or the question times out. Returns the result that asks
-    /// the question, or (as `Err`) the call if it cannot be suspended.
+    /// Suspends a call until the AI client repeats its request or the question times out. Returns the result
+    /// that asks the question. If the call cannot be suspended, returns it as `Err`.
     fn suspend(
         &self,
         principal: &Principal,
@@ -163,7 +165,8 @@ impl SuspendedCalls {
         Err(call)
     }
 
-    /// Resumes a suspended call: sends the AI client's answer to the engine. `Err` says why the call cannot be resumed.
+    /// Resumes a suspended call: passes the AI client's answer to the engine, which continues the call. `Err`
+    /// says why the call cannot be resumed.
     pub(super) fn resume(
         &self,
         principal: &Principal,

@@ -1,6 +1,6 @@
-//! Notifies AI clients of changes to the definitions of tools and in directly exposed servers. From protocol 2026-07-28
-//! on, an AI client gets the changes that it subscribes to. Older AI clients get all list changes, and the updates of
-//! subscribed resources.
+//! Notifies AI clients when the list of tools changes, or the resources or prompts of directly exposed
+//! servers. From protocol 2026-07-28 on, an AI client gets the changes that it subscribes to. Older AI
+//! clients get all list changes, and the updates of subscribed resources.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,7 +45,8 @@ impl ConnectionSubscriptions {
     }
 }
 
-/// Waits for the next changes of directly exposed servers. Returns `None` when the engine closes the exchange.
+/// Waits for the next changes of directly exposed servers. Returns `None` when no more changes will
+/// follow.
 async fn next_change(changes: &mut Exchange) -> Option<ListChanges> {
     loop {
         match changes.next().await {
@@ -92,8 +93,8 @@ impl McpHandler {
         });
     }
 
-    /// Returns the part of a subscription filter that Lockhouse accepts: without directly exposed servers, changes to
-    /// the list of tools.
+    /// Returns the part of a subscription filter that Lockhouse accepts. If no server is exposed directly,
+    /// this is only the subscription to changes of the list of tools.
     pub(crate) fn accepted_filter(&self, requested: &SubscriptionFilter) -> SubscriptionFilter {
         let mut accepted = requested.clone();
         if !self.has_direct() {
@@ -168,8 +169,8 @@ impl McpHandler {
         Ok(())
     }
 
-    /// Subscribes to a resource at its upstream server, which is returned. The policy must permit this AI client to
-    /// read the resource.
+    /// Subscribes to a resource at its upstream server, if the policy permits this AI client to read the
+    /// resource. Returns the server.
     async fn subscribe_upstream(
         &self,
         uri: &str,

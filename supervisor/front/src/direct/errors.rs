@@ -1,4 +1,5 @@
-//! Converts failures of direct calls to JSON-RPC errors for the AI client, and to texts for the model.
+//! Converts failures of calls to directly exposed servers to JSON-RPC errors for the AI client, and to
+//! texts for the model.
 
 use lockhouse_protocol::{Failure, FailureCode};
 use rmcp::model::ErrorData;
@@ -9,13 +10,14 @@ pub(super) fn invalid_params(message: &str) -> ErrorData {
     ErrorData::invalid_params(message.to_owned(), None)
 }
 
-/// Formats the failure of a direct call as the text of a tool result, for the model.
+/// Formats the failure of a call to a directly exposed server as the text of a tool result, for the
+/// model.
 pub(super) fn failure_text(failure: &Failure) -> String {
     format!("{}: {}", failure.code.as_str(), failure.message)
 }
 
-/// Converts the failure of a direct call to a JSON-RPC error for the AI client. The error's data has the failure code
-/// and whether a retry is useful (`retryable`).
+/// Converts the failure of a call to a directly exposed server to a JSON-RPC error for the AI client. The
+/// error's data has the failure code and whether a retry is useful (`retryable`).
 pub(super) fn protocol_error(failure: &Failure) -> ErrorData {
     let data = Some(json!({"code": failure.code.as_str(), "retryable": failure.retryable}));
     let message = failure.message.clone();

@@ -7,8 +7,8 @@ use rmcp::service::{RequestContext, RoleServer};
 use super::raw_results;
 use crate::{McpHandler, client_name, supports_input_required};
 
-/// How long an AI client may cache a list, in milliseconds. To learn of changes earlier, the client can subscribe to
-/// them.
+/// How long an AI client may cache a list, in milliseconds. A client that subscribes to changes of the
+/// list learns of them earlier.
 const TTL_MS: u64 = 60_000;
 /// Maximum number of entries in a page of a list (`PAGE_ENTRIES`), and maximum size of all entries in bytes
 /// (`PAGE_BYTES`).

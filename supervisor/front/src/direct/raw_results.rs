@@ -22,7 +22,8 @@ use crate::runs::new_handle;
 
 static KEY: LazyLock<String> = LazyLock::new(|| format!("lockhouse/{}", new_handle()));
 
-/// Packs a raw JSON result: returns the metadata, for an otherwise empty MCP result, that contains it as a string.
+/// Packs a raw JSON result: returns metadata that contains it as a string, for an MCP result that is
+/// otherwise empty.
 pub(super) fn pack(json: &str) -> MetaObject {
     // Each message is one line. In valid JSON, line breaks occur only between tokens, where a space means the same.
     let json = json.replace(['\n', '\r'], " ");
@@ -89,7 +90,7 @@ pub(crate) struct UnpackingWriter<W> {
     inner: W,
     /// The last line that was written to this writer, if it is still incomplete.
     line: Vec<u8>,
-    /// Bytes after unpacking. Those from `written` on must still be written to `inner`.
+    /// Bytes of unpacked messages. The bytes from the index `written` on must still be written to `inner`.
     out: Vec<u8>,
     written: usize,
 }

@@ -45,7 +45,7 @@ const TLS_REQUIRED: &str = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\
 /// First byte of a TLS connection: the record type "handshake".
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// A socket that was just accepted.
+/// A socket of a newly accepted connection.
 enum AcceptedSocket {
     Tcp(TcpStream),
     Unix(tokio::net::UnixStream),

@@ -179,8 +179,8 @@ impl BodyReader {
 enum Refusal {
     TooLarge(usize),
     Timeout,
-    /// No permit for a large body became free in time, or too many requests of the connection already wait for a
-    /// permit.
+    /// No permit for a large body became free in time, or too many requests of the connection are already
+    /// waiting for a permit.
     Busy,
     Broken,
     Message(MessageFault),

@@ -57,8 +57,8 @@ impl ConnectionLimiter {
         }
     }
 
-    /// Admits a connection of the peer `key` (`None`: a trusted proxy). At a limit, closes another connection first, or
-    /// returns `None` if none can be closed.
+    /// Admits a connection of the peer `key`; `None` stands for a trusted proxy. If a connection limit is
+    /// reached, closes another connection first. Returns `None` if no connection can be closed.
     pub(super) fn open(
         &self,
         key: Option<LimitKey>,
@@ -92,8 +92,8 @@ impl ConnectionTable {
             .count()
     }
 
-    /// Closes one of the connections for which `may` returns true. Returns `None` if each of these has an authenticated
-    /// request in flight.
+    /// Closes one of the connections for which `may` returns true, to make room for another connection.
+    /// Returns `None` if each of them has an authenticated request in flight.
     fn evict(&mut self, may: impl Fn(&Connection) -> bool) -> Option<()> {
         let candidates = self.connections.iter().filter(|(_, connection)| may(connection));
         let candidates: Vec<(u64, Option<LimitKey>, ConnectionUse)> = candidates

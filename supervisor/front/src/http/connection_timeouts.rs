@@ -28,7 +28,8 @@ const RESPONSE_DELAY_MAX: Duration = Duration::from_secs(30);
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// The state of a connection by which the connection limiter chooses a connection to close.
+/// The use of a connection. From it, the connection limiter chooses a connection to close in favour of a
+/// new one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConnectionUse {
     pub(super) is_authenticated: bool,

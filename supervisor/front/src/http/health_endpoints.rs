@@ -21,7 +21,8 @@ use super::listener::{self, BindError, Listener, Socket};
 
 /// Content type of Prometheus' text format.
 const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// The connection to the engine, to which the HTTP server passes requests, and the lifecycle of the service.
+/// The connection to the engine, the part of Lockhouse that executes the clients' requests, and the
+/// lifecycle of the service.
 #[derive(Clone)]
 pub struct HttpService {
     pub engine: EngineClient,
@@ -29,7 +30,8 @@ pub struct HttpService {
 }
 
 impl HttpService {
-    /// Sends a request to the engine on behalf of the operator, and returns the response.
+    /// Sends a request of the operator to the engine, the part that calls upstream servers, and returns the
+    /// response.
     async fn ask(&self, request: Ask) -> Answer {
         self.engine.ask(&Principal::local(), None, request).await
     }
@@ -107,7 +109,7 @@ async fn metrics(State(service): State<HttpService>) -> Response {
     }
 }
 
-/// Returns the response 500, for the case that the engine gave no valid answer.
+/// Returns the response 500, for the case that the engine, which executes requests, gave no valid answer.
 fn engine_failed() -> Response {
     StatusCode::INTERNAL_SERVER_ERROR.into_response()
 }

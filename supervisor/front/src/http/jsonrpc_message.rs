@@ -20,9 +20,9 @@ const OUTLINE_VALUES_MAX: usize = 500;
 /// Maximum size in bytes of an outline (a message without the arguments of `tools/call`).
 const OUTLINE_BYTES_MAX: usize = 256 * 1024;
 
-/// How many bytes of a request body one unit of the client's rate limit `requests` pays for. The next two constants say
-/// the same for JSON values. Each request also costs one unit. A unit stands for 20 to 30 µs of the event loop, so a
-/// large request costs as much as the small ones that the client could send instead.
+/// Number of bytes of a request body that cost one unit of the client's rate limit `requests`. Each
+/// request costs one more unit. A unit stands for 20 to 30 µs of the event loop, so a large request costs
+/// as much as the small requests that the client could send instead.
 const BYTES_PER_UNIT: usize = 16 * 1024;
 const ARGUMENT_VALUES_PER_UNIT: usize = 64;
 const OUTLINE_VALUES_PER_UNIT: usize = 8;

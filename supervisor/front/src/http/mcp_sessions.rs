@@ -29,13 +29,15 @@ use super::request_ids::{IdTrackingTransport, RequestIds, cancelled_id};
 
 const SESSION_ID: &str = "mcp-session-id";
 const RETRY_AFTER_S: &str = "30";
-/// The first protocol version with priming events.
+/// The first protocol version with priming events: events without a message, from which a client can
+/// resume a stream.
 const PRIMING_SINCE: ProtocolVersion = ProtocolVersion::V_2025_11_25;
 /// How long a client should wait before it opens a closed stream again.
 const RECONNECT_AFTER: Duration = Duration::from_secs(3);
 
 tokio::task_local! {
-    /// The client on whose behalf rmcp calls the session manager during the current request.
+    /// The client that sent the current request. The session manager reads it from here, because rmcp does
+    /// not pass the client to it.
     static SESSION_CALLER: SessionCaller;
 }
 
@@ -51,7 +53,7 @@ struct SessionCaller {
 enum Refusal {
     /// The maximum number of MCP sessions is reached, and none can be ended to make room.
     Full,
-    /// A request with this id is already in flight in the session.
+    /// A request with this id is already in flight in the session. A second one would never be answered.
     IdInUse(RequestId),
 }
 
@@ -138,9 +140,10 @@ impl McpSessions {
         if self.is_owned_by_caller(id) { Ok(()) } else { Err(SessionError::Unknown) }
     }
 
-    /// Chooses the session to end so that this owner can open a new one. Returns `None` if there is room. Otherwise
-    /// this is the owner's least recently used session. At the total limit, a client with more sessions than the owner
-    /// gives up one instead, so that all clients get equal shares.
+    /// Chooses the session to end so that this owner can open a new one. Returns `None` if there is room.
+    /// Normally, the owner's least recently used session is chosen. If the limit for all clients is reached,
+    /// the session of a client with more sessions than the owner is chosen, so that all clients get equal
+    /// shares.
     fn session_to_evict(&self, owner: Owner) -> Result<Option<SessionId>, SessionError> {
         let table = locked(&self.table);
         let is_own = |session: &&Session| session.owner == owner;
@@ -185,7 +188,8 @@ impl McpSessions {
         }
     }
 
-    /// Returns whether the client of a session knows priming events.
+    /// Returns whether the client of a session knows priming events: events without a message, from which a
+    /// client can resume a stream.
     fn knows_priming(&self, id: &SessionId) -> bool {
         locked(&self.table).get(id).is_some_and(|session| session.knows_priming)
     }
@@ -229,7 +233,7 @@ impl Drop for OpenStream {
     }
 }
 
-/// Sets the response that the current caller gets in place of rmcp's own response.
+/// Sets the response that the client of the current request gets in place of rmcp's own response.
 fn set_refusal(refusal: Refusal) {
     let _ = SESSION_CALLER.try_with(|caller| {
         *caller.refusal.lock() = Some(refusal);
@@ -295,7 +299,8 @@ impl SessionManager for McpSessions {
         Ok(self.is_owned_by_caller(id) && self.inner.has_session(id).await?)
     }
 
-    /// Ends a session of the caller. If a session has ended by itself, rmcp calls this without a caller.
+    /// Ends a session that the client of the current request owns. If a session has ended by itself, rmcp
+    /// calls this function outside of a request.
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
         if SESSION_CALLER.try_with(|_| ()).is_ok() {
             self.check_owner(id)?;
@@ -361,7 +366,8 @@ impl SessionManager for McpSessions {
     }
 }
 
-/// Middleware that makes the authenticated client of a request the caller of the session manager.
+/// Middleware that makes the authenticated client of a request known to the session manager while rmcp
+/// handles the request.
 pub(super) async fn bind_session(
     State(sessions): State<Arc<McpSessions>>,
     request: Request,

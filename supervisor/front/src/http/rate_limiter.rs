@@ -1,7 +1,7 @@
 //! Limits how often unauthenticated peers can cause costly work, such as TLS handshakes.
 //!
-//! The crate `governor` does not fit. Here, a connection reserves a permit and then waits for it, and the permit is
-//! refunded when the client authenticates.
+//! The crate `governor` is not used, because a connection must be able to reserve a permit and then wait
+//! for it, and because the permit is refunded when the client authenticates.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -12,11 +12,11 @@ use tokio::time::Instant;
 
 use super::limit_key::LimitKey;
 
-/// Size of a burst: a peer that was idle for this time may use the permits of this time at once.
+/// Maximum burst, as a time: a peer that was idle for this time may use the permits of this time at once.
 const BURST: Duration = Duration::from_secs(4);
 /// Maximum time that a peer waits for a permit.
 pub(super) const WAIT_MAX: Duration = Duration::from_millis(500);
-/// When this many peers are in memory, idle peers are removed.
+/// Number of peers in memory from which on idle peers are removed.
 const KEYS_MAX: usize = 10_000;
 
 /// Grants each peer a number of permits per second (generic cell rate algorithm). Clones share the state.

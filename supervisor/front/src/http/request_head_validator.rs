@@ -5,8 +5,8 @@
 //! therefore refused: from the fault on, bytes are replaced by NUL, which every parser rejects, followed by
 //! [`INVALID_HEAD`]. hyper then answers 400 after the requests in flight and closes the connection.
 
-/// Maximum length of a line, as a multiple of hyper's limit for a whole head. It is above hyper's limit, so that hyper
-/// refuses a long line first (431).
+/// Maximum length of a line, as a multiple of hyper's limit for a whole head. The maximum is above
+/// hyper's limit, so that hyper refuses a long line first (431).
 const LINE_FACTOR: usize = 4;
 
 /// Bytes that complete an invalid head. They are needed because hyper reports a fault only once it has the whole head.
@@ -83,8 +83,8 @@ impl HeadValidator {
         }
     }
 
-    /// Returns the bytes that hyper reads instead of received ones after a fault, at most `room`; finally an empty
-    /// slice, the end of the stream. `None` if there was no fault.
+    /// After a fault, returns the bytes that hyper reads in place of received ones: at most `room` bytes, and
+    /// finally an empty slice, which is the end of the stream. Returns `None` if there was no fault.
     pub(super) fn replacement(&mut self, room: usize) -> Option<&'static [u8]> {
         if self.state != State::Rejection {
             return None;
@@ -94,7 +94,7 @@ impl HeadValidator {
         Some(part)
     }
 
-    /// Validates received bytes. If there is a fault, overwrites all bytes from there on.
+    /// Validates received bytes. If there is a fault, overwrites all bytes from the fault on.
     ///
     /// # Errors
     /// The fault. It is returned once per connection.
@@ -138,8 +138,8 @@ impl HeadValidator {
         Ok(())
     }
 
-    /// Reads the rest of the current line, or the part that was received. Returns the number of bytes read. A fault is
-    /// returned with its position in `bytes`.
+    /// Reads the rest of the current line, or as much of it as was received. Returns the number of bytes
+    /// read. On a fault, returns its position in `bytes` and the fault.
     fn take_line(&mut self, bytes: &[u8]) -> Result<usize, (usize, HeadFault)> {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let part = &bytes[..end.unwrap_or(bytes.len())];

@@ -76,7 +76,8 @@ fn answered_id(message: &ServerJsonRpcMessage) -> Option<RequestId> {
     }
 }
 
-/// The transport of an MCP session, which releases request ids when their answers are sent.
+/// The transport of an MCP session. It releases the id of a request when the answer is sent, so that the
+/// client may use the id again.
 #[derive(Debug)]
 pub(super) struct IdTrackingTransport<T> {
     inner: T,

@@ -147,7 +147,8 @@ fn read_file(path: &Path) -> Result<(Vec<u8>, Metadata), TlsError> {
     Ok((std::fs::read(path).map_err(unreadable)?, found))
 }
 
-/// Rejects a certificate that is expired or not yet valid. Its issuer is not checked: that is up to the clients.
+/// Rejects a certificate that is expired or not yet valid. Its issuer is not checked, because each client
+/// decides which issuers it trusts.
 fn check_validity(chain: &[CertificateDer<'static>]) -> Result<(), CertificateFault> {
     let now = UnixTime::now();
     let soon = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + EXPIRY_WARNING);

@@ -103,8 +103,8 @@ impl TrustedProxies {
         Ok(client.map_or(peer, Peer::Forwarded))
     }
 
-    /// Returns the client address in the headers of a trusted proxy. `None` if the request has neither of the two
-    /// headers.
+    /// Returns the client address in the headers of a trusted proxy. `None` if the request has neither
+    /// `Forwarded` nor `X-Forwarded-For`.
     fn client_address(&self, headers: &HeaderMap) -> Result<Option<IpAddr>, &'static str> {
         let from_x_forwarded_for = join_header_lines(headers, X_FORWARDED_FOR)?.map(|text| {
             self.rightmost_untrusted(
@@ -220,7 +220,8 @@ mod tests {
         TrustedProxies::new(&["10.0.0.0/8", "2001:db8::1"].map(proxy))
     }
 
-    /// Returns the client that a proxy's headers name, `proxy` if they name none, or `refused`.
+    /// Returns the client that the forwarding headers of a proxy name. Returns `proxy` if they name none, and
+    /// `refused` if they are invalid.
     fn client_address(lines: &[(&'static str, &str)]) -> String {
         let header = |(name, value): &(&'static str, &str)| {
             (HeaderName::from_static(name), HeaderValue::from_str(value).expect("a value"))

@@ -1,5 +1,5 @@
-//! Follows a run on behalf of an MCP request: until the run ends, until it asks a question, or until the request has
-//! waited long enough.
+//! Follows a run (the execution of a program) on behalf of an MCP request: until the run ends, until it
+//! asks the user a question, or until the request has waited long enough.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -21,8 +21,8 @@ use crate::answer::{Answer, ToolResponse};
 use crate::elicitation_queue::ElicitationQueue;
 use crate::tool_arguments::{self, run_code_request};
 
-/// Delay before the engine is asked again to detach a run (to let it continue without its request) that could not be
-/// detached.
+/// Delay before a failed attempt to detach a run from its request is repeated. A detached run continues
+/// without its request.
 const DETACH_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The tool that an MCP request calls to start or follow a run.
@@ -32,18 +32,19 @@ pub(crate) enum RunTool {
     GetResult,
 }
 
-/// An MCP request that follows a run.
+/// An MCP request that waits for a run (the execution of a program).
 struct RunRequest<'a> {
     exchange: Exchange,
     principal: &'a Principal,
-    /// Handle of the run, if the run continues without this request. Else `None`.
+    /// Handle of the run. `None` if the run would end with this request.
     handle: Option<ResultHandle>,
     tool: RunTool,
     arguments: &'a JsonObject,
     wait: Duration,
     /// Whether the run may have unanswered questions from before this request.
     is_resumed: bool,
-    /// Keys of the questions that this request answers. The engine may still list these questions as pending.
+    /// Keys of the questions that this request answers. They are not asked again, although the engine may
+    /// still list them as pending.
     answered: Vec<String>,
 }
 
@@ -138,8 +139,8 @@ impl McpHandler {
         Some(self.follow(request, context).await)
     }
 
-    /// Opens an exchange with the engine (a request with its later events and response) on behalf of the client of an
-    /// MCP request.
+    /// Opens an exchange with the engine on behalf of the client of an MCP request: sends a request, and
+    /// receives its later events and its response.
     pub(crate) fn open(
         &self,
         principal: &Principal,
@@ -228,8 +229,8 @@ struct RunFollower<'a> {
 }
 
 impl<'a> RunFollower<'a> {
-    /// Starts to detach the request from its run, because the request has waited long enough. The run continues without
-    /// it.
+    /// Starts to detach the request from its run, because the request has waited long enough. The run
+    /// continues, and the client can get its result later by its handle.
     fn detach(&mut self) {
         let (detach, input) = match self.request.handle {
             Some(_) => (Detach::Reporting, Input::View),
@@ -264,8 +265,8 @@ impl<'a> RunFollower<'a> {
         ControlFlow::Continue(self)
     }
 
-    /// Handles the engine's reply to [`Input::Detach`]. Without a handle, the run could not be detached, and the engine
-    /// is asked again later.
+    /// Handles the engine's reply to [`Input::Detach`], which asks that the run continue without this
+    /// request. If `handle` is `None`, the engine could not do that, and it is asked again later.
     fn set_kept(&mut self, handle: Option<ResultHandle>) {
         self.request.handle = handle;
         match self.request.handle {
@@ -283,8 +284,9 @@ impl<'a> RunFollower<'a> {
         }
     }
 
-    /// Suspends the request, and answers it with the questions to the user. Returns `Continue` if no question can be
-    /// asked, or if too many requests are suspended.
+    /// Ends the request with the questions to the user as its response, and keeps it as suspended until the
+    /// client repeats it with answers. Returns `Continue` if no question can be asked, or if too many
+    /// requests are suspended.
     fn suspend(mut self, mut questions: Vec<OpenQuestion>) -> ControlFlow<ToolResponse, Self> {
         let owner = self.request.principal.owner();
         if !self.handler.suspended.has_capacity(owner) {

@@ -1,4 +1,4 @@
-//! The answer for a run that is still running.
+//! The answer for a run (the execution of a program) that has not ended yet.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Requests that were answered with `input_required` (a question to the user). Their exchanges with the engine stay
-//! open until the client repeats the request with answers.
+//! Requests that were answered with `input_required` (a question to the user). Their runs continue to
+//! wait until the client repeats the request with answers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use super::super::elicitation;
 const SUSPENDED_MAX: usize = 256;
 const SUSPENDED_PER_CLIENT_MAX: usize = 16;
 
-/// Suspended requests, by the `requestState` with which their clients repeat them. Clones share the requests.
+/// Suspended requests, which wait for the user's answers to questions. The key is the `requestState` with
+/// which a client repeats its request. Clones share the requests.
 #[derive(Clone, Default)]
 pub(crate) struct SuspendedRequests {
     requests: Arc<Mutex<HashMap<String, SuspendedRequest>>>,
@@ -41,9 +42,9 @@ impl SuspendedRequests {
         requests.len() < SUSPENDED_MAX && own < SUSPENDED_PER_CLIENT_MAX
     }
 
-    /// Suspends a request until its client repeats it or the last question times out. After a timeout, the engine
-    /// cancels the run, unless another request follows it. Returns the result that asks the questions, or (as `Err`)
-    /// the exchange if no question can be asked.
+    /// Suspends a request until its client repeats it or the last question times out. After a timeout, the
+    /// run is cancelled unless another request follows it. Returns the result that asks the questions. If no
+    /// question can be asked, returns the exchange as `Err`.
     pub(super) fn suspend(
         &self,
         owner: Owner,
@@ -64,8 +65,8 @@ impl SuspendedRequests {
         Ok(InputRequiredResult::new(Some(input_requests), Some(name)))
     }
 
-    /// Resumes a suspended request: sends the user's answers to the engine. Returns the exchange and the keys of the
-    /// answered questions. `Err` says why the request cannot be resumed.
+    /// Resumes a suspended request: passes the user's answers on to the run. Returns the exchange with the
+    /// engine and the keys of the answered questions. `Err` says why the request cannot be resumed.
     pub(super) fn resume(
         &self,
         principal: &Principal,
@@ -98,8 +99,8 @@ impl SuspendedRequests {
     }
 }
 
-/// Converts questions to MCP input requests. Returns these with the longest timeout of a question (`None` if no
-/// question can be asked). Questions that MCP cannot express are refused.
+/// Converts questions to MCP input requests. Returns them with the longest timeout of these questions, or
+/// with `None` if there are none. A question that MCP cannot express is answered with an error.
 pub(super) fn input_requests(
     exchange: &Exchange,
     questions: Vec<OpenQuestion>,

@@ -1,4 +1,5 @@
-//! Runs as MCP tasks, for AI clients that declare the tasks extension. The task id is the run's handle.
+//! Runs (executions of programs) as MCP tasks, for AI clients that declare the tasks extension. The task
+//! id is the run's handle.
 
 use lockhouse_base::principal::Principal;
 use lockhouse_messages::{
@@ -61,7 +62,7 @@ impl McpHandler {
         Ok(GetTaskResult::new(DetailedTask::new(task, payload(*ended, self.answers.form_for(principal)))))
     }
 
-    /// Serves `tasks/update`: sends the user's answers to questions of the run to the engine.
+    /// Serves `tasks/update`: passes the user's answers to questions on to the run.
     pub(crate) async fn send_task_input(
         &self,
         principal: &Principal,
@@ -117,8 +118,8 @@ impl McpHandler {
     }
 }
 
-/// Asks the engine for a run's pending questions and state. Returns `Err` with the run's final response if the run has
-/// ended meanwhile.
+/// Asks the engine for a run's pending questions and state. If the run has ended meanwhile, returns its
+/// final response as `Err`.
 async fn questions_and_view(
     exchange: &mut Exchange,
 ) -> Result<(Vec<lockhouse_messages::OpenQuestion>, RunView), Response> {

@@ -13,15 +13,16 @@ use super::Approval;
 use super::approver_protocol::{ApprovalQuestion, ApproverAnswer, Decision, FromSupervisor};
 use super::outcome::{PromptOutcome, Refusal};
 
-/// Maximum number of unread messages of one watcher. A watcher that would have more is disconnected.
+/// Maximum number of unread messages of one watcher (a connection that can answer approval questions). A
+/// watcher that would have more is disconnected.
 const UNREAD_MESSAGES_MAX: usize = 2_048;
 /// Maximum number of closed questions that are remembered, so that a late answer is rejected with the right reason.
 const CLOSED_MAX: usize = 200;
 
-/// The channel through which a question is asked and answered.
+/// The channel through which an approval question is asked and answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AnswerChannel {
-    /// The elicitation of the AI client.
+    /// MCP elicitation: the AI client asks its user.
     Client,
     /// The control socket, with the Unix user who answered; `None` until the answer has arrived.
     Local(Option<LocalUser>),
@@ -47,16 +48,16 @@ impl AnswerChannel {
     }
 }
 
-/// The connection of a watcher.
+/// How a watcher (a person who can answer approval questions outside of the AI client) is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatcherKind {
-    /// The control socket, with the Unix user at its other end, if known.
+    /// The watcher is connected over the control socket. Contains the Unix user at the other end, if known.
     Socket(Option<LocalUser>),
-    /// The terminal of this process.
+    /// The watcher is the terminal in which this process runs.
     Terminal,
 }
 
-/// Why an answer of a watcher is rejected.
+/// Why the supervisor rejects an answer to an approval question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
     #[error("it was answered already, and the first answer counts")]
@@ -71,23 +72,24 @@ pub enum AnswerError {
     Scope,
 }
 
-/// The queue of pending questions, with the watchers who can answer them. Clones refer to the same queue.
+/// The queue of pending approval questions, with the connected watchers who can answer them. Clones refer to
+/// the same queue.
 #[derive(Clone, Debug, Default)]
 pub struct ApprovalQueue(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The number that was given last to a question or a watcher.
+    /// The number most recently assigned to a question or a watcher. Both use the same sequence.
     last: u64,
     open: BTreeMap<u64, OpenQuestion>,
-    /// The questions that were closed last, each with the error for late answers.
+    /// The most recently closed questions: the number of each, with the error that a late answer to it gets.
     closed: VecDeque<(u64, AnswerError)>,
     watchers: BTreeMap<u64, mpsc::Sender<Arc<FromSupervisor>>>,
 }
 
 #[derive(Debug)]
 struct OpenQuestion {
-    /// The message to watchers that contains the question.
+    /// The message that asks this question, as sent to each watcher.
     ask: Arc<FromSupervisor>,
     digest: String,
     scopes: Vec<Approval>,
@@ -100,8 +102,8 @@ impl State {
         self.watchers.retain(|_, watcher| watcher.try_send(message.clone()).is_ok());
     }
 
-    /// Removes a question from the pending ones and tells all watchers. `error` is the error for late answers. Returns
-    /// `None` if the question was not pending.
+    /// Removes a pending question and tells all watchers that it is closed. A later answer to it is rejected with
+    /// `error`. Returns `None` if the question was not pending.
     fn close(&mut self, id: u64, error: AnswerError) -> Option<OpenQuestion> {
         let open = self.open.remove(&id)?;
         self.closed.push_back((id, error));
@@ -160,7 +162,7 @@ impl ApprovalQueue {
     }
 }
 
-/// Keeps a question pending. Dropping the guard closes the question if it was not answered.
+/// Keeps an approval question pending. Dropping the guard closes the question if it was not answered.
 struct OpenQuestionGuard<'a> {
     queue: &'a ApprovalQueue,
     id: u64,
@@ -172,7 +174,8 @@ impl Drop for OpenQuestionGuard<'_> {
     }
 }
 
-/// A connected watcher. Dropping the value disconnects the watcher.
+/// The connection of a watcher, who receives approval questions and can answer them. Dropping the value
+/// disconnects the watcher.
 #[derive(Debug)]
 pub struct Watcher {
     queue: ApprovalQueue,

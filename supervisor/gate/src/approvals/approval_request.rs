@@ -9,8 +9,8 @@ use super::argument_order::ArgumentOrder;
 use super::outcome::Refusal;
 use super::untrusted_text::{push_json_escaped, rendered_chars};
 
-/// Maximum number of displayed characters of a URI or prompt name in a table of calls. A call with a longer name gets a
-/// prompt of its own. Tool names are always shorter.
+/// Maximum number of characters of a resource URI or prompt name in an approval prompt for several calls. A
+/// call with a longer name gets an approval prompt of its own. Tool names are always shorter.
 const NAME_CHARS_MAX: usize = 300;
 
 /// The key under which refusals are counted: the server, and the tool or the kind of the called item.
@@ -26,10 +26,10 @@ pub(super) struct ApprovalRequest {
     pub(super) claims: ToolHints,
     /// The order in which the arguments are displayed.
     pub(super) order: ArgumentOrder,
-    /// Describes the required arguments that even a prompt of its own could not show; `None` if all of them can be
-    /// shown.
+    /// Describes the required arguments that an approval prompt for this call alone would be too small to show;
+    /// `None` if all of them can be shown.
     pub(super) hidden: Option<String>,
-    /// Number of characters that the arguments need in a table of calls.
+    /// Number of characters that the arguments need in an approval prompt for several calls.
     pub(super) chars_needed: usize,
     /// The digest of the call with its arguments and `occasion`. An answer approves the call only if it names this
     /// digest.
@@ -37,7 +37,8 @@ pub(super) struct ApprovalRequest {
     pub(super) call: CallId,
     /// The id of the call in the audit log.
     pub(super) id: Uuid,
-    /// The execution id and the call number, so that the digest of an equal call in another execution differs.
+    /// The execution id and the call number. They are part of the digest, so that an equal call in another
+    /// execution has a different digest.
     occasion: String,
 }
 
@@ -56,7 +57,8 @@ impl ApprovalRequest {
         Self { pending, line, claims, order, hidden, chars_needed, digest, call, id, occasion }
     }
 
-    /// Whether the call needs a prompt of its own, because it contains code (of a skill) or a long name.
+    /// Whether the call cannot share an approval prompt with other calls, because it contains code (of a skill)
+    /// or a long name.
     pub(super) fn needs_own_prompt(&self) -> bool {
         self.order.needs_own_prompt() || has_long_name(self.pending.item())
     }
@@ -69,13 +71,13 @@ impl ApprovalRequest {
         (self.pending.server().clone(), name)
     }
 
-    /// Converts the request into a permitted call. Fails if the digest is not that of the call.
+    /// Converts the approved request into a permitted call. Fails if the digest of the call is not `digest`.
     pub(super) fn into_permitted(self) -> Result<PermittedCall, Refusal> {
         self.pending.approve(&self.occasion, self.digest).map_err(|_| Refusal::Broken)
     }
 }
 
-/// Whether the name of a called item is too long for a row in a table of calls.
+/// Whether the name of a called item is too long for a row of an approval prompt that lists several calls.
 fn has_long_name(item: &CallTarget) -> bool {
     rendered_chars(item.as_str(), NAME_CHARS_MAX, push_json_escaped) > NAME_CHARS_MAX
 }

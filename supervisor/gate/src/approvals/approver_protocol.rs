@@ -1,5 +1,5 @@
-//! The messages between the supervisor and watchers on the control socket, one JSON object per line. docs/approvals.md
-//! documents them for users.
+//! The messages between the supervisor and watchers (programs that show approval questions to a person) on
+//! the control socket, one JSON object per line. docs/approvals.md documents them for users.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use super::prompt::Prompt;
 pub struct ApprovalQuestion {
     /// The number of the question, unique within this supervisor process.
     pub id: u64,
-    /// The digest that an answer must repeat. It is the SHA-256 of the call, or of the digests of all calls.
+    /// The digest that an answer must repeat: the SHA-256 of the call if the question is about one call,
+    /// otherwise the SHA-256 of the digests of all its calls.
     pub digest: String,
     pub execution: String,
     /// The name of the AI client, as authenticated or as the client gave it.
@@ -26,7 +27,7 @@ pub struct ApprovalQuestion {
     pub text: String,
     /// A text that explains which calls each scope approves.
     pub scopes_text: String,
-    /// The scopes that an answer may choose.
+    /// The scopes (which calls the answer approves) that an answer may choose.
     pub scopes: Vec<Approval>,
     pub calls: Vec<CallSummary>,
     /// The change of the policy that the scope `always` makes, as a unified diff. `None` if that scope is not offered.

@@ -18,11 +18,12 @@ const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApproverKind {
-    /// The user of the AI client if the client supports forms (elicitation) and does not decline at once, otherwise a
-    /// watcher on this machine.
+    /// The user of the AI client, if the client supports elicitation and does not decline at once. Otherwise a
+    /// watcher on this machine, which is connected over the control socket or is the terminal.
     #[default]
     Any,
-    /// Only a watcher on this machine. For AI clients that may answer elicitations without their user.
+    /// Only a watcher on this machine, which is connected over the control socket or is the terminal. This is for
+    /// AI clients that may answer elicitations without asking their user.
     Local,
 }
 
@@ -40,9 +41,11 @@ pub struct Approvers {
     settings: ApprovalSettings,
     queue: ApprovalQueue,
     refusals: RefusalTracker,
-    /// The policy file of the user, which answers with the scope `always` change. `None` if another policy is in force.
+    /// The policy file of the user, which answers with the scope `always` change. `None` if the policy in force
+    /// is not from this file.
     policy: Option<PolicyFile>,
-    /// Reports changes of the policy file. The sender in each message is used when the changed policy is loaded.
+    /// Reports each change of the policy file. The receiver of the report uses the sender in it to confirm that
+    /// the changed policy is loaded.
     changed: mpsc::Sender<oneshot::Sender<()>>,
     /// The receiving end of `changed`.
     changes: Mutex<mpsc::Receiver<oneshot::Sender<()>>>,

@@ -16,21 +16,22 @@ use super::untrusted_text::{compact_json, pretty_json};
 /// The arguments of one call, rendered for a prompt.
 #[derive(Debug)]
 pub(super) struct ArgumentDisplay {
-    /// The names of the arguments, quoted as JSON, in display order. As many as fit.
+    /// The names of the arguments, quoted as JSON, in display order. Names that do not fit are left out.
     pub(super) names: Vec<String>,
-    /// Number of argument names that are not shown.
+    /// Number of argument names that are left out because they do not fit.
     pub(super) names_left_out: usize,
     /// The arguments as text: one JSON object if it fits, otherwise a line for each argument and each nested member.
     pub(super) text: String,
-    /// Number of characters of argument values that are not shown.
+    /// Number of characters of argument values that are left out because they do not fit.
     pub(super) left_out: usize,
     /// Number of required arguments and required nested members whose names are not shown.
     required_left_out: usize,
 }
 
 impl ArgumentOrder {
-    /// Describes the required arguments or members that would not be shown even if this call had the whole prompt;
-    /// `None` if all are shown. A member of a required object is required if the schema of the object requires it.
+    /// Describes the required arguments or members that an approval prompt for this call alone could not show;
+    /// `None` if it can show all. A member of a required object is required if the schema of the object requires
+    /// it.
     pub(super) fn hidden_required_text(&self, arguments: &Map<String, Value>) -> Option<String> {
         let ArgumentDisplay { names, names_left_out, required_left_out, .. } =
             self.display(arguments, ARGUMENT_CHARS_MAX, false);
@@ -57,8 +58,8 @@ impl ArgumentOrder {
         all.min(names.saturating_add(with_others.max(names))).min(ARGUMENT_CHARS_MAX)
     }
 
-    /// Renders the arguments of one call in about `room` characters at most. In a table of calls, arguments that fit
-    /// are rendered as a JSON object on one line.
+    /// Renders the arguments of one call in at most about `room` characters. If the prompt shows several calls,
+    /// arguments that fit are rendered as a JSON object on one line.
     pub(super) fn display(
         &self,
         arguments: &Map<String, Value>,

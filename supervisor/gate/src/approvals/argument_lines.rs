@@ -11,12 +11,14 @@ use super::untrusted_text::{
 
 /// Maximum number of characters of an argument name that are shown.
 const NAME_CHARS_MAX: usize = 100;
-/// Minimum number of characters of space with which a value is shown member by member.
+/// Minimum space, in characters, for rendering a nested value with a line for each member. In less space, its
+/// truncated JSON is shown.
 const ROOM_FOR_MEMBERS: usize = 80;
-/// Divisor: this fraction (1/8) of the space is reserved for optional arguments if required ones could use all of it.
+/// Divisor of the available space: at least 1/8 of it is reserved for optional arguments, so that required
+/// arguments cannot use all of it.
 pub(super) const PART_FOR_OTHERS: usize = 8;
 
-/// An argument, or a nested member of one.
+/// An argument of a call, or a member nested in an argument.
 struct Member<'a> {
     /// The name of the argument or member as displayed, or the label of a list element such as `[3]`.
     label: String,
@@ -26,7 +28,7 @@ struct Member<'a> {
 }
 
 impl ArgumentOrder {
-    /// Returns the arguments or members in display order.
+    /// Returns the members of an object, or the arguments of a call, in display order.
     fn members<'a>(&'a self, members: &'a Map<String, Value>) -> Vec<Member<'a>> {
         let member = |(name, value)| Member { label: name_label(name), value, order: self.nested(name) };
         self.sorted(members).into_iter().map(member).collect()
@@ -42,7 +44,7 @@ impl ArgumentOrder {
     }
 }
 
-/// Whether an excerpt of JSON text is complete and has at most `room` characters.
+/// Whether an excerpt contains the whole JSON text of a value and has at most `room` characters.
 pub(super) fn fits(json: &Excerpt, room: usize) -> bool {
     json.left_out == 0 && json.rendered_chars() <= room
 }
@@ -125,16 +127,16 @@ pub(super) struct ArgumentLines {
     pub(super) left_out: usize,
     /// Number of required arguments and required nested members whose names are not shown.
     pub(super) required_left_out: usize,
-    /// Whether strings with several lines are code, which is shown line by line.
+    /// Whether the first argument is code. Strings with several lines are then shown line by line.
     code_first: bool,
 }
 
-/// The position of the members that are being rendered.
+/// The position, in the arguments of a call, of the members that are being rendered.
 #[derive(Clone, Copy)]
 struct LinePosition {
     /// The nesting depth; 0 for the arguments.
     depth: usize,
-    /// Whether the schema requires the argument that contains the members, and all values in between.
+    /// Whether the schema requires the value that contains the members, and each value that contains that one.
     is_required: bool,
 }
 
@@ -244,8 +246,8 @@ impl ArgumentLines {
         self.code_first && text.contains('\n')
     }
 
-    /// Adds a string with several lines. Its lines are indented deeper than all others, so that they cannot be mistaken
-    /// for arguments.
+    /// Adds a string with several lines. Its lines are indented deeper than those of arguments and members, so
+    /// that the text cannot imitate an argument.
     fn add_multiline(&mut self, label: &str, text: &str, room: usize, depth: usize) {
         self.push_line(depth, &format!("{label} of {} lines:", text.lines().count()));
         let text = text.trim_end_matches('\n');

@@ -19,13 +19,14 @@ pub(super) struct ArgumentOrder {
     pub(super) names: Vec<String>,
     /// Number of required names at the beginning of `names`.
     pub(super) required: usize,
-    /// The orders of nested members, by the name of the member, or by the label of the index for elements of a list.
+    /// The display orders of nested values. The key is the name of an object's member, or a label such as `[3]`
+    /// for an element of a list.
     pub(super) inner: BTreeMap<String, ArgumentOrder>,
     /// Whether the first argument is code. Code is shown line by line and gets space before all other arguments.
     pub(super) code_first: bool,
 }
 
-/// The alphabetical order, for values whose members the schema does not list.
+/// The alphabetical display order, for objects whose members the tool's schema does not list.
 static BY_NAME: ArgumentOrder =
     ArgumentOrder { names: Vec::new(), required: 0, inner: BTreeMap::new(), code_first: false };
 
@@ -66,8 +67,8 @@ impl ArgumentOrder {
         self
     }
 
-    /// Returns the display order of a value's members. `None` if the value is nested too deeply, the limit of reads
-    /// from the schema is reached, or the value has no members.
+    /// Returns the display order of a value's members. Returns `None` if the value has no members or is nested
+    /// too deeply, or if no reads from the schema are left (`looks` counts them down).
     fn for_value(schema: &MemberSchema<'_>, value: &Value, depth: usize, looks: &mut usize) -> Option<Self> {
         *looks = looks.saturating_sub(PARTS_MAX);
         if depth >= DEPTH_MAX || *looks == 0 {
@@ -95,7 +96,7 @@ impl ArgumentOrder {
         Some(order)
     }
 
-    /// Whether the call needs a prompt of its own because its arguments contain code.
+    /// Whether the call cannot share an approval prompt with other calls because its arguments contain code.
     pub(super) fn needs_own_prompt(&self) -> bool {
         self.code_first
     }
@@ -110,12 +111,12 @@ impl ArgumentOrder {
         sorted
     }
 
-    /// Returns how many of the required names these arguments have.
+    /// Returns how many of the required names are present in these arguments.
     pub(super) fn required_count(&self, arguments: &Map<String, Value>) -> usize {
         self.names[..self.required].iter().filter(|name| arguments.contains_key(*name)).count()
     }
 
-    /// Returns the display order of the members of the member with this name.
+    /// Returns the display order for the members of the nested value that has this name.
     pub(super) fn nested(&self, name: &str) -> &Self {
         self.inner.get(name).unwrap_or(&BY_NAME)
     }

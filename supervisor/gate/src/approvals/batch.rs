@@ -28,7 +28,8 @@ const QUIET_PERIOD: Duration = Duration::from_millis(40);
 /// Maximum time from the arrival of the first call of a prompt until the prompt is sent.
 const GATHER_MAX: Duration = Duration::from_millis(250);
 
-/// A decline of the AI client within this time is probably not that of a person.
+/// If the AI client declines an approval question within this time, the answer is probably not that of a
+/// person.
 const DECLINE_AT_ONCE: Duration = Duration::from_secs(1);
 
 /// The decision about a call that waits for approval: the permitted call with the scope of the approval, or the
@@ -47,7 +48,7 @@ pub(super) struct ApprovalBatcher {
     context: Arc<ExecutionContext>,
     /// Number of prompts that were created for this execution.
     prompts: u32,
-    /// Number of consecutive refusals of questions about each tool in this execution.
+    /// Number of consecutive refused questions about each tool in this execution. An approval resets it.
     refusal_counts: HashMap<RefusalKey, u32>,
 }
 
@@ -56,7 +57,7 @@ impl ApprovalBatcher {
         Self { context, prompts: 0, refusal_counts: HashMap::new() }
     }
 
-    /// Receives calls and decides about them, until the execution ends.
+    /// Receives calls that wait for approval and decides about them, until the execution ends.
     pub(super) async fn run(mut self, mut incoming: mpsc::Receiver<QueuedRequest>) {
         let approvers = self.context.approvers.clone();
         let mut waiting = VecDeque::new();
@@ -85,8 +86,8 @@ impl ApprovalBatcher {
         }
     }
 
-    /// Decides about the calls that need no question: those that an earlier answer covers, those that are refused
-    /// without asking, and those whose caller no longer waits.
+    /// Decides about the waiting calls that need no question: calls that an earlier answer covers, calls that
+    /// must be refused without asking, and calls whose caller no longer waits.
     fn settle_without_asking(&self, waiting: &mut VecDeque<QueuedRequest>) {
         for QueuedRequest { request, verdict } in std::mem::take(waiting) {
             if verdict.is_closed() {
@@ -116,8 +117,8 @@ impl ApprovalBatcher {
         self.context.approvers.refusal_tracker().current_pause(self.context.owner).map(Refusal::Paused)
     }
 
-    /// Updates the counters of refusals with the outcome of a prompt. `was_put` is whether the prompt was sent to an
-    /// approver.
+    /// Updates the counters of refusals with the outcome of an approval prompt. `was_put` tells whether the
+    /// prompt was sent to an approver.
     fn count_outcome(&mut self, calls: &[ApprovalRequest], outcome: &PromptOutcome, was_put: bool) {
         let (refusals, owner) = (self.context.approvers.refusal_tracker(), self.context.owner);
         let tools: BTreeSet<RefusalKey> = calls.iter().map(ApprovalRequest::refusal_key).collect();
@@ -136,8 +137,8 @@ impl ApprovalBatcher {
         }
     }
 
-    /// Whether a question is unanswered because the program or its AI client ended the execution. That counts as a
-    /// refusal: otherwise a program could be run again and again to ask the same question.
+    /// Whether the question was not answered because the program or its AI client ended the execution. This
+    /// counts as a refusal. Otherwise a program could be run again and again to ask the same question.
     fn was_abandoned_by_program(&self, refusal: &Refusal) -> bool {
         *refusal == Refusal::Abandoned && !self.context.is_cancelled.load(Ordering::Acquire)
     }
@@ -287,8 +288,8 @@ impl ApprovalBatcher {
     }
 }
 
-/// Returns how many of the first waiting calls fit into one prompt with the space that the arguments of each need. At
-/// least one, if any waits.
+/// Returns how many of the waiting calls, from the first on, fit into one approval prompt, if each gets the
+/// space that its arguments need. Returns at least 1 if a call waits.
 fn batch_size(waiting: &VecDeque<QueuedRequest>) -> usize {
     let mut needed = 0;
     let fits = |(index, waiting): &(usize, &QueuedRequest)| {
@@ -301,7 +302,8 @@ fn batch_size(waiting: &VecDeque<QueuedRequest>) -> usize {
     waiting.iter().take(most).enumerate().take_while(fits).count()
 }
 
-/// Receives further calls that arrive shortly after the first one.
+/// Receives further calls that arrive shortly after the first one, so that one approval prompt can show them
+/// together.
 async fn gather(incoming: &mut mpsc::Receiver<QueuedRequest>, waiting: &mut VecDeque<QueuedRequest>) {
     let end = Instant::now() + GATHER_MAX;
     while waiting.len() < CALLS_MAX {

@@ -16,13 +16,15 @@ const CODE_CHARS_MAX: usize = 200;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallSummary {
     pub server: String,
-    /// The kind of the called item: `tool`, `resource`, `prompt` or a list of them.
+    /// The kind of the called item, such as `tool`, `resource` or `prompt`, or which of these kinds the call
+    /// lists.
     pub kind: String,
     pub name: String,
     /// Number of characters of the name of the called item that are not shown.
     #[serde(default)]
     pub name_left_out: usize,
-    /// The names of the arguments, quoted as JSON, in the order of the tool's schema. As many as fit.
+    /// The names of the arguments, quoted as JSON, in the order of the tool's schema. Names that do not fit are
+    /// left out.
     #[serde(default)]
     pub argument_names: Vec<String>,
     /// Number of argument names that are not shown.
@@ -40,7 +42,7 @@ pub struct CallSummary {
     pub claims: String,
     /// The line of the submitted code that makes the call. The worker reports it, so it may be wrong.
     pub line: Option<u32>,
-    /// The text of this line of the code; `None` if the code has no such line.
+    /// The text of the line of code that makes the call; `None` if the code has no line with the reported number.
     pub source: Option<String>,
     /// The file and the line of the policy rule that requires approval.
     pub rule: String,
@@ -50,7 +52,8 @@ pub struct CallSummary {
 }
 
 impl CallSummary {
-    /// Returns the summary of one call in a prompt with `together` calls, which share the space of the prompt.
+    /// Returns the summary of one call for a prompt that shows `together` calls. These share the space of the
+    /// prompt.
     pub(super) fn new(call: &ApprovalRequest, code: &str, together: usize) -> Self {
         let ApprovalRequest { pending, line, claims, order, .. } = call;
         let (line, room) = (*line, (ARGUMENT_CHARS_MAX / together.max(1)).max(ARGUMENT_CHARS_MIN));

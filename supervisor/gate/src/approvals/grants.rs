@@ -5,23 +5,23 @@ use lockhouse_protocol::ServerName;
 
 use super::Approval;
 
-/// The approvals of an execution whose scope is wider than their prompt.
+/// The approvals of one execution that cover further calls, beyond those shown in their prompt.
 #[derive(Debug, Default)]
 pub(super) struct Grants(Vec<Grant>);
 
-/// An approval of all calls of one item in an execution.
+/// An approval of all calls of one tool, resource or prompt in an execution.
 #[derive(Debug, PartialEq)]
 struct Grant {
     server: ServerName,
     item: CallTarget,
-    /// For the scope `always`: the place of the policy rule that the answer changed. The execution keeps its initial
-    /// policy, so this grant has the effect of the change. It does not cover calls for which another rule requires
-    /// approval. `None` for the scope `execution`.
+    /// For the scope `always`: the place of the policy rule that the answer changed. The grant covers only calls
+    /// for which this rule requires approval, because the running execution keeps its initial policy. `None` for
+    /// the scope `execution`.
     changed: Option<SourceLocation>,
 }
 
 impl Grants {
-    /// Records an approval of this call, if its scope covers later calls.
+    /// Records the approval of this call as a grant, if its scope covers later calls.
     pub(super) fn add(&mut self, scope: Approval, call: &PendingCall) {
         let changed = match scope {
             Approval::Once => return,

@@ -24,17 +24,20 @@ pub(super) enum Refusal {
     /// The AI client declined so quickly that probably no person saw the question.
     DeclinedAtOnce,
     Cancelled,
-    /// The answer is not one of the offered answers.
+    /// The AI client or watcher gave an answer that was not offered.
     NoAnswer,
     TimedOut,
     /// No approver was available. Contains why the user of the AI client could not be asked, if that was tried.
     NoApprover(Option<AskError>),
     TooMany,
-    /// The prompt could not show all required arguments. Contains a description of those that it could not show.
+    /// The prompt could not show all required arguments of the call. Contains a description of the arguments that
+    /// it could not show.
     Hidden(String),
-    /// Too many consecutive questions of this AI client were refused. No approver is asked until this pause has ended.
+    /// No approver was asked, because too many consecutive questions of this AI client were refused. Contains the
+    /// pause that must end before an approver is asked again.
     Paused(Pause),
-    /// Questions about this tool were refused too often in this execution. No approver is asked about the tool again.
+    /// No approver was asked, because questions about this tool were refused too often in this execution. They
+    /// are not asked again in this execution.
     Final,
     /// The audit record of the question or the answer could not be written. Contains the error.
     Unrecorded(String),
@@ -67,7 +70,8 @@ impl PromptOutcome {
 }
 
 impl Refusal {
-    /// Whether the question was sent to an approver and was not approved.
+    /// Whether the question was sent to an approver, who declined it, cancelled it, or did not give a valid
+    /// answer in time.
     pub(super) fn is_persons_refusal(&self) -> bool {
         matches!(
             self,

@@ -1,5 +1,6 @@
-//! Proposes and makes the change of the policy for the scope `always`, after which the approved calls require no
-//! approval. The changed policy is evaluated and shown as a diff before it is written.
+//! Proposes and makes the policy change for an approval with the scope `always`. After the change, the
+//! approved calls require no approval. The changed policy is evaluated and shown as a diff before it is
+//! written.
 
 use lockhouse_policies::{Decision, PendingCall, Policy, Source};
 use similar::TextDiff;
@@ -8,8 +9,8 @@ use super::policy_edit::{CallToAllow, allow_calls};
 use super::policy_file::{PolicyFile, PolicyFileError};
 use super::untrusted_text;
 
-/// Maximum number of bytes of all arguments of a prompt for which a change is proposed, since each call is evaluated
-/// again.
+/// Maximum size of all arguments in an approval prompt, in bytes, for which a policy change is proposed. The
+/// limit exists because each call is evaluated again with the changed policy.
 const ARGUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Maximum number of lines in the diff of a change. A longer change is not offered to approvers.
 const DIFF_LINES_MAX: usize = 80;
@@ -28,8 +29,9 @@ pub(super) struct PolicyChange {
     pub(super) diff: String,
 }
 
-/// Proposes a change that allows these calls. Returns `None` unless each call requires approval because of a single
-/// rule of the user's own policy file as it is now, the file is writable, and the changed policy allows each call.
+/// Proposes a policy change that allows these calls. Each call must require approval because of one rule in
+/// the current text of the user's own policy file. Returns `None` if that is not so, if the file is not
+/// writable, or if the changed policy would not allow each call.
 pub(super) fn propose(file: &PolicyFile, calls: &[&PendingCall]) -> Option<PolicyChange> {
     let source = file.read().ok()?;
     let is_ours =
@@ -66,7 +68,7 @@ pub(super) fn propose(file: &PolicyFile, calls: &[&PendingCall]) -> Option<Polic
 }
 
 impl PolicyChange {
-    /// Writes the changed policy. Fails if the policy file no longer has the text from which the diff was made.
+    /// Writes the changed policy. Fails if the policy file has changed since the diff was made.
     pub(super) fn apply(&self) -> Result<(), PolicyFileError> {
         self.file.replace(&self.before, &self.after)
     }

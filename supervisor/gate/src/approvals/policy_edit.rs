@@ -1,11 +1,13 @@
-//! Edits the text of a policy so that the policy allows given calls. Comments and the order of entries stay. No I/O.
+//! Edits the text of a policy so that the policy allows given calls. Comments and the order of entries are
+//! kept. This module does no I/O.
 
 use std::ops::Range;
 
 use lockhouse_policies::CallTarget as PolicyItem;
 use toml_edit::{ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, value};
 
-/// A call that requires approval because of a rule or a list in the policy.
+/// A call that requires approval because of a rule or a list in the policy. An edit of the policy shall allow
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallToAllow<'a> {
     pub server: &'a str,
@@ -19,12 +21,13 @@ pub(super) struct CallToAllow<'a> {
 enum EditTarget {
     /// The rule with this index in `rules`: its effect is changed.
     Rule(usize),
-    /// The `ask` list: a rule for the tool is added, which takes precedence over the list.
+    /// The `ask` list of tools. The list stays as it is; the edit adds a rule for the tool, which takes
+    /// precedence.
     List,
 }
 
-/// Returns the text of the policy after the edits that allow all of these calls. `None` if the text cannot be edited
-/// so.
+/// Returns the text of the policy with the edits that allow all of these calls. Returns `None` if no edit of
+/// the text can do that.
 pub(super) fn allow_calls(text: &str, calls: &[CallToAllow<'_>]) -> Option<String> {
     let read = Document::parse(text).ok()?;
     let mut changed = text.parse::<DocumentMut>().ok()?;
@@ -51,8 +54,8 @@ pub(super) fn allow_calls(text: &str, calls: &[CallToAllow<'_>]) -> Option<Strin
     Some(changed.to_string())
 }
 
-/// Returns the part of a server's table that contains this line; `None` if it is neither in a rule nor in the `ask`
-/// list.
+/// Returns which part of a server's table in the policy contains this line: a rule or the `ask` list. Returns
+/// `None` if the line is in neither.
 fn edit_target(text: &str, server: &dyn TableLike, line: usize) -> Option<EditTarget> {
     let has = |span: Option<Range<usize>>| {
         let lines = |span: Range<usize>| line_at(text, span.start)..=line_at(text, span.end);
@@ -73,7 +76,7 @@ fn edit_target(text: &str, server: &dyn TableLike, line: usize) -> Option<EditTa
     has(server.get("ask")?.span()).then_some(EditTarget::List)
 }
 
-/// Returns the byte range of a table, from its header to its last value.
+/// Returns the byte range of a TOML table in the policy text, from its header to its last value.
 fn table_span(table: &Table) -> Option<Range<usize>> {
     let header = table.span()?;
     let ends = table.iter().filter_map(|(_, item)| Some(item.span()?.end));
@@ -85,7 +88,7 @@ fn line_at(text: &str, offset: usize) -> usize {
     1 + text[..text.floor_char_boundary(offset)].matches('\n').count()
 }
 
-/// Changes the effect of the rule with this index to `allow`.
+/// Changes the effect of the rule with this index to `allow`. Returns `None` if the rule cannot be edited.
 fn set_effect_allow(rules: &mut Item, index: usize) -> Option<()> {
     let effect = match rules {
         Item::ArrayOfTables(tables) => tables.get_mut(index)?.get_mut("effect")?.as_value_mut()?,
@@ -100,8 +103,8 @@ fn set_effect_allow(rules: &mut Item, index: usize) -> Option<()> {
     Some(())
 }
 
-/// Adds a rule that allows exactly this tool. Returns `None` if the item is not a tool or `rules` is not an array of
-/// tables.
+/// Adds a rule that allows exactly this tool to the rules of a server. Returns `None` if the item is not a
+/// tool, or if `rules` is not an array of tables.
 fn add_allow_rule(server: &mut Table, item: &PolicyItem) -> Option<()> {
     let PolicyItem::Tool(tool) = item else { return None };
     let mut rule = Table::new();

@@ -52,8 +52,8 @@ impl PolicyFile {
         text_files::replace(&path, after).map_err(unwritable)
     }
 
-    /// Returns the path of the policy file with symbolic links resolved, so that a replacement keeps the links, and the
-    /// directory of the file.
+    /// Returns the path of the policy file and that of its directory. Symbolic links are resolved, so that
+    /// replacing the file does not replace a link.
     fn target(&self) -> (PathBuf, PathBuf) {
         let path = std::fs::canonicalize(&self.0).unwrap_or_else(|_| self.0.clone());
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());

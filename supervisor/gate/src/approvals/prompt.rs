@@ -15,7 +15,8 @@ use super::untrusted_text::prefix_lines;
 
 /// Number of hexadecimal digits of a digest that a prompt shows.
 const SHORT_DIGEST: usize = 12;
-/// Maximum number of lines of code, of policy rules, and of claims of servers that are listed below a table of calls.
+/// Maximum number of lines in each list below a table of calls. There is a list of lines of code, one of
+/// policy rules, and one of what servers claim about their tools.
 const LINES_MAX: usize = 5;
 
 /// The approval prompt for one call, or for several calls in a table.
@@ -93,8 +94,8 @@ fn call_title(call: &CallSummary) -> String {
     }
 }
 
-/// The warning that not everything is shown. It is at the end of the first line, since some AI clients show little more
-/// of a message.
+/// The warning that a prompt does not show everything. It is at the end of the first line, since some AI
+/// clients show little more of a message than its first line.
 const INCOMPLETE: &str = " INCOMPLETE: not everything fits below.";
 
 /// Returns the text of a prompt for one call.
@@ -159,7 +160,8 @@ fn source_line_text(call: &CallSummary) -> String {
     }
 }
 
-/// Maximum width of the arguments, in columns, for them to be shown on the line of the tool's name.
+/// Maximum width, in columns, of arguments that are shown on the same line as the tool's name. Wider
+/// arguments are shown below it.
 const BESIDE_MAX: usize = 100;
 
 /// Returns the text of a prompt for several calls.
@@ -202,8 +204,9 @@ fn table_text(calls: &[CallSummary]) -> String {
 /// Maximum number of tools that are named in the first line of a table of calls.
 const TOOLS_MAX: usize = 3;
 
-/// Returns which items are called and how often. The text is safe to display, since names of tools and servers contain
-/// only letters, digits and `_-./`. Names of other items are shown in the table below.
+/// Returns the names of the called tools and other kinds of items, with the number of calls of each. The text
+/// is safe to display, since names of tools and servers contain only letters, digits and `_-./`. Names of
+/// other items, such as resources, are shown only in the table below.
 fn tool_counts_text(calls: &[CallSummary]) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for call in calls {
@@ -222,7 +225,8 @@ fn tool_counts_text(calls: &[CallSummary]) -> String {
     named.join(", ")
 }
 
-/// Returns the first few distinct lines below a heading; empty if there are no lines.
+/// Returns the first few distinct lines of `lines` below a heading. Returns an empty text if there are no
+/// lines.
 fn sample_text(heading: &str, lines: impl Iterator<Item = String>) -> String {
     let all: BTreeSet<String> = lines.collect();
     if all.is_empty() {

@@ -6,9 +6,11 @@ use super::untrusted_text::{Excerpt, compact_json};
 
 /// Maximum number of displayed characters of the arguments of all calls of a prompt together.
 pub(super) const ARGUMENT_CHARS_MAX: usize = 4_000;
-/// Minimum number of displayed characters that the arguments of each call in a table may use.
+/// Minimum number of displayed characters that each call's arguments may use in a prompt that shows several
+/// calls.
 pub(super) const ARGUMENT_CHARS_MIN: usize = 160;
-/// Number of characters that an argument name takes besides its own: quotation marks, separators and indentation.
+/// Number of characters that displaying an argument name takes in addition to the name itself: quotation
+/// marks, separators and indentation.
 pub(super) const NAME_OVERHEAD_CHARS: usize = 10;
 /// Maximum nesting depth of members that are displayed on lines of their own.
 pub(super) const DEPTH_MAX: usize = 3;

@@ -1,5 +1,5 @@
-//! Backoff after refused questions: counts the consecutive refusals of each AI client, and pauses its further
-//! questions.
+//! Backoff after refused approval questions: counts the consecutive refusals of the questions of each AI
+//! client. After too many of them, the client's further questions are paused.
 //!
 //! Refusals are counted across executions, because a refused program can simply be run again.
 
@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 use lockhouse_base::principal::Owner;
 use tokio::sync::Notify;
 
-/// Number of consecutive refusals after which a pause begins. After as many refusals of one tool in one execution, no
-/// approver is asked about this tool again in the execution.
+/// Number of consecutive refusals of an AI client's approval questions after which its questions are paused.
+/// After the same number of refusals of one tool in one execution, no approver is asked about this tool again
+/// in the execution.
 pub(super) const IN_A_ROW_MAX: u32 = 3;
-/// Length of the first pause, in which questions of an AI client reach no approver. Each further refusal doubles it, up
-/// to `PAUSE_MAX`.
+/// Length of the first pause, in which no approval question of an AI client reaches an approver. Each further
+/// refusal doubles it, up to `PAUSE_MAX`.
 const FIRST_PAUSE: Duration = Duration::from_secs(30);
-/// Maximum length of a pause.
+/// Maximum length of the pause in which an AI client's approval questions reach no approver.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 /// Time without a refusal after which an AI client's count of refusals restarts at zero.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3_600);
@@ -25,19 +26,19 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(3_600);
 /// removed.
 const CLIENTS_MAX: usize = 1_024;
 
-/// The consecutive refusals and the pending questions of each AI client.
+/// The number of consecutive refused approval questions, and of pending ones, for each AI client.
 #[derive(Debug, Default)]
 pub(super) struct RefusalTracker {
     counts: Mutex<RefusalState>,
-    /// Notifies waiting tasks that a question was closed.
+    /// Wakes the tasks that wait because too many questions are pending, when a question is closed.
     closed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct RefusalState {
-    /// The consecutive refusals of each AI client that has any.
+    /// The consecutive refusals of approval questions, for each AI client that has any.
     rows: HashMap<Owner, RefusalStreak>,
-    /// The number of pending questions of each AI client that has any.
+    /// The number of pending approval questions, for each AI client that has any.
     open: HashMap<Owner, u32>,
 }
 
@@ -47,12 +48,12 @@ struct RefusalStreak {
     last: Instant,
 }
 
-/// A pause, during which all questions of an AI client are refused without asking an approver.
+/// A pause in which all approval questions of an AI client are refused without asking an approver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pause {
     /// Time until the end of the pause.
     pub(super) left: Duration,
-    /// Number of consecutive refusals.
+    /// Number of consecutive refusals that caused the pause.
     pub(super) refusals: u32,
 }
 
@@ -64,7 +65,8 @@ impl RefusalTracker {
         Some(Pause { left, refusals: count })
     }
 
-    /// Counts a refused question of this AI client. A question that nobody answered counts too.
+    /// Counts a refusal of an approval question of this AI client. A question that nobody answered counts as
+    /// refused.
     pub(super) fn record_refusal(&self, owner: Owner) {
         let rows = &mut self.counts.lock().rows;
         if rows.len() >= CLIENTS_MAX && !rows.contains_key(&owner) {
@@ -111,7 +113,8 @@ impl RefusalTracker {
     }
 }
 
-/// Permits an AI client to have one pending question, until the permit is dropped.
+/// Permits an AI client to have one pending approval question. Dropping the permit frees its place for
+/// another question.
 #[derive(Debug)]
 pub(super) struct OpenQuestionPermit<'r> {
     refusals: &'r RefusalTracker,

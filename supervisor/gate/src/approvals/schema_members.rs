@@ -1,24 +1,26 @@
-//! Reads from a tool's JSON Schema which members its arguments have, in which order, and which of them are required.
+//! Reads from a tool's JSON Schema which members its arguments have, in which order, and which of them are
+//! required.
 //!
-//! Schemas come from upstream servers. Only the parts that describe members of the call's arguments are read, within
-//! fixed limits.
+//! Schemas come from upstream servers. Only the parts that describe members of the call's arguments are read,
+//! within fixed limits.
 //!
-//! The catalogue's typed view of schemas cannot be used here: it treats a member as optional if any alternative omits
-//! it, and drops schemas that are too large. But an approver must see first each member that may be required.
+//! The parsed form of schemas in the tool catalogue cannot be used here. It treats a member as optional if
+//! any alternative omits it, and drops schemas that are too large. But an approver must see first each member
+//! that may be required.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// Maximum number of subschemas that are used for one value.
+/// Maximum number of subschemas that are combined into the schema of one value.
 pub(super) const PARTS_MAX: usize = 64;
-/// Maximum number of names and subschemas that are read for one call.
+/// Maximum number of property names and subschemas that are read from a tool's JSON Schema for one call.
 pub(super) const LOOKS_MAX: usize = 50_000;
 
-/// The schema of one value: all subschemas that apply to it, from the schema itself, its references and its
-/// combinations.
+/// The JSON Schema of one value: the value's own schema, together with all subschemas that it references or
+/// combines.
 pub(super) struct MemberSchema<'s> {
-    /// The schema of all arguments, in which references are resolved.
+    /// The schema of all arguments of the tool. References are resolved in it.
     root: &'s Value,
     parts: Vec<&'s Map<String, Value>>,
 }
@@ -29,7 +31,7 @@ impl<'s> MemberSchema<'s> {
         Self::merged(root, [root])
     }
 
-    /// Returns these schemas with those that they refer to or combine.
+    /// Returns the given schemas together with all subschemas that they reference or combine.
     fn merged(root: &'s Value, schemas: impl IntoIterator<Item = &'s Value>) -> Self {
         let mut schemas: Vec<&Value> = schemas.into_iter().take(PARTS_MAX).collect();
         let (mut parts, mut next) = (Vec::<&Map<String, Value>>::new(), 0);
@@ -52,8 +54,9 @@ impl<'s> MemberSchema<'s> {
         Self { root, parts }
     }
 
-    /// Returns the names of the members that are present, required ones first and otherwise in the order of the schema,
-    /// and how many of them are required. Returns no names if the limit of reads is reached.
+    /// Returns the names in `members`, required ones first and otherwise in the order of the schema, and how many
+    /// of them are required. `reads` is the number of reads from the schema that are left; if they do not
+    /// suffice, returns no names.
     pub(super) fn ordered_names(
         &self,
         members: &Map<String, Value>,
@@ -82,7 +85,7 @@ impl<'s> MemberSchema<'s> {
         (names, required)
     }
 
-    /// Returns the schema of the member with this name.
+    /// Returns the schema of the object member with this name.
     pub(super) fn member(&self, name: &str) -> Self {
         let member = |part: &&'s Map<String, Value>| part.get("properties")?.get(name);
         Self::merged(self.root, self.parts.iter().filter_map(member))

@@ -8,13 +8,14 @@ use serde::Serialize;
 
 /// Prefix of each line of untrusted text. Its four spaces make Markdown renderers show the line as code.
 const BAR: &str = "    | ";
-/// Prefix of the continuation of a line that was wrapped.
+/// Prefix of the second and later parts of an untrusted line that was wrapped.
 const REST: &str = "    : ";
-/// Line break and indentation that separate the lines of a string with several lines.
+/// Line break and deep indentation before each further line of an untrusted string with several lines.
 pub(super) const NEXT_LINE: &str = "\n        ";
-/// Minimum number of characters of space with which the end of a truncated text is shown too.
+/// Minimum space, in characters, for showing both the beginning and the end of a truncated text. In less
+/// space, only the beginning is shown.
 const ROOM_FOR_END: usize = 60;
-/// Maximum number of columns of a line after its prefix.
+/// Maximum number of columns of a line of untrusted text, not counting its prefix. Longer lines are wrapped.
 const COLUMNS: usize = 100;
 
 /// The beginning of a value as JSON, and the number of characters that are not shown.
@@ -41,10 +42,11 @@ impl Excerpt {
     }
 }
 
-/// A function that appends one character to a text, in its displayed form.
+/// A function that appends one character to a text in its displayed form, for example escaped.
 type Written = fn(char, &mut String);
 
-/// Appends a character as it is written in a JSON string, with hidden characters escaped.
+/// Appends a character as it is written in a JSON string. Hidden characters, such as control characters, are
+/// escaped.
 pub(super) fn push_json_escaped(c: char, text: &mut String) {
     match c {
         '"' => text.push_str("\\\""),
@@ -61,23 +63,23 @@ pub(super) fn push_indented(c: char, text: &mut String) {
     if c == '\n' { text.push_str(NEXT_LINE) } else { push_visible(c, text) }
 }
 
-/// Returns as much of the beginning of a text as fits into `width` displayed characters, and the number of characters
-/// of the text that this is.
+/// Returns as much of the beginning of a text as fits into `width` displayed characters. Also returns how
+/// many characters of the original text this is.
 pub(super) fn truncated_start(text: &str, width: usize, written: Written) -> (String, usize) {
     let pieces = fitting_pieces(text.chars(), width, written);
     (pieces.concat(), pieces.len())
 }
 
-/// Returns as much of the end of a text as fits into `width` displayed characters, and the number of characters of the
-/// text that this is.
+/// Returns as much of the end of a text as fits into `width` displayed characters. Also returns how many
+/// characters of the original text this is.
 pub(super) fn truncated_end(text: &str, width: usize, written: Written) -> (String, usize) {
     let mut pieces = fitting_pieces(text.chars().rev(), width, written);
     pieces.reverse();
     (pieces.concat(), pieces.len())
 }
 
-/// Renders a text that does not fit into `room` characters: its beginning, its length and, if there is space, its end.
-/// Also returns the number of characters that are not shown.
+/// Renders an excerpt of a text that does not fit into `room` characters: its beginning, its length and, if
+/// there is space, its end. Also returns the number of characters that are not shown.
 pub(super) fn both_ends(text: &str, room: usize) -> (String, usize) {
     let for_end = if room >= ROOM_FOR_END { room / 4 } else { 0 };
     let (first, first_shown) = truncated_start(text, room - for_end, push_json_escaped);

@@ -12,14 +12,14 @@ use crate::failures::failure;
 use crate::tool_request::ToolRequest;
 use crate::{Gate, Requester};
 
-/// A call in progress: what is called and by whom, and how long the gate has worked on it.
+/// A call in progress: what is called and by whom, and how long this process has worked on it.
 pub(super) struct CallAttempt<'a> {
     pub(super) gate: &'a Gate,
     pub(super) requester: &'a Requester,
     pub(super) request: &'a ToolRequest,
     /// The number of the call within its execution.
     id: CallId,
-    /// When the gate received the request.
+    /// When the supervisor received the request for the call.
     began: Instant,
     /// The time that the call has waited for the upstream server so far.
     waited: Duration,
@@ -62,7 +62,7 @@ impl<'a> CallAttempt<'a> {
         }
     }
 
-    /// Awaits a future that depends on the upstream server. The waiting time does not count as the gate's own time.
+    /// Awaits a future that depends on the upstream server. The waiting time is not part of `gate_time`.
     pub(super) async fn wait_for_server<T>(&mut self, server: impl Future<Output = T>) -> T {
         let since = Instant::now();
         let result = server.await;
@@ -70,7 +70,8 @@ impl<'a> CallAttempt<'a> {
         result
     }
 
-    /// Returns the time that the gate has worked on this call, without waiting for the upstream server.
+    /// Returns the time since the request for the call arrived, minus the time spent waiting for the upstream
+    /// server.
     pub(super) fn gate_time(&self) -> Duration {
         self.began.elapsed().saturating_sub(self.waited)
     }
@@ -82,15 +83,15 @@ impl<'a> CallAttempt<'a> {
         denial_failure(denial)
     }
 
-    /// Writes the audit record of a denial because the decision no longer holds. Returns a retryable failure for the
-    /// caller.
+    /// Writes the audit record of a denial of a call whose earlier permission is no longer valid, for example
+    /// because the policy has changed. Returns a retryable failure for the caller.
     pub(super) fn record_stale_decision(&self, reason: &str) -> Failure {
         self.gate.record_denial(self.subject(), Effect::Deny, reason, None);
         Failure { retryable: true, ..failure(FailureCode::Denied, reason.into()) }
     }
 
-    /// Refuses the call of a tool whose definition is new or changed and was not accepted, if the effective `on_change`
-    /// requires acceptance.
+    /// Refuses the call if the tool's definition is new or changed, no person has accepted it, and the effective
+    /// `on_change` setting requires acceptance.
     pub(super) fn refuse_unaccepted_tool(&self, tool: &Tool) -> Result<(), Failure> {
         let Some(reason) = self.gate.unaccepted_tool_reason(self.requester, self.server(), tool) else {
             return Ok(());

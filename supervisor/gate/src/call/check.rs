@@ -1,5 +1,6 @@
-//! The checks of a call before its decision: whether the policy could permit the call with any arguments, whether the
-//! server offers the called item, and whether the arguments are valid.
+//! The checks of a call before the policy or an approver decides about it: whether the policy could permit
+//! the call with any arguments, whether the server offers the called item, and whether the arguments are
+//! valid.
 
 use lockhouse_base::language::Language;
 use lockhouse_catalog::{Catalogue, Tool};
@@ -11,8 +12,8 @@ use super::attempt::CallAttempt;
 use crate::argument_names::{self, NamedArguments, RawArguments};
 use crate::destination::Destination;
 
-/// Whether the call lists resources or prompts of a server of which the policy permits none. The server is then not
-/// asked.
+/// Whether the call lists resources or prompts of a server, and the caller may use none of them. The server
+/// is then not asked, and the list is empty.
 pub(super) fn is_empty_listing(attempt: &CallAttempt<'_>) -> bool {
     let CallAttempt { gate, requester, .. } = attempt;
     let (server, item) = (attempt.server(), attempt.item());
@@ -20,7 +21,8 @@ pub(super) fn is_empty_listing(attempt: &CallAttempt<'_>) -> bool {
     matches!(item, CallTarget::List(_)) && !(requester.scope.contains(server, item) && permitted())
 }
 
-/// Refuses a call that the policy permits with no arguments at all, before the caller learns anything about its target.
+/// Refuses a call that the policy does not permit with any arguments. The caller then learns nothing about
+/// the called item.
 pub(super) fn refuse_never_permitted(
     attempt: &CallAttempt<'_>,
     destination: &Destination<'_>,
@@ -47,7 +49,8 @@ pub(super) fn refuse_never_permitted(
     }
 }
 
-/// Returns the call with its arguments by parameter name, validated against the definition of the called item.
+/// Returns the call with its arguments by parameter name, validated against the definition of the called
+/// tool, resource or prompt.
 pub(super) async fn validated_call(
     attempt: &CallAttempt<'_>,
     catalogue: &Catalogue,

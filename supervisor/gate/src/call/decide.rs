@@ -1,4 +1,4 @@
-//! Decides about one call: the policy decides, or an approver if the policy requires approval.
+//! Decides whether one call is permitted. The policy decides; if it requires approval, an approver does.
 
 use std::sync::Arc;
 
@@ -16,14 +16,15 @@ use crate::skills::Skills;
 use crate::symlinks;
 use crate::tool_request::Dispatch;
 
-/// A permitted call with the facts on which the decision was based.
+/// A permitted call, with the policy, tool definition and resolved paths on which the decision was based.
 pub(super) struct Permission {
     call: PermittedCall,
-    /// The policy that decided.
+    /// The policy that decided about the call.
     pub(super) policy: Arc<Policy>,
-    /// The fingerprint of the called tool's definition; `None` if the call is not of a tool.
+    /// The fingerprint (hash) of the called tool's definition; `None` if the call is not of a tool.
     pub(super) definition: Option<String>,
-    /// The paths in arguments and rules on which the decision depends, each with its symbolic links resolved.
+    /// The paths in the arguments and in policy rules on which the decision depends, each with its symbolic links
+    /// resolved.
     pub(super) links: ResolvedPaths,
     approval: Option<Approval>,
 }
@@ -55,7 +56,8 @@ pub(super) enum PermissionError {
 }
 
 impl PermissionError {
-    /// Writes the audit record of the refusal, if it is not written yet, and returns the failure for the caller.
+    /// Writes the audit record of the refusal, unless it is already written, and returns the failure for the
+    /// caller.
     pub(super) fn into_recorded_failure(self, attempt: &CallAttempt<'_>) -> Failure {
         match self {
             Self::Denied(denied) => denied,

@@ -1,5 +1,5 @@
-//! Checks right before a call is sent that its decision still holds. While an approver was asked or the server was
-//! busy, the tool, the policy or a symbolic link may have changed.
+//! Checks, right before a call is sent, that the decision to permit it is still valid. While an approver was
+//! asked or the server was busy, the tool, the policy or a symbolic link may have changed.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use super::attempt::CallAttempt;
 use super::decide::Permission;
 use crate::symlinks;
 
-/// Returns the permitted call. Fails if the current policy no longer permits it, or if a symbolic link in a path
-/// argument has changed.
+/// Returns the permitted call for sending. Fails if the current policy no longer permits the call, or if a
+/// symbolic link in a path argument has changed since the decision.
 pub(super) async fn recheck_permission(
     attempt: &CallAttempt<'_>,
     permission: Permission,
@@ -43,7 +43,8 @@ pub(super) async fn recheck_permission(
     }
 }
 
-/// Refuses the call if the tool's definition has changed since the decision. `now` is the current definition.
+/// Refuses the call if the tool's definition has changed since the call was permitted. `now` is the current
+/// definition.
 pub(super) fn refuse_changed_definition(
     attempt: &CallAttempt<'_>,
     permission: &Permission,

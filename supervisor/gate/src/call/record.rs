@@ -7,7 +7,8 @@ use super::attempt::CallAttempt;
 use crate::approvals::Approval;
 use crate::failures::failure;
 
-/// A permitted call whose audit record is written. `ReservedDestination::call` accepts only this type.
+/// A permitted call whose audit record is written. Only such a call can be sent: `ReservedDestination::call`
+/// accepts no other type.
 pub(crate) struct RecordedCall(PermittedCall);
 
 impl RecordedCall {

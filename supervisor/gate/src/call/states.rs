@@ -22,7 +22,7 @@ use crate::destination::{Destination, DestinationOffer, ReservedDestination};
 use crate::listing_filter;
 use crate::tool_request::Dispatch;
 
-/// The end of a call that was not sent to its server.
+/// How the processing of a call ended before the call was sent to its server.
 pub(super) enum EarlyEnd {
     /// The call failed.
     Failed(Failure),
@@ -85,7 +85,8 @@ pub(super) struct DecidedCall<'a> {
 }
 
 impl<'a> DecidedCall<'a> {
-    /// Counts the call against the policy's limits. Fails if the call would exceed one.
+    /// Counts the call against the limits (quotas and rates) of the policy. Fails if the call would exceed a
+    /// limit.
     pub(super) fn admit(self) -> Result<AdmittedCall<'a>, Failure> {
         let Self { attempt, destination, permission, timeout } = self;
         let CallAttempt { gate, requester, .. } = &attempt;
@@ -112,7 +113,8 @@ pub(super) struct AdmittedCall<'a> {
 }
 
 impl<'a> AdmittedCall<'a> {
-    /// Waits until the server's concurrency limit permits the call, then checks that the decision still holds.
+    /// Waits until the server's concurrency limit permits the call, then checks that the decision to permit the
+    /// call is still valid.
     pub(super) async fn wait_for_server_slot(self) -> Result<ReadyCall<'a>, Failure> {
         let Self { mut attempt, destination, permission, limits, timeout } = self;
         let server = attempt.wait_for_server(destination.reserve()).await?;
@@ -127,7 +129,8 @@ impl<'a> AdmittedCall<'a> {
     }
 }
 
-/// A call that may be sent under its server's concurrency limit and is still permitted.
+/// A call that is still permitted, and that may be sent because the server's concurrency limit has a free
+/// slot for it.
 pub(super) struct ReadyCall<'a> {
     attempt: CallAttempt<'a>,
     server: ReservedDestination<'a>,
@@ -181,8 +184,8 @@ pub(super) struct SentCall<'a> {
 }
 
 impl SentCall<'_> {
-    /// Returns the reply for the caller. Fails if the result exceeds a limit. Removes the list entries that the policy
-    /// does not permit.
+    /// Returns the reply for the caller. Fails if the result exceeds a limit. From a list of resources or
+    /// prompts, removes the entries that the policy does not permit.
     pub(super) fn into_reply(self) -> Reply {
         let Self { attempt, limits, reply } = self;
         let CallAttempt { gate, requester, .. } = attempt;

@@ -1,5 +1,5 @@
-//! Stores each result in a file of its own, for later processes of the same Unix user. Several processes may use the
-//! directory at the same time.
+//! Stores each result in a file of its own, which later processes of the same Unix user can read. Several
+//! processes may use the directory at the same time.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub(super) struct DirectoryStore(PathBuf);
 struct File {
     path: PathBuf,
     bytes: u64,
-    /// When the file was last modified.
+    /// When the file of the result was last modified.
     since: SystemTime,
 }
 
@@ -29,7 +29,7 @@ impl DirectoryStore {
         Self(path)
     }
 
-    /// Writes a result to a file, and removes others if the limits require it.
+    /// Writes a result to a file. Before that, removes other results if the limits require it.
     pub(super) fn store(
         &self,
         handle: &ResultHandle,
@@ -91,8 +91,8 @@ impl DirectoryStore {
     }
 }
 
-/// Whether a result has expired. A file time in the future counts as an age too, so that results do not stay forever
-/// after the clock was set back.
+/// Whether a result has expired. If the clock was set back and the file time is in the future, the difference
+/// counts as the age, so that the result does not stay forever.
 fn is_expired(since: SystemTime, bounds: &ResultLimits, now: SystemTime) -> bool {
     match now.duration_since(since) {
         Ok(age) => age >= bounds.lifetime,

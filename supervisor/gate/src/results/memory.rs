@@ -1,4 +1,4 @@
-//! Stores results in memory, with limits that are fair to all AI clients.
+//! Stores results in memory. The limits are shared fairly by all AI clients.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ pub(super) struct MemoryStore(VecDeque<StoredResult>);
 /// The kind of a stored result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResultKind {
-    /// The value or output of a run that was too long for an answer.
+    /// A value or output of a run that is too long for the answer to the AI client.
     Part,
-    /// The answer of a background run.
+    /// The whole answer of a background run.
     Answer,
 }
 
@@ -31,7 +31,7 @@ struct StoredResult {
 }
 
 impl MemoryStore {
-    /// Stores a result, and evicts others if the limits require it.
+    /// Stores a result. Before that, evicts other results if the limits require it.
     pub(super) fn store(
         &mut self,
         owner: Owner,
@@ -59,7 +59,8 @@ impl MemoryStore {
         self.0.push_back(StoredResult { owner, handle, kind, json, since: now });
     }
 
-    /// Returns the result of this owner with this handle and kind as JSON. `None` if there is none or it has expired.
+    /// Returns the result of this AI client (`owner`) with this handle and kind, as JSON. Returns `None` if there
+    /// is none or it has expired.
     pub(super) fn get(
         &mut self,
         owner: Owner,
@@ -89,10 +90,12 @@ impl MemoryStore {
         self.0.iter().map(|stored| stored.json.len() as u64).sum()
     }
 
-    /// Returns the index of the result to evict: the oldest one of the AI client that uses most, with the new result
-    /// included in the use. So a client that uses at most an equal share loses nothing to a client that uses more.
+    /// Returns the index of the stored result to evict: the oldest one of the AI client that uses most, with the
+    /// new result included in its use. So a client that uses at most an equal share loses nothing to a client
+    /// that uses more.
     ///
-    /// `weight` is what a result counts for: 1, or its bytes. The tuple is the owner of the new result and its weight.
+    /// `weight` returns what a result counts for: 1, or its bytes. The tuple is the owner of the new result and
+    /// its weight.
     fn eviction_candidate(
         &self,
         weight: fn(&StoredResult) -> usize,

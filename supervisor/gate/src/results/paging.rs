@@ -1,10 +1,10 @@
-//! Returns pages of a stored result. A list is divided by items; everything else by characters, of the text if it is a
-//! string and of the JSON otherwise.
+//! Divides a stored result into pages. A list is divided by items, and a string by its characters. Any other
+//! result is divided by the characters of its JSON text.
 
 use lockhouse_base::json::{self, JsonText};
 use serde_json::{Value, json};
 
-/// The error for an offset beyond the end of the result.
+/// The error for a page offset beyond the end of the stored result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("offset {offset} is beyond the end: the result has {total} {unit}")]
 pub struct OffsetError {
@@ -24,7 +24,7 @@ pub fn page(json: &str, offset: usize, limit: usize) -> Result<Value, OffsetErro
     character_page(text.as_deref().unwrap_or(json), offset, limit)
 }
 
-/// Returns a page of a list.
+/// Returns a page of a stored result that is a list.
 fn item_page(json: &str, offset: usize, limit: usize) -> Result<Value, OffsetError> {
     let text = JsonText::new(json, limit);
     let (mut total, mut used, mut full) = (0, 2, false);
@@ -53,7 +53,7 @@ fn item_page(json: &str, offset: usize, limit: usize) -> Result<Value, OffsetErr
     })
 }
 
-/// Returns a page of a text.
+/// Returns a page of a stored result that is not a list, given as text.
 fn character_page(text: &str, offset: usize, limit: usize) -> Result<Value, OffsetError> {
     let total = text.chars().count();
     let start = text.char_indices().nth(offset).map_or(text.len(), |(start, _)| start);
@@ -64,7 +64,7 @@ fn character_page(text: &str, offset: usize, limit: usize) -> Result<Value, Offs
     page_json(shown.into(), offset, offset + shown.chars().count(), total, "characters")
 }
 
-/// Returns a page as JSON. Fails if the offset is beyond the end.
+/// Returns a page of a stored result as JSON. Fails if the offset is beyond the end of the result.
 fn page_json(
     value: Value,
     offset: usize,

@@ -1,5 +1,5 @@
-//! An implementation of the validator's JSON interface in which each read of a value counts against a validation
-//! budget.
+//! An implementation of the JSON interface of the schema validator in which each read of a JSON value counts
+//! against a validation budget.
 
 use std::borrow::Cow;
 
@@ -9,17 +9,19 @@ use serde_json::{Map, Number, Value};
 
 use super::validation_budget::ValidationMeter;
 
-/// Maximum number of characters of a string in the copy of a value that a validation error contains.
+/// Maximum number of characters of a string in a validation error, which contains a copy of the wrong value.
+/// Longer strings are truncated.
 const KEPT_CHARS: usize = 200;
 
-/// The type of JSON values for the validator, with counted reads.
+/// Marker type for the schema validator: JSON values whose reads count against a validation budget.
 pub(super) struct BudgetedJson;
 
-/// A JSON value of the arguments whose reads are counted.
+/// A JSON value in the arguments of a call. Each read by the validator counts against the validation budget.
 #[derive(Clone, Copy)]
 pub(super) struct BudgetedValue<'a> {
     value: &'a Value,
-    /// Counts the reads. `None` for property names, which the validator passes as separate strings.
+    /// Counts the reads. `None` for property names, which the validator passes as separate strings and whose
+    /// reads are not counted.
     meter: Option<&'a ValidationMeter>,
 }
 
@@ -28,7 +30,7 @@ impl<'a> BudgetedValue<'a> {
         Self { value, meter: Some(meter) }
     }
 
-    /// Counts one read and returns the value.
+    /// Counts one read of the value against the validation budget, and returns the value.
     fn read_value(&self) -> &'a Value {
         if let Some(meter) = self.meter {
             meter.count_read();
@@ -88,8 +90,8 @@ impl<'a> Node<'a, BudgetedJson> for BudgetedValue<'a> {
         jsonschema::json::cmp::equal(self.read_value(), expected)
     }
 
-    /// Returns the copy of the value for a validation error. Long strings are truncated, and arrays and objects are
-    /// emptied, since an error in alternatives contains one copy for each.
+    /// Returns the copy of the value for a validation error. Long strings are truncated, and arrays and objects
+    /// are emptied, because an error about alternatives (such as `anyOf`) contains a copy for each alternative.
     fn to_value(&self) -> Cow<'a, Value> {
         match self.read_value() {
             Value::Array(_) => Cow::Owned(Value::Array(Vec::new())),
@@ -106,7 +108,7 @@ impl<'a> Node<'a, BudgetedJson> for BudgetedValue<'a> {
     }
 }
 
-/// A JSON object whose reads are counted.
+/// A JSON object whose reads count against the validation budget.
 pub(super) struct BudgetedObject<'a> {
     members: &'a Map<String, Value>,
     meter: Option<&'a ValidationMeter>,
@@ -131,7 +133,7 @@ impl<'a> Object<'a, BudgetedJson> for BudgetedObject<'a> {
     }
 }
 
-/// Iterates over the members of an object, and counts each as a read.
+/// Iterates over the members of a JSON object. Each member counts as a read against the validation budget.
 pub(super) struct MemberIter<'a> {
     members: serde_json::map::Iter<'a>,
     meter: Option<&'a ValidationMeter>,
@@ -149,7 +151,7 @@ impl<'a> Iterator for MemberIter<'a> {
     }
 }
 
-/// A JSON array whose reads are counted.
+/// A JSON array whose reads count against the validation budget.
 pub(super) struct BudgetedArray<'a> {
     elements: &'a [Value],
     meter: Option<&'a ValidationMeter>,

@@ -9,15 +9,16 @@ use super::error_message;
 /// Maximum length in bytes of a tool definition whose schema is compiled. Definitions of well-known servers have at
 /// most 12 KiB.
 const DEFINITION_BYTES_MAX: usize = 64 * 1024;
-/// Maximum product of the number of references in a schema and its nesting depth, which limits the recursion of the
-/// compiler. Well-known servers stay below 300.
+/// Maximum product of the number of references in a schema and its nesting depth. It limits the recursion of
+/// the schema compiler. The schemas of well-known servers stay below 300.
 pub(super) const REFERENCE_DEPTH_MAX: usize = 1_024;
 /// Maximum size in bytes of one compiled pattern (regular expression).
 const PATTERN_BYTES_MAX: usize = 64 * 1024;
-/// Maximum size in bytes of the cache of one pattern's matcher.
+/// Maximum size, in bytes, of the cache that the matcher of one pattern (regular expression) uses.
 const PATTERN_MEMORY_BYTES: usize = 1024 * 1024;
 
-/// Why the schema of a tool cannot be used. The error messages follow the words "its schema".
+/// Why the schema of a tool cannot be used. Each error message completes a sentence that begins with "its
+/// schema".
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SchemaError {
     #[error("is part of a definition of more than {DEFINITION_BYTES_MAX} bytes")]
@@ -26,7 +27,7 @@ pub(super) enum SchemaError {
     NotJson(#[from] serde_json::Error),
     #[error("has {references} references and {depth} levels, which are too many")]
     TooDeeplyReferenced { references: usize, depth: usize },
-    /// The schema is not valid. The fields describe the error without quoting values of the schema.
+    /// The schema is not valid. The fields tell where and why, without quoting values of the schema.
     #[error("is not usable at {place:?}: {fault}")]
     Invalid { place: String, fault: String },
     #[error("compiling it takes too long")]

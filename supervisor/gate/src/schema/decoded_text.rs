@@ -1,8 +1,9 @@
-//! Replaces decoded results of earlier calls in arguments by the texts that upstream servers sent, where the schema
-//! permits only a string.
+//! Replaces values in arguments by the texts from which they were decoded, where the schema permits only a
+//! string.
 //!
-//! A program that reads a JSON file gets a value, since the worker decodes the text. If the program passes the value to
-//! a tool that takes the contents of a file as a string, the tool receives exactly the text that was read.
+//! The worker decodes the text of a tool's result if it is JSON, so a program that reads a JSON file gets a
+//! value. If the program passes this value to a tool that takes the contents of a file as a string, the tool
+//! receives exactly the text that was read.
 
 use jsonschema::Validator;
 use lockhouse_base::language::Language;
@@ -14,7 +15,8 @@ use super::budgeted_json::{BudgetedJson, BudgetedValue};
 use super::validation_budget::{BudgetExceeded, ValidationMeter};
 use super::{BACKGROUND_BUDGET, is_valid};
 
-/// The error for a decoded result that the program has changed and passed as an argument that must be a string.
+/// The error for an argument that must be a string, but is a result that was decoded from JSON text and then
+/// changed by the program. Its original text can no longer be used.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ChangedResult {
     /// The JSON pointer of the argument.
@@ -35,8 +37,8 @@ impl ChangedResult {
     }
 }
 
-/// Replaces those decoded results that do not match the schema by their texts, and returns the arguments. Returns
-/// `None` if the arguments do not match the schema then either.
+/// Replaces each decoded result that does not match the schema by the text from which it was decoded, and
+/// returns the arguments. Returns `None` if the arguments do not match the schema even with the texts.
 pub(super) fn with_texts(
     validator: &Validator<BudgetedJson>,
     mut arguments: Value,
@@ -62,7 +64,7 @@ pub(super) fn with_texts(
     fits.then(|| changed.map_or(Ok(arguments), Err))
 }
 
-/// Returns the JSON pointers of the values that do not match the schema.
+/// Returns the JSON pointers of the values in the arguments that do not match the schema.
 fn misfits(validator: &Validator<BudgetedJson>, arguments: &Value) -> Result<Vec<String>, BudgetExceeded> {
     ValidationMeter::run(BACKGROUND_BUDGET, |meter| {
         let errors = validator.iter_errors(BudgetedValue::new(arguments, meter));

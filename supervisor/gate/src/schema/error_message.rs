@@ -1,5 +1,5 @@
-//! Renders validation errors as one line of text: where the error is, what the schema expects, a suggestion, and the
-//! tool's signature.
+//! Renders schema validation errors as one line of text: where the error is, what the schema expects, a
+//! suggestion, and the tool's signature.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
@@ -10,15 +10,15 @@ use serde_json::Value;
 
 use lockhouse_policies::most_similar_name;
 
-/// Maximum number of characters of a value, name or pattern that a message quotes.
+/// Maximum number of characters of a value, name or pattern that a validation error message quotes.
 const SHOWN_CHARS_MAX: usize = 80;
-/// Maximum number of characters of a signature or a list of names in a message.
+/// Maximum number of characters of a signature or a list of names in a validation error message.
 const LIST_CHARS_MAX: usize = 500;
-/// Maximum number of levels of nested alternatives (`anyOf`, `oneOf`) that are searched for the most specific error,
-/// and of alternatives that a message lists.
+/// Two limits for alternatives in a schema (`anyOf`, `oneOf`): the maximum nesting depth that is searched for
+/// the most specific error, and the maximum number of alternatives that an error message lists.
 const ALTERNATIVES_MAX: usize = 8;
 
-/// Returns the whole message for a validation error.
+/// Returns the whole error message for arguments that do not match the schema of a tool.
 pub(super) fn describe_error(tool: &Tool, error: &ValidationError<'_>, language: Language) -> String {
     let error = deepest_error(error, ALTERNATIVES_MAX);
     let place = match error.instance_path().as_str() {
@@ -28,7 +28,8 @@ pub(super) fn describe_error(tool: &Tool, error: &ValidationError<'_>, language:
     format!("{}: {place} {}: {}", tool.name, expectation(tool, error), signature(tool, language))
 }
 
-/// Returns a message without details, for errors whose description would exceed the budget.
+/// Returns an error message without details. It is used if finding the details would exceed the validation
+/// budget.
 pub(super) fn describe_mismatch(tool: &Tool, language: Language) -> String {
     format!("the arguments do not fit the schema of {}: {}", tool.name, signature(tool, language))
 }
@@ -108,7 +109,8 @@ fn type_names(kind: &TypeKind) -> String {
     }
 }
 
-/// Describes what each alternative requires, by the first error of each.
+/// Describes what each alternative of a schema requires. The requirement is taken from the first validation
+/// error of the alternative.
 fn alternatives_text(context: &[Vec<ValidationError<'static>>]) -> String {
     let mut wanted: Vec<String> = Vec::new();
     for first in context.iter().filter_map(|branch| branch.first()) {
@@ -157,7 +159,8 @@ fn accepted_names_text(names: &[String]) -> String {
     format!("; it takes {}", truncate_to(&names.join(", "), LIST_CHARS_MAX))
 }
 
-/// Returns the names of the properties that the failed part of the schema declares.
+/// Returns the names of the properties that are declared by the part of the schema that the arguments do not
+/// match.
 fn property_names(tool: &Tool, error: &ValidationError<'_>) -> Vec<String> {
     let definition: Value = serde_json::from_str(tool.definition()).unwrap_or_default();
     let place = error.schema_path().as_str();
@@ -170,12 +173,13 @@ fn property_names(tool: &Tool, error: &ValidationError<'_>) -> Vec<String> {
     properties.map(|members| members.keys().cloned().collect()).unwrap_or_default()
 }
 
-/// Renders a value of the schema as JSON.
+/// Renders a value of the schema as JSON, truncated for an error message.
 fn schema_value_text(value: &Value) -> String {
     truncate(&value.to_string())
 }
 
-/// Renders a value of the arguments: text and scalars as they are, and of objects and arrays only the type.
+/// Renders a value of the arguments for an error message. Strings and other scalars are shown; of an object
+/// or array, only the type is shown.
 fn argument_value_text(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),

@@ -162,7 +162,7 @@ fn chain(length: usize) -> Value {
     json!({"$defs": definitions, "properties": {"x": {"$ref": "#/$defs/a0"}}})
 }
 
-/// Returns a schema with nested references, as deep as the compiler accepts.
+/// Returns a schema with a chain of references, each of which is nested in `levels` levels of `keyword`.
 fn deep(keyword: &str, references: usize, levels: usize) -> Value {
     let nested = |inner: Value| {
         (0..levels).fold(inner, |inner, _| match keyword {
@@ -196,7 +196,8 @@ fn the_deepest_accepted_schemas_fit_the_stack() {
     }
 }
 
-/// Returns a schema in which a value can match in two to the power of `depth` alternatives.
+/// Returns a schema in which each of `depth` levels has two alternatives, so that a value can match in
+/// 2^`depth` ways.
 fn doubled(keyword: &str, depth: usize) -> Value {
     let mut definitions = Map::new();
     for n in 0..depth {

@@ -1,8 +1,8 @@
-//! Limits the cost of a validation: each read of the arguments is counted, and a validation that exceeds its budget is
-//! aborted.
+//! Limits the cost of validating arguments against a schema: each read of the arguments is counted, and a
+//! validation that exceeds its budget is aborted.
 //!
-//! A malicious schema with matching arguments could make the validator run or recurse without end, and the validator
-//! has no limits of its own.
+//! A malicious schema with matching arguments could make the validator run or recurse without end, and the
+//! validator has no limits of its own.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 /// Number of reads between two checks of the clock.
 const READS_PER_CLOCK_CHECK: u32 = 32;
-/// Maximum number of bytes of stack that the validator may use. Threads have at least two million.
+/// Maximum number of bytes of stack that the validator may use. Threads have at least two million bytes.
 const STACK_BYTES_MAX: usize = 1024 * 1024;
 
-/// The limits of one validation.
+/// The limits of one validation of arguments against a schema.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     /// Maximum number of reads of JSON values in the arguments.
@@ -33,12 +33,13 @@ pub(super) struct ValidationMeter {
     left: Cell<u32>,
     /// When the time of the budget ends.
     until: Instant,
-    /// An address near the end of the stack at the start of the validation.
+    /// An address near the top of the stack when the validation started, from which the stack use is measured.
     stack: usize,
 }
 
 impl ValidationMeter {
-    /// Runs `work`, which must count its reads with the meter, until it completes or exceeds the budget.
+    /// Runs `work`, which validates arguments and counts its reads with the meter. Fails if `work` exceeds the
+    /// budget.
     pub(super) fn run<T>(budget: Budget, work: impl FnOnce(&Self) -> T) -> Result<T, BudgetExceeded> {
         let meter = Self {
             left: Cell::new(budget.reads),
@@ -52,7 +53,8 @@ impl ValidationMeter {
         }
     }
 
-    /// Counts one read. Aborts the validation by unwinding if the budget, the time or the stack is exceeded.
+    /// Counts one read. Aborts the validation by unwinding if the number of reads, the time or the stack limit is
+    /// exceeded.
     pub(super) fn count_read(&self) {
         let left = self.left.get();
         let deep = self.stack.abs_diff(stack_address()) > STACK_BYTES_MAX;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 
-/// Maximum number of parts (YAML events) of a front matter. A front matter with more parts is rejected.
+/// Maximum number of YAML events (scalars, and beginnings and ends of lists and mappings) in a front matter.
+/// A front matter with more is rejected.
 const EVENTS_MAX: usize = 2_000;
-/// Maximum nesting depth of a front matter.
+/// Maximum nesting depth of lists and mappings in a front matter.
 const DEPTH_MAX: usize = 16;
 
 /// Why a front matter is invalid.
@@ -35,7 +36,7 @@ pub enum FrontMatterFault {
 pub(super) struct FrontMatter {
     pub(super) name: Option<String>,
     pub(super) description: Option<String>,
-    /// The keys of `metadata` with their values. A list has several values.
+    /// The keys of the field `metadata`, each with its values. A key whose value is a list has several.
     pub(super) metadata: BTreeMap<String, Vec<String>>,
 }
 
@@ -104,7 +105,8 @@ impl FrontMatter {
         Ok(read)
     }
 
-    /// Stores a scalar value in the field that the current keys select. Ignores nulls and unknown keys.
+    /// Stores a scalar value in the field for the current key path, which `open` describes. Ignores nulls and
+    /// unknown keys.
     fn set_value(&mut self, open: &[Level], text: &str, style: ScalarStyle) {
         let is_null = style == ScalarStyle::Plain && matches!(text, "" | "~" | "null");
         let keys: Vec<&str> = open.iter().filter_map(Level::key).collect();
@@ -122,7 +124,7 @@ impl FrontMatter {
 
 /// A mapping or list that the parser has entered and not yet left.
 enum Level {
-    /// A mapping, with the key whose value comes next. `None` if a key comes next.
+    /// A mapping. Contains the key whose value comes next, or `None` if a key comes next.
     Mapping(Option<String>),
     Sequence,
 }
@@ -136,7 +138,7 @@ impl Level {
     }
 }
 
-/// Records that the value of a key has ended, so that a key comes next.
+/// Records that a value has ended. If it is in a mapping, a key comes next.
 fn finish_value(open: &mut [Level]) {
     if let Some(Level::Mapping(key)) = open.last_mut() {
         *key = None;

@@ -2,13 +2,13 @@
 
 use super::Skill;
 
-/// Weight of a query word that is found in the name of a skill.
+/// Weight in a skill's search score of a query word that is found in the skill's name.
 const IN_NAME: u32 = 8;
-/// Weight of a query word that is found in a tag.
+/// Weight in a skill's search score of a query word that is found in a tag.
 const IN_TAGS: u32 = 6;
-/// Weight of a query word that is found in the description.
+/// Weight in a skill's search score of a query word that is found in the description.
 const IN_DESCRIPTION: u32 = 3;
-/// Maximum number of words of a query that are used.
+/// Maximum number of words of a query for skills. Further words are ignored.
 const WORDS_MAX: usize = 32;
 
 /// Returns the indexes in `skills` of the skills that match a query, best first. An empty query matches all skills.
@@ -45,7 +45,7 @@ fn word_match(word: &str, found: &str) -> u32 {
     }
 }
 
-/// Returns the words of a text in lower case.
+/// Returns the words of a text, converted to lower case.
 fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }

@@ -6,17 +6,17 @@ use super::skill_name::Name;
 
 /// Maximum number of characters of a signature. Longer signatures are truncated.
 const CHARS_MAX: usize = 300;
-/// Maximum number of lines of a definition that are read.
+/// Maximum number of source lines that are read to find the end of a function's signature.
 const LINES_MAX: usize = 40;
 
-/// Returns the name of the skill's function: the function with the skill's name, or else the first public function.
-/// `None` if the code defines none.
+/// Returns the name of the skill's function: the function with the skill's name, otherwise the first public
+/// function. Returns `None` if the code defines no function.
 pub(super) fn function_name(language: Language, name: &Name, code: &str) -> Option<String> {
     find_definition(language, name, code).map(|(function, ..)| function.to_owned())
 }
 
-/// Returns the definition of the skill's function on one line, without its body. `None` if the code defines no
-/// function.
+/// Returns the signature of the skill's function, on one line and without the body. Returns `None` if the
+/// code defines no function.
 pub(super) fn signature(language: Language, name: &Name, code: &str) -> Option<String> {
     let (_, at, from) = find_definition(language, name, code)?;
     let mut lines = code.lines().skip(at);
@@ -47,8 +47,8 @@ pub(super) fn signature(language: Language, name: &Name, code: &str) -> Option<S
     Some(normalize_whitespace(&text))
 }
 
-/// Finds the definition of the skill's function. Returns its name, the index of its line, and the byte offset in the
-/// line at which the definition begins (after `export`).
+/// Finds the definition of the skill's function. Returns its name, the index of its line, and the byte offset
+/// in that line at which the definition begins, after `export` if present.
 fn find_definition<'c>(language: Language, name: &Name, code: &'c str) -> Option<(&'c str, usize, usize)> {
     let mut first = None;
     for (at, line) in code.lines().enumerate() {
@@ -61,7 +61,8 @@ fn find_definition<'c>(language: Language, name: &Name, code: &'c str) -> Option
     first
 }
 
-/// Returns the name that a line defines and the byte offset of the definition. `None` if the line defines nothing.
+/// Returns the name of the function, class or constant that a line defines, and the byte offset of the
+/// definition in the line. Returns `None` if the line defines nothing.
 fn parse_definition_line(language: Language, line: &str) -> Option<(&str, usize)> {
     let (exported, words): (&str, &[&str]) = match language {
         Language::Python => ("", &["def ", "async def ", "class "]),

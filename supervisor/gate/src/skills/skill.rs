@@ -45,7 +45,7 @@ pub enum SkillFault {
     TooLong { file: &'static str, bytes: usize },
 }
 
-/// A skill: a function that code has saved or that a shared directory contains.
+/// A skill: a reusable function that a program has saved, or that a shared directory contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skill {
     pub name: Name,
@@ -123,7 +123,7 @@ impl Skill {
         signature(self.language, &self.name, &self.code)
     }
 
-    /// Returns the statement with which code imports the skill's function.
+    /// Returns the statement with which a program imports the skill's function.
     pub fn import_statement(&self) -> String {
         let identifier = self.name.to_snake_case();
         match self.language {
@@ -134,7 +134,8 @@ impl Skill {
         }
     }
 
-    /// Returns the name of the skill's function. If the code defines none, the name is derived from the skill's name.
+    /// Returns the name of the skill's function. If the code defines no function, the name is derived from the
+    /// skill's name.
     fn function_name(&self) -> String {
         super::signature::function_name(self.language, &self.name, &self.code).unwrap_or_else(|| {
             match self.language {

@@ -18,20 +18,20 @@ use super::front_matter::{FrontMatter, FrontMatterFault};
 use super::skill::{CODE_BYTES_MAX, Skill, SkillFault, check_description};
 use super::skill_name::{Name, NameFault};
 
-/// The file that makes a folder a skill.
+/// The name of the file with a skill's description. Each folder with such a file is a skill.
 pub(super) const DOCUMENT: &str = "SKILL.md";
 /// Maximum length of a SKILL.md in bytes.
 const DOCUMENT_BYTES_MAX: usize = 256 * 1024;
 /// The languages in which a skill can be written.
 const LANGUAGES: [Language; 2] = [Language::Python, Language::Typescript];
 
-/// Why code cannot import the skill in a folder.
+/// Why programs cannot import the skill in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// The folder does not exist.
     #[error("there is no such folder")]
     Absent,
-    /// The folder is a valid skill, but without code that Lockhouse can import.
+    /// The folder is a valid skill, but has no code in a language that Lockhouse supports.
     #[error("it has no skill.py and no skill.ts, so code cannot import it")]
     NoCode,
     #[error(transparent)]
@@ -138,8 +138,8 @@ fn invalid_file(file: &'static str, fault: impl Into<FileFault>) -> LoadError {
     FolderFault::File { file, fault: fault.into() }.into()
 }
 
-/// Reads a text file of at most `bytes_max` bytes in the folder. Returns `None` if the file does not exist, and fails
-/// if it is not a regular file.
+/// Reads a text file of at most `bytes_max` bytes in the folder of a skill. Returns `None` if the file does
+/// not exist. Fails if it is longer or is not a regular file.
 fn read_file(folder: &OwnedFd, name: &'static str, bytes_max: usize) -> Result<Option<String>, LoadError> {
     // `O_NONBLOCK`: opening a named pipe must not block.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
@@ -161,7 +161,7 @@ fn read_file(folder: &OwnedFd, name: &'static str, bytes_max: usize) -> Result<O
     String::from_utf8(bytes).map(Some).map_err(|_| invalid_file(name, FileFault::NotUtf8))
 }
 
-/// Writes a skill to a new folder, which only its Unix user can access.
+/// Writes a skill to a new folder, which only the current Unix user can access.
 pub(super) fn write(path: &Path, skill: &Skill) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)?;
     let put = |name: &str, text: &str| {
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the code of the skill in a folder with these files, or the error.
+    /// Writes these files to a new folder, and returns the code of the skill in it, or the error.
     fn load_outcome_of(files: &[(&str, &[u8])]) -> String {
         let parent = tempfile::tempdir().expect("a directory");
         let folder = parent.path().join("report");

@@ -1,12 +1,14 @@
-//! Names of skills. All spellings of a name in code are converted to one name, that of the skill's folder.
+//! Names of skills. All spellings of a skill's name that programs may use are converted to one name, that of
+//! the skill's folder.
 
 use std::fmt;
 
 use lockhouse_protocol::SkillName;
 
-/// Maximum number of characters of a name, as in the Agent Skills specification.
+/// Maximum number of characters of a skill's name, as in the Agent Skills specification.
 const NAME_CHARS_MAX: usize = 64;
-/// Names that no skill may have, because the module `skills` defines them itself.
+/// Names that no skill may have, because the module `skills` that programs import defines functions with
+/// these names.
 const RESERVED: [&str; 4] = ["save", "search", "list", "run"];
 
 /// Why a name is not valid for the folder of a skill.
@@ -22,11 +24,11 @@ pub enum NameFault {
     Reserved,
 }
 
-/// The error for a name in code that is not valid for a skill.
+/// The error for a skill name in a program that is not a valid name of a skill.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{written:?} is no name for a skill: {fault}")]
 pub struct InvalidSkillName {
-    /// The name as written in code, truncated.
+    /// The invalid name as written in the program, truncated.
     written: String,
     fault: NameFault,
 }
@@ -36,7 +38,8 @@ pub struct InvalidSkillName {
 pub struct Name(String);
 
 impl Name {
-    /// Converts a name as written in code: `weekly_report`, `weeklyReport` and `weekly-report` are the same skill.
+    /// Converts a skill's name as written in a program: `weekly_report`, `weeklyReport` and `weekly-report` are
+    /// the same skill.
     ///
     /// # Errors
     /// Fails if the name is not valid. The error describes the fault.
@@ -54,7 +57,7 @@ impl Name {
         Self::from_folder(&folder).map_err(|fault| InvalidSkillName { written: written(), fault })
     }
 
-    /// Checks the name of a folder.
+    /// Checks that the name of a folder is a valid name of a skill.
     ///
     /// # Errors
     /// Fails if no skill may have this name. The error describes the fault.

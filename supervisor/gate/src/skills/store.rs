@@ -1,8 +1,8 @@
 //! The store of saved skills, their older versions and drafts. Several processes may use one store.
 //!
-//! A new version of a skill replaces the current one by an atomic exchange of folders, so that readers always find a
-//! complete version. Writers hold a lock on the store. Drafts are in a folder of their own, from which code cannot
-//! import.
+//! A new version of a skill replaces the current one by an atomic exchange of folders, so that readers always
+//! find a complete version. Writers hold a lock on the store. Drafts are in a separate folder, from which
+//! programs cannot import.
 
 use std::fs::File;
 use std::io;
@@ -18,26 +18,27 @@ use super::skill_name::Name;
 
 /// Maximum number of saved skills in one store.
 const SKILLS_MAX: usize = 500;
-/// Maximum number of drafts in one store.
+/// Maximum number of drafts (skills that are not yet approved) in one store.
 const DRAFTS_MAX: usize = 100;
 /// Maximum number of older versions of each skill. The oldest ones are removed.
 const VERSIONS_MAX: usize = 20;
-/// Maximum number of entries that are read of a directory.
+/// Maximum number of entries that are read from one directory. Further entries are ignored.
 const ENTRIES_MAX: usize = 2_000;
 
-/// The folder of the older versions in the folder of a skill.
+/// The name of the subfolder, in the folder of a skill, with the older versions of the skill.
 const VERSIONS: &str = "versions";
-/// The folder of the drafts in a store.
+/// The name of the folder, in a store of skills, that contains the drafts.
 const DRAFTS: &str = ".drafts";
-/// The folder of the stores of AI clients in the user's own store.
+/// The name of the folder, in the user's own store of skills, that contains the stores of AI clients.
 const CLIENTS: &str = ".clients";
-/// The file in the store of an AI client that contains the client's name.
+/// The name of the file, in the skill store of an AI client, that contains the client's name.
 const CLIENT: &str = ".client";
 /// Maximum length in bytes of the file with the name of an AI client.
 const CLIENT_BYTES_MAX: u64 = 4 * 1024;
-/// The file on which writers of a store hold a lock.
+/// The name of the file in a store of skills on which writers hold a lock.
 const LOCK: &str = ".lock";
-/// Prefix of the names of temporary folders, which are not yet complete or are being removed.
+/// Prefix of the names of temporary folders in a store. Such a folder is not yet complete, or is being
+/// removed.
 const UNFINISHED: &str = ".new-";
 
 /// Why a skill could not be written.
@@ -64,7 +65,8 @@ pub enum StoreError {
 pub enum DraftOutcome {
     /// The draft is stored and requires approval.
     Stored(Skill),
-    /// The saved skill equals its current version, so nothing is stored and no approval is needed.
+    /// The content of the draft equals that of the skill's current version, so nothing is stored and no approval
+    /// is needed. Contains the current version.
     Unchanged(Skill),
 }
 
@@ -81,7 +83,8 @@ impl Store {
         Self { directory, client: None }
     }
 
-    /// Returns the store of one AI client. It is in a folder that the user's own store does not read as a skill.
+    /// Returns the skill store of one AI client. It is in a subfolder of the user's own store that is not read as
+    /// a skill.
     pub(super) fn for_client(&self, client: &str) -> Self {
         let folder = Owner::from_name(client).to_hex();
         Self { directory: self.directory.join(CLIENTS).join(folder), client: Some(client.to_owned()) }
@@ -91,7 +94,7 @@ impl Store {
         self.client.as_deref()
     }
 
-    /// Returns the names of the AI clients that have a store, sorted.
+    /// Returns the names of the AI clients that have a store of skills, sorted.
     pub(super) fn clients(&self) -> Vec<String> {
         let clients = self.directory.join(CLIENTS);
         let named = |folder: String| {
@@ -116,7 +119,7 @@ impl Store {
         skill_folder::read(&self.directory, name)
     }
 
-    /// Reads the draft of this name.
+    /// Reads the draft of the skill with this name.
     pub(super) fn draft(&self, name: &Name) -> Result<Skill, LoadError> {
         skill_folder::read(&self.drafts_directory(), name)
     }
@@ -182,7 +185,7 @@ impl Store {
         Ok(DraftOutcome::Stored(skill))
     }
 
-    /// Removes the draft of this skill, unless another draft has replaced it.
+    /// Removes the draft that was read as `skill`, unless a different draft has replaced it since.
     pub(super) fn remove_draft(&self, skill: &Skill) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         match self.draft(&skill.name) {
@@ -204,7 +207,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Removes a folder. It is renamed first, so that readers find all of it or nothing.
+    /// Removes the folder of a skill. It is renamed first, so that readers find the whole folder or nothing.
     fn remove_folder(&self, parent: &Path, name: &Name) -> Result<(), StoreError> {
         let (place, aside) = (parent.join(name.as_str()), staging_path(parent));
         let removed =
@@ -215,8 +218,8 @@ impl Store {
         removed.map_err(|source| self.write_failed(source))
     }
 
-    /// Returns the current version of a skill; `None` if there is none. Fails if no new version may be saved: the store
-    /// is full, or the folder of this name is not a valid skill.
+    /// Returns the current version of a skill; `None` if there is none. Fails if no new version may be saved,
+    /// because the store is full or the existing folder of this name is not a valid skill.
     fn current_if_replaceable(&self, skill: &Skill) -> Result<Option<Skill>, StoreError> {
         match self.current(&skill.name) {
             Ok(current) => Ok(Some(current)),
@@ -228,8 +231,8 @@ impl Store {
         }
     }
 
-    /// Writes a skill to a temporary folder and moves the folder to `place`. If `place` existed, returns where the
-    /// previous folder is now.
+    /// Writes a skill to a temporary folder, then moves the folder to `place`. If there was a folder at `place`,
+    /// returns the path to which it was moved.
     fn install(&self, parent: &Path, place: &Path, skill: &Skill) -> io::Result<Option<PathBuf>> {
         let staged = staging_path(parent);
         let exists = place.symlink_metadata().is_ok();
@@ -244,8 +247,8 @@ impl Store {
         Ok(exists.then_some(staged))
     }
 
-    /// Moves the folder of the previous version to the older versions, and removes the oldest ones above
-    /// [`VERSIONS_MAX`].
+    /// Moves the folder of a skill's previous version to the older versions. Removes the oldest versions if there
+    /// are more than [`VERSIONS_MAX`].
     fn archive(&self, before: &Path, was: &Skill) -> io::Result<()> {
         let versions = self.versions_directory(&was.name);
         match std::fs::rename(before.join(VERSIONS), &versions) {
@@ -267,7 +270,7 @@ impl Store {
             .try_for_each(|version| std::fs::remove_dir_all(versions.join(version.to_string())))
     }
 
-    /// Creates the store if necessary, and waits for the lock that writers hold.
+    /// Creates the store's directory if necessary, and waits for the lock of the store, which writers must hold.
     fn lock(&self) -> Result<Flock<File>, StoreError> {
         let locked = files::create_private_directory(&self.directory).and_then(|()| {
             if let Some(client) = &self.client {

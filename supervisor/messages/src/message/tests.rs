@@ -1,4 +1,4 @@
-//! Tests that every message between front and engine is unchanged after it was serialized and parsed.
+//! Tests that every message between front and engine is the same after it was serialized and parsed.
 
 use std::fmt::Debug;
 
@@ -13,7 +13,8 @@ use crate::{
     RunState, UserWait,
 };
 
-/// Serializes a message to JSON, parses the JSON, and checks that the parsed message has the same debug format.
+/// Serializes a message to JSON and parses the JSON. Checks that the parsed message has the same debug format
+/// as the original.
 fn assert_round_trip<M: Serialize + DeserializeOwned + Debug>(message: M) {
     let written = serde_json::to_string(&message).expect("it can be written");
     let read: M = serde_json::from_str(&written).expect("it can be read");

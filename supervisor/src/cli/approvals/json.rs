@@ -18,8 +18,8 @@ struct AnswerLine {
     answer: ApproverAnswer,
 }
 
-/// Prints the supervisors' messages and relays the approver's answers until standard output is closed. The end of
-/// standard input ends only the answers.
+/// Prints the supervisors' messages and relays the approver's answers until standard output is closed. When
+/// standard input ends, only the relaying of answers stops.
 pub(super) async fn converse(
     mut lines: StdinLines,
     mut events: mpsc::Receiver<SupervisorEvent>,

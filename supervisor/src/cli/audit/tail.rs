@@ -20,7 +20,7 @@ pub(in crate::cli) struct Arguments {
     /// Keep printing new records until Ctrl-C
     #[arg(short, long)]
     follow: bool,
-    /// How many records to show first; at most about 100 per process
+    /// How many of the latest records to show first; at most about 100 from each Lockhouse process
     #[arg(short = 'n', long, default_value_t = 20, value_name = "RECORDS")]
     lines: usize,
     /// Print the records as JSON, exactly as they are stored
@@ -62,8 +62,8 @@ fn list_segments(directory: &Path) -> Result<Vec<SegmentName>, ReadError> {
     }
 }
 
-/// Returns the latest `count` audit records. Fills `followers` with one reader for each segment of the log, which
-/// continues after the records read so far.
+/// Returns the latest `count` audit records. Fills `followers` with one reader for each segment (file) of the
+/// log. Each reader continues after the records that were read here.
 fn latest(
     directory: &Path,
     count: usize,

@@ -28,7 +28,7 @@ pub(in crate::cli) struct Arguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(in crate::cli) enum Format {
-    /// With the source line, a caret and a hint
+    /// Each error with its source line, a caret and a hint
     Full,
     /// One line for each error: FILE:LINE:COLUMN: error: ...
     Short,

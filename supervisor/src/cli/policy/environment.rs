@@ -1,5 +1,6 @@
-//! What the decisions of a policy depend on besides the policy and the call: the last known definitions of the servers'
-//! tools, and the targets of symbolic links on this host. No server is started to find them.
+//! Looks up the data on which policy decisions depend besides the policy and the call: the last known
+//! definitions of the servers' tools, and the targets of symbolic links on this host. No server is started
+//! for this.
 
 use std::collections::HashMap;
 
@@ -11,8 +12,8 @@ use lockhouse_upstream::cached_tools;
 
 use crate::config::{Files, Settings};
 
-/// What policy decisions depend on besides the policy and the call: the configured servers and the last known
-/// definitions of their tools.
+/// The data on which policy decisions depend besides the policy and the call: the configured servers and the
+/// last known definitions of their tools.
 pub(super) struct Environment {
     /// The loaded configuration. `None` if it cannot be loaded: a policy can be examined without it.
     settings: Option<Settings>,
@@ -24,8 +25,8 @@ impl Environment {
         Self { settings: Settings::load(files).ok(), catalogues: HashMap::new() }
     }
 
-    /// Adds to a call what the policy also evaluates: the fingerprint of the tool's definition, and the targets of
-    /// symbolic links on the paths in the arguments.
+    /// Adds to a call what the policy evaluates besides the tool and its arguments: the fingerprint of the tool's
+    /// definition, and the targets of symbolic links on the paths in the arguments.
     pub(super) fn complete(&mut self, policy: &Policy, call: Call) -> Call {
         let call = match self.definition(&call) {
             Some(definition) => call.with_definition_digest(definition),

@@ -96,8 +96,8 @@ fn parse_object(text: &str) -> Result<Map<String, Value>, ExitCode> {
     }
 }
 
-/// Returns notes about a server, tool or parameter in the call that is not known to exist. The decision does not depend
-/// on them.
+/// Returns a note about each server, tool or parameter that the call names but that is not known to exist.
+/// The notes do not affect the decision about the call.
 fn notes(environment: &mut Environment, call: &Call) -> Vec<String> {
     let (CallTarget::Tool(tool), server) = (&call.item, &call.server) else { return Vec::new() };
     if server.as_str() == SKILLS {

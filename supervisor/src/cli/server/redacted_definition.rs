@@ -115,7 +115,8 @@ fn redact_url(url: &url::Url) -> String {
     redacted.into()
 }
 
-/// Returns the settings that [`describe`] returned as pairs of configuration key and text.
+/// Converts the settings that [`describe`] returned to pairs of configuration key and text. Uses the key
+/// names of `config.toml`, some of which differ from those of the `--json` output.
 pub(super) fn to_config_lines(
     server: &ServerDefinition,
     described: &Map<String, Value>,
@@ -137,7 +138,8 @@ pub(super) fn to_config_lines(
     described.iter().map(line).filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// Describes how Lockhouse authenticates to the server, by the name of the configuration key that determines it.
+/// Describes in a few words how Lockhouse authenticates to an upstream server, such as `bearer_token`. Empty
+/// for a server that is not reached over HTTP.
 fn authorization_text(server: &ServerDefinition) -> &'static str {
     let Endpoint::Http(endpoint) = &server.endpoint else { return "" };
     match &endpoint.authorization {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::cli::unavailable_servers::unavailable_reason;
 use crate::config::SkippedServer;
 
-/// The state of one upstream server. The fields are the keys of the `--json` output, with `start` as `start_ms`. The
-/// names of these keys are stable.
+/// The state of one upstream server. The fields are the keys of the `--json` output, except that `start` is
+/// called `start_ms` there. The names of these keys are stable.
 pub(super) struct StatusReport {
     name: String,
     transport: Option<&'static str>,

@@ -1,9 +1,9 @@
-//! `lockhouse server diff` and `lockhouse server accept`: review the tools of an upstream server whose definitions
-//! differ from the accepted ones.
+//! `lockhouse server diff` and `lockhouse server accept`: review the tools of an upstream server whose
+//! definitions differ from those that the user accepted before.
 //!
-//! `accept` connects to the server again, and the server may then return other definitions than those that `diff`
-//! showed. So `accept` either requires the digest that `diff` printed, or shows the definitions that it received and
-//! asks for confirmation.
+//! `accept` connects to the server again, and the server may then return other definitions than those that
+//! `diff` showed. So `accept` either requires the digest that `diff` printed, or shows the definitions that
+//! it received and asks for confirmation.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -50,7 +50,8 @@ pub(in crate::cli) struct AcceptArguments {
     digest: Option<String>,
 }
 
-/// The current tools of an upstream server, and how their definitions differ from the accepted ones.
+/// The current tools of an upstream server, and how their definitions differ from those that the user
+/// accepted before.
 struct OfferedTools {
     name: ServerName,
     /// The tools that the user selected. An empty list selects all tools.
@@ -115,7 +116,8 @@ pub(super) async fn accept(files: &Files, arguments: &AcceptArguments) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
-/// Records in the audit log that the user accepts the definitions. If this fails, nothing is accepted.
+/// Records in the audit log that the user accepts the shown tool definitions of an upstream server. If this
+/// fails, no definition is accepted.
 fn record(files: &Files, offered: &OfferedTools) -> Result<(), ExitCode> {
     let OfferedTools { name, only, catalogue, review, .. } = offered;
     let accepted = catalogue.tools.iter().filter(|tool| only.is_empty() || only.contains(&tool.name));
@@ -203,8 +205,8 @@ enum OfferError {
     UnknownServer(ServerName),
 }
 
-/// Connects to an upstream server and compares its tools with the accepted ones. `tools` selects tools by name; an
-/// empty list selects all.
+/// Connects to an upstream server and compares its tools with the definitions that the user accepted before.
+/// `tools` selects tools by name; an empty list selects all.
 async fn fetch_offered(files: &Files, name: &str, tools: &[String]) -> Result<OfferedTools, ExitCode> {
     let settings = load(files)?;
     let (name, server) = find(&settings, name)?;

@@ -10,7 +10,8 @@ use crate::cli::confirmation::Confirmation;
 use crate::cli::terminal::sanitize;
 use crate::cli::{UNAVAILABLE, USAGE, print_error};
 
-/// The number of unchanged lines that are shown before and after each change.
+/// The number of unchanged lines that are shown before and after each change, when a draft is compared with
+/// the saved version of the skill.
 const CONTEXT: usize = 3;
 
 /// Shows the draft of a skill, or its differences from the saved version, and asks for approval. Saves exactly the

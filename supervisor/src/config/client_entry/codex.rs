@@ -7,6 +7,9 @@ use super::{AiClient, Insertion, LaunchCommand, NAME};
 
 /// The key without which Codex sends concurrent calls to a server one after the other.
 const PARALLEL_CALLS: &str = "supports_parallel_tool_calls";
+/// The key of `[features.code_mode]` with the tools that only the model calls, and the name of Lockhouse's tools there.
+const DIRECT_ONLY: &str = "direct_only_tool_namespaces";
+const NAMESPACE: &str = "mcp__lockhouse";
 /// The path below the Lockhouse entry of the key that decides whether Codex asks before each call of `run_code`.
 const APPROVAL_PATH: [&str; 3] = ["tools", "run_code", "approval_mode"];
 
@@ -65,7 +68,27 @@ pub(super) fn insert(source: &Source, start: &LaunchCommand) -> Result<Option<In
             (String::new(), after)
         }
     };
+    let mut after = after;
+    if start.only_code && leave_to_model(&mut document) {
+        after.push_str(&format!("\n[features.code_mode]\n{DIRECT_ONLY} = [\"{NAMESPACE}\"]\n"));
+    }
     Ok(Some(Insertion { text: document.to_string(), before, after, section: "mcp_servers".into() }))
+}
+
+/// Keeps Lockhouse's tools out of Codex's own code mode. Returns whether the document was changed: a user's own setting
+/// stays.
+fn leave_to_model(document: &mut DocumentMut) -> bool {
+    let mut missing = Table::new();
+    missing.set_implicit(true);
+    let features = document.entry("features").or_insert(Item::Table(missing));
+    let Some(features) = features.as_table_like_mut() else { return false };
+    let code_mode = features.entry("code_mode").or_insert(Item::Table(Table::new()));
+    let Some(code_mode) = code_mode.as_table_like_mut() else { return false };
+    if code_mode.contains_key(DIRECT_ONLY) {
+        return false;
+    }
+    code_mode.insert(DIRECT_ONLY, Item::Value(Value::Array([NAMESPACE].into_iter().collect())));
+    true
 }
 
 /// Returns the new text of the file with the entry's key that permits calls of `run_code` without a question of Codex.

@@ -136,7 +136,8 @@ fn has_bare_variable(servers: &Table) -> bool {
     values.flat_map(Node::texts).any(is_variable)
 }
 
-/// Returns the identifier and description of each of the `inputs`, for which VS Code asks its user.
+/// Returns the identifier and description of each entry in the file's `inputs`, which are values that VS Code
+/// asks its user for.
 pub(super) fn inputs(root: &Table) -> Vec<(String, Option<String>)> {
     let nested = get(root, "mcp").and_then(Node::table).and_then(|mcp| get(mcp, "inputs"));
     let Some(Value::List(list)) = get(root, "inputs").or(nested).map(|node| &node.value) else {

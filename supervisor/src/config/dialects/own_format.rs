@@ -88,7 +88,8 @@ fn nearest(unknown: &str, known: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns the byte range of the value that a skip reason is about. `None` if the reason is not about a single value.
+/// Returns the byte range of the value because of which a server is not used. `None` if the reason is not
+/// about a single value.
 fn locate(table: &Table, reason: &SkipReason) -> Option<Range<usize>> {
     let (SkipReason::Unexpected { key, .. } | SkipReason::OutOfRange { key, .. }) = reason else {
         return None;

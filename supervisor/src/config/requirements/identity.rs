@@ -19,11 +19,12 @@ pub(super) enum Identity {
     /// The server is a process: the absolute path to which its command resolves.
     Program(PathBuf),
     Address(Url),
-    /// The server's command resolves to no program, or no requirements file applies.
+    /// The server's program is not known: its command resolves to no program, or was not resolved because no
+    /// requirements file applies.
     Unknown,
 }
 
-/// The pattern in a requirements file that a server must match. Its paths are absolute.
+/// A pattern in a requirements file that describes approved or denied servers. Its paths are absolute.
 #[derive(Debug)]
 pub(super) enum ServerMatcher {
     Program {

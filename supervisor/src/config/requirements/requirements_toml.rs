@@ -54,10 +54,11 @@ impl DeniedServer {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    /// The path of the required policy, which [`required_policy_path`] reads.
+    /// The path of a policy that is evaluated together with every user's policy. The value is only validated
+    /// here; [`required_policy_path`] reads it for use.
     policy: Option<Spanned<PathBuf>>,
-    /// The only servers that may be used. [`dialects::read_own`] reads this table, since its diagnostics show no
-    /// secrets.
+    /// The only servers that may be used. This field only makes the key valid; [`dialects::read_own`] reads the
+    /// table, since its diagnostics show no secrets.
     servers: Option<IgnoredAny>,
     approved: Option<Vec<Spanned<ServerRule>>>,
     #[serde(default)]

@@ -13,7 +13,7 @@ use tokio::net::UnixListener;
 /// Socket file mode: owner and group may connect, if the directory's permissions allow it.
 const SOCKET_MODE: u32 = 0o660;
 
-/// Why a Unix domain socket cannot be created at a path.
+/// Why a Unix domain socket cannot be created at the configured path.
 #[derive(Debug, Error)]
 pub(super) enum UnixSocketError {
     #[error("{directory}: {source}")]
