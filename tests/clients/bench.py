@@ -114,8 +114,8 @@ class Bench:
     def run_lockhouse(self, *arguments):
         return subprocess.run([self.lockhouse, *arguments], env=self.environment, cwd=self.base / "work", capture_output=True, text=True, check=True).stdout
 
-    def enter(self, mode="code"):
-        """Writes the client's entry for Lockhouse."""
+    def enter(self, mode=""):
+        """Writes the client's entry for Lockhouse. `mode` is the answer to the question how the client uses the servers."""
         if self.transport == "stdio":
             answers = [("Mode?", mode), ("Write this?", "y"), ("without asking?", "y")]
             status, shown = Terminal.run([self.lockhouse, "init", "--client", self.client.init], answers, env=self.environment, cwd=self.base / "work")

@@ -122,7 +122,7 @@ def check_code_mode(lockhouse, client):
     for exposure, rows in checks(mode).items():
         bench = Bench(lockhouse, client, "stdio", f"# {exposure}")
         try:
-            bench.enter(exposure)
+            bench.enter("" if exposure == "code" else exposure)
             switch_on(bench.home, bench.environment)
             outcomes |= judge(bench, rows)
             outcomes[f"bytes of the first request, {exposure}"] = bench.api.seen[0].size if bench.api.seen else 0
