@@ -29,7 +29,8 @@ mkdir -p "$build/sdks"
 echo "tests/clients: installing AI clients and SDK clients into $build"
 cp "$here/npm/package.json" "$here/npm/package-lock.json" "$build/"
 # Newer versions of npm run the install scripts of the packages that package.json permits, older ones all of them.
-(cd "$build" && npm ci --no-audit --no-fund --loglevel=error) || stop "npm failed; its words are above. It needs a connection to a package registry"
+# `npm ci` refuses a lock file in which packages for other platforms are incomplete; `npm install` keeps to its versions as well.
+(cd "$build" && npm install --no-audit --no-fund --loglevel=error) || stop "npm failed; its words are above. It needs a connection to a package registry"
 (cd "$build" && PATH="$build/node_modules/.bin:$PATH" npm rebuild --loglevel=error node opencode-ai @anthropic-ai/claude-code cline) ||
     stop "an install script failed; its words are above"
 cp "$here/sdks/package.json" "$build/sdks/"
