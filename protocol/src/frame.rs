@@ -10,6 +10,9 @@ use serde::{Serialize, de::DeserializeOwned};
 
 const LENGTH_BYTES: usize = 4;
 
+/// Minimum size of the space that a decoder offers for received bytes. Most messages are shorter.
+const SPACE_BYTES_MIN: usize = 4 * 1024;
+
 /// Small frames: the maximum length of the message in bytes, and the maximum number of bytes that bincode may allocate
 /// for it. The limit depends on the length, so that a short frame that claims to contain a long text cannot cause a
 /// large allocation. It exceeds the length, because elements of containers take more space in memory than in the frame.
@@ -88,42 +91,85 @@ pub fn encode<T: Serialize>(message: &T, limit: u32) -> Result<Vec<u8>, FrameErr
 /// # Errors
 /// [`FrameError`] if the datagram is not exactly one valid frame.
 pub fn decode<T: DeserializeOwned>(datagram: &[u8], limit: u32) -> Result<T, FrameError> {
-    let mut decoder = FrameDecoder::new(limit);
-    decoder.push(datagram);
-    match decoder.next()? {
-        Some(message) if decoder.is_empty() => Ok(message),
+    match body_of_first(datagram, limit)? {
+        Some(body) if LENGTH_BYTES + body.len() == datagram.len() => decode_message(body),
         _ => Err(FrameError::Malformed("a datagram must hold exactly one frame".into())),
     }
 }
 
-/// Decodes the messages in a stream of bytes. [`push`](Self::push) adds received bytes, [`next`](Self::next) returns
-/// the messages.
+/// Returns the encoded message in the first frame of `bytes`; `None` if the frame is not complete.
+fn body_of_first(bytes: &[u8], limit: u32) -> Result<Option<&[u8]>, FrameError> {
+    let Some((length, rest)) = bytes.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
+    let length = u32::from_le_bytes(*length);
+    if length > limit {
+        return Err(FrameError::TooLarge { bytes: length.into(), limit });
+    }
+    Ok(rest.get(..length as usize))
+}
+
+fn decode_message<T: DeserializeOwned>(body: &[u8]) -> Result<T, FrameError> {
+    let (message, used) = decode_body(body).map_err(|error| FrameError::Malformed(describe(error)))?;
+    match body.len() - used {
+        0 => Ok(message),
+        rest => Err(FrameError::Malformed(format!("{rest} bytes too many"))),
+    }
+}
+
+/// Decodes the messages in a stream of bytes. Received bytes are written to [`space`](Self::space) and added with
+/// [`received`](Self::received), or are copied with [`push`](Self::push). [`next`](Self::next) returns the messages.
 #[derive(Debug)]
 pub struct FrameDecoder {
     limit: u32,
+    /// Decoded bytes up to `consumed`, then received bytes up to `end`, then free space.
     buffer: Vec<u8>,
     consumed: usize,
+    end: usize,
 }
 
 impl FrameDecoder {
     /// Creates a decoder that rejects frames whose message is longer than `limit` bytes.
     #[must_use]
     pub fn new(limit: u32) -> Self {
-        Self { limit, buffer: Vec::new(), consumed: 0 }
+        Self { limit, buffer: Vec::new(), consumed: 0, end: 0 }
     }
 
-    /// Adds bytes that were received. Before the caller reads more bytes, it must call [`next`](Self::next) until that
-    /// returns `None`. The decoder then never buffers more than one frame and the bytes of one read.
+    /// Returns free space for bytes that are received next, of at least 4 KiB. The space grows with the bytes that were
+    /// received, not with the length that a frame claims.
+    ///
+    /// Before the caller reads more bytes, it must call [`next`](Self::next) until that returns `None`. The decoder then
+    /// never buffers more than one frame and the bytes of one read.
+    pub fn space(&mut self) -> &mut [u8] {
+        self.discard_decoded();
+        if self.buffer.len() - self.end < SPACE_BYTES_MIN {
+            let length = (2 * self.buffer.len()).max(self.end + SPACE_BYTES_MIN);
+            self.buffer.resize(length, 0);
+        }
+        &mut self.buffer[self.end..]
+    }
+
+    /// Adds the first `count` bytes of the [`space`](Self::space), into which the caller has written received bytes.
+    pub fn received(&mut self, count: usize) {
+        self.end = (self.end + count).min(self.buffer.len());
+    }
+
+    /// Adds a copy of received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.buffer.drain(..self.consumed);
-        self.consumed = 0;
+        self.discard_decoded();
+        self.buffer.truncate(self.end);
         self.buffer.extend_from_slice(bytes);
+        self.end = self.buffer.len();
+    }
+
+    fn discard_decoded(&mut self) {
+        self.buffer.copy_within(self.consumed..self.end, 0);
+        self.end -= self.consumed;
+        self.consumed = 0;
     }
 
     /// Whether all bytes that were added have been decoded, so that no part of a frame is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.consumed == self.buffer.len()
+        self.consumed == self.end
     }
 
     /// Returns the next message; `None` if its frame is not complete yet.
@@ -132,17 +178,10 @@ impl FrameDecoder {
     /// [`FrameError`] if the frame is too long or its message is not valid. The rest of the stream cannot be decoded.
     #[allow(clippy::should_implement_trait)] // Each call chooses its type of message.
     pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
-        let rest = &self.buffer[self.consumed..];
-        let Some((length, rest)) = rest.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
-        let length = u32::from_le_bytes(*length);
-        if length > self.limit {
-            return Err(FrameError::TooLarge { bytes: length.into(), limit: self.limit });
-        }
-        let Some(body) = rest.get(..length as usize) else { return Ok(None) };
-        let (message, used) = decode_body(body).map_err(|error| FrameError::Malformed(describe(error)))?;
-        if used != body.len() {
-            return Err(FrameError::Malformed(format!("{} bytes too many", body.len() - used)));
-        }
+        let Some(body) = body_of_first(&self.buffer[self.consumed..self.end], self.limit)? else {
+            return Ok(None);
+        };
+        let message = decode_message(body)?;
         self.consumed += LENGTH_BYTES + body.len();
         Ok(Some(message))
     }

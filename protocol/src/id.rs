@@ -20,9 +20,9 @@ pub struct ExecutionId(pub u128);
 
 impl fmt::Display for ExecutionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = format!("{:032x}", self.0);
-        let groups = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
-        f.write_str(&groups.join("-"))
+        let group = |from_bit: u32, bits: u32| self.0 >> from_bit & ((1 << bits) - 1);
+        let (first, last) = (group(96, 32), group(0, 48));
+        write!(f, "{first:08x}-{:04x}-{:04x}-{:04x}-{last:012x}", group(80, 16), group(64, 16), group(48, 16))
     }
 }
 

@@ -16,6 +16,7 @@ pub mod conversation;
 pub mod frame;
 pub mod id;
 pub mod protection;
+mod reply_encoding;
 pub mod sandbox_profile;
 pub mod search_options;
 pub mod worker_messages;

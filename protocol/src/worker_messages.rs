@@ -18,6 +18,7 @@ pub enum ToWorker {
         /// The id of the request.
         call: CallId,
         /// The JSON result, or the failure.
+        #[serde(with = "crate::reply_encoding")]
         reply: Reply,
     },
 }
@@ -85,6 +86,7 @@ pub enum Request {
         /// The name of the server's tool.
         tool: ToolName,
         /// The arguments of the call: a JSON object, or a JSON array of values in the order of the tool's parameters.
+        #[serde(with = "serde_bytes")]
         arguments: Vec<u8>,
         /// The values in the arguments that are results of earlier calls, and that the worker decoded from JSON text.
         /// If the tool's schema does not permit such a value, the supervisor sends it as text instead.
@@ -145,6 +147,7 @@ pub enum Request {
         /// The name of the server's prompt.
         name: PromptName,
         /// The arguments of the prompt: a JSON object whose values are strings.
+        #[serde(with = "serde_bytes")]
         arguments: Vec<u8>,
     },
     /// Requests a result that the supervisor stored because it was too long for an answer; the reply is the result as
@@ -185,6 +188,7 @@ pub struct PlannedCall {
     pub tool: ToolName,
     /// The arguments in the form of [`Request::Call`], with `null` for each value that is not known before the
     /// run; `None` if the names of the arguments are not known.
+    #[serde(with = "serde_bytes")]
     pub arguments: Option<Vec<u8>>,
     /// The line of the submitted code that makes the call, counted from 1; `None` if unknown. The supervisor only
     /// displays the line, because the worker could report a wrong one.
@@ -290,7 +294,7 @@ impl FailureCode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// The program ran to its end. Contains the program's value as JSON; `None` if the program has no value.
-    Value(Option<Vec<u8>>),
+    Value(#[serde(with = "serde_bytes")] Option<Vec<u8>>),
     /// The program raised an error that it did not catch.
     Error(CodeError),
     /// The supervisor interrupted the program: it reached its time limit, or its run was cancelled.

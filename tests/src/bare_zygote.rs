@@ -91,16 +91,33 @@ impl BareZygote {
     /// If the zygote breaks the protocol.
     #[must_use]
     pub fn run(&self, code: &str) -> End {
-        self.send(&ToZygote::Fork { warm: false, session: false });
-        let (FromZygote::Forked { pid }, mut descriptors) = self.receive() else { panic!("no fork") };
-        let channel = UnixStream::from(descriptors.remove(0));
+        let (pid, channel) = self.fork();
         channel.set_read_timeout(Some(Duration::from_secs(ATTACK_SECONDS as u64))).expect("a timeout");
         let ended = self.converse(&channel, code);
         drop(channel);
-        // The worker may have exited already.
+        let exit = self.kill(pid);
+        ended.unwrap_or(End::Exited(exit))
+    }
+
+    /// Forks a worker. Returns its process id and the channel to it.
+    ///
+    /// # Panics
+    /// If the zygote breaks the protocol.
+    #[must_use]
+    pub fn fork(&self) -> (i32, UnixStream) {
+        self.send(&ToZygote::Fork { warm: false, session: false });
+        let (FromZygote::Forked { pid }, mut descriptors) = self.receive() else { panic!("no fork") };
+        (pid, UnixStream::from(descriptors.remove(0)))
+    }
+
+    /// Kills a worker, which may have exited already, and returns how it exited.
+    ///
+    /// # Panics
+    /// If the zygote breaks the protocol.
+    pub fn kill(&self, pid: i32) -> Exit {
         let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
         let (FromZygote::Exited { exit, .. }, _) = self.receive() else { panic!("no end") };
-        ended.unwrap_or(End::Exited(exit))
+        exit
     }
 
     /// Sends the code to the worker and waits for the outcome of the run. Returns `None` when the worker closes the

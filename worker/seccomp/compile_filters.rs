@@ -97,8 +97,7 @@ fn verdicts(filters: &Value, target: TargetArch) -> Fallible<BTreeMap<u32, BpfPr
     Ok(verdicts)
 }
 
-/// Compiles the rules of one system call with seccompiler. The program is self-contained and checks the architecture
-/// itself.
+/// Compiles the rules of one system call with seccompiler. The program loads the number of the call itself.
 fn one_filter(
     matched: &Value,
     otherwise: &Value,
@@ -107,14 +106,20 @@ fn one_filter(
 ) -> Fallible<BpfProgram> {
     let filter = json!({"one": {"match_action": matched, "mismatch_action": otherwise, "filter": rules}});
     let program = compile_from_json(filter.to_string().as_bytes(), target)?.remove("one");
-    program.ok_or_else(|| "seccompiler gave no program".into())
+    let program = program.ok_or("seccompiler gave no program")?;
+    // The architecture is checked once, at the beginning of the filter.
+    let (check, rest) = program.split_at_checked(3).ok_or("seccompiler's program is too short")?;
+    match check {
+        [load, _, _] if (load.code, load.k) == (LOAD_WORD, ARCHITECTURE) => Ok(rest.to_vec()),
+        _ => Err("seccompiler's program does not begin with a check of the architecture".into()),
+    }
 }
 
 /// Number of a system call. Only seccompiler's internal table has it, so it is read from a generated program: the
-/// second comparison.
+/// first comparison.
 fn number_of(name: &str, target: TargetArch) -> Fallible<u32> {
     let program = one_filter(&json!("allow"), &json!("kill_process"), &[&json!({"syscall": name})], target)?;
-    let compared = program.iter().filter(|step| step.code == JUMP_IF_EQUAL).map(|step| step.k).nth(1);
+    let compared = program.iter().filter(|step| step.code == JUMP_IF_EQUAL).map(|step| step.k).next();
     compared.ok_or_else(|| format!("{name} has no number").into())
 }
 
@@ -138,6 +143,9 @@ fn ranges(verdicts: BTreeMap<u32, BpfProgram>, refused: BpfProgram) -> Vec<(u32,
         ranges.push((number, steps));
         ranges.push((number + 1, refused.clone()));
     }
+    // Neighbours with the same verdict become one range. The fewer instructions, the less time each worker takes to
+    // install the filter.
+    ranges.dedup_by(|later, earlier| later.1 == earlier.1);
     ranges
 }
 

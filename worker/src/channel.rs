@@ -27,7 +27,8 @@ const FLUSH_BYTES: usize = 8 * 1024;
 /// of this allowance bound the system calls of programs that print thousands of lines.
 const IMMEDIATE_FLUSHES_MAX: u32 = 16;
 const IMMEDIATE_FLUSH_INTERVAL: Duration = Duration::from_millis(50);
-const READ_BYTES: usize = 64 * 1024;
+/// Number of bytes of started requests at which they are sent before the program waits for a reply.
+const OUT_BYTES_MAX: usize = 64 * 1024;
 /// Maximum number and total size of requests queued beyond the limit of concurrent requests.
 const BACKLOG_MAX: usize = 10_000;
 const BACKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -41,13 +42,14 @@ pub struct Channel {
     limits: ConversationLimits,
     readable: Epoll,
     reply_event: EventFd,
+    /// Locked by the thread that reads, while it may wait for data.
+    decoder: Mutex<FrameDecoder>,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
 struct State {
-    decoder: FrameDecoder,
     job: Option<Job>,
     last_call: u32,
     in_flight: u32,
@@ -82,7 +84,6 @@ impl Channel {
         readable.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
         let reply_event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         let state = State {
-            decoder: FrameDecoder::new(limits.frame_bytes),
             job: None,
             last_call: 0,
             in_flight: 0,
@@ -94,7 +95,9 @@ impl Channel {
             reader_active: false,
             immediate_flushes: (IMMEDIATE_FLUSHES_MAX, Instant::now()),
         };
-        Ok(Self { socket, limits, readable, reply_event, state: Mutex::new(state), changed: Condvar::new() })
+        let decoder = Mutex::new(FrameDecoder::new(limits.frame_bytes));
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        Ok(Self { socket, limits, readable, reply_event, decoder, state, changed })
     }
 
     /// Reports that the worker is sealed, and waits for its job.
@@ -218,17 +221,16 @@ impl Channel {
                 Err(_) => return ReadResult::Interrupted,
             }
         }
-        let mut buffer = [0; READ_BYTES];
-        let count = match (&self.socket).read(&mut buffer) {
+        let mut decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&self.socket).read(decoder.space()) {
             Ok(0) => exit_without_supervisor(),
-            Ok(count) => count,
+            Ok(count) => decoder.received(count),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return ReadResult::Interrupted,
             Err(_) => exit_without_supervisor(),
-        };
+        }
         let mut state = self.lock();
-        state.decoder.push(&buffer[..count]);
         loop {
-            match state.decoder.next::<ToWorker>() {
+            match decoder.next::<ToWorker>() {
                 Ok(Some(ToWorker::Run(job))) => state.job = Some(job),
                 Ok(Some(ToWorker::Reply { call, reply })) => {
                     state.in_flight = state.in_flight.saturating_sub(1);
@@ -295,7 +297,7 @@ impl ToolHost for Channel {
     fn start(&self, request: Request) -> CallId {
         let mut state = self.lock();
         let call = self.start_locked(&mut state, request, false);
-        if state.out.len() > READ_BYTES {
+        if state.out.len() > OUT_BYTES_MAX {
             self.flush_locked(&mut state);
         }
         call

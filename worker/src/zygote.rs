@@ -57,7 +57,8 @@ pub fn run(engine: &mut dyn Engine, layers: Layers) -> Result<(), ZygoteError> {
         return Ok(());
     }
     let socket = take_stdin()?;
-    let Some(ToZygote::Prepare(profile)) = receive(&socket)? else { return Ok(()) };
+    let mut buffer = vec![0; ZYGOTE_FRAME_BYTES_MAX as usize];
+    let Some(ToZygote::Prepare(profile)) = receive(&socket, &mut buffer)? else { return Ok(()) };
     let (runtime, prepared) = match prepare(engine, &profile, layers) {
         Ok(ready) => ready,
         Err(error) => return send(&socket, &FromZygote::Refused { reason: error.to_string() }, &[]),
@@ -70,7 +71,7 @@ pub fn run(engine: &mut dyn Engine, layers: Layers) -> Result<(), ZygoteError> {
         Err(error) => return send(&socket, &FromZygote::Refused { reason: error.to_string() }, &[]),
     };
     send(&socket, &FromZygote::Prepared { runtime, findings }, &[])?;
-    serve(&socket, engine, &profile, &prepared)
+    serve(&socket, &mut buffer, engine, &profile, &prepared)
 }
 
 fn prepare(
@@ -107,6 +108,7 @@ fn assert_single_thread() -> Result<(), PrepareError> {
 
 fn serve(
     socket: &OwnedFd,
+    buffer: &mut [u8],
     engine: &mut dyn Engine,
     profile: &SandboxProfile,
     prepared: &PreparedSandbox,
@@ -124,7 +126,7 @@ fn serve(
             Err(Errno::EINTR) => continue,
             Err(errno) => return Err(errno.into()),
         }
-        match receive(socket)? {
+        match receive(socket, buffer)? {
             Some(ToZygote::Fork { warm, session: false }) => {
                 fork_worker(socket, engine, profile, prepared, warm)?;
             }
@@ -266,9 +268,10 @@ fn take_stdin() -> Result<OwnedFd, ZygoteError> {
     Ok(socket)
 }
 
-fn receive(socket: &OwnedFd) -> Result<Option<ToZygote>, ZygoteError> {
-    let mut buffer = vec![0; ZYGOTE_FRAME_BYTES_MAX as usize];
-    let mut parts = [IoSliceMut::new(&mut buffer)];
+/// Receives the next message of the supervisor. `buffer` holds the largest message. Returns `None` if the supervisor has
+/// closed the socket.
+fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Option<ToZygote>, ZygoteError> {
+    let mut parts = [IoSliceMut::new(buffer)];
     let count = loop {
         match recvmsg::<()>(socket.as_raw_fd(), &mut parts, None, MsgFlags::empty()) {
             Ok(message) => break message.bytes,

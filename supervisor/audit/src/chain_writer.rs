@@ -60,7 +60,11 @@ pub(super) struct Writer {
 #[derive(Debug)]
 struct Segment {
     name: SegmentName,
+    /// The day of the segment, as the number of days from the Unix epoch in UTC.
+    day: u64,
     file: SegmentFile,
+    /// When the file system was last asked whether the file was removed.
+    removal_checked: SystemTime,
     chain: Chain,
     /// Number of records after the last signed record.
     unsigned: u64,
@@ -322,7 +326,7 @@ mod tests {
         let mut writer = writer(directory.path(), Intervals::default());
         writer.append(noon(), &RecordBody::new("call")).expect("written");
         std::fs::remove_file(writer.path()).expect("removed");
-        writer.append(noon(), &RecordBody::new("call")).expect("written");
+        writer.append(noon() + Duration::from_millis(10), &RecordBody::new("call")).expect("written");
         let text = std::fs::read_to_string(writer.path()).expect("another one");
         assert!(text.contains("was removed while it was written"), "{text}");
         let mut findings = Vec::new();

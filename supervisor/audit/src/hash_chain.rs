@@ -106,8 +106,9 @@ pub(super) struct Chain {
 impl Chain {
     /// Appends the next record of the chain to `lines`, without a signature.
     pub(super) fn push(&mut self, lines: &mut Vec<u8>, now: SystemTime, body: &RecordBody) {
-        let line = self.open_line(now, body);
-        self.finish(lines, line + "}");
+        let mut line = self.open_line(now, body);
+        line.push('}');
+        self.finish(lines, line);
     }
 
     /// Appends the next record of the chain to `lines`, with a signature.
@@ -124,7 +125,7 @@ impl Chain {
     }
 
     fn open_line(&self, now: SystemTime, body: &RecordBody) -> String {
-        let mut line = String::with_capacity(body.0.len() + 160);
+        let mut line = String::with_capacity(body.0.len() + 192);
         let _ = write!(line, "{{\"seq\":{},\"prev\":\"", self.seq);
         line.push_str(&HEXLOWER.encode(&self.prev));
         let _ = write!(line, "\",\"time\":\"{}\",", humantime::format_rfc3339_micros(now));
@@ -134,7 +135,11 @@ impl Chain {
 
     fn finish(&mut self, lines: &mut Vec<u8>, line: String) {
         *self = Self { seq: self.seq + 1, prev: hash(line.as_bytes()) };
-        lines.extend_from_slice(line.as_bytes());
+        if lines.is_empty() {
+            *lines = line.into_bytes();
+        } else {
+            lines.extend_from_slice(line.as_bytes());
+        }
         lines.push(b'\n');
     }
 }

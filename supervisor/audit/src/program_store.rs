@@ -5,10 +5,12 @@
 //! hashes: of the program as it ran (`code`) and of the stored file (`code_kept`).
 
 use parking_lot::{Mutex, MutexGuard};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use super::hash_chain::hash;
 use data_encoding::HEXLOWER;
@@ -31,17 +33,53 @@ fn path(directory: &Path, language: &str, hash: &str) -> PathBuf {
     directory.join(DIRECTORY).join(format!("{hash}.{ending}"))
 }
 
+/// Maximum number of stored programs that are remembered, and for how long. A program that is submitted again within
+/// this time is not read from its file again.
+const REMEMBERED_MAX: usize = 256;
+const REMEMBERED_FOR: Duration = Duration::from_secs(3_600);
+
 /// Stores the submitted programs of one process beside its audit log.
 #[derive(Debug)]
 pub(super) struct ProgramStore {
     directory: PathBuf,
     unsynced: Mutex<Vec<PathBuf>>,
+    /// The files that this process has stored or compared with their programs, by their hashes.
+    remembered: Mutex<HashMap<String, StoredFile>>,
+}
+
+/// The state of the file of a stored program when its content was known to be correct.
+#[derive(Debug)]
+struct StoredFile {
+    path: PathBuf,
+    /// Device, inode, size and time of the last change of the inode, with its nanoseconds. They stay equal as long as
+    /// nobody writes, replaces, or changes the attributes of the file.
+    version: [u64; 5],
+    since: Instant,
 }
 
 impl ProgramStore {
     /// Creates a store for the programs of the audit log in this directory.
     pub(super) fn new(directory: PathBuf) -> Self {
-        Self { directory, unsynced: Mutex::default() }
+        Self { directory, unsynced: Mutex::default(), remembered: Mutex::default() }
+    }
+
+    /// Whether a program with this hash was stored recently and its file is unchanged. Takes one system call.
+    pub(super) fn is_kept(&self, hash: &str) -> bool {
+        let remembered = self.remembered.lock();
+        remembered.get(hash).is_some_and(|stored| {
+            stored.since.elapsed() < REMEMBERED_FOR
+                && version(&stored.path).is_ok_and(|now| now == stored.version)
+        })
+    }
+
+    fn remember(&self, hash: &str, path: PathBuf) -> io::Result<()> {
+        let stored = StoredFile { version: version(&path)?, path, since: Instant::now() };
+        let mut remembered = self.remembered.lock();
+        if remembered.len() >= REMEMBERED_MAX {
+            remembered.clear();
+        }
+        remembered.insert(hash.to_owned(), stored);
+        Ok(())
     }
 
     /// Stores a program in a file that is named by its hash. If the file exists already, only its modification time is
@@ -49,7 +87,10 @@ impl ProgramStore {
     pub(super) fn keep(&self, language: Language, text: &str, hash: &str) -> io::Result<()> {
         let path = path(&self.directory, language.as_str(), hash);
         match files::open_to_read(&path).and_then(|file| Ok((has(&file, text)?, file))) {
-            Ok((true, file)) => return file.set_modified(SystemTime::now()),
+            Ok((true, file)) => {
+                file.set_modified(SystemTime::now())?;
+                return self.remember(hash, path);
+            }
             Ok((false, _)) => tracing::warn!("{} was changed; rewriting it", path.display()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => tracing::warn!("{} cannot be read; rewriting it: {error}", path.display()),
@@ -58,6 +99,7 @@ impl ProgramStore {
             return Err(io::Error::other("the directory `code` of the audit log is a link or a file"));
         }
         files::replace(&path, text.as_bytes())?;
+        self.remember(hash, path.clone())?;
         let mut unsynced = self.unsynced();
         if unsynced.len() >= UNSYNCED_MAX {
             return sync(&path);
@@ -79,6 +121,12 @@ impl ProgramStore {
     fn unsynced(&self) -> MutexGuard<'_, Vec<PathBuf>> {
         self.unsynced.lock()
     }
+}
+
+/// Returns what changes whenever the file at `path` changes; see [`StoredFile`].
+fn version(path: &Path) -> io::Result<[u64; 5]> {
+    let file = std::fs::symlink_metadata(path)?;
+    Ok([file.dev(), file.ino(), file.len(), file.ctime() as u64, file.ctime_nsec() as u64])
 }
 
 fn sync(path: &Path) -> io::Result<()> {

@@ -74,7 +74,7 @@ pub async fn run(
     gate: &Gate,
     limits: &ExecutionLimits,
     progress_requests: ProgressRequests,
-    stop: impl Future<Output = Cancellation>,
+    stop: impl Future<Output = Cancellation> + Send,
 ) -> RunResult {
     let session = matches!(run_worker, RunWorker::Session(_));
     let job = Job {

@@ -138,6 +138,10 @@ pub(super) fn normalize(
         }
         Err(error) => return Err(invalid_arguments(format!("the arguments are not JSON: {error}"))),
     };
+    if given.keys().all(|name| tool.parameters.contains(name)) {
+        let decoded = rename_pointers(decoded, prefix, |name| Some(name.to_owned()));
+        return complete(tool, NamedArguments { values: given, decoded }, language);
+    }
     let forms = ParameterForms::new(tool);
     let decoded =
         rename_pointers(decoded, prefix, |name| Some(forms.parameter(name).unwrap_or(name).to_owned()));

@@ -169,7 +169,7 @@ impl ReservedDestination<'_> {
         self,
         call: RecordedCall,
         timeout: Option<Duration>,
-        caller: &Caller,
+        caller: &Arc<Caller>,
     ) -> Result<Vec<u8>, Failure> {
         let permitted = call.into_permitted();
         match self {

@@ -15,7 +15,7 @@ use super::scope::Scope;
 /// The requester of calls: an execution and its AI client. Clones refer to the same execution.
 #[derive(Clone, Debug)]
 pub struct Requester {
-    pub caller: Caller,
+    pub caller: Arc<Caller>,
     /// The language of the program, in which tool signatures are written; `None` for direct calls.
     pub language: Option<Language>,
     /// The authenticated identity of the AI client. Code of the execution can access the results and skills that
@@ -43,7 +43,7 @@ impl Requester {
     ) -> Self {
         let approvals = ExecutionApprovals::new(caller.clone(), principal.owner(), code, approvers, audit);
         Self {
-            caller,
+            caller: Arc::new(caller),
             language,
             principal,
             scope: Arc::new(scope),

@@ -155,7 +155,10 @@ impl Gate {
         tool: &ToolName,
     ) -> Option<ToolName> {
         let catalogue = self.upstreams.get(server)?.known_catalogue()?;
-        let resolved = catalogue.resolve(tool.as_str()).filter(|resolved| resolved.name != *tool)?;
+        if catalogue.tool(tool).is_some() {
+            return None;
+        }
+        let resolved = catalogue.resolve(tool.as_str())?;
         let is_permitted = |one: &Tool| one.name == resolved.name;
         self.permitted_tools_of(server, &catalogue, requester.client(), &requester.scope)
             .any(is_permitted)

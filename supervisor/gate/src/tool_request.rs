@@ -1,7 +1,7 @@
 //! A request to an upstream server, and the record of its outcome.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use lockhouse_audit::CallSubject;
 use lockhouse_catalog::SideEffects;
@@ -24,6 +24,15 @@ pub struct ToolRequest {
     /// or still waits. Clones of the request share the value: the task that makes the call sets it, and the task
     /// that records an abandoned call reads it.
     dispatch: Arc<OnceLock<Dispatch>>,
+}
+
+/// Creates the id of a request: a UUID of version 7. It only identifies the request, so it needs no random numbers of
+/// the kernel, which would take two system calls.
+fn new_id() -> uuid::Uuid {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let random = fastrand::u128(..).to_ne_bytes();
+    let random = random.first_chunk().copied().unwrap_or_default();
+    uuid::Builder::from_unix_timestamp_millis(now.as_millis() as u64, &random).into_uuid()
 }
 
 /// What was done with a call that was not refused.
@@ -74,7 +83,7 @@ impl ToolRequest {
 
     /// Creates a request with a new id.
     pub fn new(server: ServerName, item: CallTarget) -> Self {
-        Self { id: uuid::Uuid::now_v7(), server, item, line: None, dispatch: Arc::default() }
+        Self { id: new_id(), server, item, line: None, dispatch: Arc::default() }
     }
 
     /// Returns this request with another item (tool, resource or prompt) of the same server.
@@ -95,7 +104,7 @@ impl ToolRequest {
 
     /// Returns the data that identify the call in audit records.
     pub(super) fn subject<'a>(&'a self, requester: &'a Requester, call: CallId) -> CallSubject<'a> {
-        let Caller { execution, client, .. } = &requester.caller;
+        let Caller { execution, client, .. } = &*requester.caller;
         CallSubject {
             execution: *execution,
             call,

@@ -1,8 +1,12 @@
 //! Verifies from the supervisor that a worker process is in its sandbox, by what the kernel reports in
 //! `/proc`. The check does not rely on the worker's own report.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use lockhouse_protocol::SECCOMP_FILTERS;
 
+use super::proc_status::{fields, peak_memory_bytes};
 use super::worker_process::WorkerProcess;
 
 /// Why the sandbox of a worker could not be verified. Such a worker gets no code.
@@ -21,49 +25,84 @@ const NO_CAPABILITIES: &str = "0000000000000000";
 /// Resource limits of a worker that must be 0 (soft and hard), by their names in `/proc/PID/limits`.
 const LIMITS: [&str; 4] = ["Max core file size", "Max file size", "Max locked memory", "Max msgqueue size"];
 
-/// Verifies by `/proc/PID/status` and `/proc/PID/limits` that a worker process is in its sandbox.
-pub(super) fn verify(process: &WorkerProcess) -> Result<(), SealError> {
-    let unreadable = |file: &'static str| {
-        move |error: std::io::Error| {
-            let advice = "a process must see its own workers in /proc: mount it without hidepid, and a service without ProtectProc";
-            SealError::Unreadable(format!("{file} cannot be read: {error}; {advice}"))
-        }
-    };
-    if process.is_alive() && process.pid_in_proc() != Some(process.pid()) {
-        return Err(SealError::Unreadable(
-            "status is another process's: /proc is of another PID namespace".into(),
-        ));
+/// The fields of `/proc/PID/status` that are compared with a fixed value, besides `Seccomp_filters`.
+const STATUS: [(&str, &str); 7] = [
+    ("Seccomp", "2"),
+    ("NoNewPrivs", "1"),
+    ("CapInh", NO_CAPABILITIES),
+    ("CapPrm", NO_CAPABILITIES),
+    ("CapEff", NO_CAPABILITIES),
+    ("CapAmb", NO_CAPABILITIES),
+    ("Threads", "1"),
+];
+
+/// The number of seccomp filters of the supervisor itself, for instance those of a container. Workers inherit them.
+static INHERITED_FILTERS: OnceLock<u32> = OnceLock::new();
+
+/// Whether `/proc` was found to be of the PID namespace of this process. A mounted `/proc` never changes its namespace.
+static PROC_IS_OWN: AtomicBool = AtomicBool::new(false);
+
+/// Verifies by `/proc/PID/status` and `/proc/PID/limits` that a worker process is in its sandbox. Returns the peak
+/// resident memory of the process in bytes; 0 if it cannot be read.
+pub(super) fn verify(process: &WorkerProcess) -> Result<u64, SealError> {
+    if !PROC_IS_OWN.load(Ordering::Relaxed) {
+        check_proc_namespace(process)?;
     }
-    let own = std::fs::read_to_string("/proc/self/status").map_err(unreadable("status"))?;
-    let status = process.proc_file("status").map_err(unreadable("status"))?;
-    let limits = process.proc_file("limits").map_err(unreadable("limits"))?;
-    check_status(&status, &own)?;
+    let status = process.proc_file("status").map_err(|error| unreadable("status", &error))?;
+    let limits = process.proc_file("limits").map_err(|error| unreadable("limits", &error))?;
+    check_status(&status, inherited_filters()?)?;
     check_limits(&limits)?;
     match process.is_alive() {
-        true => Ok(()),
+        true => Ok(peak_memory_bytes(&status).unwrap_or_default()),
         false => Err(SealError::Unreadable("status belongs to a process that has ended".into())),
     }
 }
 
-fn check_status(status: &str, own: &str) -> Result<(), SealError> {
-    // Workers inherit the seccomp filters of the supervisor, for instance those of a container.
-    let inherited =
-        field_value(own, "Seccomp_filters").and_then(|count| count.parse::<u32>().ok()).unwrap_or(0);
-    let filters = (SECCOMP_FILTERS + inherited).to_string();
-    let needed = [
-        ("Seccomp", "2"),
-        ("Seccomp_filters", &filters),
-        ("NoNewPrivs", "1"),
-        ("CapInh", NO_CAPABILITIES),
-        ("CapPrm", NO_CAPABILITIES),
-        ("CapEff", NO_CAPABILITIES),
-        ("CapAmb", NO_CAPABILITIES),
-        ("Threads", "1"),
-    ];
-    for (field, needed) in needed {
-        expect_value(field, field_value(status, field), needed)?;
+fn unreadable(file: &str, error: &std::io::Error) -> SealError {
+    let advice = "a process must see its own workers in /proc: mount it without hidepid, and a service without ProtectProc";
+    SealError::Unreadable(format!("{file} cannot be read: {error}; {advice}"))
+}
+
+fn check_proc_namespace(process: &WorkerProcess) -> Result<(), SealError> {
+    let is_own = process.pid_in_proc() == Some(process.pid());
+    if process.is_alive() && !is_own {
+        let reason = "status is another process's: /proc is of another PID namespace";
+        return Err(SealError::Unreadable(reason.into()));
     }
-    let users = field_value(status, "Uid").unwrap_or("missing");
+    PROC_IS_OWN.store(is_own, Ordering::Relaxed);
+    Ok(())
+}
+
+fn inherited_filters() -> Result<u32, SealError> {
+    if let Some(count) = INHERITED_FILTERS.get() {
+        return Ok(*count);
+    }
+    let own = std::fs::read_to_string("/proc/self/status").map_err(|error| unreadable("status", &error))?;
+    Ok(*INHERITED_FILTERS.get_or_init(|| filter_count(&own)))
+}
+
+fn filter_count(status: &str) -> u32 {
+    fields(status)
+        .find(|(name, _)| *name == "Seccomp_filters")
+        .and_then(|(_, count)| count.parse().ok())
+        .unwrap_or(0)
+}
+
+fn check_status(status: &str, inherited_filters: u32) -> Result<(), SealError> {
+    let filters = (SECCOMP_FILTERS + inherited_filters).to_string();
+    let needed = || STATUS.into_iter().chain([("Seccomp_filters", filters.as_str())]);
+    let (mut found, mut users) = ([None; STATUS.len() + 1], None);
+    for (name, value) in fields(status) {
+        match needed().position(|(field, _)| field == name) {
+            Some(position) => found[position] = Some(value),
+            None if name == "Uid" => users = Some(value),
+            None => {}
+        }
+    }
+    for ((field, needed), found) in needed().zip(found) {
+        expect_value(field, found, needed)?;
+    }
+    let users = users.unwrap_or("missing");
     match users.split_whitespace().all(|user| user != "0" && user.parse::<u32>().is_ok()) {
         true => Ok(()),
         false => {
@@ -73,9 +112,14 @@ fn check_status(status: &str, own: &str) -> Result<(), SealError> {
 }
 
 fn check_limits(limits: &str) -> Result<(), SealError> {
-    for field in LIMITS {
-        let both = limits.lines().find_map(|line| line.strip_prefix(field));
-        let both = both.map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" "));
+    let mut found = [None; LIMITS.len()];
+    for line in limits.lines() {
+        if let Some(position) = LIMITS.iter().position(|field| line.starts_with(field)) {
+            found[position] = Some(&line[LIMITS[position].len()..]);
+        }
+    }
+    for (field, both) in LIMITS.into_iter().zip(found) {
+        let both = both.map(|both| both.split_whitespace().take(2).collect::<Vec<_>>().join(" "));
         expect_value(field, both.as_deref(), "0 0")?;
     }
     Ok(())
@@ -87,10 +131,6 @@ fn expect_value(field: &'static str, found: Option<&str>, needed: &str) -> Resul
         true => Ok(()),
         false => Err(SealError::Field { field, found: found.to_owned(), needed: needed.to_owned() }),
     }
-}
-
-fn field_value<'a>(status: &'a str, field: &str) -> Option<&'a str> {
-    status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).map(str::trim)
 }
 
 #[cfg(test)]
@@ -108,7 +148,7 @@ mod tests {
 
     #[test]
     fn every_field_that_differs_is_refused() {
-        assert_eq!(check_status(SEALED, ""), Ok(()));
+        assert_eq!(check_status(SEALED, 0), Ok(()));
         for (line, other) in [
             ("Seccomp:\t2", "Seccomp:\t0"),
             ("Seccomp_filters:\t1", "Seccomp_filters:\t0"),
@@ -124,7 +164,7 @@ mod tests {
             ("Seccomp:\t2\n", ""),
         ] {
             assert!(SEALED.contains(line), "{line}");
-            assert!(check_status(&SEALED.replacen(line, other, 1), "").is_err(), "{line} -> {other}");
+            assert!(check_status(&SEALED.replacen(line, other, 1), 0).is_err(), "{line} -> {other}");
         }
     }
 
@@ -141,7 +181,7 @@ mod tests {
 
     #[test]
     fn filters_of_the_supervisor_itself_are_counted() {
-        let inherited = "Seccomp_filters:\t2\n";
+        let inherited = filter_count("Name:\ta\nSeccomp_filters:\t2\n");
         assert_eq!(check_status(&SEALED.replace("filters:\t1", "filters:\t3"), inherited), Ok(()));
         assert!(check_status(SEALED, inherited).is_err());
     }

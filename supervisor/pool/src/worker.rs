@@ -1,22 +1,19 @@
 //! A worker process, from the fork until it is sandboxed and code may be sent to it.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use interprocess::local_socket::tokio::Stream;
 use lockhouse_protocol::{Action, Conversation, ConversationLimits, Exit, FrameDecoder, FromWorker};
-use tokio::io::AsyncReadExt;
 use tokio::sync::oneshot;
 
 use super::cgroup::WorkerGroup;
 use super::launch_config::LaunchConfig;
+use super::socket::Socket;
 use super::worker_process::WorkerProcess;
 use super::{PoolError, bounded, seal_verification};
 
 /// Maximum time from the fork of a worker until it reports that it is sandboxed and the supervisor has verified this.
 const SEAL_TIMEOUT: Duration = Duration::from_secs(20);
-/// Size of the buffer, in bytes, for reading the first message of a worker.
-const READ_BYTES: usize = 64 * 1024;
 
 /// How a worker process ended, and the resources that it used, as reported by its zygote.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +36,7 @@ pub(super) struct UnverifiedWorker {
 pub struct Worker {
     pub process: WorkerProcess,
     /// The socket over which the supervisor and the worker exchange messages.
-    pub stream: Stream,
+    pub socket: Socket,
     /// Splits the bytes from the worker into messages.
     pub decoder: FrameDecoder,
     /// Checks that the protocol permits each message of the worker.
@@ -76,12 +73,6 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Returns the file descriptor of the socket to the worker.
-    pub fn descriptor(&self) -> RawFd {
-        let Stream::UdSocket(stream) = &self.stream;
-        stream.as_fd().as_raw_fd()
-    }
-
     /// Whether the kernel killed the worker because its control group exceeded its memory limit. Without control groups
     /// always `false`.
     pub fn was_out_of_memory(&self) -> bool {
@@ -93,33 +84,28 @@ impl Worker {
         limits: ConversationLimits,
     ) -> Result<Self, PoolError> {
         let UnverifiedWorker { process, socket, exit } = unverified;
-        let channel = |error: std::io::Error| PoolError::Worker(format!("its channel: {error}"));
-        let socket = std::os::unix::net::UnixStream::from(socket);
-        socket.set_nonblocking(true).map_err(channel)?;
-        let stream = interprocess::os::unix::uds_local_socket::tokio::Stream::try_from(OwnedFd::from(socket));
-        let stream = Stream::from(stream.map_err(channel)?);
+        let socket =
+            Socket::new(socket).map_err(|error| PoolError::Worker(format!("its channel: {error}")))?;
         let decoder = FrameDecoder::new(limits.frame_bytes);
         let conversation = Conversation::new(limits);
         let mut worker =
-            Self { process, stream, decoder, conversation, exit, resident_bytes: 0, group: None };
+            Self { process, socket, decoder, conversation, exit, resident_bytes: 0, group: None };
         match worker.first_message().await? {
             Action::Verify => {}
             Action::SealFailed(reason) => return Err(PoolError::Worker(bounded(&reason))),
             _ => return Err(PoolError::Worker("it broke the protocol".into())),
         }
-        seal_verification::verify(&worker.process)?;
-        worker.resident_bytes = worker.process.peak_memory_bytes().unwrap_or_default();
+        worker.resident_bytes = seal_verification::verify(&worker.process)?;
         Ok(worker)
     }
 
     async fn first_message(&mut self) -> Result<Action, PoolError> {
-        let mut buffer = vec![0; READ_BYTES];
         loop {
             if let Some(message) = self.decoder.next::<FromWorker>().map_err(violation)? {
                 return self.conversation.receive(message).map_err(violation);
             }
-            match (&self.stream).read(&mut buffer).await {
-                Ok(count @ 1..) => self.decoder.push(&buffer[..count]),
+            match self.socket.read(self.decoder.space()).await {
+                Ok(count @ 1..) => self.decoder.received(count),
                 _ => return Err(PoolError::Worker(self.exit_reason().await)),
             }
         }

@@ -3,12 +3,18 @@
 #![allow(unsafe_code, reason = "pidfd_send_signal and sched_setscheduler have no wrapper in nix")]
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+
+use super::proc_status;
+
+/// Size of the buffer for a file of `/proc/PID`, in bytes. The files that are read have at most 2 KiB on most hosts.
+const PROC_FILE_BYTES: usize = 8 * 1024;
 
 /// Maximum number of passes over the threads of a process. New threads inherit the scheduling policy of their creator,
 /// so each pass finds fewer threads to change.
@@ -61,9 +67,16 @@ impl WorkerProcess {
         info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
     }
 
-    /// Reads a file of the worker's `/proc/PID` directory.
+    /// Reads a file of the worker's `/proc/PID` directory. The kernel returns such a file in one read if it fits.
     pub(super) fn proc_file(&self, name: &str) -> std::io::Result<String> {
-        std::fs::read_to_string(format!("/proc/{}/{name}", self.pid))
+        let path = format!("/proc/{}/{name}", self.pid);
+        let mut text = vec![0; PROC_FILE_BYTES];
+        let count = std::fs::File::open(&path)?.read(&mut text)?;
+        if count == text.len() {
+            return std::fs::read_to_string(path);
+        }
+        text.truncate(count);
+        String::from_utf8(text).map_err(std::io::Error::other)
     }
 
     /// Returns the CPU time that the worker process has used so far; `None` if it cannot be read.
@@ -74,9 +87,7 @@ impl WorkerProcess {
 
     /// Returns the peak resident memory of the worker process in bytes; `None` if it cannot be read.
     pub fn peak_memory_bytes(&self) -> Option<u64> {
-        let status = self.proc_file("status").ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+        proc_status::peak_memory_bytes(&self.proc_file("status").ok()?)
     }
 }
 

@@ -225,7 +225,8 @@ impl Zygote {
         let ForkRequest { warm, purpose } = fork;
         self.pending_purposes.push_back(purpose);
         let session = purpose == ForkPurpose::Session;
-        self.socket.send(&ToZygote::Fork { warm, session }).await.map_err(PoolError::system)
+        let sent = self.socket.send(&ToZygote::Fork { warm, session }).await;
+        sent.map_err(|error| PoolError::zygote(error.to_string()))
     }
 
     /// Kills the zygote and reaps its descendants: the workers, and the processes that test the sandbox. The

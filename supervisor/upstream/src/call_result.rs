@@ -18,6 +18,8 @@ const ERROR_BLOCKS_MAX: usize = 20;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Outline<'a> {
+    #[serde(borrow)]
+    result_type: Option<&'a RawValue>,
     #[serde(default)]
     is_error: Option<bool>,
     #[serde(borrow)]
@@ -59,10 +61,13 @@ pub(super) fn read_answer(
     raw: String,
     options: ResultOptions,
 ) -> Result<CallAnswer, CallError> {
-    Ok(match input_required::parse(&raw)?.is_some() {
-        true => CallAnswer::Asks(raw),
-        false => CallAnswer::Result { envelope: envelope(item, &raw, options), raw },
-    })
+    let outline = outline_of(&raw);
+    let kind = outline.as_ref().and_then(|outline| outline.result_type);
+    if kind.is_some_and(|kind| kind.get() == "\"input_required\"") && input_required::parse(&raw)?.is_some() {
+        return Ok(CallAnswer::Asks(raw));
+    }
+    let envelope = envelope(item, outline, options);
+    Ok(CallAnswer::Result { envelope, raw })
 }
 
 /// How the results of an upstream server's tool are converted.
@@ -104,13 +109,22 @@ struct WrappedResult<'a> {
     result: &'a RawValue,
 }
 
+/// Parses the outer structure of a result; `None` if it is not one that MCP knows.
+fn outline_of(result: &str) -> Option<Outline<'_>> {
+    serde_json::from_str(result).ok()
+}
+
 /// Builds the JSON envelope in which the worker gets a result. For a tool: `{"structured"}` if there is
 /// structured content, else `{"text"}` for a single text block, else `{"content"}`. With `"decode": true`,
 /// the worker parses text that is JSON; with `"list": true`, it converts a single text to a list. For a
 /// resource: `{"contents"}`; for a prompt: `{"messages"}`.
-fn envelope(item: &CallTarget, result: &str, options: ResultOptions) -> Result<Vec<u8>, CallError> {
-    let outline: Outline<'_> = serde_json::from_str(result)
-        .map_err(|_| CallError::tool_failed("the server's result is not one that MCP knows"))?;
+fn envelope(
+    item: &CallTarget,
+    outline: Option<Outline<'_>>,
+    options: ResultOptions,
+) -> Result<Vec<u8>, CallError> {
+    let unknown = || CallError::tool_failed("the server's result is not one that MCP knows");
+    let outline = outline.ok_or_else(unknown)?;
     if outline.is_error == Some(true) {
         return Err(failure_of(error_text(outline.content)));
     }
@@ -188,7 +202,7 @@ mod tests {
     fn structured_content_wins_and_text_stays_text() {
         let tool = CallTarget::Tool(ToolName::new("t").expect("a name"));
         let converted = |result: &str| {
-            envelope(&tool, result, ResultOptions::default())
+            envelope(&tool, outline_of(result), ResultOptions::default())
                 .map(|json| String::from_utf8(json).expect("UTF-8"))
         };
         let text = r#"{"type": "text", "text": "{\"a\": 1}"}"#;
@@ -205,7 +219,8 @@ mod tests {
     fn wrapped_results_are_unwrapped_and_text_is_marked_for_decoding() {
         let tool = CallTarget::Tool(ToolName::new("t").expect("a name"));
         let converted = |options: ResultOptions, result: &str| {
-            let json = envelope(&tool, result, options).map(|json| String::from_utf8(json).expect("UTF-8"));
+            let json = envelope(&tool, outline_of(result), options)
+                .map(|json| String::from_utf8(json).expect("UTF-8"));
             json.expect("no failure")
         };
         let options = |declares_values, decoding| ResultOptions::new(true, declares_values, decoding);
@@ -244,6 +259,8 @@ mod tests {
     fn a_result_of_any_depth_costs_no_stack() {
         let deep = format!(r#"{{"structuredContent": {}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
         let tool = CallTarget::Tool(ToolName::new("t").expect("a name"));
-        assert!(envelope(&tool, &deep, ResultOptions::new(true, false, TextDecoding::Json)).is_ok());
+        assert!(
+            envelope(&tool, outline_of(&deep), ResultOptions::new(true, false, TextDecoding::Json)).is_ok()
+        );
     }
 }

@@ -2,8 +2,8 @@
 
 mod errors;
 mod input_rounds;
-mod request_builder;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::telemetry;
@@ -56,7 +56,7 @@ impl Connection {
         slot: CallSlot,
         permitted: PermittedCall,
         timeout: Option<Duration>,
-        caller: &Caller,
+        caller: &Arc<Caller>,
     ) -> Result<Vec<u8>, Failure> {
         let item = &permitted.item().clone();
         let timeout = self.timeout(timeout);

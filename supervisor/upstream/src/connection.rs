@@ -174,6 +174,9 @@ impl Connection {
     ///
     /// If the server cannot be started or does not start in time.
     pub async fn connected_server(&self) -> Result<Arc<ConnectedServer>, Failure> {
+        if let ConnectionState::Connected(connected_server) = &*self.state.borrow() {
+            return Ok(connected_server.clone());
+        }
         let mut state = self.state.clone();
         let settled_catalogue = state.wait_for(|state| {
             if matches!(state, ConnectionState::Idle) {

@@ -21,7 +21,7 @@ impl ConnectionFailure {
 
 /// Records why a connection failed, and wakes the tasks that wait for its failure. Needed because the end of an HTTP
 /// stream or a pipe does not tell the reason.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct FailureSignal {
     reason: Arc<OnceLock<ConnectionFailure>>,
     token: CancellationToken,

@@ -7,6 +7,7 @@ use rmcp::RoleClient;
 use rmcp::service::Peer;
 
 use super::in_flight_calls::InFlightCalls;
+use super::stdio_requests::StdioRequests;
 
 /// The state of the connection to an upstream server.
 #[derive(Clone, Debug)]
@@ -27,5 +28,8 @@ pub enum ConnectionState {
 pub struct ConnectedServer {
     pub catalogue: Arc<Catalogue>,
     pub(super) peer: Peer<RoleClient>,
+    /// Sends the requests of callers to a server over standard input; `None` for servers over HTTP, whose requests rmcp
+    /// sends.
+    pub(super) stdio: Option<StdioRequests>,
     pub(super) callers: InFlightCalls,
 }

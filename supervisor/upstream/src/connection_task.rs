@@ -222,11 +222,11 @@ impl ConnectionTask {
     }
 
     fn publish_connected(&self, connected: &ConnectionMonitor, catalogue: Arc<Catalogue>) {
-        let (peer, callers) = (connected.peer.clone(), connected.callers.clone());
         self.state.send_replace(ConnectionState::Connected(Arc::new(ConnectedServer {
             catalogue,
-            peer,
-            callers,
+            peer: connected.peer.clone(),
+            stdio: connected.link.stdio_requests(),
+            callers: connected.callers.clone(),
         })));
     }
 

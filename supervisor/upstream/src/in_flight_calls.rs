@@ -9,7 +9,7 @@ use lockhouse_policies::{CallTarget, ClientName};
 use lockhouse_protocol::{ExecutionId, ServerName};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use serde_json::Value;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use super::direct_request::DirectRequest;
 use crate::ai_client::{AiClient, ForwardedNotification, OpenQuestions};
@@ -42,13 +42,19 @@ struct Registry {
 /// A call to an upstream server that is not answered yet.
 #[derive(Debug)]
 struct InFlightCall {
-    caller: Caller,
-    label: String,
+    caller: Arc<Caller>,
+    item: CallTarget,
     token: Option<ProgressToken>,
-    /// The number of progress notifications that the server has sent for this call.
-    progress: watch::Sender<u64>,
+    signals: Arc<CallSignals>,
+}
+
+/// Signals to the request of one call.
+#[derive(Debug, Default)]
+struct CallSignals {
+    /// Notified when the server has sent a progress notification for the call.
+    progressed: Notify,
     /// Notified when the server asks for input that no user can give. The call fails then.
-    unanswerable: Arc<Notify>,
+    unanswerable: Notify,
 }
 
 /// Guard that registers a call as in flight. Dropping it removes the call.
@@ -56,41 +62,28 @@ struct InFlightCall {
 pub(super) struct CallRegistration {
     number: u64,
     callers: InFlightCalls,
-    pub(super) progress: watch::Receiver<u64>,
-    pub(super) unanswerable: Arc<Notify>,
+    signals: Arc<CallSignals>,
 }
 
 /// The caller that a request of the server, such as a question, is for. The request names no call, so the caller is
 /// inferred from the calls in flight.
 pub(super) enum RequestOrigin {
     /// All calls in flight belong to one execution, whose caller this is.
-    One(Caller),
+    One(Arc<Caller>),
     /// The caller is unknown: no call is in flight, or calls of several executions are.
     Unclear,
 }
 
 impl InFlightCalls {
-    pub(super) fn register(
-        &self,
-        server: &ServerName,
-        item: &CallTarget,
-        caller: &Caller,
-    ) -> CallRegistration {
-        let (progress, seen) = watch::channel(0);
-        let unanswerable = Arc::new(Notify::new());
+    pub(super) fn register(&self, item: &CallTarget, caller: &Arc<Caller>) -> CallRegistration {
+        let signals = Arc::<CallSignals>::default();
         let mut state = self.state();
         state.last += 1;
         let number = state.last;
-        let label = format!("{server}.{item}");
-        let call = InFlightCall {
-            caller: caller.clone(),
-            label,
-            token: None,
-            progress,
-            unanswerable: unanswerable.clone(),
-        };
+        let (caller, item) = (caller.clone(), item.clone());
+        let call = InFlightCall { caller, item, token: None, signals: signals.clone() };
         state.calls.insert(number, call);
-        CallRegistration { number, callers: self.clone(), progress: seen, unanswerable }
+        CallRegistration { number, callers: self.clone(), signals }
     }
 
     pub(super) fn request_origin(&self) -> RequestOrigin {
@@ -109,32 +102,37 @@ impl InFlightCalls {
     pub(super) fn fail_only_call(&self) {
         let state = self.state();
         if let (1, Some(call)) = (state.calls.len(), state.calls.values().next()) {
-            call.unanswerable.notify_one();
+            call.signals.unanswerable.notify_one();
         }
     }
 
-    /// Forwards a progress notification of the server to the AI client whose call has the notification's progress
+    /// Forwards a progress notification of a server to the AI client whose call has the notification's progress
     /// token. Dropped if no call has it.
-    pub(super) fn progress(&self, notification: ProgressNotificationParam, message: &str) {
+    pub(super) fn progress(
+        &self,
+        server: &ServerName,
+        notification: ProgressNotificationParam,
+        message: &str,
+    ) {
         let state = self.state();
         let token = &notification.progress_token;
         let Some(call) = state.calls.values().find(|call| call.token.as_ref() == Some(token)) else { return };
-        call.progress.send_modify(|count| *count += 1);
+        call.signals.progressed.notify_one();
         if let Some(ai_client) = &call.caller.ai_client {
             if call.caller.direct.is_some() {
                 ai_client.forward(ForwardedNotification::Progress(notification));
                 return;
             }
             let separator = if message.is_empty() { "" } else { ": " };
-            ai_client.send_progress(format!("{}{separator}{message}", call.label));
+            ai_client.send_progress(format!("{server}.{}{separator}{message}", call.item));
         }
     }
 
     /// Forwards a log message of the server to the AI client that uses the server directly. A log message names no
     /// call, so it is dropped unless all calls in flight belong to one such client.
     pub(super) fn log(&self, line: Value) {
-        if let RequestOrigin::One(Caller { ai_client: Some(ai_client), direct: Some(_), .. }) =
-            self.request_origin()
+        if let RequestOrigin::One(caller) = self.request_origin()
+            && let Caller { ai_client: Some(ai_client), direct: Some(_), .. } = &*caller
         {
             ai_client.forward(ForwardedNotification::Log(line));
         }
@@ -146,6 +144,16 @@ impl InFlightCalls {
 }
 
 impl CallRegistration {
+    /// Waits until the server has sent a progress notification for this call. Cancel-safe.
+    pub(super) async fn progressed(&self) {
+        self.signals.progressed.notified().await;
+    }
+
+    /// Waits until the server asks for input that no user can give. Cancel-safe.
+    pub(super) async fn unanswerable(&self) {
+        self.signals.unanswerable.notified().await;
+    }
+
     /// Sets the token with which the server refers to this call in progress notifications.
     pub(super) fn set_progress_token(&self, token: ProgressToken) {
         if let Some(call) = self.callers.state().calls.get_mut(&self.number) {

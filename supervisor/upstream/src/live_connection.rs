@@ -18,6 +18,7 @@ use super::connection_status::ShutdownMethod;
 use super::in_flight_calls::InFlightCalls;
 use super::mcp_client_handler::McpClientHandler;
 use super::process::ServerProcess;
+use super::stdio_requests::StdioRequests;
 
 /// How long an HTTP connection is kept after its failure, so that requests that wait for answers receive the reason.
 const HTTP_FAILURE_GRACE: Duration = Duration::from_millis(100);
@@ -50,6 +51,7 @@ pub(super) enum LiveTransport {
         /// Signals that the connection to the process has failed, for example because the server exceeded a limit.
         failure_signal: FailureSignal,
         last_lines: LastLines,
+        requests: StdioRequests,
     },
     Http(FailureSignal),
 }
@@ -76,6 +78,14 @@ impl LiveConnection {
 
     pub(super) fn peer(&self) -> Peer<RoleClient> {
         self.peer.clone()
+    }
+
+    /// Returns the sender of requests to a server over standard input; `None` for a server over HTTP.
+    pub(super) fn stdio_requests(&self) -> Option<StdioRequests> {
+        match &self.ground {
+            LiveTransport::Process { requests, .. } => Some(requests.clone()),
+            LiveTransport::Http(_) => None,
+        }
     }
 
     pub(super) fn callers(&self) -> InFlightCalls {

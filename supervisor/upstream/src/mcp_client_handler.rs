@@ -65,14 +65,19 @@ impl McpClientHandler {
     }
 }
 
+/// Returns the name and version with which Lockhouse introduces itself to upstream servers.
+pub(super) fn implementation() -> Implementation {
+    Implementation::new("lockhouse", env!("CARGO_PKG_VERSION"))
+}
+
 impl ClientHandler for McpClientHandler {
     fn get_info(&self) -> ClientConfig {
-        let us = Implementation::new("lockhouse", env!("CARGO_PKG_VERSION"));
         let mut capabilities = elicitation_conversion::capabilities();
         // Sampling is deprecated. It is offered only to servers with the older handshake that AI clients use
         // directly.
         capabilities.sampling = self.notices.is_direct().then(Default::default);
-        ClientConfig::new(capabilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        ClientConfig::new(capabilities, implementation())
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     /// Handles `elicitation/create`, with which a server of an older protocol version asks the user a question. The
@@ -90,7 +95,9 @@ impl ClientHandler for McpClientHandler {
             Ok(question) => question,
             Err(unfit) => return Ok(self.decline(&unfit.to_string())),
         };
-        let Some(ai_client) = caller.ai_client.filter(|ai_client| ai_client.supports(question.kind())) else {
+        let Some(ai_client) =
+            caller.ai_client.clone().filter(|ai_client| ai_client.supports(question.kind()))
+        else {
             self.callers.fail_only_call();
             return Ok(self.decline("the AI client cannot ask a person"));
         };
@@ -128,7 +135,7 @@ impl ClientHandler for McpClientHandler {
         };
         let able =
             |ai_client: &AiClient| caller.direct.is_some() && ai_client.supports(QuestionKind::Sampling);
-        let Some(ai_client) = caller.ai_client.filter(able) else {
+        let Some(ai_client) = caller.ai_client.clone().filter(able) else {
             return Err(refused("the AI client of this call offers no sampling"));
         };
         let parameters = serde_json::to_string(&request).unwrap_or_default();
@@ -190,6 +197,6 @@ impl ClientHandler for McpClientHandler {
     ) {
         let message = params.message.as_deref().unwrap_or_default();
         let message: String = message.chars().take(PROGRESS_CHARS_MAX).collect();
-        self.callers.progress(params, &printable(&message));
+        self.callers.progress(&self.name, params, &printable(&message));
     }
 }

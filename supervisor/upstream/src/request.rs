@@ -13,8 +13,10 @@ use tracing::Span;
 use super::elicitation_conversion;
 use super::in_flight_calls::{CallRegistration, Caller};
 use crate::ai_client::{AiClient, PausableTimer};
-use timeout_and_cancellation::exchange;
+use crate::connection_state::ConnectedServer;
+use crate::outgoing_request::OutgoingRequest;
 pub(super) use timeout_and_cancellation::{CANCEL_TIMEOUT, CallTimeout};
+use timeout_and_cancellation::{WaitLimits, exchange, exchange_over_stdio};
 
 /// Why an MCP request to a server has no result.
 #[derive(Debug)]
@@ -37,7 +39,9 @@ pub(super) async fn send(
     limit: Duration,
 ) -> Result<String, ServiceError> {
     let options = PeerRequestOptions::no_options();
-    match exchange(peer, request, options, PausableTimer::unpausable(limit), false, None).await {
+    let clock = PausableTimer::unpausable(limit);
+    let limits = WaitLimits { clock, restarts_on_progress: false, call: None };
+    match exchange(peer, request, options, limits).await {
         Ok(raw) => Ok(raw),
         Err(RequestError::Failed(error)) => Err(error),
         Err(RequestError::Unanswerable) => Err(ServiceError::UnexpectedResponse),
@@ -54,16 +58,20 @@ pub(super) async fn ping(peer: Peer<RoleClient>, limit: Duration) -> bool {
 /// question.
 pub(super) async fn send_for(
     caller: &Caller,
-    ticket: CallRegistration,
-    peer: Peer<RoleClient>,
-    request: ClientRequest,
+    call: CallRegistration,
+    server: &ConnectedServer,
+    request: OutgoingRequest<'_>,
     timeout: CallTimeout,
     span: &Span,
 ) -> Result<String, RequestError> {
     let clock = caller.questions.timer(timeout.limit);
-    let mut options = options_for(caller, &peer);
+    let limits = WaitLimits { clock, restarts_on_progress: timeout.restarts_on_progress, call: Some(call) };
+    let mut options = options_for(caller, &server.peer);
     set_trace_context(span, &mut options.meta);
-    exchange(peer, request, options, clock, timeout.restarts_on_progress, Some(ticket)).await
+    match &server.stdio {
+        Some(requests) => exchange_over_stdio(requests, &server.peer, request, options.meta, limits).await,
+        None => exchange(server.peer.clone(), request.into_client_request(), options, limits).await,
+    }
 }
 
 /// Returns the options of a request to an upstream server. From protocol version 2026-07-28 on, the options announce

@@ -8,7 +8,7 @@
 //! up, reading pauses until it is refilled.
 
 use parking_lot::{Mutex, MutexGuard};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use lockhouse_base::token_bucket::TokenBucket;
@@ -40,19 +40,29 @@ const TOO_MUCH: &str = "it exceeded the limit for unsolicited messages: 4 MiB at
                         after that";
 
 /// Limits how much an upstream server may send on one connection without being asked. Clones share the counters.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct TrafficLimiter {
     state: Arc<Mutex<TrafficState>>,
     failure_signal: FailureSignal,
 }
 
+#[derive(Debug)]
 struct TrafficState {
-    /// The IDs of Lockhouse's unanswered requests, each with the request's progress token. rmcp assigns IDs in
-    /// ascending order, so the first is the oldest.
-    pending_requests: BTreeMap<i64, Option<ProgressToken>>,
+    /// Lockhouse's unanswered requests, by their IDs.
+    pending_requests: HashMap<i64, PendingRequest>,
+    /// Number of requests that Lockhouse has sent on this connection.
+    requests_sent: u64,
     charge_unsolicited: TokenBucket,
     pace: TokenBucket,
     progress: TokenBucket,
+}
+
+/// A request of Lockhouse that the server has not answered yet.
+#[derive(Debug)]
+struct PendingRequest {
+    /// The position of the request among all requests of the connection. The oldest request has the lowest.
+    position: u64,
+    token: Option<ProgressToken>,
 }
 
 impl TrafficLimiter {
@@ -60,19 +70,29 @@ impl TrafficLimiter {
         let charge_unsolicited = TokenBucket::new(BURST_BYTES, BYTES_PER_SECOND);
         let pace = TokenBucket::new(UNPACED_BYTES, PACED_BYTES_PER_SECOND);
         let progress = TokenBucket::new(UNPACED_BYTES, PROGRESS_BYTES_PER_SECOND);
-        let state = TrafficState { pending_requests: BTreeMap::new(), charge_unsolicited, pace, progress };
+        let pending_requests = HashMap::new();
+        let state = TrafficState { pending_requests, requests_sent: 0, charge_unsolicited, pace, progress };
         Self { state: Arc::new(Mutex::new(state)), failure_signal }
     }
 
     /// Records that Lockhouse sent a request to the server, so that the answer is expected.
     pub(super) fn record_request(&self, request: &JsonRpcRequest<ClientRequest>) {
         if let RequestId::Number(id) = request.id {
-            let token = request.request.get_meta().get_progress_token();
-            let mut state = self.state();
-            state.pending_requests.insert(id, token);
-            if state.pending_requests.len() > PENDING_REQUESTS_MAX {
-                state.pending_requests.pop_first();
-            }
+            self.record_pending(id, request.request.get_meta().get_progress_token());
+        }
+    }
+
+    /// Records that Lockhouse sent a request with this ID to the server. `token` is the token with which the server
+    /// refers to the request in progress notifications.
+    pub(super) fn record_pending(&self, id: i64, token: Option<ProgressToken>) {
+        let mut state = self.state();
+        state.requests_sent += 1;
+        let request = PendingRequest { position: state.requests_sent, token };
+        state.pending_requests.insert(id, request);
+        if state.pending_requests.len() > PENDING_REQUESTS_MAX {
+            let oldest = state.pending_requests.iter().min_by_key(|(_, request)| request.position);
+            let oldest = oldest.map(|(id, _)| *id);
+            oldest.and_then(|id| state.pending_requests.remove(&id));
         }
     }
 
@@ -116,8 +136,8 @@ impl TrafficLimiter {
         message: Option<&RxMessage>,
     ) -> Option<Option<Instant>> {
         let token = message.and_then(progress);
-        let is_of_a_call =
-            token.is_some() && self.state().pending_requests.values().any(|of| of.as_ref() == token);
+        let is_of_a_call = token.is_some()
+            && self.state().pending_requests.values().any(|request| request.token.as_ref() == token);
         if !is_of_a_call && !self.charge_unsolicited(cost) {
             return None;
         }
@@ -181,16 +201,13 @@ fn progress(message: &RxMessage) -> Option<&ProgressToken> {
 
 #[cfg(test)]
 mod tests {
-    use rmcp::model::{NumberOrString, PingRequest, RequestMetaObject};
+    use rmcp::model::NumberOrString;
 
     use super::*;
 
-    /// Creates a ping request whose progress token equals its ID.
-    fn request(id: i64) -> JsonRpcRequest<ClientRequest> {
-        let mut request = ClientRequest::PingRequest(PingRequest::default());
-        let meta: &mut RequestMetaObject = request.get_meta_mut();
-        meta.set_progress_token(ProgressToken(NumberOrString::Number(id)));
-        JsonRpcRequest::new(RequestId::Number(id), request)
+    /// Records a request whose progress token equals its ID.
+    fn record(traffic: &TrafficLimiter, id: i64) {
+        traffic.record_pending(id, Some(ProgressToken(NumberOrString::Number(id))));
     }
 
     #[test]
@@ -202,7 +219,7 @@ mod tests {
         };
         let failure_signal = FailureSignal::default();
         let traffic = TrafficLimiter::new(failure_signal.clone());
-        traffic.record_request(&request(7));
+        record(&traffic, 7);
         let begun = Instant::now();
         let mut until = None;
         for _ in 0..40_000 {
@@ -227,7 +244,7 @@ mod tests {
         let traffic = TrafficLimiter::new(failure_signal.clone());
         let id = RequestId::Number(7);
         assert!(!traffic.take_pending(&id), "nobody asked");
-        traffic.record_request(&request(7));
+        record(&traffic, 7);
         assert!(
             traffic.has_pending_requests()
                 && traffic.take_pending(&id)
@@ -248,7 +265,7 @@ mod tests {
     #[test]
     fn requests_that_are_never_answered_are_forgotten_in_the_end() {
         let traffic = TrafficLimiter::new(FailureSignal::default());
-        (0..10_000).for_each(|id| traffic.record_request(&request(id)));
+        (0..10_000).for_each(|id| record(&traffic, id));
         assert!(
             !traffic.take_pending(&RequestId::Number(0)) && traffic.take_pending(&RequestId::Number(9_999))
         );

@@ -5,33 +5,30 @@
 //! choose the keys of a result so that rmcp takes it for another type.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, coop, spawn_blocking};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 use super::connection_failure::FailureSignal;
 use super::inbound_message::{self, InboundMessage, TOO_LARGE, TYPED_BYTES_MAX, error_response};
 use super::line_buffer::{CompleteLine, LineBuffer};
+use super::line_writer::LineWriter;
 use super::response_id_scan::find_ids_at_ends;
+use super::stdio_requests::StdioRequests;
 use super::traffic_limits::TrafficLimiter;
 
-/// Maximum number of messages that wait to be written to the server. rmcp answers each request of a server in a task of
-/// its own, so a server that sends requests and never reads would accumulate tasks without limit.
-const UNWRITTEN_MAX: usize = 512;
 /// Maximum number of bytes of a line or event over the size limit that are skipped. Up to this number, a result that is
 /// too large fails only its own call; above it, the server is disconnected.
 pub(super) const SKIPPED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-const UNREAD: &str = "it does not read its standard input";
 const UNREAD_ANSWERS: &str = "it sends requests and does not read the answers";
 const LONG_LINE: &str = "it sent an unsolicited line of more than 1 MiB";
 const ENDLESS_LINE: &str = "it sent a line of more than 256 MiB beyond the limit of one message";
@@ -61,12 +58,10 @@ pub(super) struct LineTransport {
     /// Until when no output of the server is read, because of its traffic limits; `None` if reading does not pause.
     /// Meanwhile the full pipe blocks the server.
     pause: Option<Instant>,
-    write_timeout: Duration,
-    write: Arc<Mutex<Option<ChildStdin>>>,
-    unwritten: Arc<AtomicUsize>,
+    writer: LineWriter,
+    requests: StdioRequests,
     raw: RawResults,
     traffic: TrafficLimiter,
-    failure_signal: FailureSignal,
 }
 
 impl LineTransport {
@@ -79,18 +74,23 @@ impl LineTransport {
         raw: RawResults,
         failure_signal: FailureSignal,
     ) -> Self {
+        let writer = LineWriter::new(stdin, lines.write_timeout, failure_signal.clone());
+        let traffic = TrafficLimiter::new(failure_signal);
         Self {
             read: BufReader::with_capacity(64 * 1024, stdout),
             line: LineBuffer::new(lines.bytes_max),
             reading: None,
             pause: None,
-            write_timeout: lines.write_timeout,
-            write: Arc::new(Mutex::new(Some(stdin))),
-            unwritten: Arc::default(),
+            requests: StdioRequests::new(writer.clone(), traffic.clone()),
+            writer,
             raw,
-            traffic: TrafficLimiter::new(failure_signal.clone()),
-            failure_signal,
+            traffic,
         }
+    }
+
+    /// Returns the sender of requests that do not pass rmcp. They can be sent after the handshake.
+    pub(super) fn requests(&self) -> StdioRequests {
+        self.requests.clone()
     }
 
     /// Reads the next line of the server's output unparsed. Used before the handshake. Lines over the size limit are
@@ -112,11 +112,15 @@ impl LineTransport {
 
     /// Writes a line to the server's standard input. Used before the handshake.
     pub(super) async fn write_line(&mut self, line: &str) -> std::io::Result<()> {
-        let mut write = self.write.lock().await;
-        let stdin = write.as_mut().ok_or(std::io::ErrorKind::NotConnected)?;
-        stdin.write_all(line.as_bytes()).await?;
-        stdin.write_all(b"\n").await?;
-        stdin.flush().await
+        self.writer
+            .write(
+                format!(
+                    "{line}
+"
+                )
+                .into_bytes(),
+            )
+            .await
     }
 
     /// Reads the next chunk of the current line. Returns whether the line is complete, or `None` if the output has
@@ -157,7 +161,7 @@ impl LineTransport {
                     self.traffic.fail_unattributable(UNKNOWN_LINE);
                     return None;
                 };
-                Some(Some(error_response(TOO_LARGE, id)))
+                Some(self.requests.complete(error_response(TOO_LARGE, id)))
             }
             CompleteLine::Within(line) if inbound_message::is_large(line.len()) => {
                 self.reading = Some(spawn_blocking(move || read(&line, raw)));
@@ -168,11 +172,11 @@ impl LineTransport {
     }
 
     /// Charges a parsed message to the server's traffic limits. Returns the message for rmcp, or `Some(None)` if the
-    /// message is dropped. Returns `None` if the connection must be closed.
+    /// message is dropped or answers a request that did not pass rmcp. Returns `None` if the connection must be closed.
     fn admitted(&mut self, read: (usize, InboundMessage)) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
         let (message, pause) = self.traffic.admit(read)?;
         self.pause = pause;
-        Some(message)
+        Some(message.and_then(|message| self.requests.complete(message)))
     }
 }
 
@@ -190,25 +194,12 @@ impl Transport<RoleClient> for LineTransport {
         if let JsonRpcMessage::Request(request) = &item {
             self.traffic.record_request(request);
         }
-        let write = self.write.clone();
-        let unwritten = Unwritten::new(&self.unwritten);
-        let (failure_signal, write_timeout) = (self.failure_signal.clone(), self.write_timeout);
-        async move {
-            let _unwritten = unwritten;
-            let mut line = serde_json::to_vec(&item)?;
+        let line = serde_json::to_vec(&item).map(|mut line| {
             line.push(b'\n');
-            let mut write = write.lock().await;
-            let stdin = write.as_mut().ok_or(std::io::ErrorKind::NotConnected)?;
-            let written = async {
-                stdin.write_all(&line).await?;
-                stdin.flush().await
-            };
-            timeout(write_timeout, written).await.unwrap_or_else(|_| {
-                write.take();
-                failure_signal.fail(UNREAD);
-                Err(std::io::ErrorKind::TimedOut.into())
-            })
-        }
+            line
+        });
+        let written = line.map(|line| self.writer.write(line));
+        async move { written?.await }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
@@ -217,7 +208,7 @@ impl Transport<RoleClient> for LineTransport {
                 sleep_until(until).await;
                 self.pause = None;
             }
-            if self.unwritten.load(Ordering::Relaxed) > UNWRITTEN_MAX {
+            if self.writer.is_overloaded() {
                 return self.violated(UNREAD_ANSWERS);
             }
             let message = if let Some(reading) = &mut self.reading {
@@ -236,24 +227,14 @@ impl Transport<RoleClient> for LineTransport {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.write.lock().await.take();
+        self.writer.close().await;
         Ok(())
     }
 }
 
-/// Guard that counts one message to the server as not yet written. Dropping it removes the message from the count.
-struct Unwritten(Arc<AtomicUsize>);
-
-impl Unwritten {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count.clone())
-    }
-}
-
-impl Drop for Unwritten {
+impl Drop for LineTransport {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.requests.close();
     }
 }
 
@@ -264,6 +245,7 @@ mod tests {
     use rmcp::model::{ClientRequest, PingRequest, RequestId};
 
     use super::*;
+    use crate::line_writer::UNREAD;
 
     #[tokio::test]
     async fn a_server_that_reads_nothing_stalls_the_connection_once_and_for_all() {
@@ -272,8 +254,9 @@ mod tests {
         let mut child = sleep.spawn().expect("sleep");
         let (stdout, stdin) = (child.stdout.take().expect("a pipe"), child.stdin.take().expect("a pipe"));
         let lines = Lines { bytes_max: 1024, write_timeout: Duration::from_millis(300) };
+        let failure_signal = FailureSignal::default();
         let mut transport =
-            LineTransport::new(stdout, stdin, lines, RawResults::default(), FailureSignal::default());
+            LineTransport::new(stdout, stdin, lines, RawResults::default(), failure_signal.clone());
         let ping = |id: &str| {
             let request = ClientRequest::PingRequest(PingRequest::default());
             JsonRpcMessage::request(request, RequestId::String(id.into()))
@@ -283,7 +266,7 @@ mod tests {
         let (large, next) = tokio::join!(large, next);
         assert_eq!(large.expect_err("a full pipe").kind(), std::io::ErrorKind::TimedOut);
         assert_eq!(next.expect_err("a closed pipe").kind(), std::io::ErrorKind::NotConnected);
-        assert!(transport.failure_signal.reason().is_some_and(|reason| reason.message == UNREAD));
+        assert!(failure_signal.reason().is_some_and(|reason| reason.message == UNREAD));
     }
 
     #[tokio::test]
@@ -298,16 +281,16 @@ mod tests {
             let mut child = echo.spawn().expect("echo");
             let (stdout, stdin) = (child.stdout.take().expect("a pipe"), child.stdin.take().expect("a pipe"));
             let lines = Lines { bytes_max: 1024, write_timeout: Duration::from_secs(5) };
+            let failure_signal = FailureSignal::default();
             let mut transport =
-                LineTransport::new(stdout, stdin, lines, RawResults::default(), FailureSignal::default());
+                LineTransport::new(stdout, stdin, lines, RawResults::default(), failure_signal.clone());
             let request = ClientRequest::PingRequest(PingRequest::default());
             // The request counts as sent from here on, whether it is written or not.
             drop(transport.send(JsonRpcMessage::request(request, RequestId::Number(7))));
             let received = transport.receive().await;
             let is_told = matches!(&received, Some(JsonRpcMessage::Error(error)) if error.id == Some(RequestId::Number(7)));
             assert_eq!(is_told, expected, "{received:?}");
-            let reason =
-                transport.failure_signal.reason().map(|reason| (reason.message, reason.is_violation));
+            let reason = failure_signal.reason().map(|reason| (reason.message, reason.is_violation));
             assert_eq!(reason, (!expected).then(|| (UNKNOWN_LINE.to_owned(), false)));
         }
     }

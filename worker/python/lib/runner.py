@@ -9,6 +9,7 @@ import sys
 import threading
 from types import CoroutineType, ModuleType
 
+import _lockhouse
 import lockhouse_check
 import lockhouse_dialects
 import lockhouse_errors as errors
@@ -23,7 +24,16 @@ from lockhouse_values import to_json
 _RESULT = lockhouse_check.RESULT
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _RESERVE_BYTES = 2 * 1024 * 1024
+_WARM_UPS_IN_ZYGOTE = 8  # CPython 3.11 and later specialize code that has run this often.
 _THREAD_STACK_BYTES = 1024 * 1024
+_WARM_UP_IN_ZYGOTE = """
+import json
+from mcp_tools import ToolError
+def total(rows): return sum(row["n"] for row in rows)
+rows = [{"n": n, "text": f"{n}", "even": n % 2 == 0} for n in range(10)]
+print("", end="")
+json.loads(json.dumps(rows)), total(rows), 1.5, None
+"""
 _WARM_UP = """
 import json, asyncio
 from mcp_tools import ToolError
@@ -34,6 +44,7 @@ await asyncio.sleep(0)
 json.loads(json.dumps(rows)), total(rows), 1.5, None
 """
 
+_main_thread = threading.main_thread()
 _recursion_limit = sys.getrecursionlimit()
 _set_recursion_limit = sys.setrecursionlimit
 
@@ -44,7 +55,6 @@ class _Execution:
     interruptible = False
     loop = None
     coroutine = None
-    reserve = None
     advice = None
     first_main = None
     session_main = None
@@ -60,21 +70,27 @@ def preload(extra):
     lockhouse_refusals.install()
     lockhouse_dialects.install()
     threading.excepthook = _report_thread_error
-    _keep_reserve()  # Allocated here, so that it does not count as memory of the code.
     _Execution.first_main = sys.modules["__main__"]
+    lockhouse_streams.install()
+    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGXCPU, _interrupt)
+    # What a first run writes to memory once and for all is written here, so that no worker must copy these pages.
+    for _ in range(_WARM_UPS_IN_ZYGOTE):
+        run(_WARM_UP_IN_ZYGOTE, [])
+        run("1 / 0", [])
+    sys.modules["__main__"] = _Execution.first_main
+    _keep_reserve()  # Allocated here, so that it does not count as memory of the code.
     lockhouse_preload.freeze_memory()
     name = {"cpython": "CPython", "pypy": "PyPy"}.get(sys.implementation.name, sys.implementation.name)
     return f"{name} {'.'.join(map(str, sys.version_info[:3]))}"
 
 
 def after_fork():
-    """Called in the worker before the sandbox is entered: reseeds random generators, and sets up streams and signal handlers."""
+    """Called in the worker before the sandbox is entered: reseeds random generators."""
     random.seed()
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
-    lockhouse_streams.install()
-    signal.signal(signal.SIGINT, _interrupt)
-    signal.signal(signal.SIGXCPU, _interrupt)
+    _main_thread._set_native_id()
 
 
 def _interrupt(number, frame):
@@ -114,11 +130,10 @@ def _keep_reserve():
     """Reserves address space for the report of an error. An earlier run may have used the reserve up.
     Without it, CPython (seen in 3.11 to 3.13) may loop forever looking for the handler of a MemoryError, since it allocates an integer for that.
     """
-    if _Execution.reserve is None:
-        try:
-            _Execution.reserve = bytes(_RESERVE_BYTES)  # Its pages stay untouched.
-        except MemoryError:
-            pass  # In a session, the code may free memory later.
+    try:
+        _lockhouse.keep_reserve(_RESERVE_BYTES)
+    except MemoryError:
+        pass  # In a session, the code may free memory later.
 
 
 def _new_main_module():
@@ -210,7 +225,7 @@ def _describe_failure(error):
     """Describes an error for the reply. Never raises."""
     kind = "error"
     try:
-        _Execution.reserve = None
+        _lockhouse.release_reserve()
         _set_recursion_limit(_recursion_limit)
         if isinstance(error, SystemExit) and error.code in (None, 0):
             lockhouse_streams.flush()

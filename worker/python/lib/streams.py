@@ -13,6 +13,7 @@ PREFIX = "not available in the Lockhouse sandbox"
 NO_INPUT = f"{PREFIX}: there is no input; put the values into the code"
 
 _write = _lockhouse.write
+_require_memory = _lockhouse.require_memory
 _warned = set()
 
 
@@ -25,7 +26,7 @@ def warn_once(words, what):
 
 def require_room(size=0):
     """Raises MemoryError if there is too little memory for a request. A failed allocation in Rust would end the worker."""
-    bytes(ROOM_BYTES + 2 * size)
+    _require_memory(ROOM_BYTES + 2 * size)
 
 
 class _OutputSink(io.RawIOBase):
@@ -71,7 +72,7 @@ _outputs = []
 
 
 def install():
-    """Replaces the three streams. Must run in the worker, since locks held in the zygote would stay locked."""
+    """Replaces the three streams. Runs in the zygote, which has one thread, so no lock of a stream is held at a fork."""
     _outputs[:] = [_output(1), _output(2)]
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = _outputs
     sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BufferedReader(_EmptyInput()), "utf-8")

@@ -1,5 +1,8 @@
 //! The Python interpreter as an [`Engine`].
-#![allow(unsafe_code, reason = "CPython's own hooks around fork are C functions")]
+#![allow(
+    unsafe_code,
+    reason = "CPython's own hooks around fork are C functions, and nix cannot read a sigaction"
+)]
 
 use std::ffi::CString;
 
@@ -47,6 +50,10 @@ const RUNNER: &str = "lockhouse_runner";
 /// Runs Python programs through the embedded `runner` module.
 pub(crate) struct PythonEngine {
     runner: Py<PyModule>,
+    /// Whether packages were preloaded that may have registered functions to be called around a fork.
+    needs_fork_hooks: bool,
+    /// The handlers of the interpreter for the signals that interrupt code.
+    signal_actions: Vec<(i32, libc::sigaction)>,
 }
 
 impl PythonEngine {
@@ -56,7 +63,8 @@ impl PythonEngine {
             let file = CString::new(format!("<lockhouse>/{name}.py"))?;
             PyModule::from_code(py, &CString::new(source)?, &file, &CString::new(name)?)?;
         }
-        Ok(Self { runner: py.import(RUNNER)?.unbind() })
+        let runner = py.import(RUNNER)?.unbind();
+        Ok(Self { runner, needs_fork_hooks: true, signal_actions: Vec::new() })
     }
 
     fn call(&self, function: &str) {
@@ -68,25 +76,43 @@ impl PythonEngine {
 
 impl Engine for PythonEngine {
     fn prepare(&mut self, preload: &[String]) -> Result<String, EngineError> {
-        Python::attach(|py| {
+        self.needs_fork_hooks = !preload.is_empty();
+        let runtime = Python::attach(|py| {
             let prepared = self.runner.bind(py).call_method1("preload", (preload.to_vec(),));
             prepared.and_then(|runtime| runtime.extract()).map_err(EngineError::new)
-        })
+        })?;
+        let signals = [libc::SIGINT, libc::SIGXCPU];
+        self.signal_actions = signals.map(|signal| (signal, signal_action(signal))).into();
+        Ok(runtime)
     }
 
     fn before_fork(&mut self) {
-        // SAFETY: called by the one thread, which holds the interpreter; the other two follow in parent and child.
-        unsafe { ffi::PyOS_BeforeFork() };
+        if self.needs_fork_hooks {
+            // SAFETY: called by the one thread, which holds the interpreter; the other two follow in parent and child.
+            unsafe { ffi::PyOS_BeforeFork() };
+        }
     }
 
     fn after_fork_in_zygote(&mut self) {
-        // SAFETY: follows PyOS_BeforeFork.
-        unsafe { ffi::PyOS_AfterFork_Parent() };
+        if self.needs_fork_hooks {
+            // SAFETY: follows PyOS_BeforeFork.
+            unsafe { ffi::PyOS_AfterFork_Parent() };
+        }
     }
 
+    /// The hooks of the interpreter and of the standard modules reset locks that other threads may have held, and delete
+    /// the state of other threads. The zygote has one thread and holds no lock, so they would change nothing but the
+    /// seeds of `random` and the kernel's number of the main thread, which the runner sets. They touch many memory pages,
+    /// each of which is then copied.
     fn after_fork(&mut self) {
-        // SAFETY: follows PyOS_BeforeFork, in the child.
-        unsafe { ffi::PyOS_AfterFork_Child() };
+        if self.needs_fork_hooks {
+            // SAFETY: follows PyOS_BeforeFork, in the child.
+            unsafe { ffi::PyOS_AfterFork_Child() };
+        }
+        for (signal, action) in &self.signal_actions {
+            // SAFETY: the handlers are those that the interpreter installed in the zygote.
+            unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
+        }
         self.call("after_fork");
     }
 
@@ -120,6 +146,16 @@ impl Engine for PythonEngine {
                 Outcome::Error(error)
             }
         })
+    }
+}
+
+/// Returns the action that the interpreter installed for a signal.
+fn signal_action(signal: i32) -> libc::sigaction {
+    // SAFETY: zeros are a valid action (the default one), and the kernel fills it in.
+    unsafe {
+        let mut action = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action);
+        action
     }
 }
 

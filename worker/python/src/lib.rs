@@ -7,6 +7,7 @@
 
 mod engine;
 mod native;
+mod reserve;
 
 use pyo3::prelude::*;
 
@@ -17,9 +18,12 @@ mod _lockhouse {
     #[pymodule_export]
     use crate::native::{
         call, check_calls, describe, drain, fileno, flush, get_prompt, list_prompts, list_resources,
-        list_servers, list_tools, load_result, load_skill, read_resource, search, search_skills, start_call,
-        wake_fileno, write,
+        list_servers, list_tools, load_result, load_skill, read_resource, require_memory, search,
+        search_skills, start_call, wake_fileno, write,
     };
+
+    #[pymodule_export]
+    use crate::reserve::{keep_reserve, release_reserve};
 
     #[pymodule_export]
     const SEARCH_LIMIT_DEFAULT: u32 = lockhouse_protocol::SEARCH_LIMIT_DEFAULT;

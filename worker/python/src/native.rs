@@ -10,7 +10,7 @@ use lockhouse_protocol::{
     ResultHandle, SearchDetail, ServerName, SkillName, Stream, ToolName,
 };
 use lockhouse_worker::tool_host::ToolHost;
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -254,4 +254,14 @@ pub(crate) fn write(py: Python<'_>, stream: i32, text: &str) -> PyResult<()> {
     let stream = if stream == 2 { Stream::Stderr } else { Stream::Stdout };
     py.detach(|| host.print(stream, text));
     Ok(())
+}
+
+/// Raises MemoryError if `bytes` cannot be allocated now. Does not touch the memory.
+#[pyfunction]
+pub(crate) fn require_memory(bytes: usize) -> PyResult<()> {
+    let mut room = Vec::<u8>::new();
+    let reserved = room.try_reserve_exact(bytes);
+    // Otherwise the compiler may leave the allocation out.
+    std::hint::black_box(&room);
+    reserved.map_err(|_| PyMemoryError::new_err(()))
 }

@@ -113,6 +113,8 @@ impl Engine for JavaScript {
         let start_error = |error| EngineError::new(StartError(error));
         let interpreter = Interpreter::new(MEMORY_BYTES).map_err(start_error)?;
         interpreter.warm();
+        // The first use looks up the function of libc, which would cost every worker more than the seed itself.
+        interpreter.realm.shared.reseed();
         self.interpreter = Some(interpreter);
         Ok(format!("QuickJS-NG {}, TypeScript by oxc", realm::version()))
     }

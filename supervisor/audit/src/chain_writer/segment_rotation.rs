@@ -2,30 +2,34 @@
 
 use std::io;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use data_encoding::HEXLOWER;
 
 use super::{Segment, VERSION, Writer};
 use crate::hash_chain::{Chain, RecordBody};
-use crate::segment::{SegmentName, day};
+use crate::segment::SegmentName;
 use crate::segment_append::SegmentFile;
 use crate::segment_index::Index;
 use crate::signing::SigningKeys;
+
+/// Interval at which appends check whether the segment's file was removed. A check for each record would cost a third of
+/// its write.
+const REMOVAL_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Writer {
     /// Ends the current segment if its day is over, if it is full, or if its file was removed. The next record starts
     /// a new segment.
     pub(super) fn rotate_if_due(&mut self, now: SystemTime) {
-        let Some(segment) = &self.segment else { return };
-        if segment.file.is_removed() {
+        let Some(segment) = &mut self.segment else { return };
+        if segment.is_removed(now) {
             let reason = format!("{} was removed while it was written", segment.name);
             tracing::error!("the audit log's {reason}");
             let (name, chain) = (segment.name.clone(), segment.chain);
             self.previous = Some((name, chain));
             self.segment = None;
             self.record_gap(now, 0, reason);
-        } else if *day(now) > *segment.name.day() || segment.file.bytes() >= self.intervals.segment_bytes {
+        } else if day_number(now) > segment.day || segment.file.bytes() >= self.intervals.segment_bytes {
             self.close(now, "rotation");
         }
     }
@@ -46,6 +50,17 @@ impl Writer {
 }
 
 impl Segment {
+    /// Whether the file was removed from its directory. The file system is asked only if the last answer is older than
+    /// [`REMOVAL_CHECK_INTERVAL`].
+    fn is_removed(&mut self, now: SystemTime) -> bool {
+        let is_recent = |age: Duration| age < REMOVAL_CHECK_INTERVAL;
+        if now.duration_since(self.removal_checked).is_ok_and(is_recent) {
+            return false;
+        }
+        self.removal_checked = now;
+        self.file.is_removed()
+    }
+
     fn close(
         &mut self,
         directory: &Path,
@@ -89,5 +104,11 @@ pub(super) fn open_segment(
         let _ = std::fs::remove_file(&path);
         return Err(error);
     }
-    Ok(Segment { name, file, chain, unsigned: 0, unsigned_since: now, dirty: true })
+    let (day, removal_checked) = (day_number(now), now);
+    Ok(Segment { name, day, file, removal_checked, chain, unsigned: 0, unsigned_since: now, dirty: true })
+}
+
+/// Returns the number of days from the Unix epoch to `time`, in UTC.
+fn day_number(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() / (24 * 60 * 60)
 }

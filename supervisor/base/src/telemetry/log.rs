@@ -50,7 +50,12 @@ pub fn install(format: Format, default: &str) {
         Ok(layer) => (layer, None),
         Err(reason) => (None, Some(reason)),
     };
-    tracing_subscriber::registry().with(layer.with_filter(filter)).with(traces_layer).init();
+    let log = tracing_subscriber::registry().with(layer.with_filter(filter));
+    match traces_layer {
+        Some(traces_layer) => log.with(traces_layer).init(),
+        // A layer that is `None` would enable every span of the process.
+        None => log.init(),
+    }
     if let Some(error) = journal_error {
         tracing::warn!("there is no journal to log to, and lines go to standard error: {error}");
     }

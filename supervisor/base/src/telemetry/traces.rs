@@ -70,16 +70,17 @@ pub fn flush() {
 /// Opens the span of a tool call by an AI client. The span becomes part of the client's trace if the client sent a
 /// trace context.
 pub fn tool_call(tool: &str, trace_context: TraceContext) -> Span {
-    let tool: String = tool.chars().take(NAME_CHARS_MAX).collect();
+    let tool = || tool.chars().take(NAME_CHARS_MAX).collect::<String>();
+    // The values are computed only if spans are exported.
     let span = tracing::info_span!(
         target: TARGET,
         "asked",
-        otel.name = format!("tools/call {tool}"),
+        otel.name = format!("tools/call {}", tool()),
         otel.kind = "server",
         otel.status_code = Empty,
         mcp.method.name = "tools/call",
         gen_ai.operation.name = "execute_tool",
-        gen_ai.tool.name = tool,
+        gen_ai.tool.name = tool(),
         rpc.response.status_code = Empty,
         error.type = Empty,
     );
@@ -132,11 +133,12 @@ pub fn upstream_request(server: &ServerName, item: &CallTarget) -> Span {
         CallTarget::Resource(_) => ("resources/read", None, None),
         CallTarget::List(_) => ("list", None, None),
     };
-    let name = tool.or(prompt).map_or_else(|| method.to_owned(), |name| format!("{method} {name}"));
+    let name = || tool.or(prompt).map_or_else(|| method.to_owned(), |name| format!("{method} {name}"));
+    // The values are computed only if spans are exported.
     tracing::info_span!(
         target: TARGET,
         "requested",
-        otel.name = name,
+        otel.name = name(),
         otel.kind = "client",
         otel.status_code = Empty,
         mcp.method.name = method,

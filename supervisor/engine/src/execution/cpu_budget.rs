@@ -37,29 +37,27 @@ impl CpuBudget {
         total.saturating_sub(self.before)
     }
 
-    /// Waits until the run has used its CPU limit. Never completes if `budget` is `None`, because the kernel then
-    /// enforces the limit.
-    pub(super) async fn wait_for_limit(budget: Option<Self>, process: &WorkerProcess) {
-        Self::wait_for(budget, Duration::ZERO, process).await;
+    /// Waits until the run has used its CPU limit.
+    pub(super) async fn wait_for_limit(self, process: &WorkerProcess) {
+        self.wait_for(Duration::ZERO, process).await;
     }
 
-    /// Waits until the run has used its CPU limit and the CPU grace time after that. Never completes if `budget` is
-    /// `None`.
-    pub(super) async fn wait_for_grace_end(budget: Option<Self>, process: &WorkerProcess) {
-        Self::wait_for(budget, CPU_GRACE, process).await;
+    /// Waits until the run has used its CPU limit and the CPU grace time after that.
+    pub(super) async fn wait_for_grace_end(self, process: &WorkerProcess) {
+        self.wait_for(CPU_GRACE, process).await;
     }
 
-    async fn wait_for(budget: Option<Self>, grace: Duration, process: &WorkerProcess) {
-        let Some(Self { before, limit }) = budget else { return std::future::pending().await };
-        wait_until_used(before + limit + grace, process, |left| (left / *CORES).max(POLL_INTERVAL_MIN)).await;
+    async fn wait_for(self, grace: Duration, process: &WorkerProcess) {
+        let limit = self.before + self.limit + grace;
+        wait_until_used(limit, process, |left| (left / *CORES).max(POLL_INTERVAL_MIN)).await;
     }
 }
 
-/// Waits until the run has used its CPU credit, after which the run is scheduled as idle work. Never completes if
-/// `credit` is `None`.
-pub(super) async fn wait_for_credit(credit: Option<Duration>, process: &WorkerProcess) {
-    let used = |credit| process.cpu_time().map(|before| before + credit);
-    let Some(cpu) = credit.and_then(used) else { return std::future::pending().await };
+/// Waits until the run has used its CPU credit, after which the run is scheduled as idle work. Never completes if the
+/// process has exited.
+pub(super) async fn wait_for_credit(credit: Duration, process: &WorkerProcess) {
+    let Some(before) = process.cpu_time() else { return std::future::pending().await };
+    let cpu = before + credit;
     let started = Instant::now();
     // A worker that uses little CPU time is polled less and less often.
     let pause = |left: Duration| left.max(POLL_INTERVAL_MAX.min(started.elapsed() / 4));

@@ -2,17 +2,18 @@
 //! for timers and for replies of the gate, and sends signals to the worker.
 
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use lockhouse_pool::{Worker, WorkerExitReport, WorkerProcess};
 use lockhouse_protocol::{FrameDecoder, FromWorker, Job, ToWorker, frame};
 use lockhouse_upstream::ai_client::{PausableTimer, ProgressRequests};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::sys::socket::{MsgFlags, recv};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Sleep;
 
 use super::cancellation::Cancellation;
@@ -22,7 +23,6 @@ use super::end_reason::EndReason;
 use super::state_machine::{Effect, Event, StateMachine, WorkerExit};
 use super::worker_requests::WorkerRequests;
 
-const READ_BYTES: usize = 64 * 1024;
 /// Number of unwritten bytes for a worker at which no more messages of that worker are read (backpressure).
 const PENDING_OUT_BYTES_MAX: usize = 1024 * 1024;
 
@@ -32,6 +32,18 @@ pub(super) struct RunClocks {
     pub(super) wall: PausableTimer,
     pub(super) cpu: Option<CpuBudget>,
     pub(super) cpu_credit: Option<Duration>,
+}
+
+/// An event that does not come from the worker. Most runs see none, so the futures that wait for interrupts are polled
+/// only when one of them is woken.
+enum Interrupt {
+    StopRequested(Cancellation),
+    DeadlineReached,
+    CpuLimitReached,
+    /// The worker still runs after its CPU limit and the CPU grace time.
+    CpuGraceExpired,
+    /// The AI client has used its CPU credit.
+    CreditExhausted,
 }
 
 /// How the conversation of the supervisor with a worker ended.
@@ -81,14 +93,12 @@ impl<'a> RunDriver<'a> {
     /// the worker sent after the last run. Any other message ends the run: its end reason is returned, otherwise
     /// `None`.
     pub(super) fn resume(&mut self, worker: &mut Worker) -> Option<EndReason> {
-        let descriptor = worker.descriptor();
-        let Worker { process, decoder, .. } = worker;
-        let mut buffer = vec![0; READ_BYTES];
-        let mut end_reason = self.receive(&[], decoder, process);
+        let Worker { process, decoder, socket, .. } = worker;
+        let mut end_reason = self.receive(decoder, process);
         // The worker is still stopped, so the amount of buffered data is bounded.
         while end_reason.is_none() {
-            end_reason = match recv(descriptor, &mut buffer, MsgFlags::MSG_DONTWAIT) {
-                Ok(count @ 1..) => self.receive(&buffer[..count], decoder, process),
+            end_reason = match recv(socket.descriptor(), decoder.space(), MsgFlags::MSG_DONTWAIT) {
+                Ok(count @ 1..) => self.on_read(Ok(count), decoder, process),
                 Err(Errno::EINTR) => None,
                 // A closed channel or an exited worker is handled by `drive`.
                 _ => {
@@ -110,19 +120,23 @@ impl<'a> RunDriver<'a> {
         &mut self,
         worker: &mut Worker,
         clocks: RunClocks,
-        stop: impl Future<Output = Cancellation>,
+        stop: impl Future<Output = Cancellation> + Send,
         mut progress_requests: ProgressRequests,
     ) -> RunOutcome {
-        let Worker { process, stream, decoder, exit, .. } = worker;
-        let (process, mut from, mut to) = (&*process, &*stream, &*stream);
+        let Worker { process, socket, decoder, exit, .. } = worker;
+        let (process, socket) = (&*process, &*socket);
         let RunClocks { started, mut wall, cpu, cpu_credit } = clocks;
-        let mut buffer = vec![0; READ_BYTES];
-        // Each future is created once and polled during the whole run. Messages do not restart them.
-        let mut stop = pin!(stop.fuse());
-        let mut wall = pin!(wall.expired().fuse());
-        let mut cpu_limit_reached = pin!(CpuBudget::wait_for_limit(cpu, process).fuse());
-        let mut cpu_grace_expired = pin!(CpuBudget::wait_for_grace_end(cpu, process).fuse());
-        let mut credit_exhausted = pin!(cpu_budget::wait_for_credit(cpu_credit, process).fuse());
+        let mut interrupts = FuturesUnordered::<BoxFuture<'_, Interrupt>>::new();
+        interrupts.push(stop.map(Interrupt::StopRequested).boxed());
+        interrupts.push(wall.expired().map(|_| Interrupt::DeadlineReached).boxed());
+        if let Some(cpu) = cpu {
+            interrupts.push(cpu.wait_for_limit(process).map(|()| Interrupt::CpuLimitReached).boxed());
+            interrupts.push(cpu.wait_for_grace_end(process).map(|()| Interrupt::CpuGraceExpired).boxed());
+        }
+        if let Some(credit) = cpu_credit {
+            let exhausted = cpu_budget::wait_for_credit(credit, process);
+            interrupts.push(exhausted.map(|()| Interrupt::CreditExhausted).boxed());
+        }
         loop {
             let answers_requests = self.state.answers_requests();
             // Backpressure: while the worker does not read its replies, no more messages are read and no more replies
@@ -132,17 +146,10 @@ impl<'a> RunDriver<'a> {
                 // The order matters: an expired clock comes before everything else, and all available replies are sent
                 // before more messages are read.
                 biased;
-                why = &mut stop => self.on(Event::StopRequested(why), process),
-                _ = &mut wall => self.on(Event::DeadlineReached, process),
+                Some(interrupt) = interrupts.next() => self.on_interrupt(interrupt, process),
                 () = &mut self.timer, if self.timer_is_set => {
                     self.timer_is_set = false;
                     self.on(Event::TimerExpired, process)
-                }
-                () = &mut cpu_limit_reached => self.on(Event::CpuLimitReached, process),
-                () = &mut cpu_grace_expired => self.on(Event::CpuGraceExpired, process),
-                () = &mut credit_exhausted => {
-                    process.lower_priority();
-                    None
                 }
                 Some(reply_to) = progress_requests.next() => {
                     drop(reply_to.send(self.requests.progress(started.elapsed(), &self.output)));
@@ -151,16 +158,11 @@ impl<'a> RunDriver<'a> {
                 Some((call, reply)) = self.requests.next(), if accepts_messages => {
                     self.on(Event::ReplyReady(call, reply), process)
                 }
-                written = to.write(&self.out), if answers_requests && !self.out.is_empty() => {
+                written = socket.write(&self.out), if answers_requests && !self.out.is_empty() => {
                     self.on_written(written, process)
                 }
-                read = from.read(&mut buffer), if accepts_messages || self.state.is_stopping() => {
-                    let end_reason = self.on_read(read, &buffer, decoder, process);
-                    if end_reason.is_none() {
-                        // A worker that sends without pause must not keep clocks and other runs waiting.
-                        tokio::task::yield_now().await;
-                    }
-                    end_reason
+                read = socket.read(decoder.space()), if accepts_messages || self.state.is_stopping() => {
+                    self.on_read(read, decoder, process)
                 }
                 death = &mut *exit, if self.state.is_exiting() => return RunOutcome::Exited(death.ok()),
             };
@@ -186,6 +188,19 @@ impl<'a> RunDriver<'a> {
         }))
     }
 
+    fn on_interrupt(&mut self, interrupt: Interrupt, process: &WorkerProcess) -> Option<EndReason> {
+        match interrupt {
+            Interrupt::StopRequested(cause) => self.on(Event::StopRequested(cause), process),
+            Interrupt::DeadlineReached => self.on(Event::DeadlineReached, process),
+            Interrupt::CpuLimitReached => self.on(Event::CpuLimitReached, process),
+            Interrupt::CpuGraceExpired => self.on(Event::CpuGraceExpired, process),
+            Interrupt::CreditExhausted => {
+                process.lower_priority();
+                None
+            }
+        }
+    }
+
     fn on_written(&mut self, written: io::Result<usize>, process: &WorkerProcess) -> Option<EndReason> {
         let Ok(count) = written else { return self.on(Event::ChannelClosed, process) };
         self.out.drain(..count);
@@ -195,25 +210,21 @@ impl<'a> RunDriver<'a> {
     fn on_read(
         &mut self,
         read: io::Result<usize>,
-        buffer: &[u8],
         decoder: &mut FrameDecoder,
         process: &WorkerProcess,
     ) -> Option<EndReason> {
         match read {
-            Ok(count @ 1..) => self.receive(&buffer[..count], decoder, process),
+            Ok(count @ 1..) => {
+                decoder.received(count);
+                self.receive(decoder, process)
+            }
             _ => self.on(Event::ChannelClosed, process),
         }
     }
 
-    /// Decodes bytes that the worker sent and processes the messages. Returns the end reason if a message ended the
+    /// Processes the messages that the decoder has received completely. Returns the end reason if a message ended the
     /// run. Bytes after that message stay in the decoder for the next run of the session.
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        decoder: &mut FrameDecoder,
-        process: &WorkerProcess,
-    ) -> Option<EndReason> {
-        decoder.push(bytes);
+    fn receive(&mut self, decoder: &mut FrameDecoder, process: &WorkerProcess) -> Option<EndReason> {
         loop {
             let event = match decoder.next::<FromWorker>() {
                 Ok(Some(message)) => Event::Message(message),

@@ -2,6 +2,7 @@
 //! for the answer of the run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -19,7 +20,7 @@ type PendingReply<'a> = BoxFuture<'a, (CallId, Reply, Option<CallRecord>)>;
 /// All requests of the code of one run. Their number at one time is limited when the worker's messages are checked.
 pub(super) struct WorkerRequests<'a> {
     gate: &'a Gate,
-    from: Requester,
+    from: Arc<Requester>,
     pending_replies: FuturesUnordered<PendingReply<'a>>,
     /// The calls that have no reply yet, with the times at which they were requested.
     in_flight: BTreeMap<CallId, (ToolRequest, Instant)>,
@@ -30,7 +31,7 @@ impl<'a> WorkerRequests<'a> {
     pub(super) fn new(gate: &'a Gate, from: Requester) -> Self {
         Self {
             gate,
-            from,
+            from: Arc::new(from),
             pending_replies: FuturesUnordered::new(),
             in_flight: BTreeMap::new(),
             records: Vec::new(),

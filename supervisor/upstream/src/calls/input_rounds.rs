@@ -1,6 +1,7 @@
 //! Sends a call to an upstream server, and repeats it with the input that the server requires of the user, up to a
 //! maximum number of rounds.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::telemetry::traces;
@@ -9,16 +10,16 @@ use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 
 use super::errors;
-use super::request_builder::{request, verb_request};
 use crate::call_concurrency::CallSlot;
 use crate::call_result::{CallAnswer, ResultOptions, read_answer};
 use crate::call_types::{CallError, InputResponses};
 use crate::connection::Connection;
 use crate::connection_state::ConnectedServer;
-use crate::direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
+use crate::direct_request::{DirectFailure, DirectRequest};
 use crate::in_flight_calls::Caller;
 use crate::inbound_message::offload_if_large;
 use crate::input_required;
+use crate::outgoing_request::OutgoingRequest;
 use crate::request::{CallTimeout, RequestError, send_for};
 
 /// Delay before a call is repeated because the server asked for that without requiring input. The delay doubles with
@@ -32,7 +33,7 @@ pub(super) struct InputRounds<'a> {
     pub(super) item: &'a CallTarget,
     pub(super) arguments: Map<String, Value>,
     pub(super) timeout: CallTimeout,
-    pub(super) caller: &'a Caller,
+    pub(super) caller: &'a Arc<Caller>,
 }
 
 /// What is done after a server's answer to a call.
@@ -81,14 +82,12 @@ impl InputRounds<'_> {
     /// Sends the call once. Returns the server's answer as JSON text.
     async fn send(&self, input: InputResponses) -> Result<String, CallError> {
         let Self { connection, offer, item, caller, timeout, .. } = self;
-        let ticket = offer.callers.register(&connection.name, item, caller);
-        let request = match self.direct().map(|direct| &direct.verb) {
-            None | Some(DirectRequestKind::Usual) => request(item, self.arguments.clone(), input),
-            Some(verb) => verb_request(verb, item),
-        };
+        let ticket = offer.callers.register(item, caller);
+        let request = self.direct().and_then(|direct| OutgoingRequest::direct(&direct.verb, item));
+        let request = request.unwrap_or_else(|| OutgoingRequest::new(item, &self.arguments, input));
         let sent = Instant::now();
         let span = traces::upstream_request(&connection.name, item);
-        match send_for(caller, ticket, offer.peer.clone(), request, *timeout, &span).await {
+        match send_for(caller, ticket, offer, request, *timeout, &span).await {
             Ok(raw) => {
                 connection.record_outcome(None, sent.elapsed());
                 Ok(raw)

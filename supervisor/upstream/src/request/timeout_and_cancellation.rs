@@ -4,18 +4,25 @@
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, CustomResult, ServerResult};
+use rmcp::model::{ClientRequest, CustomResult, RequestMetaObject, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::Value;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 use super::RequestError;
 use crate::ai_client::PausableTimer;
 use crate::http;
 use crate::in_flight_calls::CallRegistration;
+use crate::outgoing_request::OutgoingRequest;
+use crate::stdio_requests::StdioRequests;
 
 /// How long sending a cancellation to a server may take. No caller waits for it.
 pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The reasons of cancellations that are sent to servers.
+const TIMED_OUT: &str = "timeout";
+const UNANSWERABLE: &str = "nobody can be asked";
+const ABANDONED: &str = "the execution ended";
 
 /// The timeout of a call to an upstream server.
 #[derive(Clone, Copy, Debug)]
@@ -25,45 +32,83 @@ pub(crate) struct CallTimeout {
     pub(crate) restarts_on_progress: bool,
 }
 
-/// Sends a request and waits for its answer in a separate task. If the caller stops waiting, that task cancels the
-/// request at the server, which rmcp does not do.
+/// What ends the wait for an answer before the answer arrives, besides a caller that stops waiting.
+pub(super) struct WaitLimits {
+    pub(super) clock: PausableTimer,
+    pub(super) restarts_on_progress: bool,
+    /// The call for which the request is sent; `None` for a request of Lockhouse itself.
+    pub(super) call: Option<CallRegistration>,
+}
+
+impl WaitLimits {
+    /// Waits until the request must be given up. Returns the error for the caller, and the reason for the server.
+    /// Cancel-safe.
+    async fn reached(&mut self) -> (RequestError, &'static str) {
+        let Self { clock, restarts_on_progress, call } = self;
+        let Some(call) = call else {
+            return (ServiceError::Timeout { timeout: clock.expired().await }.into(), TIMED_OUT);
+        };
+        loop {
+            tokio::select! {
+                timeout = clock.expired() => return (ServiceError::Timeout { timeout }.into(), TIMED_OUT),
+                () = call.unanswerable() => return (RequestError::Unanswerable, UNANSWERABLE),
+                () = call.progressed(), if *restarts_on_progress => clock.restart(),
+            }
+        }
+    }
+}
+
+/// Sends a request over standard input and waits for its answer. If the caller stops waiting, the request is cancelled.
+pub(super) async fn exchange_over_stdio(
+    requests: &StdioRequests,
+    peer: &Peer<RoleClient>,
+    request: OutgoingRequest<'_>,
+    meta: Option<RequestMetaObject>,
+    mut limits: WaitLimits,
+) -> Result<String, RequestError> {
+    let mut pending = requests.send(peer, request, meta, ABANDONED)?;
+    if let Some(call) = &limits.call {
+        call.set_progress_token(pending.progress_token());
+    }
+    tokio::select! {
+        biased;
+        answer = pending.answer() => Ok(answer?),
+        (error, reason) = limits.reached() => {
+            pending.cancel(reason);
+            Err(error)
+        }
+    }
+}
+
+/// Sends a request with rmcp and waits for its answer in a separate task. If the caller stops waiting, that task cancels
+/// the request at the server, which rmcp does not do.
 pub(super) async fn exchange(
     peer: Peer<RoleClient>,
     request: ClientRequest,
     options: PeerRequestOptions,
-    mut clock: PausableTimer,
-    restarts_on_progress: bool,
-    ticket: Option<CallRegistration>,
+    mut limits: WaitLimits,
 ) -> Result<String, RequestError> {
     let mut handle = peer.send_request_with_option(request, options).await?;
-    if let Some(ticket) = &ticket {
-        ticket.set_progress_token(handle.progress_token.clone());
+    if let Some(call) = &limits.call {
+        call.set_progress_token(handle.progress_token.clone());
     }
-    let mut progress = ticket.as_ref().map(|ticket| ticket.progress.clone());
     let (mut answer, waiting) = oneshot::channel();
     tokio::spawn(async move {
-        let reason = loop {
-            tokio::select! {
-                received = &mut handle.rx => {
-                    let received = received.unwrap_or(Err(ServiceError::TransportClosed));
-                    let _ = answer.send(received.map_err(RequestError::Failed));
-                    return;
-                }
-                limit = clock.expired() => {
-                    // Answer first: a server that reads nothing cannot receive the cancellation, and must not delay
-                    // the caller.
-                    let _ = answer.send(Err(ServiceError::Timeout { timeout: limit }.into()));
-                    break "timeout";
-                }
-                () = unanswerable(ticket.as_ref()) => {
-                    let _ = answer.send(Err(RequestError::Unanswerable));
-                    break "nobody can be asked";
-                }
-                () = next(&mut progress), if restarts_on_progress => clock.restart(),
-                () = answer.closed() => break "the execution ended",
+        let reason = tokio::select! {
+            received = &mut handle.rx => {
+                let received = received.unwrap_or(Err(ServiceError::TransportClosed));
+                let _ = answer.send(received.map_err(RequestError::Failed));
+                return;
             }
+            (error, reason) = limits.reached() => {
+                // Answer first: a server that reads nothing cannot receive the cancellation, and must not delay the
+                // caller.
+                let _ = answer.send(Err(error));
+                reason
+            }
+            () = answer.closed() => ABANDONED,
         };
-        drop(ticket);
+        drop(limits);
         let _ = tokio::time::timeout(CANCEL_TIMEOUT, handle.cancel(Some(reason.into()))).await;
     });
     match waiting.await.unwrap_or_else(|_| Err(ServiceError::TransportClosed.into()))? {
@@ -73,21 +118,4 @@ pub(super) async fn exchange(
         }
         _ => Err(ServiceError::UnexpectedResponse.into()),
     }
-}
-
-async fn unanswerable(ticket: Option<&CallRegistration>) {
-    match ticket {
-        Some(ticket) => ticket.unanswerable.notified().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits for the next progress notification of the call. Never returns if no further notification can come.
-async fn next(progress: &mut Option<watch::Receiver<u64>>) {
-    if let Some(progress) = progress
-        && progress.changed().await.is_ok()
-    {
-        return;
-    }
-    std::future::pending().await
 }

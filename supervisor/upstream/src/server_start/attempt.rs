@@ -78,6 +78,7 @@ impl Attempt<'_> {
         };
         let failure_signal = FailureSignal::default();
         let mut transport = LineTransport::new(stdout, stdin, lines, raw.clone(), failure_signal.clone());
+        let requests = transport.requests();
         let changed = Arc::new(Notify::new());
         let conversed = match self.era(&mut transport).await {
             Ok(mode) => self.converse(transport, mode, raw, &changed).await,
@@ -88,7 +89,7 @@ impl Attempt<'_> {
         };
         let (reason, said, may_need_legacy_handshake) = match conversed {
             Ok((service, catalogue)) => {
-                let ground = LiveTransport::Process { process, failure_signal, last_lines };
+                let ground = LiveTransport::Process { process, failure_signal, last_lines, requests };
                 let link = LiveConnection::new(service, ground, changed);
                 return Ok(StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake });
             }
