@@ -75,6 +75,7 @@ pub struct PreparedSandbox {
     namespaces_refused: Option<String>,
     /// Address space mapped by the zygote, in bytes. The memory limit of workers is added to it.
     mapped_bytes: u64,
+    filter: seccomp::Filter,
 }
 
 /// Applies the zygote's part of the sandbox after everything is loaded: enters namespaces and drops privileges.
@@ -94,7 +95,8 @@ pub fn prepare(profile: &SandboxProfile, layers: Layers) -> Result<PreparedSandb
     if layers.has(Layer::Hardening) {
         process::not_dumpable()?;
     }
-    Ok(PreparedSandbox { layers, in_user_namespace, namespaces_refused, mapped_bytes })
+    let filter = seccomp::Filter::decode();
+    Ok(PreparedSandbox { layers, in_user_namespace, namespaces_refused, mapped_bytes, filter })
 }
 
 /// Applies the worker's part of the sandbox, between the fork and the first byte of code. The channel becomes
@@ -134,7 +136,7 @@ fn enter_observed(
         .and_then(|()| apply(Layer::Hardening, Protection::NotDumpable, &process::not_dumpable))
         .and_then(|()| apply(Layer::Mdwe, Protection::WriteXorExecute, &process::deny_write_execute))
         .and_then(|()| apply(Layer::Landlock, Protection::LandlockFiles, &landlock::restrict))
-        .and_then(|()| apply(Layer::Seccomp, Protection::SystemCalls, &seccomp::install));
+        .and_then(|()| apply(Layer::Seccomp, Protection::SystemCalls, &|| prepared.filter.install()));
     match sealed {
         Ok(()) => Ok((Sandboxed(()), channel)),
         Err((protection, error)) => Err((protection, error, Some(channel))),

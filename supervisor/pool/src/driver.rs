@@ -19,6 +19,9 @@ use super::worker::Worker;
 use super::zygote::{self, Reporter, ZygoteHandle, ZygoteReport};
 use super::{ControlGroupResult, PoolError, PoolSettings, ZygoteStart};
 
+/// Minimum number of idle workers of a pool. A worker that is taken is replaced within milliseconds.
+const IDLE_MIN: usize = 1;
+
 /// Capacity of the channel for requests to the task that owns the pool. While the channel is full, callers
 /// wait. They wait only for a short time, because this task never blocks.
 const REQUESTS_MAX: usize = 64;
@@ -87,7 +90,7 @@ pub(super) fn start(
     figures: SharedStats,
 ) -> mpsc::Sender<Request> {
     let PoolSettings { language, zygote, idle, running_max, queue, recycle_after, recycle_age } = settings;
-    let bounds = PoolLimits { idle, running_max, queue, recycle_after, recycle_age };
+    let bounds = PoolLimits { idle_min: IDLE_MIN, idle, running_max, queue, recycle_after, recycle_age };
     let (requests, inbox) = mpsc::channel(REQUESTS_MAX);
     let (reports, reports_inbox) = mpsc::channel(REPORTS_MAX);
     let (slots, released) = LeaseSlots::new(running_max);

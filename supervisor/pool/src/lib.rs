@@ -101,7 +101,8 @@ pub struct PoolSettings {
     pub language: &'static str,
     /// How to start the pool's zygote.
     pub zygote: ZygoteCommand,
-    /// Number of sandboxed idle workers that the pool keeps ready.
+    /// Maximum number of sandboxed idle workers that the pool keeps ready. It keeps one, and more while requests find
+    /// none.
     pub idle: usize,
     /// Maximum number of concurrently running executions.
     pub running_max: usize,

@@ -6,6 +6,7 @@
 
 mod events;
 mod generation;
+mod idle_target;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,7 @@ use super::stats::PoolStats;
 use events::SESSION_FORKS_MAX;
 pub(super) use events::{Effect, Event, HasEnded, PoolLimits};
 use generation::Generation;
+use idle_target::IdleTarget;
 
 /// Time without a new request after which the pool forks idle workers for future requests, since a fork slows
 /// down running executions. Workers for waiting requests are forked at once.
@@ -55,6 +57,7 @@ pub(super) struct State<W, L, S> {
     starting: bool,
     /// Idle workers, in the order in which they became ready.
     idle: Vec<Idle<W>>,
+    idle_target: IdleTarget,
     /// Requests that wait for a worker to execute code, and the number of leased workers of each owner (AI
     /// client).
     waiting: FairQueue<L>,
@@ -79,6 +82,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
             last_generation: 0,
             starting: false,
             idle: Vec::new(),
+            idle_target: IdleTarget::new(bounds.idle_min, bounds.idle, now),
             waiting: FairQueue::new(bounds.queue),
             average_hold_time: Duration::ZERO,
             sessions: VecDeque::new(),
@@ -95,19 +99,21 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         self.sessions.retain(|request| !request.has_ended());
         self.remove_idle(|idle| idle.worker.has_ended(), &mut effects);
         self.lease(&mut effects);
-        self.trim_idle(&mut effects);
+        self.raise_idle_target(now);
+        self.trim_idle(now, &mut effects);
         self.refill(now, &mut effects);
         effects
     }
 
-    /// Returns when [`Event::Woken`] must be sent if no other event comes first: to fork idle workers, or to replace an
-    /// old zygote. `None` if nothing needs to be done later.
+    /// Returns when [`Event::Woken`] must be sent if no other event comes first: to fork idle workers, to end surplus
+    /// ones, or to replace an old zygote. `None` if nothing needs to be done later.
     pub(super) fn wake_at(&self, now: Instant) -> Option<Instant> {
-        let is_short = self.ready_count() < self.bounds.idle && self.failures < FAILURES_MAX;
+        let is_short = self.ready_count() < self.idle_target.count() && self.failures < FAILURES_MAX;
+        let shrinks_at = self.idle_target.shrinks_at(self.idle.len() > self.idle_target.count());
         let quiet_at = is_short.then(|| self.last_request + QUIET);
         let serving = self.zygote.as_ref().filter(|zygote| zygote.has_served(self.idle_count(zygote.number)));
         let old_at = serving.map(|zygote| zygote.started + self.bounds.recycle_age);
-        quiet_at.into_iter().chain(old_at).filter(|at| *at > now).min()
+        quiet_at.into_iter().chain(shrinks_at).chain(old_at).filter(|at| *at > now).min()
     }
 
     pub(super) fn stats(&self) -> PoolStats {
@@ -265,15 +271,27 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
-    /// Kills idle workers of retired zygotes while there are more idle workers than configured, because a retired
-    /// zygote ends only with its last worker. Such workers can be anywhere in the list: a worker of a retired
-    /// zygote may have become idle after workers of the current one.
-    fn trim_idle(&mut self, effects: &mut Effects<W, L, S>) {
+    /// Raises the number of idle workers to keep, if a request has to wait although another execution may run.
+    fn raise_idle_target(&mut self, now: Instant) {
+        let is_new = self.last_request == now;
+        if is_new && !self.waiting.is_empty() && self.waiting.running() < self.bounds.running_max {
+            self.idle_target.raise(now);
+        }
+    }
+
+    /// Kills surplus idle workers. Those of retired zygotes are killed at once, because a retired zygote ends only with
+    /// its last worker. They can be anywhere in the list: a worker of a retired zygote may have become idle after workers
+    /// of the current one. Those of the current zygote are killed when the number of workers to keep shrinks.
+    fn trim_idle(&mut self, now: Instant, effects: &mut Effects<W, L, S>) {
         let current = self.zygote.as_ref().map(|zygote| zygote.number);
-        while self.idle.len() > self.bounds.idle
+        while self.idle.len() > self.idle_target.count()
             && let Some(at) = self.idle.iter().position(|idle| Some(idle.generation) != current)
         {
             effects.push(Effect::End(self.idle.remove(at).worker));
+        }
+        if self.idle_target.shrink_if_due(now) {
+            let surplus = self.idle.len().saturating_sub(self.idle_target.count());
+            effects.extend(self.idle.drain(..surplus).map(|idle| Effect::End(idle.worker)));
         }
     }
 
@@ -309,7 +327,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
     fn target_ready(&self, now: Instant) -> usize {
         let free = self.bounds.running_max - self.waiting.running();
         let is_quiet = now.duration_since(self.last_request) >= QUIET;
-        let ahead = if is_quiet { self.bounds.idle } else { 0 };
+        let ahead = if is_quiet { self.idle_target.count() } else { 0 };
         self.waiting.len().min(free).max(ahead)
     }
 

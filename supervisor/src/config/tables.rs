@@ -51,7 +51,7 @@ table! {
 table! {
     /// worker processes of each language
     pub(super) struct Pool = "pool" {
-        /// idle sandboxed workers that are kept ready for runs
+        /// most idle sandboxed workers that are kept ready: one at rest, more while runs find none
         idle: u32 = 4, within 1..=64;
         /// concurrent runs
         running: u32 = 16, within 1..=1_024;

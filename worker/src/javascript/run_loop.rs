@@ -147,7 +147,9 @@ impl Execution<'_> {
         *shared.source_map.borrow_mut() = Some(source_map);
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
         functions.get::<_, Function>("serve")?.call::<_, ()>((servers,))?;
-        functions.get::<_, Function>("forget")?.call::<_, ()>(())?;
+        if job.session {
+            functions.get::<_, Function>("forget")?.call::<_, ()>(())?;
+        }
         if !program.flat_names.is_empty() {
             functions.get::<_, Function>("offerFlatNames")?.call::<_, ()>((program.flat_names,))?;
         }

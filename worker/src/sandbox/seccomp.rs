@@ -14,9 +14,40 @@ compile_error!("no seccomp filter has been written for this architecture yet");
 /// Placeholder for the worker's own process id in the compiled filter.
 const OWN_PID: u32 = 0x7fff_ffff;
 
-/// Installs the filter on this process irrevocably.
-pub(super) fn install() -> Result<(), SandboxError> {
-    let program = for_pid(std::process::id());
+/// The filter with placeholders. The zygote decodes it, so that each worker changes only the instructions with its
+/// process id.
+#[derive(Debug)]
+pub(super) struct Filter {
+    program: Vec<libc::sock_filter>,
+    /// The positions of the instructions whose operand is the worker's own process id.
+    own_pid: Vec<usize>,
+}
+
+impl Filter {
+    pub(super) fn decode() -> Self {
+        let (instructions, _) = PROGRAM.as_chunks::<8>();
+        let instruction = |&[c0, c1, jt, jf, k0, k1, k2, k3]: &[u8; 8]| libc::sock_filter {
+            code: u16::from_le_bytes([c0, c1]),
+            jt,
+            jf,
+            k: u32::from_le_bytes([k0, k1, k2, k3]),
+        };
+        let program: Vec<_> = instructions.iter().map(instruction).collect();
+        let own_pid = program.iter().enumerate().filter(|(_, step)| step.k == OWN_PID);
+        Self { own_pid: own_pid.map(|(position, _)| position).collect(), program }
+    }
+
+    /// Installs the filter on this process irrevocably.
+    pub(super) fn install(&self) -> Result<(), SandboxError> {
+        let mut program = self.program.clone();
+        for position in &self.own_pid {
+            program[*position].k = std::process::id();
+        }
+        install(&program)
+    }
+}
+
+fn install(program: &[libc::sock_filter]) -> Result<(), SandboxError> {
     let header = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
     let mode = libc::SECCOMP_SET_MODE_FILTER;
     // SAFETY: the header points at a live program of its stated length.
@@ -26,15 +57,4 @@ pub(super) fn install() -> Result<(), SandboxError> {
         return Err(SandboxError::Step { step: "seccomp", source: std::io::Error::last_os_error() });
     }
     Ok(())
-}
-
-/// Replaces the placeholder by the worker's process id.
-fn for_pid(pid: u32) -> Vec<libc::sock_filter> {
-    let (instructions, _) = PROGRAM.as_chunks::<8>();
-    let instruction = |&[c0, c1, jt, jf, k0, k1, k2, k3]: &[u8; 8]| {
-        let k = u32::from_le_bytes([k0, k1, k2, k3]);
-        let k = if k == OWN_PID { pid } else { k };
-        libc::sock_filter { code: u16::from_le_bytes([c0, c1]), jt, jf, k }
-    };
-    instructions.iter().map(instruction).collect()
 }

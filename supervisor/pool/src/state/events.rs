@@ -15,7 +15,9 @@ pub(super) const SESSION_FORKS_MAX: usize = 256;
 /// The limits of a pool: how many workers it keeps, and when it replaces its zygote.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolLimits {
-    /// Number of sandboxed idle workers that the pool keeps ready.
+    /// Minimum number of sandboxed idle workers that the pool keeps ready.
+    pub(crate) idle_min: usize,
+    /// Maximum number of sandboxed idle workers that the pool keeps ready, while requests find none.
     pub(crate) idle: usize,
     /// Maximum number of concurrently running executions.
     pub(crate) running_max: usize,

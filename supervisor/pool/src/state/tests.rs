@@ -9,6 +9,7 @@ use super::super::fair_queue::QueueLimits;
 use super::*;
 
 const LIMITS: PoolLimits = PoolLimits {
+    idle_min: 2,
     idle: 2,
     running_max: 3,
     queue: QueueLimits { all: 4, of_one: 3 },
@@ -142,6 +143,32 @@ fn each_waiting_request_gets_a_fork_up_to_the_limit() {
     script.at(104, lease, &[]);
     let released = script.released(1);
     script.at(104, released, &["1 forks 1+0 cold"]);
+}
+
+#[test]
+fn more_idle_workers_are_kept_while_requests_find_none() {
+    let mut script = Script::new(PoolLimits { idle_min: 1, idle: 3, ..LIMITS });
+    let at = |script: &Script, ms| script.begun + Duration::from_millis(ms);
+    script.at(100, Event::ZygoteStarted { generation: 1 }, &["1 forks 1+0 warm"]);
+    script.at(110, worker(1, 101), &[]);
+    let [first, second] = [1, 2].map(|id| script.lease(id));
+    script.at(200, first, &["lease 101 to 1"]);
+    script.at(201, second, &["1 forks 1+0 cold"]);
+    script.at(202, worker(1, 102), &["lease 102 to 2"]);
+    let released = [(); 2].map(|()| script.released(0));
+    released.into_iter().for_each(|released| script.at(203, released, &[]));
+    script.at(206, Event::Woken, &["1 forks 2+0 warm"]);
+    script.at(210, worker(1, 103), &[]);
+    script.at(210, worker(1, 104), &[]);
+    assert_eq!(script.state.wake_at(at(&script, 211)), Some(at(&script, 60_100)), "the zygote is old then");
+    script.at(60_100, Event::Woken, &["start 2, worn"]);
+    script.at(
+        60_110,
+        Event::ZygoteNotStarted(PoolError::zygote("none")),
+        &["not replaced: the zygote failed: none"],
+    );
+    script.at(60_201, Event::Woken, &["end 103"]);
+    assert_eq!(script.state.idle.len(), 1);
 }
 
 #[test]
