@@ -37,6 +37,10 @@ pub struct Job {
     pub session: bool,
     /// Whether the program is only checked: its syntax, and the calls that it will make.
     pub check_only: bool,
+    /// The entries of tools that the program may use: a JSON array of server, name in the program, and entry as in the reply
+    /// to [`Request::ListTools`]. Empty if there are none. Other tools are requested when they are used.
+    #[serde(with = "serde_bytes")]
+    pub tools: Vec<u8>,
 }
 
 /// A message from a worker to the supervisor.

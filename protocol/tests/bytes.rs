@@ -90,6 +90,7 @@ fn to_worker() {
         servers: vec![server(), ServerName::new("files").unwrap()],
         session: true,
         check_only: false,
+        tools: b"[]".to_vec(),
     };
     snapshot(
         "to_worker",

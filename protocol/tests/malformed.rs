@@ -119,6 +119,7 @@ fn to_worker() -> Vec<Vec<u8>> {
         servers: vec![server(), server()],
         session: true,
         check_only: false,
+        tools: Vec::new(),
     };
     let failure = Failure {
         code: FailureCode::Timeout,

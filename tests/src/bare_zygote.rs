@@ -135,6 +135,7 @@ impl BareZygote {
                             servers: Vec::new(),
                             session: false,
                             check_only: false,
+                            tools: Vec::new(),
                         };
                         let job =
                             frame::encode(&ToWorker::Run(job), self.limits.frame_bytes).expect("a frame");

@@ -186,7 +186,7 @@ fn to_worker() -> Vec<ToWorker> {
         retryable: true,
     };
     vec![
-        ToWorker::Run(Job { execution: ExecutionId(1), code: "1".into(), servers: vec![server(), server()], session: true, check_only: false }),
+        ToWorker::Run(Job { execution: ExecutionId(1), code: "1".into(), servers: vec![server(), server()], session: true, check_only: false, tools: b"[]".to_vec() }),
         ToWorker::Reply { call: CallId(1), reply: Ok(b"1".to_vec()) },
         ToWorker::Reply { call: CallId(2), reply: Err(failure) },
     ]

@@ -77,13 +77,14 @@ fn reply() -> impl Strategy<Value = Reply> {
 }
 
 pub(crate) fn to_worker() -> impl Strategy<Value = ToWorker> {
-    let job = (any::<u128>(), text(), vec(server(), 0..4), any::<bool>(), any::<bool>()).prop_map(
-        |(execution, code, servers, session, check_only)| Job {
+    let job = (any::<u128>(), text(), vec(server(), 0..4), any::<bool>(), any::<bool>(), bytes()).prop_map(
+        |(execution, code, servers, session, check_only, tools)| Job {
             execution: ExecutionId(execution),
             code,
             servers,
             session,
             check_only,
+            tools,
         },
     );
     prop_oneof![

@@ -28,6 +28,9 @@ pub struct Catalogue {
     pub definitions_bytes: usize,
     /// The search index, which is built at the first search.
     index: OnceLock<Index>,
+    /// The tools by the words with which programs name them, which is built at the first lookup. `None` if several tools
+    /// could be meant.
+    by_word: OnceLock<HashMap<String, Option<usize>>>,
 }
 
 /// The tools of a server's `tools/list` that are not in the catalogue.
@@ -63,6 +66,7 @@ impl Catalogue {
             by_name: self.by_name.clone(),
             definitions_bytes: self.definitions_bytes,
             index: OnceLock::new(),
+            by_word: OnceLock::new(),
         }
     }
 
@@ -81,6 +85,30 @@ impl Catalogue {
         self.index.get_or_init(|| Index::new(self.tools.iter()))
     }
 
+    /// Returns the tool that a word in a program names: by its identifier or name, or by another form of the name if that
+    /// is unambiguous.
+    pub fn tool_for_word(&self, word: &str) -> Option<&Tool> {
+        let by_word = self.by_word.get_or_init(|| self.words());
+        let index = by_word.get(word).or_else(|| by_word.get(&identifiers::normalized(word)))?;
+        index.map(|index| &self.tools[index])
+    }
+
+    fn words(&self) -> HashMap<String, Option<usize>> {
+        let mut words: HashMap<String, Option<usize>> = HashMap::new();
+        for (index, tool) in self.tools.iter().enumerate() {
+            let form = identifiers::normalized(tool.name.as_str());
+            words.entry(form).and_modify(|other| *other = None).or_insert(Some(index));
+        }
+        // Exact names and identifiers have precedence over other forms.
+        for (index, tool) in self.tools.iter().enumerate() {
+            words.insert(tool.name.as_str().to_owned(), Some(index));
+        }
+        for (index, tool) in self.tools.iter().enumerate() {
+            words.insert(tool.identifier.clone(), Some(index));
+        }
+        words
+    }
+
     /// Creates a catalogue from tool definitions, each a JSON text. Also returns the tools that were skipped.
     pub fn from_definitions<'a>(definitions: impl Iterator<Item = &'a str>) -> (Self, SkippedTools) {
         let (mut catalogue, mut skipped) = (Self::default(), SkippedTools::default());
@@ -91,7 +119,7 @@ impl Catalogue {
     /// Adds tools from their definitions, each a JSON text, until the maximum number of tools or bytes is
     /// reached. Counts tools whose definitions cannot be used in `skipped`.
     pub fn add<'a>(&mut self, definitions: impl Iterator<Item = &'a str>, skipped: &mut SkippedTools) {
-        self.index = OnceLock::new();
+        (self.index, self.by_word) = (OnceLock::new(), OnceLock::new());
         for definition in definitions {
             self.definitions_bytes += definition.len();
             if self.tools.len() == TOOLS_MAX || self.definitions_bytes > DEFINITIONS_BYTES_MAX {
@@ -154,7 +182,7 @@ impl Catalogue {
 
     /// Removes the tools for whose names `is_kept` returns false.
     pub fn retain(&mut self, is_kept: impl Fn(&str) -> bool) {
-        self.index = OnceLock::new();
+        (self.index, self.by_word) = (OnceLock::new(), OnceLock::new());
         self.tools.retain(|tool| is_kept(tool.name.as_str()));
         self.by_name =
             self.tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();
@@ -202,6 +230,24 @@ mod tests {
         assert!(message.contains("skipped 4 tools"), "{message}");
         assert!(message.ends_with(r#""a", "\u{1b}]0;x\u{202e}", "b c", …"#), "{message}");
         assert_eq!(SkippedTools::default().message(), None);
+    }
+
+    #[test]
+    fn words_of_programs_name_tools() {
+        let definitions = ["list_issues", "list-files", "getUser", "get_user"]
+            .map(|name| format!("{{\"name\": \"{name}\"}}"));
+        let (catalogue, _) = Catalogue::from_definitions(definitions.iter().map(String::as_str));
+        for (word, expected) in [
+            ("list_issues", Some("list_issues")),
+            ("listIssues", Some("list_issues")),
+            ("list_files", Some("list-files")),
+            ("list-files", Some("list-files")),
+            ("getUser", Some("getUser")),
+            ("GetUser", None),
+            ("issues", None),
+        ] {
+            assert_eq!(catalogue.tool_for_word(word).map(|tool| tool.name.as_str()), expected, "{word}");
+        }
     }
 
     #[test]

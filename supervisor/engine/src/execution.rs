@@ -64,6 +64,8 @@ pub struct SubmittedProgram {
     pub code: String,
     /// Whether the program is only checked, and does not run.
     pub check_only: bool,
+    /// The entries of the tools that the program mentions.
+    pub tools: Vec<u8>,
 }
 
 /// Runs a program until it ends, reaches a limit, or the future `stop` completes with the cause of a cancellation.
@@ -83,6 +85,7 @@ pub async fn run(
         servers: requester.scope.servers().to_vec(),
         session,
         check_only: program.check_only,
+        tools: program.tools,
     };
     let RunStart { conversation, out, cpu } = run_worker.start_run(limits.cpu, limits.conversation);
     let questions = requester.caller.questions.clone();

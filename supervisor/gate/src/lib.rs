@@ -19,6 +19,7 @@ mod effective_policy;
 mod failures;
 mod limits;
 mod listing_filter;
+mod mentioned_tools;
 mod planned_calls;
 mod requester;
 pub mod results;

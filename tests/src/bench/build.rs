@@ -1,6 +1,7 @@
 //! One build of Lockhouse to be measured: its binary, with a configuration and state directories of its own.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::json;
 
@@ -10,6 +11,9 @@ use super::client::Client;
 /// The files that `lockhouse` needs in the directory of its binary.
 const COMPANIONS: [&str; 2] = ["lockhouse-worker", "liblockhouse_python.so"];
 
+/// The numbers of tools of the bare echo servers `echo3`, `echo100` and `echo870`.
+pub(crate) const ECHO_TOOLS: [usize; 3] = [3, 100, 870];
+
 /// A build of Lockhouse that the benchmark can start any number of times.
 pub(crate) struct Build {
     lockhouse: PathBuf,
@@ -17,9 +21,9 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// Creates the build of the binary `lockhouse`. Fails if the binary or a file that must be in its directory is
-    /// missing.
-    pub(crate) fn at(lockhouse: &Path, fixture: &Path) -> Fallible<Self> {
+    /// Creates the build of the binary `lockhouse`, with the upstream servers in `servers`. Fails if the binary or a file
+    /// that must be in its directory is missing.
+    pub(crate) fn at(lockhouse: &Path, servers: &Path) -> Fallible<Self> {
         let lockhouse =
             lockhouse.canonicalize().map_err(|error| format!("{}: {error}", lockhouse.display()))?;
         if !lockhouse.is_file() {
@@ -31,12 +35,16 @@ impl Build {
             }
         }
         let scratch = tempfile::tempdir()?;
-        let servers = json!({"mcpServers": {"fixture": {"command": fixture}}});
+        let mut entries = json!({"fixture": {"command": servers.join("fixture-server")}});
+        let mut policy = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n".to_owned();
+        for tools in ECHO_TOOLS {
+            let name = format!("echo{tools}");
+            entries[&name] = json!({"command": servers.join("bench-echo"), "args": [tools.to_string()]});
+            policy.push_str(&format!("[servers.{name}]\nallow = [\"*\"]\n"));
+        }
+        let servers = json!({"mcpServers": entries});
         std::fs::write(scratch.path().join("servers.json"), servers.to_string())?;
-        std::fs::write(
-            scratch.path().join("policy.toml"),
-            "version = 1\n[servers.fixture]\nallow = [\"*\"]\n",
-        )?;
+        std::fs::write(scratch.path().join("policy.toml"), policy)?;
         Ok(Self { lockhouse, scratch })
     }
 
@@ -47,6 +55,14 @@ impl Build {
     /// Starts a new `lockhouse serve` process of this build, and returns an MCP client that has initialized the
     /// connection.
     pub(crate) fn start(&self) -> Fallible<Client> {
-        Client::start(&self.lockhouse, self.scratch.path())
+        let mut command = Command::new(&self.lockhouse);
+        let scratch = self.scratch.path();
+        command
+            .args(["serve", "--answer", "structured"])
+            .args(["--servers".as_ref(), scratch.join("servers.json").as_os_str()])
+            .args(["--policy".as_ref(), scratch.join("policy.toml").as_os_str()])
+            .env("XDG_STATE_HOME", scratch.join("state"))
+            .env("XDG_CONFIG_HOME", scratch.join("config"));
+        Client::start(command)
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::Fallible;
 use super::build::Build;
 use super::client::Client;
+use super::cpu_time::CpuTime;
 use super::percentiles::{EXECUTIONS, IN_FLIGHT, Times};
 use super::workloads::{Row, first_calls, trivial, warm};
 
@@ -22,8 +23,18 @@ pub(crate) fn measure(old: &Build, new: &Build) -> Fallible<()> {
     println!("lockhouse at the MCP stdio boundary, two builds in turns; times in ms, ratios are new / old\n");
     println!("old: {}\nnew: {}\n", old.path().display(), new.path().display());
     println!(
-        "{:55}  {:>7}  {:>7}  {:>5}  {:>7}  {:>7}  {:>5}  {:>6}",
-        "", "p50 old", "p50 new", "ratio", "p95 old", "p95 new", "ratio", "runs"
+        "{:62}  {:>7}  {:>7}  {:>5}  {:>7}  {:>7}  {:>5}  {:>6}  {:>7}  {:>7}  {:>5}",
+        "",
+        "p50 old",
+        "p50 new",
+        "ratio",
+        "p95 old",
+        "p95 new",
+        "ratio",
+        "runs",
+        "CPU old",
+        "CPU new",
+        "ratio"
     );
     let builds = [old, new];
     for row in trivial("first result after start") {
@@ -32,7 +43,7 @@ pub(crate) fn measure(old: &Build, new: &Build) -> Fallible<()> {
             builds[build].start()?.run(&row)?;
             Ok(vec![started.elapsed()])
         })?;
-        print(&row, times)?;
+        print(&row, times, None)?;
     }
     let mut clients = [old.start()?, new.start()?];
     for client in &mut clients {
@@ -41,13 +52,25 @@ pub(crate) fn measure(old: &Build, new: &Build) -> Fallible<()> {
         }
     }
     for row in warm() {
-        let times = alternate(|build| clients[build].times(&row, row.runs.div_ceil(ROUNDS)))?;
-        print(&row, times)?;
+        let mut cpu = [CpuTime::default(); 2];
+        let times = alternate(|build| {
+            let before = clients[build].cpu_time();
+            let times = clients[build].times(&row, row.runs.div_ceil(ROUNDS));
+            cpu[build] = cpu[build] + (clients[build].cpu_time() - before);
+            times
+        })?;
+        print(&row, times, Some(cpu))?;
     }
     println!("\nexecutions of 1+1 per second, {IN_FLIGHT} at a time");
     for row in trivial("1+1") {
+        let before = [OLD, NEW].map(|build| clients[build].cpu_time());
         let [old, new] = per_second(&mut clients, &row)?;
         println!("  {}: old {old:.0}, new {new:.0}, ratio {:.3}", row.language, new / old);
+        let used = [OLD, NEW].map(|build| (clients[build].cpu_time() - before[build]).per_run(EXECUTIONS));
+        for (position, of) in ["supervisor", "workers"].into_iter().enumerate() {
+            let [old, new] = used.map(|used| used[position]);
+            println!("    CPU of the {of}, ms per run: old {old:.3}, new {new:.3}, ratio {:.3}", new / old);
+        }
     }
     Ok(())
 }
@@ -73,13 +96,18 @@ fn per_second(clients: &mut [Client; 2], row: &Row) -> Fallible<[f64; 2]> {
     Ok(times.map(rate))
 }
 
-fn print(row: &Row, times: [Vec<Duration>; 2]) -> Fallible<()> {
+/// Prints one row of the table. `cpu` is the CPU time of both builds during the runs, of which the table has that of the
+/// supervisor in ms per run; `None` if it was not measured.
+fn print(row: &Row, times: [Vec<Duration>; 2], cpu: Option<[CpuTime; 2]>) -> Fallible<()> {
     let [old, new] = times.map(Times::new);
     let (old, new) = (old.ok_or("a row without runs")?, new.ok_or("a row without runs")?);
     let [p50, p95] = [50, 95].map(|percent| {
         let (old, new) = (old.percentile(percent), new.percentile(percent));
         format!("{old:>7.2}  {new:>7.2}  {:>5.3}", new / old)
     });
-    println!("{:55}  {p50}  {p95}  {:>6}", row.name, new.count());
+    let runs = new.count();
+    let cpu = cpu.map(|cpu| cpu.map(|cpu| cpu.per_run(runs)[0]));
+    let cpu = cpu.map_or(String::new(), |[old, new]| format!("{old:>7.3}  {new:>7.3}  {:>5.3}", new / old));
+    println!("{:62}  {p50}  {p95}  {runs:>6}  {cpu}", row.name);
     Ok(())
 }

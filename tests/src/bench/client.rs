@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
 
 use super::Fallible;
+use super::cpu_time::CpuTime;
 use super::workloads::Row;
 
 /// The time limit of one answer in milliseconds, after which the measurement fails.
@@ -23,26 +23,28 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn start(lockhouse: &Path, scratch: &Path) -> Fallible<Self> {
-        let mut child = Command::new(lockhouse)
-            .args(["serve", "--answer", "structured"])
-            .args(["--servers".as_ref(), scratch.join("servers.json").as_os_str()])
-            .args(["--policy".as_ref(), scratch.join("policy.toml").as_os_str()])
-            .env("XDG_STATE_HOME", scratch.join("state"))
-            .env("XDG_CONFIG_HOME", scratch.join("config"))
+    /// Starts an MCP server and initializes the connection.
+    pub(crate) fn start(mut command: Command) -> Fallible<Self> {
+        let program = command.get_program().display().to_string();
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| format!("{} cannot be started: {error}", lockhouse.display()))?;
+            .map_err(|error| format!("{program} cannot be started: {error}"))?;
         let to = child.stdin.take().ok_or("no stdin")?;
         let from = BufReader::new(child.stdout.take().ok_or("no stdout")?);
         let mut client = Self { child, to, from, last_id: 0 };
         let parameters = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}});
         client.send("initialize", parameters)?;
-        client.receive().map_err(|error| format!("{}: {error}", lockhouse.display()))?;
+        client.receive().map_err(|error| format!("{program}: {error}"))?;
         writeln!(client.to, "{}", json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
         Ok(client)
+    }
+
+    /// Returns the CPU time that the processes of the server have used so far.
+    pub(crate) fn cpu_time(&self) -> CpuTime {
+        CpuTime::of(self.child.id())
     }
 
     fn send(&mut self, method: &str, parameters: Value) -> Fallible<u64> {

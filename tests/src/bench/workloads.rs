@@ -26,6 +26,27 @@ const PARALLEL: [(&str, &str); 2] = [
     ),
 ];
 
+/// One call of a bare echo server with this number of tools: `echo3`, `echo100` or `echo870`.
+const ECHO_CALLS: [[(&str, &str); 2]; 3] = [
+    [
+        ("python", "from mcp_tools.echo3 import add\nadd(a=1, b=2)['sum']"),
+        ("typescript", "(await echo3.add({a: 1, b: 2})).sum"),
+    ],
+    [
+        ("python", "from mcp_tools.echo100 import add\nadd(a=1, b=2)['sum']"),
+        ("typescript", "(await echo100.add({a: 1, b: 2})).sum"),
+    ],
+    [
+        ("python", "from mcp_tools.echo870 import add\nadd(a=1, b=2)['sum']"),
+        ("typescript", "(await echo870.add({a: 1, b: 2})).sum"),
+    ],
+];
+/// 100 calls of a bare echo server in sequence.
+const ECHO_SEQUENCE: [(&str, &str); 2] = [
+    ("python", "from mcp_tools.echo3 import add\nsum(add(a=i, b=1)['sum'] for i in range(100))"),
+    ("typescript", "let s = 0; for (let i = 0; i < 100; i++) s += (await echo3.add({a: i, b: 1})).sum;\ns"),
+];
+
 /// One row of the benchmark's table: a program, its expected value, and the pause between runs.
 pub(crate) struct Row {
     pub(crate) name: String,
@@ -58,10 +79,27 @@ pub(crate) fn trivial(name: &str) -> [Row; 2] {
     in_both_languages(name, TRIVIAL, 2, 1)
 }
 
-/// Returns a program with one tool call in each language. It is run before the measurement, because the first call
-/// waits until the upstream server is connected and its tools are known.
-pub(crate) fn first_calls() -> [Row; 2] {
-    in_both_languages("first call", ONE_CALL, 3, 1)
+/// Returns programs with one tool call of each server. They are run before the measurement, because the first call waits
+/// until the upstream server is connected and its tools are known.
+pub(crate) fn first_calls() -> Vec<Row> {
+    let calls = [ONE_CALL].into_iter().chain(ECHO_CALLS);
+    calls.flat_map(|programs| in_both_languages("first call", programs, 3, 1)).collect()
+}
+
+/// Returns the program `1+1` for the floor, which answers every program with 2, at the paces of the other rows.
+pub(crate) fn floor() -> Vec<Row> {
+    let [row, _] = in_both_languages("1+1", TRIVIAL, 2, 200);
+    at_both_paces(Row { name: "floor: `1+1`".to_owned(), ..row }).into()
+}
+
+fn at_both_paces(row: Row) -> [Row; 2] {
+    let paces = [("back to back", Duration::ZERO), ("paced by 20 ms", PAUSE)];
+    paces.map(|(pace, pause)| Row {
+        name: format!("{}, {pace}", row.name),
+        expected: row.expected.clone(),
+        pause,
+        ..row
+    })
 }
 
 /// Returns the programs that are measured in a warmed-up process.
@@ -71,15 +109,16 @@ pub(crate) fn warm() -> Vec<Row> {
         in_both_languages("one tool call", ONE_CALL, 3, 200),
         in_both_languages("100 tool calls in sequence", SEQUENCE, 5050, 30),
         in_both_languages("100 tool calls in parallel", PARALLEL, 5050, 30),
+        in_both_languages("100 calls in sequence, bare server", ECHO_SEQUENCE, 5050, 30),
     ];
-    let paces = [("back to back", Duration::ZERO), ("paced by 20 ms", PAUSE)];
-    let paced = |row: Row| {
-        paces.map(|(pace, pause)| Row {
-            name: format!("{}, {pace}", row.name),
-            expected: row.expected.clone(),
-            pause,
-            ..row
-        })
+    let [few, some, many] = ECHO_CALLS;
+    let of_server = |tools, programs| {
+        in_both_languages(&format!("one call, bare server with {tools} tools"), programs, 3, 200)
     };
-    cases.into_iter().flatten().flat_map(paced).collect()
+    let bare = [of_server(3, few), of_server(100, some), of_server(870, many)];
+    let paced_only = bare.into_iter().flatten().map(|row| {
+        let [_, paced] = at_both_paces(row);
+        paced
+    });
+    cases.into_iter().flatten().flat_map(at_both_paces).chain(paced_only).collect()
 }

@@ -60,8 +60,14 @@ impl IdleProcess {
     }
 
     fn run(&mut self, code: String) -> Result<String, Box<dyn Error>> {
-        let job =
-            Job { execution: ExecutionId(1), code, servers: Vec::new(), session: false, check_only: false };
+        let job = Job {
+            execution: ExecutionId(1),
+            code,
+            servers: Vec::new(),
+            session: false,
+            check_only: false,
+            tools: Vec::new(),
+        };
         self.channel.write_all(&frame::encode(&ToWorker::Run(job), FRAME_BYTES_MAX)?)?;
         match self.receive()? {
             FromWorker::Done(Outcome::Value(Some(json))) => Ok(String::from_utf8(json)?),

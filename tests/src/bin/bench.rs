@@ -12,6 +12,8 @@ mod build;
 mod build_comparison;
 #[path = "../bench/client.rs"]
 mod client;
+#[path = "../bench/cpu_time.rs"]
+mod cpu_time;
 #[path = "../bench/percentiles.rs"]
 mod percentiles;
 #[path = "../bench/single_build.rs"]
@@ -51,10 +53,9 @@ fn measure(arguments: &Arguments) -> Fallible<()> {
     let directory = std::env::current_exe()?.parent().map(Path::to_owned).ok_or("no directory")?;
     let lockhouse =
         std::env::var_os("LOCKHOUSE_BIN").map_or_else(|| directory.join("lockhouse"), PathBuf::from);
-    let fixture = directory.join("fixture-server");
-    let new = Build::at(&lockhouse, &fixture)?;
+    let new = Build::at(&lockhouse, &directory)?;
     match &arguments.beside {
-        None => single_build::measure(&new),
-        Some(old) => build_comparison::measure(&Build::at(old, &fixture)?, &new),
+        None => single_build::measure(&new, &directory.join("bench-floor")),
+        Some(old) => build_comparison::measure(&Build::at(old, &directory)?, &new),
     }
 }

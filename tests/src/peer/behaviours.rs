@@ -119,6 +119,7 @@ pub(crate) const ALL: &[(&str, Behaviour)] = &[
             servers: vec![],
             session: false,
             check_only: false,
+            tools: Vec::new(),
         };
         write_and_wait(channel, &frame::encode(&ToWorker::Run(job), u32::MAX).unwrap_or_default())
     }),

@@ -45,13 +45,15 @@ _recent_results = {}  # The latest results of up to three tools, by full name of
 _RECENT_MAX = 3
 
 
-def begin_run(servers):
-    """Starts a run that may use the given servers."""
+def begin_run(servers, tools):
+    """Starts a run that may use the given servers. `tools` is JSON: server, name and entry of tools that the program mentions; or empty."""
     _servers[:] = servers
     _tools.clear()
     _checked.clear()
     _last_result[:] = None, None
     _recent_results.clear()
+    for server, name, row in parse(tools) if tools else ():
+        remember_tool(server, name, row)
 
 
 def ask(request, *arguments):

@@ -105,13 +105,13 @@ def warm():
     run("1 / 0", [])
 
 
-def run(code, servers, session=False, check_only=False):
+def run(code, servers, session=False, check_only=False, tools=b""):
     """Runs a program, or only checks it. Returns ("value", JSON or None), ("no_value", advice), or the kind of failure and a dict that describes it."""
     try:
         try:
             _keep_reserve()
             _Execution.interruptible = True
-            lockhouse_servers.begin_run(servers)
+            lockhouse_servers.begin_run(servers, tools)
             lockhouse_dialects.begin_run()
             main, filename = _session_module() if session else _new_main_module(), sources.begin_program(code, _run_number(session))
             value = _execute(code, main, filename, check_only)

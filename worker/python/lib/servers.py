@@ -21,9 +21,9 @@ _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 SEARCHES = ("search", "search_tools", "searchTools")
 
 
-def begin_run(servers):
-    """Starts a run: removes the server modules that an earlier run imported."""
-    _begin_run(servers)
+def begin_run(servers, tools):
+    """Starts a run: removes the server modules that an earlier run imported. `tools` has the entries of tools that the program mentions, as JSON."""
+    _begin_run(servers, tools)
     while _imported:
         name = _imported.pop()
         sys.modules.pop(name, None)

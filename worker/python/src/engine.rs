@@ -129,7 +129,8 @@ impl Engine for PythonEngine {
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
         let code = blank_fence(&job.code);
         let outcome = Python::attach(|py| {
-            let arguments = (&*code, servers, job.session, job.check_only);
+            let tools = PyBytes::new(py, &job.tools);
+            let arguments = (&*code, servers, job.session, job.check_only, tools);
             outcome(&self.runner.bind(py).call_method1("run", arguments)?)
         });
         // The runner catches errors of the code. An interrupt can still arrive within the runner itself.

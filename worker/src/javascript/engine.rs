@@ -94,6 +94,7 @@ impl Interpreter {
             servers: Vec::new(),
             session: false,
             check_only: false,
+            tools: Vec::new(),
         };
         let outcome = self.execution(None).run(&job);
         debug_assert!(matches!(outcome, Outcome::Value(Some(_))), "{outcome:?}");

@@ -147,6 +147,10 @@ impl Execution<'_> {
         *shared.source_map.borrow_mut() = Some(source_map);
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
         functions.get::<_, Function>("serve")?.call::<_, ()>((servers,))?;
+        if !job.tools.is_empty() {
+            let tools = ctx.json_parse(job.tools.as_slice())?;
+            functions.get::<_, Function>("rememberTools")?.call::<_, ()>((tools,))?;
+        }
         if job.session {
             functions.get::<_, Function>("forget")?.call::<_, ()>(())?;
         }

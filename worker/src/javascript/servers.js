@@ -134,6 +134,10 @@
     for (const server of servers.values()) if (server.proxy === value) return server.name;
     return null;
   };
+  // Keeps the entries of tools that the program mentions, which arrive with it.
+  realm.rememberTools = (list) => {
+    for (const [server, name, tool] of list) realm.rememberTool(server, name, tool);
+  };
   // Keeps the entry of a tool that the check before the run has returned.
   realm.rememberTool = (server, name, tool) => servers.get(server)?.checked.set(name, tool);
   realm.serverName = (value) => names.get(value);

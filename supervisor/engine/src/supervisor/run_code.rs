@@ -189,19 +189,14 @@ impl Supervisor {
         let limits = self.limits(&request, owner);
         let requester = self.requester(&gate, caller, principal.clone(), &request, scope);
         record_start(&gate, &requester, &request).await;
+        let tools = gate.mentioned_tools(&requester, &request.code);
+        let program = SubmittedProgram { code: request.code, check_only: request.check_only, tools };
         let stop_requested =
             stop.requested(session_lease.as_ref().map(SessionLease::stop), &principal, &self.lifecycle);
-        let result = execution::run(
-            worker,
-            SubmittedProgram { code: request.code, check_only: request.check_only },
-            requester,
-            &gate,
-            &limits,
-            progress_requests,
-            stop_requested,
-        )
-        .instrument(traces::run_stage("run in the worker"))
-        .await;
+        let result =
+            execution::run(worker, program, requester, &gate, &limits, progress_requests, stop_requested)
+                .instrument(traces::run_stage("run in the worker"))
+                .await;
         self.charge(owner, &limits, &result);
         finish_run(&gate, execution, result, &limits, session_lease, sandbox)
     }

@@ -33,6 +33,7 @@ fn begin(session: bool) -> Event {
         servers: Vec::new(),
         session,
         check_only: false,
+        tools: Vec::new(),
     })
 }
 
@@ -281,6 +282,7 @@ fn job() -> Job {
         servers: Vec::new(),
         session: LEASED,
         check_only: false,
+        tools: Vec::new(),
     }
 }
 

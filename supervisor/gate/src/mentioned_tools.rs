@@ -1,0 +1,129 @@
+//! Finds the tools that a program mentions when it arrives. Their entries are sent with the program, so that its worker
+//! need not request the list of a server's tools at the first use of a name.
+//!
+//! The program is scanned for words and never parsed: hostile code is parsed only in a sandboxed worker. A word that is no
+//! use of a tool costs a few microseconds; a tool that is not found is looked up by the worker.
+
+use std::collections::HashSet;
+
+use lockhouse_catalog::{DescribeOptions, normalized};
+use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{Connection, ConnectionState};
+use serde_json::{Value, json};
+
+use super::{Gate, Requester};
+
+/// Maximum number of bytes at the beginning of a program that are scanned.
+const SCANNED_BYTES_MAX: usize = 64 * 1024;
+/// Maximum number of distinct words that are looked up.
+const WORDS_MAX: usize = 2_000;
+/// Maximum number of entries that are sent with a program, and their maximum size in bytes.
+const ENTRIES_MAX: usize = 32;
+const ENTRIES_BYTES_MAX: usize = 64 * 1024;
+
+impl Gate {
+    /// Returns the entries of the tools that the program `code` mentions, of servers that it mentions too: a JSON array
+    /// of server, mentioned name and entry, or nothing. Only tools that the requester may see are included, and only of
+    /// servers that are connected.
+    pub fn mentioned_tools(&self, requester: &Requester, code: &str) -> Vec<u8> {
+        let servers = requester.scope.servers();
+        if servers.is_empty() {
+            return Vec::new();
+        }
+        let words = words(code);
+        let forms: HashSet<String> = words.iter().map(|word| normalized(word)).collect();
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        for server in servers.iter().filter(|server| forms.contains(&normalized(server.as_str()))) {
+            let Some(connection) = self.upstreams.get(server) else { continue };
+            for entry in self.entries_of(requester, server, connection, &words) {
+                bytes += entry.len();
+                if entries.len() == ENTRIES_MAX || bytes > ENTRIES_BYTES_MAX {
+                    break;
+                }
+                entries.push(entry);
+            }
+        }
+        match entries.is_empty() {
+            true => Vec::new(),
+            false => format!("[{}]", entries.join(",")).into_bytes(),
+        }
+    }
+
+    /// Returns the entries of the tools of one server that have one of these names, each as a JSON array.
+    fn entries_of(
+        &self,
+        requester: &Requester,
+        server: &ServerName,
+        connection: &Connection,
+        words: &HashSet<&str>,
+    ) -> Vec<String> {
+        let ConnectionState::Connected(offer) = connection.state() else { return Vec::new() };
+        let is_visible = self.visible_tool_filter(server, requester.client(), &requester.scope);
+        let policy = self.policy.current();
+        let found = words.iter().filter_map(|word| Some((*word, offer.catalogue.tool_for_word(word)?)));
+        let visible = found.filter(|(_, tool)| is_visible(tool)).take(ENTRIES_MAX);
+        let entry = |(word, tool): (&str, &lockhouse_catalog::Tool)| {
+            let entry: Value = tool.module_entry(&DescribeOptions {
+                requires_approval: policy.may_require_approval(server, &tool.name, requester.client()),
+                observed_output: connection.shapes.observed_schema(tool),
+                language: requester.language,
+            });
+            json!([server.as_str(), word, entry]).to_string()
+        };
+        visible.map(entry).collect()
+    }
+}
+
+/// Returns the words of a program: sequences of letters, digits, `_` and `$`, and such words joined by `-`, as names of
+/// tools and servers may be.
+fn words(code: &str) -> HashSet<&str> {
+    let scanned = &code[..code.floor_char_boundary(SCANNED_BYTES_MAX)];
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let joined = scanned.split(|c: char| !is_part(c) && c != '-').filter(|word| word.contains('-'));
+    let plain = scanned.split(|c: char| !is_part(c));
+    let mut words = HashSet::new();
+    for word in plain.chain(joined).filter(|word| word.len() > 1) {
+        words.insert(word);
+        if words.len() == WORDS_MAX {
+            break;
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_of_names_and_strings() {
+        let code = "from mcp_tools.git_hub import list_issues as li\nf('my-server', x-y)['é'].a";
+        let mut found: Vec<&str> = words(code).into_iter().collect();
+        found.sort_unstable();
+        let expected = [
+            "as",
+            "from",
+            "git_hub",
+            "import",
+            "li",
+            "list_issues",
+            "mcp_tools",
+            "my",
+            "my-server",
+            "server",
+            "x-y",
+            "é",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_number_of_words_is_bounded() {
+        let code: String = (0..100_000).map(|number| format!("w{number} ")).collect();
+        assert!(words(&code).len() <= WORDS_MAX);
+        assert!(
+            words(&"é".repeat(SCANNED_BYTES_MAX)).len() == 1,
+            "a character at the boundary is not divided"
+        );
+    }
+}

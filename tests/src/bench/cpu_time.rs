@@ -1,0 +1,90 @@
+//! The CPU time of the processes of one `lockhouse serve`.
+
+use std::fs;
+use std::iter::Sum;
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+/// The unit of CPU times in `/proc/PID/stat`, which is the same on all architectures.
+const TICK: Duration = Duration::from_millis(10);
+
+/// The CPU time that a supervisor and its workers have used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CpuTime {
+    pub(crate) supervisor: Duration,
+    /// The CPU time of the zygotes and of all workers that have exited, in steps of 10 ms. Upstream servers are not
+    /// included.
+    pub(crate) workers: Duration,
+}
+
+impl CpuTime {
+    /// Reads the CPU time that the supervisor with this process id and its zygotes have used so far.
+    pub(crate) fn of(supervisor: u32) -> Self {
+        let zygotes = children(supervisor).into_iter().filter(|child| is_zygote(*child));
+        Self { supervisor: thread_time(supervisor), workers: zygotes.map(time_with_children).sum() }
+    }
+
+    /// Divides the time by a number of runs, and returns milliseconds for supervisor and workers.
+    pub(crate) fn per_run(self, runs: usize) -> [f64; 2] {
+        [self.supervisor, self.workers].map(|time| time.as_secs_f64() * 1000.0 / runs as f64)
+    }
+}
+
+impl Add for CpuTime {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { supervisor: self.supervisor + other.supervisor, workers: self.workers + other.workers }
+    }
+}
+
+impl Sub for CpuTime {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        let supervisor = self.supervisor.saturating_sub(before.supervisor);
+        Self { supervisor, workers: self.workers.saturating_sub(before.workers) }
+    }
+}
+
+impl Sum for CpuTime {
+    fn sum<I: Iterator<Item = Self>>(times: I) -> Self {
+        times.fold(Self::default(), Self::add)
+    }
+}
+
+/// Returns the CPU time of all threads of a process, in nanoseconds of the scheduler.
+fn thread_time(process: u32) -> Duration {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let nanos = threads.filter_map(|thread| {
+        fs::read_to_string(thread.path().join("schedstat")).ok()?.split(' ').next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanos.sum())
+}
+
+/// Returns the CPU time of a process and of its children that have exited.
+fn time_with_children(process: u32) -> Duration {
+    let ticks =
+        stat_fields(process).map(|fields| (11..15).filter_map(|field| fields.get(field).copied()).sum());
+    TICK * ticks.unwrap_or(0)
+}
+
+/// Returns the numbers after the name in `/proc/PID/stat`; the state is 0.
+fn stat_fields(process: u32) -> Option<Vec<u32>> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    Some(fields.split(' ').map(|field| field.parse().unwrap_or(0)).collect())
+}
+
+fn children(process: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    processes
+        .filter(|child| stat_fields(*child).is_some_and(|fields| fields.get(1) == Some(&process)))
+        .collect()
+}
+
+/// Whether a child of the supervisor is a zygote, and not an upstream server: its environment is empty.
+fn is_zygote(process: u32) -> bool {
+    fs::read(format!("/proc/{process}/environ")).is_ok_and(|environment| environment.is_empty())
+}

@@ -1,0 +1,55 @@
+//! An upstream server for benchmarks without a library: `bench-echo TOOLS` answers over standard input and output. Its
+//! tool `add` adds two numbers; the others do the same under other names.
+#![allow(clippy::print_stdout)] // Standard output is the MCP connection.
+
+use std::error::Error;
+use std::io::{BufRead, Write};
+
+use serde_json::{Value, json};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let count = std::env::args().nth(1).ok_or("usage: bench-echo TOOLS")?.parse()?;
+    let mut output = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let message: Value = serde_json::from_str(&line?)?;
+        let Some(id) = message.get("id") else { continue };
+        let answer = match result(&message, count) {
+            Some(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+            None => {
+                json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "unknown method"}})
+            }
+        };
+        writeln!(output, "{answer}")?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+/// Returns the result of a request; `None` for an unknown method.
+fn result(message: &Value, count: usize) -> Option<Value> {
+    let parameters = &message["params"];
+    Some(match message["method"].as_str()? {
+        "initialize" => json!({
+            "protocolVersion": parameters["protocolVersion"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "bench-echo", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": (0..count).map(tool).collect::<Vec<_>>()}),
+        "tools/call" => {
+            let [a, b] = ["a", "b"].map(|name| parameters["arguments"][name].as_i64().unwrap_or(0));
+            let sum = json!({"sum": a + b});
+            json!({"content": [{"type": "text", "text": sum.to_string()}], "structuredContent": sum})
+        }
+        "ping" => json!({}),
+        _ => return None,
+    })
+}
+
+fn tool(number: usize) -> Value {
+    let name = if number == 0 { "add".to_owned() } else { format!("add_{number}") };
+    let integer = |description: &str| json!({"type": "integer", "description": description});
+    let properties = json!({"a": integer("The first number."), "b": integer("The second number.")});
+    let input = json!({"type": "object", "properties": properties, "required": ["a", "b"]});
+    let output = json!({"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]});
+    let description = format!("Adds two numbers, as variant {number}.");
+    json!({"name": name, "description": description, "inputSchema": input, "outputSchema": output})
+}
