@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install package test-package package-mcpb container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install package test-package package-mcpb container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -116,6 +116,11 @@ endurance: build
 bench: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/bench $(BENCH)
+
+# Measures Lockhouse and its peers interleaved: FastMCP's CodeMode, Monty, Deno, Node.js, Python and bubblewrap. Installs them into
+# build/peers and build/eval, and writes build/peers/results.json and chart.svg. PEERS="--rounds 4 --only fastmcp python" selects.
+bench-peers: build
+	tests/peers/run.sh $(PEERS)
 
 # Load test with many AI clients over HTTP and a hostile one; LOAD="--clients 100 --seconds 60" runs fewer.
 load: build
