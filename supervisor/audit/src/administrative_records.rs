@@ -22,7 +22,8 @@ pub struct Reload<'a> {
     pub before: ActiveDigests<'a>,
 }
 
-/// SHA-256 digests of the policy and of the configuration. `None` if there is no such file.
+/// SHA-256 digests of the policy and of the configuration. A digest is `None` if there is no policy file or
+/// no configuration file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActiveDigests<'a> {
     pub policy: Option<&'a str>,

@@ -13,8 +13,8 @@ const NAME_CHARS_MAX: usize = 64;
 /// Maximum nesting of objects whose member names are recorded, including the arguments object itself. A deeper object
 /// is recorded as the type `object`.
 const DEPTH_MAX: usize = 3;
-/// Maximum number of characters of one recorded string value (`TEXT_CHARS_MAX`), and maximum number of bytes of all
-/// recorded values of one call (`VALUES_BYTES_MAX`). Longer values are truncated.
+/// Maximum number of characters of one recorded string value. Longer strings are truncated.
+/// `VALUES_BYTES_MAX` is the maximum number of bytes of all recorded values of one call.
 const TEXT_CHARS_MAX: usize = 2_048;
 const VALUES_BYTES_MAX: usize = 16 * 1024;
 /// Maximum nesting depth of recorded argument values. Deeper values are replaced by `[too deep]`, which bounds the

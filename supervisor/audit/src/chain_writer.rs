@@ -79,7 +79,7 @@ struct Gap {
     since: SystemTime,
     records: u64,
     reason: String,
-    /// Number of bytes of incomplete lines that failed writes left in the file.
+    /// Number of bytes of incomplete lines that failed writes left in the segment (log file).
     torn: u64,
 }
 

@@ -11,7 +11,8 @@ use sha2::{Digest as _, Sha256};
 use super::signing::SigningKeys;
 use data_encoding::HEXLOWER;
 
-/// The text between the signed part of a record and the signature. The signature covers the whole line up to this text.
+/// The text that separates the signed part of an audit record from its signature. The signature covers the
+/// whole line up to this text.
 pub(super) const SIGNATURE: &str = ",\"signature\":\"";
 
 /// Maximum number of characters of one string in an audit record. Longer strings are truncated.

@@ -1,6 +1,6 @@
-//! Converts audit records to events of OCSF, the Open Cybersecurity Schema Framework. All events have the class API
-//! Activity (6003). There is one event for each call with its outcome, each denied call, each execution, and each
-//! loaded skill.
+//! Converts audit records to events of OCSF, the Open Cybersecurity Schema Framework. All events have the
+//! class API Activity (6003). Each of the following becomes one event: a call together with its outcome, a
+//! denied call, an execution, and a loaded skill.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -14,15 +14,15 @@ use super::record::{Arguments, CallIdentity, Event};
 /// class supports since 1.4.0.
 const SCHEMA: &str = "1.5.0";
 const API_ACTIVITY: u32 = 6003;
-/// Maximum number of calls and executions whose end record was not added yet. Above it, the oldest one becomes an event
-/// with the status `Unknown`. A killed process leaves calls without an end record.
+/// Maximum number of calls and executions without an end record that are kept in memory. Above it, the oldest
+/// one becomes an event with the status `Unknown`. A killed process leaves calls without an end record.
 const OPEN_MAX: usize = 65_536;
 
 /// Combines audit records into OCSF events. The records must be added in order of time.
 #[derive(Debug, Default)]
 pub struct OcsfEvents {
-    /// Incomplete events, by the ID of their call or execution: their end record was not added yet. The IDs sort by
-    /// time.
+    /// Events of calls and executions whose end record was not added yet, by the ID of the call or execution.
+    /// The order of the IDs is the order of time.
     open: BTreeMap<String, Map<String, Value>>,
 }
 

@@ -18,7 +18,8 @@ use lockhouse_base::files;
 use lockhouse_base::language::Language;
 
 const DIRECTORY: &str = "code";
-/// Maximum number of bytes that are read of a stored program. The configuration limits submitted programs to less.
+/// Maximum number of bytes that are read from a stored program: 16 MiB. The configuration limits submitted
+/// programs to a smaller size.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum number of new program files that wait to be synced to disk together. Further files are synced one by one
 /// when they are written.

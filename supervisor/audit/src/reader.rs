@@ -32,7 +32,8 @@ pub struct Filter {
     pub server: Option<String>,
     pub tool: Option<String>,
     pub client: Option<String>,
-    /// Outcome to match, of a call, question or approval, or status of an execution.
+    /// Outcome of a call, question or approval, or status of an execution. Only records with this outcome or
+    /// status match.
     pub outcome: Option<String>,
     /// Policy decision to match: `allow`, `ask` or `deny`.
     pub decision: Option<String>,

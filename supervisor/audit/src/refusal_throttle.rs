@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Maximum number of refused runs that are recorded for one AI client within `WINDOW`. Further ones are only counted.
+/// Maximum number of refused runs that are recorded for one AI client within `WINDOW` (60 s). Further refused
+/// runs are only counted.
 const RECORDED_MAX: u64 = 20;
 const WINDOW: Duration = Duration::from_secs(60);
 /// Maximum number of AI clients whose refused runs are counted separately. All other clients share one counter.

@@ -15,7 +15,8 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// Once this many bytes of the index of segments are lines about removed segments (log files), these lines are removed.
 const CUT_BYTES_MIN: usize = 1024 * 1024;
 
-/// Removes segments (log files) that are older than `keep_days` days, and stored programs that have not run since.
+/// Removes segments (log files) that are older than `keep_days` days, and stored programs that have not run
+/// for one more day than that.
 pub(super) fn expire(
     directory: &Path,
     secrets: &SigningKeys,

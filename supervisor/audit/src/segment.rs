@@ -42,8 +42,9 @@ impl SegmentName {
         &self.0[..DAY_CHARS]
     }
 
-    /// Returns the start time of the segment, in milliseconds, from the first 48 bits of the UUID in its name. `None`
-    /// if these bits contain no valid time.
+    /// Returns the time at which the segment (log file) was started, with millisecond precision. The time
+    /// comes from the first 48 bits of the UUID in the segment's name. `None` if these bits contain no valid
+    /// time.
     pub(super) fn started_at(&self) -> Option<SystemTime> {
         let millis = u64::from_str_radix(self.0.get(DAY_CHARS + 1..DAY_CHARS + 13)?, 16).ok()?;
         SystemTime::UNIX_EPOCH.checked_add(std::time::Duration::from_millis(millis))

@@ -13,7 +13,7 @@ use super::segment::SegmentName;
 
 /// Number of bytes at the end of a segment that `lockhouse audit tail` reads first: more than a hundred records.
 const END_BYTES: u64 = 64 * 1024;
-/// Maximum number of bytes that one call of `next` reads.
+/// Maximum number of bytes that one call of [`SegmentFollower::next`] reads from a segment (log file).
 const READ_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// A position in a segment (log file) from which new records are read.

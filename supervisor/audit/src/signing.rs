@@ -66,8 +66,8 @@ impl SigningKeys {
     }
 }
 
-/// Returns 32 random bytes of the kernel. The first random numbers of aws-lc would cost each process some 70 ms of CPU
-/// time, in which it gathers entropy of its own.
+/// Returns 32 random bytes from the kernel. The random number generator of the crate aws-lc is not used,
+/// because its first use would cost each process some 70 ms of CPU time to gather entropy.
 fn random_bytes() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)?;

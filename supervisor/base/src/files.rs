@@ -102,9 +102,9 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
     open_regular_file(OpenOptions::new().read(true), path)
 }
 
-/// Opens a regular file. Returns an error if the path is a symbolic link, and does not block if it is a pipe. Another
-/// user with write access to the directory could have put one there, such as the user of a service whose commands root
-/// runs.
+/// Opens a regular file. Returns an error if the path is a symbolic link, and does not block if it is a pipe.
+/// Another user with write access to the directory could have put a link or a pipe there. An example is the
+/// user of a service whose commands root runs.
 pub fn open_regular_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let opened = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {

@@ -179,7 +179,8 @@ impl<'de> Visitor<'de> for Counter<'_> {
     }
 }
 
-/// Deserializes an object's key to whether it is [`RESERVED_KEY`] after its escapes are resolved.
+/// Deserializes the key of a JSON object to a `bool`: whether the key, after its escapes are resolved, is
+/// [`RESERVED_KEY`].
 struct ReservedKey;
 
 impl<'de> DeserializeSeed<'de> for ReservedKey {

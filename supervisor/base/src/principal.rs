@@ -60,7 +60,8 @@ struct Inner {
 /// The identity of an AI client without its validity, in a form that can be serialized.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Identity {
-    /// The authenticated name. `None` if the client did not authenticate; the name that it reports itself is used then.
+    /// The authenticated name. `None` if the client did not authenticate; the name that the client itself
+    /// reports is used in that case.
     #[serde(rename = "proven")]
     authenticated: Option<ProvenName>,
     owner: Owner,
@@ -82,7 +83,7 @@ struct ProvenName {
 pub enum Validity {
     /// The authentication is valid as long as the client's connection lasts.
     Connection,
-    /// The authentication is valid until this grant is revoked.
+    /// The authentication is valid until this grant (a revocable authorization of the client) is revoked.
     Revocable(Grant),
     Until(Instant),
 }
@@ -102,7 +103,8 @@ impl Default for Grant {
 }
 
 impl Grant {
-    /// Returns the number of the grant, which is unique in this process.
+    /// Returns the number of the grant (a revocable authorization of an AI client). The number is unique in
+    /// this process.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -111,7 +113,7 @@ impl Grant {
         self.revoked.cancel();
     }
 
-    /// Waits until the grant is revoked.
+    /// Waits until the grant (a revocable authorization of an AI client) is revoked.
     pub async fn revoked(&self) {
         self.revoked.cancelled().await;
     }
@@ -127,7 +129,8 @@ impl Principal {
         &self.0.identity
     }
 
-    /// Returns the grant by which the authentication can be revoked; `None` if it cannot be revoked.
+    /// Returns the grant (a revocable authorization) on which the client's authentication depends; `None` if
+    /// the authentication cannot be revoked.
     pub fn grant(&self) -> Option<&Grant> {
         match &self.0.validity {
             Validity::Revocable(grant) => Some(grant),
@@ -204,8 +207,8 @@ impl Principal {
         self.0.identity.only.as_deref()
     }
 
-    /// Waits until the authentication is revoked. Waits for ever if it cannot be revoked. The expiry of a token does
-    /// not end the wait, because it does not stop what was begun with the token.
+    /// Waits until the client's authentication is revoked. Waits for ever if it cannot be revoked. The expiry
+    /// of a token does not end the wait, because runs that the client started with the token may continue.
     pub async fn revoked(&self) {
         match &self.0.validity {
             Validity::Revocable(grant) => grant.revoked().await,

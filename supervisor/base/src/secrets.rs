@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Minimum length of a value that is redacted, in characters. Shorter values are more often words such as `true` and
-/// `8080`.
+/// Minimum length of a value that is redacted, in characters. Shorter values are more often ordinary words or
+/// numbers, such as `true` and `8080`.
 const SECRET_CHARS_MIN: usize = 6;
 
 /// The values to redact, each with the name of its environment variable.

@@ -27,12 +27,12 @@ static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
 /// A stage of a run or a call whose duration is recorded.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage {
-    /// The run waits for a sandboxed worker.
+    /// The run waits for a worker (a sandboxed process).
     Lease,
     /// The run executes in its worker, including its calls of upstream servers.
     Run,
-    /// The gate checks a call. The time in which the gate waits is not counted: for approvers, for upstream servers
-    /// that are busy or start, and for the audit log.
+    /// The gate checks a call against the policy. The time in which the gate waits is not counted: for
+    /// approvers, for upstream servers that are busy or start, and for the audit log.
     Gate,
     /// A record of the audit log is written.
     Audit,
@@ -110,7 +110,7 @@ pub fn count_policy_rate_limit() {
     counter!("lockhouse_rate_limited_total", "by" => "policy").increment(1);
 }
 
-/// Counts a request of submitted code for the tools of an upstream server. `from_cache` is whether the list of tools
+/// Counts a lookup of an upstream server's tools by submitted code. `from_cache` is whether the list of tools
 /// was cached.
 pub fn count_tool_list_lookup(from_cache: bool) {
     let result = if from_cache { "hit" } else { "miss" };
@@ -125,8 +125,9 @@ pub fn record_upstream_request(server: &str, time: Duration, failed: bool) {
     }
 }
 
-/// Counts the start of a zygote by reason: `first`, or the last zygote was `worn`, one of its workers `crashed`, or it
-/// `ended`.
+/// Counts the start of a zygote (the process that forks workers) by reason. The reason is `first` for the
+/// first zygote of a language. Otherwise it tells why the last zygote was replaced: `worn` (too old, or too
+/// many forks), `crashed` (one of its workers crashed) or `ended`.
 pub fn count_zygote_start(language: &'static str, reason: &'static str) {
     counter!("lockhouse_zygote_starts_total", "language" => language, "reason" => reason).increment(1);
 }

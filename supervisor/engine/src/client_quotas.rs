@@ -57,11 +57,12 @@ struct Usage {
 #[derive(Debug)]
 struct ClientRuns {
     count: usize,
-    /// The places for active runs.
+    /// Semaphore with one permit for each run of this AI client that may be active at the same time.
     places: Arc<Semaphore>,
 }
 
-/// The permission for one run of an AI client. The run counts as waiting or active until the permit is dropped.
+/// The permission for one run of an AI client. The run counts as waiting or active until this value is
+/// dropped.
 #[derive(Debug)]
 pub struct RunPermit {
     quotas: ClientQuotas,

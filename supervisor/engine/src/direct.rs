@@ -40,8 +40,8 @@ impl RequestingClient {
 /// tools.
 #[derive(Debug, Default)]
 pub(crate) struct DirectServers {
-    /// The exposed tool names, with the catalogues from which they were computed. `None` until the names are first
-    /// needed.
+    /// The exposed tool names, with the catalogues (each server's list of tools) from which they were
+    /// computed. `None` until the names are first needed.
     named: Mutex<Option<(Vec<Arc<Catalogue>>, Arc<ExposedNames>)>>,
 }
 

@@ -54,7 +54,8 @@ pub struct RunResult {
     pub wall: Duration,
     pub cpu: Option<Duration>,
     pub peak_memory_bytes: Option<u64>,
-    /// The worker of the session, if the session can have another run. `None` for a run without a session.
+    /// The worker of the session, paused for the next run. `None` for a run without a session, and if the
+    /// session cannot have another run.
     pub session_worker: Option<SessionWorker>,
 }
 

@@ -24,8 +24,9 @@ use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 use exchange::Exchange;
 
-/// Maximum number of queued inputs of the front in one exchange. Further inputs are dropped. The number exceeds that
-/// of the questions that one execution can have open.
+/// Maximum number of inputs from the front (the part that serves AI clients) that are queued in one exchange.
+/// Further inputs are dropped. The limit is higher than the number of questions that one execution can have
+/// open at the same time.
 const INPUTS_MAX: usize = 64;
 
 /// The engine's end of the connection to one front, the part that serves AI clients.
@@ -40,7 +41,8 @@ struct FrontConnection {
     closed: CancellationToken,
 }
 
-/// Connects a front in the same process to the engine. When `closing` is cancelled, the requests of the front end.
+/// Connects a front (the part that serves AI clients) in the same process to the engine. When `closing` is
+/// cancelled, the engine cancels all requests of this front.
 pub fn connect(supervisor: &Arc<Supervisor>, closing: CancellationToken) -> EngineClient {
     EngineClient::connect(|front| FrontConnection::new(supervisor.clone(), front), closing)
 }
@@ -109,7 +111,7 @@ impl EngineEndpoint for FrontConnection {
     }
 }
 
-/// Serves one request of the front and sends the response.
+/// Serves one request of the front (the part that serves AI clients) and sends the response.
 async fn serve(
     supervisor: &Arc<Supervisor>,
     client: RequestingClient,

@@ -71,15 +71,15 @@ pub struct SessionListing {
     #[serde(default)]
     pub id: u64,
     pub name: String,
-    /// The owner of the session: an authenticated identity or a connection, with the name that the AI client gives
-    /// itself.
+    /// The owner of the session: an authenticated identity or a connection, with the name that the AI client
+    /// reports itself.
     #[serde(default)]
     pub owner: String,
     pub language: String,
     /// The state of the session: `idle` or `running`.
     pub state: String,
     pub runs: u32,
-    /// Seconds since the last run of the session ended, or since its active run started.
+    /// Seconds since the last run of the session ended. If a run is active, seconds since it started.
     pub unused_s: u64,
     pub age_s: u64,
 }
@@ -88,7 +88,7 @@ pub struct SessionListing {
 #[derive(Clone, Copy, Debug)]
 pub enum SessionSelector<'a> {
     All,
-    /// The session with this name. The name is ambiguous if several AI clients have a session with it.
+    /// The session with this name. If several AI clients have a session with this name, no session ends.
     Named(&'a str),
     /// The session whose [`SessionListing::id`] is this number.
     Numbered(u64),

@@ -1,5 +1,6 @@
 // attack: bind at the very end of the memory: QuickJS frees a bound function that it has not filled yet
 // outcome: limit|killed e
+// outcome: ok null
 // control: none: nothing would end it outside
 // limits: memory_mib = 64, timeout_seconds = 60
 const f = () => 1;

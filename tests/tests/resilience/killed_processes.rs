@@ -68,11 +68,11 @@ async fn when_all_workers_are_killed_at_once_each_program_gets_its_answer() {
 
 #[tokio::test]
 async fn idle_workers_that_were_killed_are_not_handed_out() {
-    let lockhouse = Lockhouse::new();
+    let lockhouse = Lockhouse::new().config("[pool]\nidle = 1\n");
     let session = lockhouse.serve().await;
     check_that_code_runs(&session).await;
-    let idle = wait_until("four workers of each language are idle", async || {
-        Some(workers(&session)).filter(|workers| workers.len() == 8)
+    let idle = wait_until("one worker of each language is idle", async || {
+        Some(workers(&session)).filter(|workers| workers.len() == 2)
     })
     .await;
     idle.iter().cloned().for_each(kill_if_alive);

@@ -107,23 +107,27 @@ def warm():
 
 def run(code, servers, session=False, check_only=False, tools=b""):
     """Runs a program, or only checks it. Returns ("value", JSON or None), ("no_value", advice), or the kind of failure and a dict that describes it."""
+    # CPython 3.11 to 3.13 allocate an integer to enter some handlers, such as `finally`, in a long function. When no memory is
+    # left, they try again forever. The handler of `except` in a short function needs none.
     try:
-        try:
-            _keep_reserve()
-            _Execution.interruptible = True
-            lockhouse_servers.begin_run(servers, tools)
-            lockhouse_dialects.begin_run()
-            main, filename = _session_module() if session else _new_main_module(), sources.begin_program(code, _run_number(session))
-            value = _execute(code, main, filename, check_only)
-            answer = ("no_value", _Execution.advice) if value is None and _Execution.advice else ("value", None if value is None else to_json(value))
-            lockhouse_refusals.warn_of_hidden_refusals()
-            lockhouse_streams.flush()
-        finally:
-            _Execution.interruptible = False
-        return answer
+        return _answer(code, servers, session, check_only, tools)
     except BaseException as error:
         _Execution.interruptible = False
         return _describe_failure(error)
+
+
+def _answer(code, servers, session, check_only, tools):
+    _keep_reserve()
+    _Execution.interruptible = True
+    lockhouse_servers.begin_run(servers, tools)
+    lockhouse_dialects.begin_run()
+    main, filename = _session_module() if session else _new_main_module(), sources.begin_program(code, _run_number(session))
+    value = _execute(code, main, filename, check_only)
+    answer = ("no_value", _Execution.advice) if value is None and _Execution.advice else ("value", None if value is None else to_json(value))
+    lockhouse_refusals.warn_of_hidden_refusals()
+    lockhouse_streams.flush()
+    _Execution.interruptible = False
+    return answer
 
 
 def _keep_reserve():

@@ -9,8 +9,8 @@ use super::super::hash_chain::Hash;
 use super::line_reader::{ChainMembers, LineReader, LogLine, SignedRecord, hash_from_hex};
 use super::{Finding, FindingKind};
 
-/// Maximum number of ranges of missing records, and of records that came too early, that are remembered until the end
-/// of the file. Further ones are reported at once.
+/// Maximum number of ranges of missing records that verification remembers until the end of the file, and
+/// maximum number of records that came too early. Above these numbers, each further one is reported at once.
 const PENDING_RANGES_MAX: usize = 10_000;
 /// Maximum number of lines that the remains of one incomplete write can have.
 const TORN_LINES_MAX: usize = 8;
@@ -36,7 +36,8 @@ pub(super) struct ChainSummary {
     pub(super) unsigned: u64,
 }
 
-/// A range of sequence numbers: of records that are missing before a line, or of a record that came too early.
+/// A range of sequence numbers. It describes records that are missing before the line `line`, or one record
+/// in that line that came too early.
 struct SequenceRange {
     from: u64,
     to: u64,

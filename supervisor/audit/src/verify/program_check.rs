@@ -12,7 +12,8 @@ use super::{Finding, FindingKind, LogLocation};
 pub(super) struct ProgramCheck {
     directory: PathBuf,
     location: LogLocation,
-    /// Hashes of the references to programs (language and SHA-256) that were already checked.
+    /// Hashes of the references to stored programs (language, `code` and `code_kept` of an audit record) that
+    /// were already checked.
     seen: HashSet<Hash>,
     /// Number of stored programs whose file matches the audit records.
     pub(super) verified: u64,

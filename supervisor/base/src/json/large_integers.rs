@@ -1,4 +1,4 @@
-//! Replaces integers in JSON that most JSON readers would round by strings.
+//! Replaces large integers in JSON by strings, because most JSON readers would round such integers.
 
 use std::borrow::Cow;
 

@@ -40,8 +40,8 @@ const MARK_BYTES_MAX: usize = 80;
 pub struct TruncatedJson {
     /// Valid JSON that is at most as long as the limit, or [`ELLIPSIS`] if that is longer than the limit.
     pub json: String,
-    /// The places at which something was omitted, each as a JSON object: `{"path", "items" | "keys" | "characters",
-    /// "shown"}`. An outer place is before the places in it.
+    /// The places at which something was omitted, each as a JSON object: `{"path", "items" | "keys" |
+    /// "characters", "shown"}`. A list or object is listed before the places inside it.
     pub omissions: Vec<Value>,
 }
 

@@ -55,8 +55,8 @@ const METRICS: [Metric; 38] = [
     ("lockhouse_process_resident_bytes", Gauge, &[], "Resident memory of the supervisor"),
 ];
 
-/// Label values that are known in advance, each with its metric and label. Their counters are set to zero at the start,
-/// so that alert rules notice the first increment.
+/// Label values that are known in advance, each with its metric and label. The counters with these label
+/// values are set to zero when metrics are enabled, so that alert rules notice the first increment.
 #[rustfmt::skip]
 const KNOWN_LABEL_VALUES: [(&str, &str, &[&str]); 7] = [
     ("lockhouse_kills_total", "reason", &["timeout", "cpu", "memory", "amount", "violation", "cancelled", "died"]),

@@ -121,8 +121,8 @@ impl RunHandle {
         FollowerGuard(self.downgrade())
     }
 
-    /// Cancels the run after `abandoned`, unless another request follows it now or has begun to follow it by then. With a
-    /// duration of zero, cancels the run at once.
+    /// Waits for the time `abandoned` in the background, and then cancels the run if no request follows it
+    /// and none has begun to follow it in the meantime. If `abandoned` is zero, cancels the run at once.
     pub(crate) fn end_if_abandoned(&self, abandoned: Duration) {
         if abandoned.is_zero() {
             return self.cancel();

@@ -26,10 +26,11 @@ pub struct Sandbox {
 pub struct Answer {
     pub execution: ExecutionId,
     pub status: Status,
-    /// The value of the program, as JSON text; `None` if there is no value. The text is not parsed into a tree,
-    /// because a tree of a hostile value could take about a hundred times the memory.
+    /// The value that the program returned, as JSON text; `None` if there is no value. The text is not parsed
+    /// into a tree, because a tree of a hostile value could take about a hundred times the memory.
     pub value: Option<Box<RawValue>>,
-    /// For a program that has no value, probably by mistake: how to get one. `None` if this is not known.
+    /// Advice on how to return a value, for a program that returned none, probably by mistake. `None` if
+    /// there is no such advice.
     pub missing_value_advice: Option<String>,
     pub stdout: String,
     pub stderr: String,

@@ -120,7 +120,8 @@ fn render_output<'a>(
     shown
 }
 
-/// The member `truncated` of an answer's JSON: which parts of the answer were shortened, and how to get each whole.
+/// The member `truncated` of an answer's JSON. It says which parts of the answer were shortened, and how to
+/// get the complete text of each part.
 struct TruncationReport<'a> {
     options: &'a DisplayOptions<'a>,
     parts: Map<String, Value>,

@@ -23,7 +23,8 @@ use super::end_reason::EndReason;
 use super::state_machine::{Effect, Event, StateMachine, WorkerExit};
 use super::worker_requests::WorkerRequests;
 
-/// Number of unwritten bytes for a worker at which no more messages of that worker are read (backpressure).
+/// If this number of bytes waits to be written to a worker, no more messages of that worker are read
+/// (backpressure).
 const PENDING_OUT_BYTES_MAX: usize = 1024 * 1024;
 
 /// The start time of a run and its limits on wall-clock time and CPU time.

@@ -10,7 +10,7 @@ use super::Cancellation;
 pub enum EndReason {
     /// The code completed. Contains the JSON of its value, or `None` if the code has no value.
     Value(Option<Vec<u8>>),
-    /// The code completed and has no value, probably by mistake. The text tells how to get one.
+    /// The code completed without a value, probably by mistake. The text tells how to return a value.
     NoValue(String),
     /// The code ended with an error.
     Error(CodeError),
@@ -35,7 +35,8 @@ pub struct ReachedLimit {
     metric_label: &'static str,
     /// The error message, which says which limit was reached.
     pub message: String,
-    /// Advice on how to avoid the limit. An advice that the code itself reported takes precedence.
+    /// Advice on how to avoid the limit. If the code itself reported a hint, the answer contains that hint
+    /// instead.
     pub hint: &'static str,
 }
 

@@ -1,5 +1,5 @@
-//! The requests of the running code, such as tool calls. The gate answers each request, and each call leaves a record
-//! for the answer of the run.
+//! The requests of the running code, such as tool calls. The gate (the part that applies the policy to
+//! requests) answers each request, and each call leaves a record for the answer of the run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,8 @@ impl<'a> WorkerRequests<'a> {
         }
     }
 
-    /// Submits a request of the code to the gate. [`Self::next`] must be polled for the reply.
+    /// Submits a request of the code to the gate (the part that applies the policy to requests).
+    /// [`Self::next`] must be polled for the reply.
     pub(super) fn submit(&mut self, call: CallId, request: Request) {
         let asked = ToolRequest::from_request(&request);
         if let Some(asked) = &asked {
@@ -51,7 +52,8 @@ impl<'a> WorkerRequests<'a> {
         }));
     }
 
-    /// Returns the next reply of the gate, or `None` if the code waits for no reply. Cancel-safe.
+    /// Returns the next reply of the gate (the part that applies the policy to requests), or `None` if the
+    /// code waits for no reply. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<(CallId, Reply)> {
         let (call, reply, record) = self.pending_replies.next().await?;
         self.in_flight.remove(&call);

@@ -1,5 +1,6 @@
-//! Notifies AI clients of changes to the definitions of tools, which name the servers and tools for programs, and to the
-//! prompts and resources of upstream servers with `direct` access.
+//! Notifies AI clients of two kinds of changes. The first are changes to the tool definitions that they get,
+//! which name the servers and tools for programs. The second are changes to the prompts and resources of
+//! upstream servers with `direct` access.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +18,8 @@ use crate::supervisor::Supervisor;
 
 /// Changes of upstream servers within this time are sent to an AI client as one notification.
 const BATCH_WINDOW: Duration = Duration::from_millis(50);
-/// Minimum time between two notifications of one AI client about changed tools. While servers connect one after another,
-/// the changes within this time are sent as one notification.
+/// Minimum time between two notifications to one AI client about changed tools. While servers connect one
+/// after another, the changes within this time are sent as one notification.
 const TOOL_CHANGES_EVERY: Duration = Duration::from_secs(1);
 
 /// Sends change notifications to one AI client until the front closes the exchange.

@@ -53,7 +53,8 @@ pub(super) async fn resume_following(
     }
 }
 
-/// Reports the events of a run to the front until the run ends or the front closes the exchange.
+/// Reports the events of a run to the front (the part that serves AI clients) and carries out the front's
+/// inputs. Returns when the run ends, or when the front closes the exchange or abandons the run.
 async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exchange) -> Option<Response> {
     let following = run.count_follower();
     loop {

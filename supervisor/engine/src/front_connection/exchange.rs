@@ -8,8 +8,8 @@ use lockhouse_messages::{Event, ExchangeId, FrontEndpoint, Input, Response, ToFr
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-/// The engine's end of an exchange with the front. If this value is dropped without a response, the front gets
-/// `Response::EngineFailed`.
+/// The engine's end of an exchange with the front (the part that serves AI clients). If this value is dropped
+/// without a response, the front gets `Response::EngineFailed`.
 pub(super) struct Exchange {
     pub(super) id: ExchangeId,
     pub(super) front: Weak<dyn FrontEndpoint>,
@@ -18,12 +18,14 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// Returns the next input from the front, or `None` once the front closed the exchange.
+    /// Returns the next input from the front (the part that serves AI clients), or `None` once the front
+    /// closed the exchange.
     pub(super) async fn input(&mut self) -> Option<Input> {
         self.inputs.recv().await
     }
 
-    /// Waits until the front closes the exchange. Ignores its inputs.
+    /// Waits until the front (the part that serves AI clients) closes the exchange. Ignores the front's
+    /// inputs.
     pub(super) async fn closed(&mut self) {
         while self.input().await.is_some() {}
     }

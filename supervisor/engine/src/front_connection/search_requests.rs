@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 
-/// The size limit of an answer is divided by this number. A tool whose JSON is larger is listed without its schemas.
+/// Divisor of the size limit of an answer to a tool search. A tool whose JSON is larger than the quotient is
+/// listed without its schemas.
 const TOOL_SHARE_DIVISOR: usize = 3;
 /// Maximum characters of the description of a tool that is listed without its schemas.
 const FOLDED_DESCRIPTION_CHARS: usize = 600;

@@ -123,8 +123,8 @@ impl<W> Registry<W> {
         Some(end)
     }
 
-    /// Removes a session whose worker could not be created. Only the runs that wait for the session get the reason
-    /// `why`.
+    /// Removes a session whose worker could not be created. The runs that wait for the session get the reason
+    /// `why`. Later runs under the session's name do not get it.
     pub(super) fn abandon(&mut self, key: &SessionKey, number: u64, why: &str) {
         if self.live.get(key).is_some_and(|session| session.number == number) {
             self.end_session(key, why);

@@ -8,8 +8,8 @@ use super::registry::{Acquisition, GrantResult, WorkerGrant};
 use super::{SessionError, SessionKey, Sessions};
 use crate::execution::{EndReason, SessionReport, SessionWorker};
 
-/// The exclusive hold of one run on its session. Dropping the lease without `release` ends the session, unless the
-/// run has not taken the worker out of the lease.
+/// The exclusive hold of one run on its session. If the lease is dropped without `release`, the session ends,
+/// unless its worker is still in the lease.
 #[derive(Debug)]
 pub struct SessionLease {
     sessions: Sessions,

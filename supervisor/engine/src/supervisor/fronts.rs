@@ -18,8 +18,8 @@ use super::{Supervisor, set_gauges};
 use crate::direct::RequestingClient;
 
 impl Supervisor {
-    /// Registers a front. The front gets the settings that concern it now and after every reload of the
-    /// configuration.
+    /// Registers a front (the part that serves AI clients). The front gets the settings that concern it now
+    /// and after every reload of the configuration.
     pub(crate) fn add_front(&self, front: Weak<dyn FrontEndpoint>) {
         if let Some(front) = front.upgrade() {
             front.send(ToFront::Settings(self.front_settings()));
@@ -36,8 +36,8 @@ impl Supervisor {
         }
     }
 
-    /// Waits until the protections of the sandbox on this host are known, and sends them to the fronts if any is
-    /// missing.
+    /// Waits until the protections of the sandbox on this host are known. If any is missing, sends the list
+    /// of missing protections to the fronts (which serve AI clients).
     pub(crate) async fn report_missing_protections(&self) {
         for pool in self.pools() {
             let _ = pool.zygote_info().await;

@@ -21,8 +21,8 @@ use super::{Settings, Supervisor, log_audit_error};
 /// are closed.
 const END_MARGIN: Duration = Duration::from_secs(5);
 
-/// A policy with its upstream servers. The value exists as long as it is the active configuration, or a run is active
-/// that started under it.
+/// A policy with its upstream servers. The value exists as long as it is the active configuration, or a run
+/// that started under it is active.
 #[derive(Debug)]
 pub struct ActiveConfiguration {
     gate: Gate,

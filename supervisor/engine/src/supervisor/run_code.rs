@@ -207,8 +207,8 @@ impl Supervisor {
         ExecutionLimits { wall, cpu_credit: self.quotas.cpu_credit(owner), ..limits }
     }
 
-    /// Returns the description of this run for the gate: who makes its requests, and which servers and tools the run
-    /// may use.
+    /// Returns the description of this run for the gate (the part that applies the policy to requests): who
+    /// makes its requests, and which servers and tools the run may use.
     fn requester(
         &self,
         gate: &Gate,
