@@ -77,7 +77,7 @@ async fn exported_metrics_match_the_documentation() {
     python("from mcp_tools.fixture import fail\ntry:\n    fail()\nexcept Exception as e: print(e)").await;
     python(&format!("{call}for n in range(3): echo(value='a')")).await;
     for _ in 0..2 {
-        python("import mcp_tools\nmcp_tools.list_tools('fixture')").await;
+        python("from mcp_tools import fixture\ndir(fixture)").await;
     }
     python("while True: pass").await;
     python("import mcp_tools\ntry:\n    mcp_tools.call_tool('made_up', 'x', {})\nexcept Exception: pass")
