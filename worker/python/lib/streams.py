@@ -40,8 +40,7 @@ class _OutputSink(io.RawIOBase):
         return True
 
     def write(self, data):
-        with memoryview(data) as view:
-            piece = bytes(view[:PIECE_BYTES])
+        piece = bytes(data[:PIECE_BYTES])
         text = self._decode(piece)
         if text:
             require_room()
