@@ -9,8 +9,9 @@ use crate::sandbox_profile::SandboxProfile;
 /// Maximum size of an encoded message between supervisor and zygote, in bytes.
 pub const ZYGOTE_FRAME_BYTES_MAX: u32 = 64 * 1024;
 
-/// The number of seccomp filters that each worker installs. The supervisor verifies this number from outside.
-pub const SECCOMP_FILTERS: u32 = 1;
+/// The number of seccomp filters of each worker: one that it inherits from its zygote, and one that it installs. The
+/// supervisor verifies this number from outside.
+pub const SECCOMP_FILTERS: u32 = 2;
 
 /// The exit status of a worker process whose stack overflowed in compiled (C) code.
 pub const STACK_OVERFLOW_STATUS: i32 = 72;

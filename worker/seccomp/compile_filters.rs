@@ -1,9 +1,17 @@
-//! Compiles the seccomp filter of each architecture from the JSON data in `seccomp/`.
+//! Compiles the seccomp filters of each architecture from the JSON data in `seccomp/`.
 //!
-//! `common.json` holds the filters, with a reason for every rule. `ARCHITECTURE.json` adds the system calls that
-//! exist on one architecture only. The compiled filter finds a system call by binary search for its number;
-//! conditions on arguments are a program that seccompiler generates for the one call. The kernel runs the search for
-//! every number when a worker installs the filter, so a short search makes workers cheap to start.
+//! `common.json` holds what a worker may do, with a reason for every rule. `ARCHITECTURE.json` adds the system calls
+//! that exist on one architecture only. `zygote.json` holds what the zygote and the seal of a worker need besides.
+//! Each worker is confined by two programs, of which the stricter one decides about a call:
+//!
+//! - `ARCHITECTURE.zygote.bpf` allows both sets. The zygote installs it once, and its workers inherit it.
+//! - `ARCHITECTURE.worker.bpf` refuses what only `zygote.json` allows. Each worker installs it.
+//!
+//! The kernel compiles a program when it is installed, which takes longer than all other layers of a worker together.
+//! So the program that each worker installs is short.
+//!
+//! A program finds a system call by binary search for its number; conditions on arguments are a program that
+//! seccompiler generates for the one call.
 #![allow(clippy::print_stdout, reason = "cargo reads what a build script prints")]
 
 use std::collections::BTreeMap;
@@ -38,15 +46,30 @@ fn main() -> Fallible<()> {
     println!("cargo::rerun-if-changed=seccomp");
     let out = std::env::var("OUT_DIR")?;
     for (architecture, audit) in ARCHITECTURES {
-        let program = compile(architecture, audit)?;
-        let bytes: Vec<u8> = program.iter().flat_map(instruction_bytes).collect();
-        std::fs::write(Path::new(&out).join(format!("{architecture}.bpf")), bytes)?;
+        let target = TargetArch::try_from(architecture)?;
+        let (filters, zygote) = (merge(architecture)?, zygote_rules(architecture)?);
+        let programs = [
+            ("zygote", zygote_program(&filters, &zygote, target, audit)?),
+            ("worker", worker_program(&filters, &zygote, target)?),
+        ];
+        for (name, program) in programs {
+            let bytes: Vec<u8> = program.iter().flat_map(instruction_bytes).collect();
+            std::fs::write(Path::new(&out).join(format!("{architecture}.{name}.bpf")), bytes)?;
+        }
     }
     Ok(())
 }
 
-fn compile(architecture: &str, audit: u32) -> Fallible<BpfProgram> {
-    let target = TargetArch::try_from(architecture)?;
+/// Compiles the program that the zygote installs: it allows the system calls of workers and of the zygote.
+fn zygote_program(filters: &Value, zygote: &[Value], target: TargetArch, audit: u32) -> Fallible<BpfProgram> {
+    let mut filters = filters.clone();
+    let allowed = filters["allowed"]["filter"].as_array_mut().ok_or("a list of rules is needed")?;
+    for rule in zygote {
+        if rule.get("args").is_none() {
+            allowed.retain(|other| other["syscall"] != rule["syscall"]);
+        }
+        allowed.push(rule.clone());
+    }
     let mut program = vec![
         instruction(LOAD_WORD, 0, 0, ARCHITECTURE),
         instruction(JUMP_IF_EQUAL, 1, 0, audit),
@@ -55,17 +78,48 @@ fn compile(architecture: &str, audit: u32) -> Fallible<BpfProgram> {
         instruction(JUMP_IF_AT_LEAST, 0, 1, X32_CALLS),
         instruction(RETURN, 0, 0, KILL_PROCESS),
     ];
-    let filters = merge(architecture)?;
-    let refused = instruction(RETURN, 0, 0, value_of(&filters["allowed"]["mismatch_action"])?);
-    program.extend(search(&ranges(verdicts(&filters, target)?, vec![refused])));
+    program.extend(search(&ranges(verdicts(&filters, target)?, refused(&filters)?)));
     Ok(program)
+}
+
+/// Compiles the program that each worker installs. For the system calls of `zygote.json`, only the rules for workers
+/// apply. About all other calls, the zygote's program alone decides.
+fn worker_program(filters: &Value, zygote: &[Value], target: TargetArch) -> Fallible<BpfProgram> {
+    let allowed = &filters["allowed"];
+    let mut verdicts = BTreeMap::new();
+    for rule in zygote {
+        let name = rule["syscall"].as_str().ok_or("a rule without a call")?;
+        let rules = allowed["filter"].as_array().ok_or("a list of rules is needed")?;
+        let rules: Vec<&Value> = rules.iter().filter(|rule| rule["syscall"] == name).collect();
+        let steps = match rules.is_empty() {
+            true => refused(filters)?,
+            false => one_filter(&allowed["match_action"], &allowed["mismatch_action"], &rules, target)?,
+        };
+        verdicts.insert(number_of(name, target)?, steps);
+    }
+    let mut program = vec![instruction(LOAD_WORD, 0, 0, CALL_NUMBER)];
+    program.extend(search(&ranges(verdicts, vec![instruction(RETURN, 0, 0, ALLOW)])));
+    Ok(program)
+}
+
+/// Returns the program that refuses a call which no rule allows.
+fn refused(filters: &Value) -> Fallible<BpfProgram> {
+    Ok(vec![instruction(RETURN, 0, 0, value_of(&filters["allowed"]["mismatch_action"])?)])
+}
+
+fn read(name: &str) -> Fallible<Value> {
+    Ok(serde_json::from_slice(&std::fs::read(format!("seccomp/{name}.json"))?)?)
+}
+
+/// Returns the rules that only the zygote needs on one architecture.
+fn zygote_rules(architecture: &str) -> Fallible<Vec<Value>> {
+    let rules = read("zygote")?;
+    let list = |name: &str| rules[name].as_array().cloned().ok_or("zygote.json lacks a list of rules");
+    Ok([list("common")?, list(architecture)?].concat())
 }
 
 /// Merges the rules of one architecture into the common filters.
 fn merge(architecture: &str) -> Fallible<Value> {
-    let read = |name: &str| -> Fallible<Value> {
-        Ok(serde_json::from_slice(&std::fs::read(format!("seccomp/{name}.json"))?)?)
-    };
     let mut filters = read("common")?;
     for (name, rules) in read(architecture)?.as_object().ok_or("an object is needed")? {
         let filter = filters.get_mut(name).and_then(|filter| filter["filter"].as_array_mut());
@@ -132,16 +186,16 @@ fn value_of(action: &Value) -> Fallible<u32> {
     }
 }
 
-/// Divides all system call numbers into ranges, each with its first number. Numbers that the data does not name are
-/// denied.
-fn ranges(verdicts: BTreeMap<u32, BpfProgram>, refused: BpfProgram) -> Vec<(u32, BpfProgram)> {
-    let mut ranges = vec![(0, refused.clone())];
+/// Divides all system call numbers into ranges, each with its first number. Numbers that the data does not name get the
+/// program `others`.
+fn ranges(verdicts: BTreeMap<u32, BpfProgram>, others: BpfProgram) -> Vec<(u32, BpfProgram)> {
+    let mut ranges = vec![(0, others.clone())];
     for (number, steps) in verdicts {
         if ranges.last().is_some_and(|(first, _)| *first == number) {
             ranges.pop();
         }
         ranges.push((number, steps));
-        ranges.push((number + 1, refused.clone()));
+        ranges.push((number + 1, others.clone()));
     }
     // Neighbours with the same verdict become one range. The fewer instructions, the less time each worker takes to
     // install the filter.

@@ -99,6 +99,19 @@ pub fn prepare(profile: &SandboxProfile, layers: Layers) -> Result<PreparedSandb
     Ok(PreparedSandbox { layers, in_user_namespace, namespaces_refused, mapped_bytes, filter })
 }
 
+/// Confines the zygote itself to what it needs to fork workers, which inherit the restriction. It must be the last step
+/// before the first fork of a worker; the sandbox's self-test must precede it, since it needs more system calls.
+///
+/// # Errors
+/// [`SandboxError`] if the kernel rejects the filter. Each worker then installs the whole filter.
+pub fn confine_zygote(prepared: &mut PreparedSandbox) -> Result<(), SandboxError> {
+    if prepared.layers.has(Layer::Seccomp) {
+        privileges::no_new_privileges()?;
+        prepared.filter.install_in_zygote()?;
+    }
+    Ok(())
+}
+
 /// Applies the worker's part of the sandbox, between the fork and the first byte of code. The channel becomes
 /// descriptor 3, even if a later step fails.
 ///

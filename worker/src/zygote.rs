@@ -59,7 +59,7 @@ pub fn run(engine: &mut dyn Engine, layers: Layers) -> Result<(), ZygoteError> {
     let socket = take_stdin()?;
     let mut buffer = vec![0; ZYGOTE_FRAME_BYTES_MAX as usize];
     let Some(ToZygote::Prepare(profile)) = receive(&socket, &mut buffer)? else { return Ok(()) };
-    let (runtime, prepared) = match prepare(engine, &profile, layers) {
+    let (runtime, mut prepared) = match prepare(engine, &profile, layers) {
         Ok(ready) => ready,
         Err(error) => return send(&socket, &FromZygote::Refused { reason: error.to_string() }, &[]),
     };
@@ -70,6 +70,9 @@ pub fn run(engine: &mut dyn Engine, layers: Layers) -> Result<(), ZygoteError> {
         Ok(findings) => findings,
         Err(error) => return send(&socket, &FromZygote::Refused { reason: error.to_string() }, &[]),
     };
+    settle_heap();
+    // The findings tell why, if this fails. Each worker then tries to install the whole filter, and ends if it cannot.
+    let _ = sandbox::confine_zygote(&mut prepared);
     send(&socket, &FromZygote::Prepared { runtime, findings }, &[])?;
     serve(&socket, &mut buffer, engine, &profile, &prepared)
 }
@@ -95,6 +98,28 @@ fn ignore_file_signals() {
     // Each further malloc arena would reserve 64 MiB of the limited address space.
     // SAFETY: sets a tunable of this process's allocator while it has one thread.
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+}
+
+/// Prepares the heap for forks. The kernel copies each page that a worker writes to, and free memory between the objects of
+/// the zygote lies in many pages. So whole free pages are given back, and the pieces between objects are allocated and
+/// never used: what a worker allocates then lies side by side in few pages.
+fn settle_heap() {
+    const PIECE_BYTES_MAX: usize = 1024;
+    /// Larger than any free piece that is left, and small enough to come from the heap.
+    const TOP_BYTES: usize = 120 * 1024;
+    const PIECES_MAX: usize = 16 * 1024;
+    // SAFETY: allocates memory that nobody uses.
+    unsafe {
+        libc::malloc_trim(0);
+        let top = libc::malloc(TOP_BYTES).addr();
+        for bytes in (8..PIECE_BYTES_MAX).step_by(16).rev() {
+            for _ in 0..PIECES_MAX {
+                if libc::malloc(bytes).addr() >= top {
+                    break;
+                }
+            }
+        }
+    }
 }
 
 /// Fails if there is a second thread: fork copies only the calling thread, and the other's locks would stay locked in

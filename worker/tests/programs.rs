@@ -1,5 +1,6 @@
-//! Interprets the compiled seccomp filters of every architecture: for each system call number, a filter must return the
-//! result that the filter data defines.
+//! Interprets the compiled seccomp filters of every architecture: for each system call number, the two programs of a
+//! worker together must return the result that the filter data defines. The programs are tested in the same way for the
+//! zygote, which has only the first one.
 //!
 //! The filter for aarch64 is tested only in this way, not on a machine of that architecture.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
@@ -13,15 +14,27 @@ use seccomp::{allows_in, merged, syscall};
 use seccompiler::{TargetArch, compile_from_json};
 use serde_json::{Value, json};
 
-const PROGRAMS: [(&str, u32, &[u8]); 2] = [
-    ("x86_64", 0xc000_003e, include_bytes!(concat!(env!("OUT_DIR"), "/x86_64.bpf"))),
-    ("aarch64", 0xc000_00b7, include_bytes!(concat!(env!("OUT_DIR"), "/aarch64.bpf"))),
-];
+macro_rules! programs {
+    ($architecture:literal) => {
+        [
+            include_bytes!(concat!(env!("OUT_DIR"), "/", $architecture, ".zygote.bpf")),
+            include_bytes!(concat!(env!("OUT_DIR"), "/", $architecture, ".worker.bpf")),
+        ]
+    };
+}
+
+/// The programs of a worker: the one that it inherits from the zygote, and its own.
+type Programs = [&'static [u8]; 2];
+
+const PROGRAMS: [(&str, u32, Programs); 2] =
+    [("x86_64", 0xc000_003e, programs!("x86_64")), ("aarch64", 0xc000_00b7, programs!("aarch64"))];
 
 const ALLOW: u32 = 0x7fff_0000;
 const EPERM: u32 = 0x0005_0000 | libc::EPERM as u32;
 const ENOSYS: u32 = 0x0005_0000 | libc::ENOSYS as u32;
 const KILL_PROCESS: u32 = 0x8000_0000;
+/// The bits of a result that are its action (`SECCOMP_RET_ACTION_FULL`).
+const ACTION: u32 = 0xffff_0000;
 /// The upper bound (exclusive) of the tested system call numbers. The numbers of existing system calls are far lower.
 const NUMBERS: u32 = 2048;
 /// The maximum number of system calls that a filter may allow. SECURITY.md lists them.
@@ -49,9 +62,21 @@ impl Call {
     }
 }
 
-/// Runs a seccomp filter (a classic BPF program) on a system call and returns its result. Only the instructions that
-/// the filters use are supported. Jumps only go forward, so every program ends.
-fn verdict(program: &[u8], call: &Call) -> u32 {
+/// Returns the result of a worker's programs for a system call. The kernel runs all programs, and takes the result whose
+/// action comes first in the order kill, errno, allow.
+fn verdict(programs: Programs, call: &Call) -> u32 {
+    let severity =
+        |result: &u32| [KILL_PROCESS, EPERM & ACTION, ALLOW].iter().position(|it| *it == result & ACTION);
+    let results = programs.map(|program| run(program, call));
+    results
+        .into_iter()
+        .min_by_key(|result| severity(result).expect("an action that the filters use"))
+        .unwrap()
+}
+
+/// Runs a classic BPF program on a system call and returns its result. Only the instructions that the filters use are
+/// supported. Jumps only go forward, so every program ends.
+fn run(program: &[u8], call: &Call) -> u32 {
     let (mut accumulator, mut at) = (0_u32, 0);
     loop {
         let step = &program[at * 8..][..8];
@@ -95,7 +120,7 @@ fn named(filter: &str, architecture: &str) -> BTreeMap<u32, String> {
 
 #[test]
 fn every_number_gets_the_verdict_of_the_data() {
-    for (architecture, audit, program) in PROGRAMS {
+    for (architecture, audit, programs) in PROGRAMS {
         let (allowed, attacks) = (named("allowed", architecture), named("attacks", architecture));
         let clone3 = number_of("clone3", architecture);
         let document = merged(architecture);
@@ -108,7 +133,7 @@ fn every_number_gets_the_verdict_of_the_data() {
                 _ => EPERM,
             };
             assert_eq!(
-                verdict(program, &call),
+                verdict(programs, &call),
                 expected,
                 "{architecture}: {number} {:?}",
                 allowed.get(&number)
@@ -123,11 +148,11 @@ fn every_number_gets_the_verdict_of_the_data() {
 #[test]
 fn another_architecture_is_fatal_whatever_the_call() {
     // i386, arm, riscv64, and each of the other architectures.
-    for (architecture, audit, program) in PROGRAMS {
+    for (architecture, audit, programs) in PROGRAMS {
         for foreign in [0x4000_0003, 0x4000_0028, 0xc000_00f3, 0xc000_003e, 0xc000_00b7, 0] {
             for number in 0..NUMBERS {
                 let call = Call { number, architecture: foreign, arguments: [0; 6] };
-                let killed = verdict(program, &call) == KILL_PROCESS;
+                let killed = verdict(programs, &call) == KILL_PROCESS;
                 assert!(killed || foreign == audit, "{architecture}: {foreign:#x} {number}");
             }
         }
@@ -136,20 +161,54 @@ fn another_architecture_is_fatal_whatever_the_call() {
 
 #[test]
 fn x32_calls_are_fatal() {
-    for (architecture, audit, program) in PROGRAMS {
+    for (architecture, audit, programs) in PROGRAMS {
         for number in 0..NUMBERS {
             let call = Call { number: number | 0x4000_0000, architecture: audit, arguments: [0; 6] };
-            assert_eq!(verdict(program, &call), KILL_PROCESS, "{architecture}: {number}");
+            assert_eq!(verdict(programs, &call), KILL_PROCESS, "{architecture}: {number}");
         }
     }
 }
 
 #[test]
 fn the_programs_fit_into_the_kernel() {
-    for (architecture, _, program) in PROGRAMS {
-        let steps = program.len() / 8;
-        println!("{architecture}: {steps} instructions");
-        assert!(program.len().is_multiple_of(8) && steps <= 4096, "{architecture}: {steps}");
+    for (architecture, _, programs) in PROGRAMS {
+        for program in programs {
+            let steps = program.len() / 8;
+            println!("{architecture}: {steps} instructions");
+            assert!(program.len().is_multiple_of(8) && steps <= 4096, "{architecture}: {steps}");
+        }
+    }
+}
+
+#[test]
+fn a_zygote_forks_and_a_worker_does_not() {
+    const FORK: u64 = (libc::CLONE_CHILD_CLEARTID | libc::CLONE_CHILD_SETTID | libc::SIGCHLD) as u64;
+    for (architecture, audit, programs) in PROGRAMS {
+        let number = number_of("clone", architecture);
+        let call = Call { number, architecture: audit, arguments: [FORK, 0, 0, 0, 0, 0] };
+        assert_eq!((run(programs[0], &call), verdict(programs, &call)), (ALLOW, EPERM), "{architecture}");
+    }
+}
+
+#[test]
+fn the_zygote_may_do_what_its_data_adds_and_nothing_else() {
+    for (architecture, audit, [program, _]) in PROGRAMS {
+        let (document, allowed) = (merged(architecture), named("allowed", architecture));
+        let zygote: Vec<(u32, Value)> = seccomp::zygote(architecture)
+            .into_iter()
+            .map(|rule| (number_of(syscall(&rule), architecture), rule))
+            .collect();
+        for number in 0..NUMBERS {
+            let call = Call { number, architecture: audit, arguments: [0; 6] };
+            let adds = |(named, rule): &(u32, Value)| {
+                *named == number
+                    && seccomp::conditions(rule).iter().all(|it| seccomp::holds(it, call.arguments))
+            };
+            let name = allowed.get(&number);
+            let expected = name.is_some_and(|name| allows_in(&document, name, call.arguments))
+                || zygote.iter().any(adds);
+            assert_eq!(run(program, &call) == ALLOW, expected, "{architecture}: {number} {name:?}");
+        }
     }
 }
 
@@ -159,6 +218,9 @@ fn arguments(document: &Value) -> impl Strategy<Value = [u64; 6]> + use<> {
     let rules = document["allowed"]["filter"].as_array().unwrap();
     let conditions = rules.iter().flat_map(seccomp::conditions);
     let mut interesting: Vec<u64> = conditions.map(|condition| condition["val"].as_u64().unwrap()).collect();
+    let zygote = seccomp::zygote("x86_64");
+    let conditions = zygote.iter().flat_map(seccomp::conditions);
+    interesting.extend(conditions.map(|condition| condition["val"].as_u64().unwrap()));
     interesting.extend([0, 1, u64::MAX]);
     let near = (prop::sample::select(interesting), prop::option::of(0_u32..64));
     let near = near.prop_map(|(value, bit)| bit.map_or(value, |bit| value ^ (1 << bit)));
@@ -172,13 +234,13 @@ proptest! {
     fn arguments_are_judged_as_the_data_says(
         which in any::<prop::sample::Index>(), arguments in arguments(&merged("x86_64"))
     ) {
-        for (architecture, audit, program) in PROGRAMS {
+        for (architecture, audit, programs) in PROGRAMS {
             let document = merged_once(architecture);
             let calls = checked_once(architecture);
             let (number, name) = &calls[which.index(calls.len())];
             let call = Call { number: *number, architecture: audit, arguments };
             let expected = if allows_in(document, name, arguments) { ALLOW } else { EPERM };
-            prop_assert_eq!(verdict(program, &call), expected, "{} {} {:x?}", architecture, name, arguments);
+            prop_assert_eq!(verdict(programs, &call), expected, "{} {} {:x?}", architecture, name, arguments);
         }
     }
 }

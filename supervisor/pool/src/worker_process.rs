@@ -3,8 +3,10 @@
 #![allow(unsafe_code, reason = "pidfd_send_signal and sched_setscheduler have no wrapper in nix")]
 
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -13,7 +15,8 @@ use nix::unistd::Pid;
 
 use super::proc_status;
 
-/// Size of the buffer for a file of `/proc/PID`, in bytes. The files that are read have at most 2 KiB on most hosts.
+/// Maximum size of a file of `/proc/PID` that is read, in bytes. Of a larger file, the rest is not read. The files have at
+/// most 2 KiB on most hosts, and one with 8,192 CPUs has 6 KiB.
 const PROC_FILE_BYTES: usize = 8 * 1024;
 
 /// Maximum number of passes over the threads of a process. New threads inherit the scheduling policy of their creator,
@@ -26,11 +29,14 @@ const THREAD_PASSES_MAX: usize = 8;
 pub struct WorkerProcess {
     pid: Pid,
     pidfd: OwnedFd,
+    /// `/proc/PID/status`, which is read when the sandbox is verified and when the run has ended. Opening it takes as
+    /// long as reading it.
+    status: io::Result<File>,
 }
 
 impl WorkerProcess {
     pub(super) fn new(pid: i32, pidfd: OwnedFd) -> Self {
-        Self { pid: Pid::from_raw(pid), pidfd }
+        Self { pid: Pid::from_raw(pid), pidfd, status: File::open(format!("/proc/{pid}/status")) }
     }
 
     pub(super) fn pid(&self) -> i32 {
@@ -67,16 +73,27 @@ impl WorkerProcess {
         info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
     }
 
-    /// Reads a file of the worker's `/proc/PID` directory. The kernel returns such a file in one read if it fits.
-    pub(super) fn proc_file(&self, name: &str) -> std::io::Result<String> {
-        let path = format!("/proc/{}/{name}", self.pid);
-        let mut text = vec![0; PROC_FILE_BYTES];
-        let count = std::fs::File::open(&path)?.read(&mut text)?;
-        if count == text.len() {
-            return std::fs::read_to_string(path);
+    /// Reads the worker's `/proc/PID/status`.
+    pub(super) fn status(&self) -> io::Result<String> {
+        match &self.status {
+            Ok(file) => read_proc_file(file),
+            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
         }
-        text.truncate(count);
-        String::from_utf8(text).map_err(std::io::Error::other)
+    }
+
+    /// Reads the worker's `/proc/PID/limits`.
+    pub(super) fn limits(&self) -> io::Result<String> {
+        read_proc_file(&File::open(format!("/proc/{}/limits", self.pid))?)
+    }
+
+    /// Returns a resource limit of the worker process, soft and hard.
+    ///
+    /// # Errors
+    /// Any error of prlimit(2). EPERM if the supervisor is root without CAP_SYS_RESOURCE, and workers have another user.
+    pub(super) fn resource_limit(&self, resource: rlimit::Resource) -> io::Result<(u64, u64)> {
+        let (mut soft, mut hard) = (0, 0);
+        rlimit::prlimit(self.pid.as_raw(), resource, None, Some((&mut soft, &mut hard)))?;
+        Ok((soft, hard))
     }
 
     /// Returns the CPU time that the worker process has used so far; `None` if it cannot be read.
@@ -87,7 +104,7 @@ impl WorkerProcess {
 
     /// Returns the peak resident memory of the worker process in bytes; `None` if it cannot be read.
     pub fn peak_memory_bytes(&self) -> Option<u64> {
-        proc_status::peak_memory_bytes(&self.proc_file("status").ok()?)
+        proc_status::peak_memory_bytes(&self.status().ok()?)
     }
 }
 
@@ -96,6 +113,14 @@ impl Drop for WorkerProcess {
         // A worker must not outlive its handle.
         self.signal(Signal::SIGKILL);
     }
+}
+
+/// Reads a file of `/proc/PID`. The kernel returns such a file in one read if it fits.
+fn read_proc_file(file: &File) -> io::Result<String> {
+    let mut text = vec![0; PROC_FILE_BYTES];
+    let count = file.read_at(&mut text, 0)?;
+    text.truncate(count);
+    String::from_utf8(text).map_err(io::Error::other)
 }
 
 fn is_alive(pidfd: &OwnedFd) -> bool {

@@ -1,50 +1,78 @@
 //! Installs the seccomp filter, which is compiled from `worker/seccomp/` at build time. It is the last layer of each
-//! worker.
+//! worker, and consists of two programs: the zygote installs the larger one, so that the kernel compiles it once.
 #![allow(unsafe_code, reason = "seccomp(2) has no wrapper in nix")]
 
 use super::SandboxError;
 
+macro_rules! programs {
+    ($architecture:literal) => {
+        [
+            include_bytes!(concat!(env!("OUT_DIR"), "/", $architecture, ".zygote.bpf")).as_slice(),
+            include_bytes!(concat!(env!("OUT_DIR"), "/", $architecture, ".worker.bpf")).as_slice(),
+        ]
+    };
+}
+
+/// The program that the zygote installs and its workers inherit, and the program that each worker adds.
 #[cfg(target_arch = "x86_64")]
-const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/x86_64.bpf"));
+const PROGRAMS: [&[u8]; 2] = programs!("x86_64");
 #[cfg(target_arch = "aarch64")]
-const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/aarch64.bpf"));
+const PROGRAMS: [&[u8]; 2] = programs!("aarch64");
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("no seccomp filter has been written for this architecture yet");
 
 /// Placeholder for the worker's own process id in the compiled filter.
 const OWN_PID: u32 = 0x7fff_ffff;
 
-/// The filter with placeholders. The zygote decodes it, so that each worker changes only the instructions with its
-/// process id.
+/// The filter of workers, decoded. The program of each worker has placeholders for the worker's process id.
 #[derive(Debug)]
 pub(super) struct Filter {
-    program: Vec<libc::sock_filter>,
-    /// The positions of the instructions whose operand is the worker's own process id.
+    zygote_program: Vec<libc::sock_filter>,
+    worker_program: Vec<libc::sock_filter>,
+    /// The positions of the instructions in the worker's program whose operand is the worker's own process id.
     own_pid: Vec<usize>,
+    /// Whether the zygote has installed its program, so that its workers inherit it.
+    is_inherited: bool,
 }
 
 impl Filter {
     pub(super) fn decode() -> Self {
-        let (instructions, _) = PROGRAM.as_chunks::<8>();
-        let instruction = |&[c0, c1, jt, jf, k0, k1, k2, k3]: &[u8; 8]| libc::sock_filter {
-            code: u16::from_le_bytes([c0, c1]),
-            jt,
-            jf,
-            k: u32::from_le_bytes([k0, k1, k2, k3]),
-        };
-        let program: Vec<_> = instructions.iter().map(instruction).collect();
-        let own_pid = program.iter().enumerate().filter(|(_, step)| step.k == OWN_PID);
-        Self { own_pid: own_pid.map(|(position, _)| position).collect(), program }
+        let [zygote_program, worker_program] = PROGRAMS.map(decode);
+        let own_pid = worker_program.iter().enumerate().filter(|(_, step)| step.k == OWN_PID);
+        let own_pid = own_pid.map(|(position, _)| position).collect();
+        Self { zygote_program, worker_program, own_pid, is_inherited: false }
     }
 
-    /// Installs the filter on this process irrevocably.
+    /// Installs the zygote's program on this process irrevocably. Workers that are forked later inherit it.
+    pub(super) fn install_in_zygote(&mut self) -> Result<(), SandboxError> {
+        install(&self.zygote_program)?;
+        self.is_inherited = true;
+        Ok(())
+    }
+
+    /// Installs the filter on this worker irrevocably: the worker's program, and the zygote's program if it is not
+    /// inherited.
     pub(super) fn install(&self) -> Result<(), SandboxError> {
-        let mut program = self.program.clone();
+        if !self.is_inherited {
+            install(&self.zygote_program)?;
+        }
+        let mut program = self.worker_program.clone();
         for position in &self.own_pid {
             program[*position].k = std::process::id();
         }
         install(&program)
     }
+}
+
+fn decode(program: &[u8]) -> Vec<libc::sock_filter> {
+    let (instructions, _) = program.as_chunks::<8>();
+    let instruction = |&[c0, c1, jt, jf, k0, k1, k2, k3]: &[u8; 8]| libc::sock_filter {
+        code: u16::from_le_bytes([c0, c1]),
+        jt,
+        jf,
+        k: u32::from_le_bytes([k0, k1, k2, k3]),
+    };
+    instructions.iter().map(instruction).collect()
 }
 
 fn install(program: &[libc::sock_filter]) -> Result<(), SandboxError> {

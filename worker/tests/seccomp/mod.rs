@@ -7,6 +7,8 @@ use serde_json::Value;
 
 const COMMON: &str = include_str!("../../seccomp/common.json");
 
+const ZYGOTE: &str = include_str!("../../seccomp/zygote.json");
+
 /// The supported architectures, each with its additional seccomp rules as JSON.
 pub(crate) const ARCHITECTURES: [(&str, &str); 2] = [
     ("x86_64", include_str!("../../seccomp/x86_64.json")),
@@ -23,6 +25,12 @@ pub(crate) fn merged(architecture: &str) -> Value {
         merged.extend(rules.as_array().unwrap().iter().cloned());
     }
     document
+}
+
+/// Returns the rules that only the zygote needs on one architecture.
+pub(crate) fn zygote(architecture: &str) -> Vec<Value> {
+    let rules: Value = serde_json::from_str(ZYGOTE).unwrap();
+    ["common", architecture].iter().flat_map(|list| rules[list].as_array().unwrap().clone()).collect()
 }
 
 /// Returns the seccomp filters of x86-64, with all common rules.
