@@ -58,7 +58,8 @@ pub struct Call {
     pub client: Option<ClientName>,
     /// The SHA-256 digest of the tool's current definition in hexadecimal; `None` if the definition is unknown.
     pub definition: Option<String>,
-    /// The paths of [`Policy::paths_to_resolve`](crate::Policy::paths_to_resolve) with their symbolic links resolved.
+    /// Maps each path that [`Policy::paths_to_resolve`](crate::Policy::paths_to_resolve) returned for this call
+    /// to the same path with its symbolic links resolved.
     pub resolved_paths: ResolvedPaths,
 }
 
@@ -82,13 +83,14 @@ impl Call {
         Self { arguments, ..self }
     }
 
-    /// Sets the SHA-256 of the tool's definition, in hexadecimal.
+    /// Sets the SHA-256 digest of the tool's current definition, in hexadecimal.
     #[must_use]
     pub fn with_definition_digest(self, definition: impl Into<String>) -> Self {
         Self { definition: Some(definition.into()), ..self }
     }
 
-    /// Sets the map from the paths of the call to the same paths with their symbolic links resolved.
+    /// Sets the resolved paths of the call: a map from each path to the same path with its symbolic links
+    /// resolved.
     #[must_use]
     pub fn with_resolved_paths(self, resolved_paths: ResolvedPaths) -> Self {
         Self { resolved_paths, ..self }

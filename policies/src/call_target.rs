@@ -23,8 +23,8 @@ pub enum CallTarget {
     List(Listing),
 }
 
-/// A list that an upstream server returns on request, and whose request a policy allows or denies. The list of tools
-/// is not one of these.
+/// A kind of MCP list request that a policy allows or denies: resources or prompts. `tools/list` is not
+/// included, because policies do not decide about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Listing {
     /// The server's resources and resource templates (`resources/list` and `resources/templates/list`).
@@ -34,8 +34,8 @@ pub enum Listing {
 }
 
 impl Listing {
-    /// Returns `resources` or `prompts`: the key of the list in a policy, and the first part of the list's MCP
-    /// method.
+    /// Returns `resources` or `prompts`. This text is the key of the list in a policy table, and the prefix of
+    /// the list's MCP method (`resources/list`).
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -69,8 +69,8 @@ impl CallTarget {
         }
     }
 
-    /// Returns the key of the list in a server's policy table that can allow this target: `allow`, `resources` or
-    /// `prompts`.
+    /// Returns the key of the policy list that can allow this target: `allow` for a tool, `resources` or
+    /// `prompts` for other targets.
     pub(crate) fn list_key(&self) -> &'static str {
         match self {
             Self::Tool(_) => "allow",

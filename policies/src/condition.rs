@@ -58,7 +58,7 @@ pub(crate) enum ConditionResult {
     Unknown(&'static str),
 }
 
-/// What the evaluation of a condition knows about symbolic links in the paths of a call.
+/// What is known about symbolic links in the paths of a call when a condition is evaluated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PathResolution<'c> {
     Known(&'c ResolvedPaths),
@@ -66,8 +66,8 @@ pub(crate) enum PathResolution<'c> {
     NoSymlinks,
 }
 
-/// How a condition is evaluated. The rule's effect decides whether all elements of a list argument or only one must
-/// meet the condition.
+/// The settings for evaluating a condition: the effect of its rule and the known symbolic links. If an
+/// argument is a list, the effect decides whether all elements or only one must meet the condition.
 #[derive(Clone, Copy, Debug)]
 struct EvaluationMode<'c> {
     effect: Effect,
@@ -86,8 +86,8 @@ impl Condition {
         self.inside(arguments, &self.argument, EvaluationMode { effect, paths })
     }
 
-    /// Evaluates the condition on the member of `map` that the dotted `name` leads to. The names of members may
-    /// contain dots themselves. If `name` can therefore lead to several members, the result is `Unknown`.
+    /// Evaluates the condition on the value that the dotted `name` leads to, starting at `map`. Member names may
+    /// contain dots themselves. If `name` can therefore be read in several ways, the result is `Unknown`.
     fn inside(&self, map: &Map<String, Value>, name: &str, mode: EvaluationMode<'_>) -> ConditionResult {
         let mut readings = readings(map, name);
         match (readings.next(), readings.next()) {
@@ -122,8 +122,9 @@ impl Condition {
         if self.optional { ConditionResult::Met } else { ConditionResult::Absent }
     }
 
-    /// Calls `found` with each path whose symbolic links must be resolved before the condition can be evaluated: the
-    /// paths in the arguments and the folders of an `under` condition.
+    /// Calls `found` with each path whose symbolic links must be resolved before the condition can be evaluated.
+    /// These are the folders of an `under` condition and the paths in the argument. Other conditions have no such
+    /// paths.
     pub(crate) fn paths<'a>(&'a self, arguments: &'a Map<String, Value>, found: &mut impl FnMut(&'a str)) {
         let ConditionTest::Under(roots) = &self.test else { return };
         roots.iter().for_each(|root| found(root.as_str()));
@@ -146,8 +147,8 @@ fn paths_of<'a>(value: &'a Value, rest: Option<&str>, found: &mut impl FnMut(&'a
     }
 }
 
-/// Returns the members of `map` that a name with dots can lead to, each with the part of the name that remains to be
-/// looked up inside it. Candidates are the member with the whole name, and the members whose name ends before a dot.
+/// Returns each member of `map` that a dotted name can lead to. For `a.b` these are the member `a.b` with no
+/// rest, and the member `a` with the rest `b`, which is still to be looked up inside the member.
 fn readings<'a, 'n>(
     map: &'a Map<String, Value>,
     name: &'n str,
@@ -189,7 +190,7 @@ impl ConditionResult {
     }
 }
 
-/// Writes the condition as a phrase for messages, such as `owner is "acme"`.
+/// Writes the condition as a phrase for messages, such as `` `owner` is "acme" ``.
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` ", self.argument)?;

@@ -1,6 +1,7 @@
 //! Policy decisions about calls. Only this module turns a [`Call`] into a [`PermittedCall`].
 //!
-//! Reading a resource, getting a prompt and listing resources or prompts are calls too.
+//! The word "call" includes not only tool calls but also reading a resource, getting a prompt, and listing
+//! resources or prompts.
 
 pub(crate) mod pending;
 pub(crate) mod permitted;

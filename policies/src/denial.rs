@@ -40,9 +40,11 @@ pub struct Denial {
 pub enum DenialReason {
     /// This pattern of the server's `deny` list matches the target of the call.
     InDeny(Pattern),
-    /// The tool's current definition differs from the pinned definition, or is unknown.
+    /// The policy pins the tool to an accepted definition (by digest), and the tool's current definition differs
+    /// from it or is unknown.
     NotPinned {
-        /// Whether the tool's current definition is known. If it is unknown, it cannot be compared with the pin.
+        /// Whether the tool's current definition is known. If it is unknown, it cannot be compared with the pinned
+        /// digest.
         known: bool,
     },
     /// A rule of the policy denies the call.
@@ -170,8 +172,8 @@ fn hint(reason: &DenialReason, call: &Call, view: LayerView<'_>) -> String {
     }
 }
 
-/// Returns a hint that names a rule that would allow the call, or require approval for it, if the call had other
-/// arguments. Returns `None` if there is no such rule.
+/// Looks for an `allow` or `ask` rule that would apply if the call had other arguments. Returns a hint that
+/// names this rule and its unmet condition, or `None` if there is no such rule.
 fn rule_allowing_other_arguments(call: &Call, view: LayerView<'_>) -> Option<String> {
     let paths = PathResolution::Known(&call.resolved_paths);
     view.statements(&call.server, &call.item).find_map(|statement| {

@@ -9,7 +9,8 @@ use crate::printable::{printable, truncate_chars};
 use crate::source::Source;
 use crate::source_excerpt::SourceExcerpt;
 
-/// The maximum number of errors that are reported for one document. Any further errors are only counted.
+/// The maximum number of errors that are reported for one document. Further errors are counted but not
+/// described.
 pub const DIAGNOSTICS_MAX: usize = 50;
 
 /// The maximum length of a diagnostic's title, label or help text, in characters. Longer texts are truncated, because
@@ -29,9 +30,9 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// Creates an error about the byte range `span` of the source, or about the whole file if `span` is `None`. An
-    /// invalid range is moved to the nearest valid one. `title` says what is wrong; `label` is shown beside the caret
-    /// that marks the range.
+    /// Creates an error about the byte range `span` of the source, or about the whole file if `span` is `None`. A
+    /// range outside the text is moved to the nearest valid one. `title` says what is wrong; `label` is shown
+    /// beside the caret that marks the range.
     #[must_use]
     pub fn new(
         source: &Source,
@@ -49,7 +50,8 @@ impl Diagnostic {
         }
     }
 
-    /// Turns the error into a warning: the file is valid, but may not do what its author intended.
+    /// Turns the error into a warning. A warning means: the file is valid, but may not do what its author
+    /// intended.
     #[must_use]
     pub fn as_warning(mut self) -> Self {
         self.is_warning = true;
@@ -176,7 +178,8 @@ impl From<Diagnostic> for Diagnostics {
     }
 }
 
-/// Collects the errors of a policy document while it is parsed. Errors beyond [`DIAGNOSTICS_MAX`] are only counted.
+/// Collects the errors of a policy document while it is parsed. It keeps the first [`DIAGNOSTICS_MAX`] errors
+/// and only counts the others.
 pub(crate) struct DiagnosticCollector<'s> {
     source: &'s Source,
     found: Vec<(usize, Diagnostic)>,

@@ -1,4 +1,5 @@
-//! The differences between two policies in their entries, rules, pins and limits, rather than in their text.
+//! Compares two policies by content: the entries, rules, pinned tool definitions and limits that differ.
+//! Differences in formatting are ignored.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +16,8 @@ pub struct Change {
     /// The name of the policy table that differs, as written in the document: `servers.github`,
     /// `clients.cursor.servers.github` or `limits`.
     pub table: String,
-    /// The part of the table that differs, such as `tool "list_*"`, `rule for "create_issue" when ...` or `rate`.
+    /// The part of the policy table that differs, such as `tool "list_*"`, `rule for "create_issue" when ...` or
+    /// `rate`.
     pub subject: String,
     /// The value in the old policy; `None` if the old policy has no such value.
     pub old: Option<PolicyValue>,
@@ -23,7 +25,7 @@ pub struct Change {
     pub new: Option<PolicyValue>,
 }
 
-/// The value that a policy has for one part of a table, with its location.
+/// The value of one part of a policy table, with its location in the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyValue {
     /// The value as text, such as `allow` or `60/min`.
@@ -51,7 +53,8 @@ pub fn diff(old: &Policy, new: &Policy) -> Vec<Change> {
     changes
 }
 
-/// All values of a policy. A key is the name of a table and the name of a part of the table.
+/// All values of a policy. The key of each value is the pair of table name and subject, such as `limits` and
+/// `rate`.
 #[derive(Default)]
 struct PolicyValues(BTreeMap<(String, String), PolicyValue>);
 

@@ -21,7 +21,7 @@ use reader::{DocumentReader, Key, kind_of};
 /// The maximum length of a policy document, in bytes. A longer document is rejected.
 pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
-/// The maximum number of patterns and values in all lists, rules and conditions of a policy. A policy with more is
+/// The maximum total number of patterns and condition values in one policy document. A document with more is
 /// rejected.
 pub const PATTERNS_MAX: usize = 10_000;
 
@@ -88,8 +88,8 @@ fn parse_toml(source: &Source) -> Result<DeTable<'_>, Diagnostics> {
     Ok(document.into_inner())
 }
 
-/// Returns a help text for a TOML syntax error, chosen by the parser's error message: what the author probably has to
-/// correct.
+/// Returns a help text for a TOML syntax error: what the author probably has to correct. The text is chosen
+/// by the parser's error message.
 fn toml_help(message: &str) -> &'static str {
     if message.contains("duplicate key") {
         "a key may occur only once in a table, and a table only once in a file: merge the two"

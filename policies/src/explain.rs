@@ -20,7 +20,8 @@ use crate::source::SourceLocation;
 /// The maximum length of a policy line that an explanation quotes, in characters. Longer lines are truncated.
 const QUOTE_CHARS_MAX: usize = 160;
 
-/// The maximum number of non-deciding statements that an explanation lists. Of any more it shows only the number.
+/// The maximum number of non-deciding statements that an explanation lists. Further statements are only
+/// counted.
 const OTHERS_MAX: usize = 20;
 
 /// The decision about a call, with all policy statements that were considered for it.
@@ -121,8 +122,9 @@ fn consider(view: LayerView<'_>, statement: Statement<'_>, call: &Call, why: Str
     }
 }
 
-/// Returns why a statement that has precedence in its own policy layer does not decide the call. `effect` is the
-/// effect of that statement, `deciding_statement` the effect of the one that decides.
+/// Returns why a statement that decides in its own policy view (the server tables for all clients, or for
+/// one client) does not decide the call. `effect` is this statement's effect; `deciding_statement` is the
+/// effect of the statement that decides.
 fn why_not_deciding(effect: Effect, deciding_statement: Effect) -> String {
     let why = if effect == deciding_statement {
         "has the same effect as the deciding line"
@@ -132,8 +134,8 @@ fn why_not_deciding(effect: Effect, deciding_statement: Effect) -> String {
     why.to_owned()
 }
 
-/// Returns why a statement that applies to the call is outranked by `first`, another statement of the same policy
-/// layer.
+/// Returns why a policy statement that applies to the call is not used: `first`, a statement of the same
+/// policy document, has precedence over it.
 fn why_outranked(statement: Statement<'_>, first: Statement<'_>) -> String {
     let why = match (first, statement) {
         (Statement::InDeny(_), Statement::InDeny(_)) => "another pattern in deny is more specific",

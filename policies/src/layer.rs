@@ -90,7 +90,7 @@ impl Layer {
 }
 
 impl LayerView<'_> {
-    /// Whether both views are views of the same server tables.
+    /// Whether this view and `other` refer to the same server tables of the same policy document.
     pub(crate) fn has_same_tables(self, other: LayerView<'_>) -> bool {
         std::ptr::eq(self.servers, other.servers)
     }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-/// Maps a name to the positions of the patterns that match it. A position is an index into the list of patterns from
-/// which the `PatternIndex` was made.
+/// Finds the patterns that match a name. A pattern is identified by its position in the list from which the
+/// `PatternIndex` was made.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PatternIndex {
     exact: HashMap<Box<str>, Vec<u32>>,
@@ -14,14 +14,15 @@ pub(crate) struct PatternIndex {
 #[derive(Clone, Debug)]
 struct Prefix {
     text: Box<str>,
-    /// The index in `prefixes` of the longest other prefix with which this prefix starts; `None` if there is none.
+    /// The index in `prefixes` of the next shorter prefix with which this one starts, such as `list_` for
+    /// `list_iss`; `None` if there is none.
     within: Option<u32>,
     entries: Vec<u32>,
 }
 
 impl PatternIndex {
-    /// Creates an index of these patterns. Each pattern is an exact name (`false`) or a prefix of names (`true`).
-    /// Equal patterns keep their order.
+    /// Creates an index of `patterns`. The flag of each pattern is true for a prefix of names, and false for an
+    /// exact name. Equal patterns keep their order.
     pub(crate) fn new<'a>(patterns: impl Iterator<Item = (&'a str, bool)>) -> Self {
         let mut exact: HashMap<Box<str>, Vec<u32>> = HashMap::new();
         let mut prefixes: HashMap<&str, Vec<u32>> = HashMap::new();
@@ -62,8 +63,8 @@ impl PatternIndex {
 
     /// Returns the index in `prefixes` of the longest prefix with which the name starts; `None` if there is none.
     ///
-    /// All prefixes of a name sort before the name, and each starts with all shorter ones. So the nearest prefix that
-    /// sorts before the name is the longest match, or `within` leads from it to the match.
+    /// The search starts at the last prefix that does not sort after the name. If the name does not start with
+    /// this prefix, the search follows `within` to shorter prefixes until one matches.
     fn longest(&self, name: &str) -> Option<u32> {
         let before = self.prefixes.partition_point(|prefix| &*prefix.text <= name);
         let mut at = u32::try_from(before.checked_sub(1)?).ok();

@@ -48,8 +48,8 @@ impl Policy {
         Self { own: Layer::empty(), above: Vec::new() }
     }
 
-    /// Adds the documents of the policy `above`. For each call the decision of the strictest document holds, so each
-    /// document can only restrict the others.
+    /// Adds the documents of the policy `above` as further restrictions. For each call the strictest decision of
+    /// all documents holds, so an added document cannot permit more.
     #[must_use]
     pub fn restricted_by(mut self, above: Self) -> Self {
         self.above.push(above.own);
@@ -57,9 +57,9 @@ impl Policy {
         self
     }
 
-    /// Whether the policy permits the tool to be called with at least some arguments, with or without approval.
-    /// Assumes that the tool's definition is the pinned one. Intended for listings of tools: it makes no
-    /// [`PermittedCall`](crate::PermittedCall).
+    /// Whether the policy permits calls of the tool with at least some arguments, with or without approval.
+    /// Assumes that the tool's definition is the one that the policy pins. Intended for listings of tools: the
+    /// result is no permission to send a call ([`PermittedCall`](crate::PermittedCall)).
     #[must_use]
     pub fn permits(&self, server: &ServerName, tool: &ToolName, client: Option<&ClientName>) -> bool {
         self.permits_target(server, &tool.into(), client)
@@ -149,8 +149,9 @@ impl Policy {
         self.views(call.client.as_ref()).filter(requires_approval).count()
     }
 
-    /// Returns the policy statement that decides the call, with its view: the strictest of the statements that decide
-    /// in each view, and the first of equally strict ones.
+    /// Returns the policy statement that decides the call, and the view (server tables) that contains it. Each
+    /// view has one deciding statement; the strictest of them is returned, or the first if several are equally
+    /// strict.
     pub(crate) fn strictest_statement(&self, call: &Call) -> (LayerView<'_>, Statement<'_>) {
         let paths = PathResolution::Known(&call.resolved_paths);
         let client = call.client.as_ref();

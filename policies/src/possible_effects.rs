@@ -12,7 +12,7 @@ use crate::precedence::Statement;
 
 impl Policy {
     /// Whether the policy permits calls of the tool and requires approval for at least some of them. Intended for
-    /// listings of tools: it decides no call.
+    /// listings of tools, where the arguments are not known yet.
     #[must_use]
     pub fn may_require_approval(
         &self,
@@ -27,8 +27,8 @@ impl Policy {
                 .any(|view| view.possible_effects(server, &item).any(|effect| effect == Effect::Ask))
     }
 
-    /// Returns the policy's effect on all calls of `item`, or `None` if the effect depends on the arguments. Assumes
-    /// that the tool's definition is the pinned one.
+    /// Returns the effect that the policy has on every call of `item`, or `None` if the effect depends on the
+    /// arguments. Assumes that the tool's definition is the one that the policy pins.
     #[must_use]
     pub fn certain_effect(
         &self,
@@ -50,8 +50,8 @@ impl Policy {
 }
 
 impl<'p> LayerView<'p> {
-    /// Returns the effects that calls of `item` can have in this policy view, in order of precedence. The last one is
-    /// that of the first statement that applies to every call.
+    /// Returns the effects that calls of `item` can have in this policy view, in order of precedence. The list
+    /// ends with the first statement that applies to every call, because later statements are never reached.
     fn possible_effects(self, server: &ServerName, item: &CallTarget) -> impl Iterator<Item = Effect> + 'p {
         let mut settled = false;
         let statements: Vec<Statement<'p>> = self.statements(server, item).collect();

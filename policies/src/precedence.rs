@@ -25,8 +25,8 @@ pub const SKILLS: &str = "skills";
 pub(crate) enum Statement<'p> {
     /// An entry of the server's `deny` list, which outranks all other statements.
     InDeny(&'p ListEntry),
-    /// A pin of the tool's definition. It denies the call when the tool's current definition differs from the pinned
-    /// one.
+    /// A pin: the accepted definition of a tool. It denies the call when the tool's current definition differs
+    /// from the accepted one.
     Pin(&'p Pin),
     /// A rule whose tool pattern matches the called tool.
     Rule(&'p Rule),
@@ -34,8 +34,8 @@ pub(crate) enum Statement<'p> {
     Ask(&'p ListEntry),
     /// An entry of the server's list that allows calls of this kind: `allow`, `resources` or `prompts`.
     Allow(&'p ListEntry),
-    /// The server's list `resources` or `prompts`. If the server has this list, clients may request the resources or
-    /// prompts that the server offers; the answer is then filtered by the entries of the list.
+    /// The server's list `resources` or `prompts`. If this list exists, clients may request the server's
+    /// resources or prompts. The server's answer is then filtered by the entries of the list.
     Listing(&'p PatternList),
     /// The default of a server table whose allowlist has no entry for the call: the call is denied.
     NotInAllow(&'p ServerTable, &'p PatternList),
@@ -52,9 +52,10 @@ pub(crate) enum Statement<'p> {
 /// Why a policy statement that matches a call's server and tool does not apply to the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NotApplicable<'p> {
-    /// This condition of the rule is not met, with the result of its evaluation.
+    /// This condition of the rule is not met. The second value is the result of its evaluation.
     Condition(&'p Condition, ConditionResult),
-    /// The tool's definition is the pinned one, so the pin denies nothing.
+    /// The statement is a pin, and the tool's current definition equals the pinned one, so the pin does not deny
+    /// the call.
     Pinned,
 }
 
@@ -102,8 +103,8 @@ impl<'p> LayerView<'p> {
             .unwrap_or(Statement::NoServerTable)
     }
 
-    /// Whether this policy view can permit some call of `item`, with suitable arguments and the pinned definition,
-    /// with or without approval.
+    /// Whether this policy view can permit a call of `item`, with or without approval, for at least some
+    /// arguments. Assumes that the tool's definition is the one that the policy pins.
     pub(crate) fn may_permit(self, server: &ServerName, item: &CallTarget) -> bool {
         for statement in self.statements(server, item) {
             match statement {

@@ -1,4 +1,5 @@
-//! Policy rules: a rule sets the effect on calls of a tool whose arguments meet conditions.
+//! Policy rules. A rule allows, denies or requires approval for calls of a tool whose arguments meet its
+//! conditions.
 
 use std::fmt;
 use std::ops::Range;
@@ -33,7 +34,7 @@ impl Rule {
     /// Checks whether the rule applies to a call with these arguments.
     ///
     /// # Errors
-    /// The first condition that is not met, with its result.
+    /// Returns the first condition that is not met, and the result of its evaluation.
     pub(crate) fn evaluate(
         &self,
         arguments: &Map<String, Value>,
@@ -62,8 +63,8 @@ impl Rule {
         })
     }
 
-    /// Returns the conditions of the rule as the end of a sentence, such as ` when owner is "acme"`; empty if there
-    /// are none.
+    /// Returns the conditions of the rule as the end of a sentence, such as `` when `owner` is "acme"``, with a
+    /// leading space. The text is empty if the rule has no conditions.
     pub(crate) fn when(&self) -> String {
         let all: Vec<_> = self.conditions.iter().map(ToString::to_string).collect();
         if all.is_empty() { String::new() } else { format!(" when {}", all.join(" and ")) }

@@ -11,7 +11,8 @@ const DEPTH_MAX: usize = 8;
 const OPEN: [&str; 8] =
     ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas"];
 
-/// The names of a tool's parameters, or of the members of a parameter that is an object.
+/// The names of the parameters that a tool's schema declares, or of the members of a parameter that is an
+/// object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaParameters {
     /// Any name is possible, because the schema does not list the names or permits others too.

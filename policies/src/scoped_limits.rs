@@ -18,7 +18,7 @@ pub struct ScopedLimits {
     pub scope: String,
     /// The limits that the calls of this scope share.
     pub limits: Limits,
-    /// The location in the policy document of the first of the limits.
+    /// The location of the first of these limits in the policy document.
     pub location: SourceLocation,
 }
 

@@ -9,7 +9,8 @@ use crate::printable::printable;
 /// memory that many errors on one long line need.
 const CHARS_MAX: usize = 1000;
 
-/// A part of one line of a file without control characters, and the range in it that an error message marks.
+/// An excerpt of one line of a file, without control characters, and the range in it that an error message
+/// marks.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceExcerpt {
     /// The line's number in the file, counted from 1.
@@ -24,9 +25,9 @@ pub(crate) struct SourceExcerpt {
 }
 
 impl SourceExcerpt {
-    /// Cuts the part of a line around the byte range `span` out of `text`, and marks the range. A range that exceeds
-    /// the text, is reversed or starts inside of a character is moved to the nearest valid one. Of a range over
-    /// several lines, only the part on the first line is marked.
+    /// Takes the line part around the byte range `span` from `text`, and marks the range. An invalid range (past
+    /// the end, reversed, or inside a character) is moved to the nearest valid one. If the range spans several
+    /// lines, only its part on the first line is marked.
     pub(crate) fn new(text: &str, span: &Range<usize>) -> Self {
         let start = text.floor_char_boundary(span.start);
         let end = text.ceil_char_boundary(span.end.min(text.len())).max(start);

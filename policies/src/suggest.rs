@@ -13,7 +13,7 @@ use crate::printable::printable;
 /// that counts what was left out.
 const TAIL_BYTES: usize = 1024;
 
-/// The maximum number of AI clients that the comment on an entry names.
+/// The maximum number of AI clients that are named in the comment on one entry of a generated policy.
 const CLIENTS_NAMED_MAX: usize = 5;
 
 const HEADER: &str = "\
@@ -40,13 +40,13 @@ struct UsageCount<'u> {
     clients: BTreeSet<&'u ClientName>,
 }
 
-/// The lists of one server's policy table by key, such as `allow`. Each list maps its entries to their use in
-/// recorded calls.
+/// The generated lists of one server's policy table, by key such as `allow`. Each list maps a tool, resource
+/// or prompt to its use in recorded calls.
 type ServerLists<'u> = BTreeMap<&'static str, BTreeMap<&'u str, UsageCount<'u>>>;
 
-/// Generates a policy that allows exactly the targets of the recorded calls, with any arguments. `uses` has the
-/// number of calls for each server, target and client. Targets that do not fit into the size limits of a policy are
-/// left out, and a comment states their number.
+/// Generates a policy that allows exactly the tools, resources, prompts and lists of the recorded calls, with
+/// any arguments. `uses` maps each server, target and AI client to its number of calls. Targets that exceed
+/// the size limits of a policy are left out, and a comment states their number.
 #[must_use]
 pub fn suggest_policy(uses: &BTreeMap<CallKey, u64>) -> String {
     let mut servers: BTreeMap<&ServerName, ServerLists<'_>> = BTreeMap::new();

@@ -34,7 +34,8 @@ pub(crate) struct ServerTable {
     pub(crate) tool_limits: ToolLimits,
 }
 
-/// A pin of a tool: the digest that the tool's definition must have for a call to be permitted.
+/// The pin of a tool: the accepted digest of its definition. Calls are permitted only while the tool's
+/// current definition has this digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pin {
     /// SHA-256 of the tool's definition in lowercase hexadecimal.
@@ -42,14 +43,14 @@ pub(crate) struct Pin {
     pub(crate) line: usize,
 }
 
-/// The limits of a policy table, with the line of the first of them.
+/// The limits of a policy table, and the line of the first limit in the policy document, counted from 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LimitsEntry {
     pub(crate) limits: Limits,
     pub(crate) line: usize,
 }
 
-/// The limits for tools of a server, each for the tools that match a pattern.
+/// The limits of single tools of a server. Each limit applies to the tools whose names match a pattern.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolLimits {
     pub(crate) all: Vec<(Pattern, LimitsEntry)>,
@@ -104,7 +105,8 @@ impl ServerTable {
         }
     }
 
-    /// Returns the list of this table that can allow the target of a call; `None` if the table has no such list.
+    /// Returns the list of this table that can allow the target of a call: `allow` for a tool, `resources` or
+    /// `prompts` for other targets. Returns `None` if the table has no such list.
     pub(crate) fn allowlist_for(&self, item: &CallTarget) -> Option<&PatternList> {
         let list = match item {
             CallTarget::Tool(_) => &self.allow,
@@ -134,7 +136,7 @@ impl ToolLimits {
         Self { all, by_tool }
     }
 
-    /// Returns the limits that apply to one tool, those with the most specific pattern first.
+    /// Returns the limits whose pattern matches the tool. The limits with the most specific pattern come first.
     pub(crate) fn for_tool(&self, tool: &str) -> impl Iterator<Item = &(Pattern, LimitsEntry)> {
         self.by_tool.matching(tool).filter_map(|number| self.all.get(number))
     }

@@ -32,7 +32,7 @@ const HEADER: &str = "\
 version = 1
 ";
 
-/// The tools that one upstream server offers.
+/// The tools that one upstream server offers, as input for a generated policy.
 #[derive(Clone, Debug)]
 pub struct ServerOffer {
     /// The server's name in the configuration.
@@ -53,11 +53,11 @@ pub struct ToolOffer {
     pub summary: String,
 }
 
-/// Renders a policy that allows exactly the read-only tools. All other tools are comments, which become entries when
-/// a user deletes their `#`.
+/// Renders a policy that allows exactly the read-only tools. All other tools are commented out; a user can
+/// delete their `#` to allow them.
 ///
-/// A tool that is offered twice is allowed only if it is read-only both times. Tools that do not fit into the size
-/// limits of a policy are left out, hence denied, and a comment states their number.
+/// A tool that is offered twice is allowed only if it is read-only both times. Tools that exceed the size
+/// limits of a policy are left out and therefore denied; a comment states their number.
 #[must_use]
 pub fn render_template(servers: &[ServerOffer]) -> String {
     let mut text = HEADER.to_owned();
@@ -85,9 +85,9 @@ pub fn render_template(servers: &[ServerOffer]) -> String {
     text
 }
 
-/// Adds a line for each tool to `text`, read-only tools first, and returns the number of tools that did not fit.
-/// Tools in comments count as patterns too, so that users can delete their `#` without exceeding the limit on
-/// patterns.
+/// Adds a line for each tool to `text`, read-only tools first, and returns the number of tools that did not
+/// fit. Commented-out tools count towards the maximum number of patterns too, so that users can delete their
+/// `#` without exceeding it.
 fn add_tools(text: &mut String, patterns: &mut usize, tools: &BTreeMap<&ToolName, Tool<'_>>) -> usize {
     let (readers, others): (Vec<_>, Vec<_>) = tools.iter().partition(|(_, tool)| tool.read_only);
     let mut left_out = 0;

@@ -18,9 +18,10 @@ use crate::table::ServerTable;
 /// The maximum number of tool or parameter names that a help text lists.
 const LISTED_MAX: usize = 8;
 
-/// Returns a warning for each pattern, rule, pin and limit in the policy tables of `server` that matches none of its
-/// `tools`, and for each condition on an argument that no matching tool has. `members` returns the parameters of a
-/// tool. Each document gets at most [`DIAGNOSTICS_MAX`] warnings; one more states the number of any further warnings.
+/// Returns warnings about names in the policy tables of `server` that match nothing: patterns, rules, pins
+/// and limits without a matching tool in `tools`, and conditions on an argument that no matching tool has.
+/// `members` returns the parameters of a tool. Each document gets at most [`DIAGNOSTICS_MAX`] warnings, and
+/// one more that states the number of further warnings.
 #[must_use]
 pub fn unmatched_names(
     policy: &Policy,
@@ -61,7 +62,7 @@ struct UnmatchedNames<'s> {
     exact: HashSet<&'s str>,
     members: &'s dyn Fn(&str) -> SchemaParameters,
     read: HashMap<&'s str, SchemaParameters>,
-    /// The warnings found so far, each with its byte offset in the policy, by which the warnings are sorted.
+    /// The warnings found so far. Each has its byte offset in the policy document as sort key.
     found: Vec<(usize, Diagnostic)>,
     left_out: usize,
 }
@@ -199,8 +200,8 @@ fn line_of(text: &str, line: usize) -> &str {
     line.checked_sub(1).and_then(|at| text.lines().nth(at)).unwrap_or_default()
 }
 
-/// Returns the byte range of `name` on line number `line` of the text, or of the whole line when the name is not
-/// found there, because the line spells it differently.
+/// Returns the byte range of `name` on line number `line` of the text. If the line contains the name only in
+/// another spelling, such as with TOML escapes, returns the range of the whole line.
 fn in_line(text: &str, line: usize, name: &str) -> Range<usize> {
     let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let line = line_of(text, line);

@@ -14,7 +14,8 @@ const ROWS_MIN: usize = 250;
 
 struct Document {
     policy: Policy,
-    /// The symbolic links that the paths of calls contain: the target of each path prefix; `?` for an unknown target.
+    /// Maps the path of each symbolic link that exists in this test to the path of its target; `?` is an unknown
+    /// target.
     links: BTreeMap<String, String>,
     rows: Vec<Row>,
 }

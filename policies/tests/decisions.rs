@@ -30,7 +30,10 @@ fn names(call: &str) -> (ServerName, ToolName) {
     (ServerName::new(server).unwrap(), ToolName::new(tool).unwrap())
 }
 
-/// Decides a call. Returns the location of the policy line that allows it, or as `Err` the text of the denial.
+/// Decides a call. Returns the location of the policy line that allows it.
+///
+/// # Errors
+/// Returns a message if the call is denied or requires approval.
 fn decide(policy: &Policy, call: &str) -> Result<String, String> {
     let (server, tool) = names(call);
     let decided = match policy.decide(Call::new(&server, &tool)) {

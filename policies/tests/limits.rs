@@ -1,5 +1,5 @@
-//! Tests of the limits that a policy sets for a call, of `on_change` per server and client, and of the paths to
-//! resolve before a decision.
+//! Tests of the limits that a policy sets for a call, of the setting `on_change` per server and client, and
+//! of the paths whose symbolic links must be resolved before a decision.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use lockhouse_policies::{

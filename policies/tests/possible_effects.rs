@@ -17,8 +17,8 @@ fn rule(effect: &str) -> String {
     format!("[[servers.s.rules]]\ntool = \"t\"\nwhen = {{ a = 1 }}\neffect = \"{effect}\"\n")
 }
 
-/// Checks, for all combinations of a list, a rule and a restricting policy, that `certain_effect` returns an effect
-/// exactly if calls with all arguments have this effect.
+/// Checks `certain_effect` for all combinations of a list, a rule and a restricting policy. It must return an
+/// effect exactly if calls with all arguments have this effect.
 #[test]
 fn a_certain_effect_does_not_depend_on_arguments() {
     let (server, tool) = (ServerName::new("s").unwrap(), ToolName::new("t").unwrap());

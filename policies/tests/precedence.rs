@@ -38,7 +38,8 @@ struct Document {
 }
 
 impl Document {
-    /// Parses the generated policy document. Returns `None` if it is invalid because an entry can never apply.
+    /// Parses the generated policy document. Returns `None` if the parser rejects it because `deny` covers
+    /// another entry or rule, which could then never apply.
     fn parse(&self) -> Option<Policy> {
         let Self { allow, ask, deny, rules } = self;
         let rules: String = rules.iter().map(Rule::text).collect();
@@ -172,8 +173,9 @@ fn expected(document: &Document, tool: &str, arguments: &Map<String, Value>) -> 
     best.map_or(Effect::Deny, |(_, effect)| effect)
 }
 
-/// Returns the components of a path as a lenient program would read them: escapes and characters that resemble `.` or
-/// `/` are decoded, and `..` is applied. The implementation is independent of the policy crate.
+/// Returns the components of a path as a lenient program would read them. Escapes and characters that
+/// resemble `.` or `/` are decoded, and `..` removes the component before it. This implementation is
+/// independent of the policy crate.
 fn normal(path: &str) -> Vec<String> {
     let mut folders: Vec<String> = Vec::new();
     let escapes = [("%2e", "."), ("%u002e", "."), ("%2f", "/")];
@@ -235,8 +237,8 @@ fn path() -> impl Strategy<Value = String> {
     prop_oneof![free, inside]
 }
 
-/// Whether the policy `text` allows a call of the tool `t` with the path `path`, whose symbolic links resolve to
-/// `end`.
+/// Whether the policy `text` allows a call of the tool `t` with the path `path`. `end` is the same path with
+/// its symbolic links resolved.
 fn allows_path(text: &str, path: &str, end: &str) -> bool {
     let policy = Policy::parse(Source { path: "p".to_owned(), text: text.to_owned() }).unwrap();
     let arguments = json!({ "path": path }).as_object().cloned().unwrap();

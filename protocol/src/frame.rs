@@ -21,8 +21,11 @@ const SMALL: (usize, usize) = (64 * 1024, 1024 * 1024);
 /// for small frames.
 const MEDIUM: (usize, usize) = (1024 * 1024, 8 * 1024 * 1024);
 /// The maximum number of bytes that bincode may allocate for the message in a large frame, which is longer
-/// than the length in [`MEDIUM`].
-const LARGE_ALLOCATION: usize = 64 * 1024 * 1024;
+/// than the length in [`MEDIUM`]. The largest frame that can be configured has 64 MiB and 64 KiB.
+const LARGE_ALLOCATION: usize = 80 * 1024 * 1024;
+/// Above this size, a buffer is given back when its messages are decoded, so that it does not count towards the memory
+/// limit of a worker.
+const KEPT_BUFFER_BYTES_MAX: usize = 1024 * 1024;
 
 /// Returns the configuration of bincode: little endian, fixed-width integers, lengths of eight bytes. `ALLOCATION` is
 /// the maximum number of bytes that decoding may allocate.
@@ -85,6 +88,28 @@ pub fn encode<T: Serialize>(message: &T, limit: u32) -> Result<Vec<u8>, FrameErr
     Ok(frame)
 }
 
+/// Encodes the beginning of a frame whose message ends with `tail` bytes, which the caller sends after it without a copy.
+/// `message` must be the same message with an empty byte sequence as its last field.
+///
+/// # Errors
+/// [`FrameError::TooLarge`] if the encoded message would exceed `limit` bytes with the tail.
+pub fn encode_without_tail<T: Serialize>(
+    message: &T,
+    tail: usize,
+    limit: u32,
+) -> Result<Vec<u8>, FrameError> {
+    let mut frame = encode(message, limit)?;
+    let bytes = (frame.len() - LENGTH_BYTES + tail) as u64;
+    let length = u32::try_from(bytes).ok().filter(|length| *length <= limit);
+    let length = length.ok_or(FrameError::TooLarge { bytes, limit })?;
+    frame[..LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
+    // The length of the empty byte sequence is the last number of the message.
+    if let Some(count) = frame.last_chunk_mut() {
+        *count = (tail as u64).to_le_bytes();
+    }
+    Ok(frame)
+}
+
 /// Decodes a datagram that contains exactly one frame: the four bytes of its length and a message of at most `limit`
 /// bytes.
 ///
@@ -134,15 +159,15 @@ impl FrameDecoder {
     }
 
     /// Returns free space for bytes that are received next, of at least 4 KiB. The space grows with the bytes that were
-    /// received, not with the length that a frame claims.
+    /// received, not with the length that a frame claims, and hardly beyond that length.
     ///
     /// Before the caller reads more bytes, it must call [`next`](Self::next) until that returns `None`. The decoder then
     /// never buffers more than one frame and the bytes of one read.
     pub fn space(&mut self) -> &mut [u8] {
         self.discard_decoded();
         if self.buffer.len() - self.end < SPACE_BYTES_MIN {
-            let length = (2 * self.buffer.len()).max(self.end + SPACE_BYTES_MIN);
-            self.buffer.resize(length, 0);
+            let length = (2 * self.buffer.len()).min(self.claimed_length());
+            self.buffer.resize(length.max(self.end + SPACE_BYTES_MIN), 0);
         }
         &mut self.buffer[self.end..]
     }
@@ -158,6 +183,19 @@ impl FrameDecoder {
         self.buffer.truncate(self.end);
         self.buffer.extend_from_slice(bytes);
         self.end = self.buffer.len();
+    }
+
+    /// Returns the length of the first frame, as the frame claims; `usize::MAX` if it is not received yet.
+    fn claimed_length(&self) -> usize {
+        let length = self.buffer[..self.end].first_chunk::<LENGTH_BYTES>();
+        length.map_or(usize::MAX, |length| LENGTH_BYTES + u32::from_le_bytes(*length) as usize)
+    }
+
+    fn discard_large_buffer(&mut self) {
+        if self.is_empty() && self.buffer.len() > KEPT_BUFFER_BYTES_MAX {
+            self.buffer = Vec::new();
+            (self.consumed, self.end) = (0, 0);
+        }
     }
 
     fn discard_decoded(&mut self) {
@@ -183,6 +221,7 @@ impl FrameDecoder {
         };
         let message = decode_message(body)?;
         self.consumed += LENGTH_BYTES + body.len();
+        self.discard_large_buffer();
         Ok(Some(message))
     }
 }

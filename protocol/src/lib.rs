@@ -29,7 +29,7 @@ pub use id::{
     SkillName, ToolName,
 };
 pub use protection::{Finding, Protection, Verdict};
-pub use sandbox_profile::{ConversationLimits, SandboxProfile};
+pub use sandbox_profile::{ConversationLimits, FRAME_OVERHEAD_BYTES, SandboxProfile};
 pub use search_options::{SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SearchDetail};
 pub use worker_messages::{
     CodeError, DecodedArgument, Failure, FailureCode, FromWorker, Job, Outcome, PLANNED_CALLS_MAX,

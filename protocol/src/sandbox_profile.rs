@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The number of bytes of a frame that are not available to the JSON value in it. Names, and the fields of a message around the
+/// value, need less.
+pub const FRAME_OVERHEAD_BYTES: u32 = 64 * 1024;
+
 /// The limits on the messages that one execution may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationLimits {
@@ -12,8 +16,17 @@ pub struct ConversationLimits {
     pub parallel_calls: u32,
     /// The maximum total size of an execution's stdout and stderr, in bytes.
     pub output_bytes: u64,
-    /// The maximum size of one encoded message between supervisor and worker, in bytes.
+    /// The maximum size of one encoded message between supervisor and worker, in bytes. A JSON value may have
+    /// [`FRAME_OVERHEAD_BYTES`] less.
     pub frame_bytes: u32,
+}
+
+impl ConversationLimits {
+    /// Returns the maximum size of a tool result or of a program's value, as JSON in bytes.
+    #[must_use]
+    pub fn value_bytes(&self) -> u32 {
+        self.frame_bytes.saturating_sub(FRAME_OVERHEAD_BYTES)
+    }
 }
 
 /// The parameters of the sandbox that the workers of a zygote enter.

@@ -1,6 +1,7 @@
 """The peers of the benchmark: how each is started, how it gets a program, and what isolates the program."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,14 +13,11 @@ from client import Client
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 EVAL_PYTHON = ROOT / "build/eval/venv/bin/python"
-DENO = ROOT / "build/peers/node_modules/.bin/deno"
+BUILD = ROOT / "build/peers"
+DENO = BUILD / "node_modules/.bin/deno"
 ECHO = {"command": sys.executable, "args": ["-B", str(HERE / "echo_server.py")]}
-# Peers that this benchmark does not run yet, each with the reason.
-NOT_RUN = {
-    "@utcp/code-mode": "its dependency isolated-vm is compiled at installation, for which Node.js headers are needed",
-    "code-executor-mcp": "it is not on the npm registry",
-    "toolplane, mcp-run-python, Pydantic CodeMode": "not added yet",
-}
+# Peers that this benchmark does not run, each with the reason.
+NOT_RUN = {"code-executor-mcp": "the npm registry answers 404 Not Found; the PyPI package of this name is another project"}
 
 
 class Server:
@@ -82,6 +80,34 @@ def lockhouse(binary, language, programs, scratch):
                   lambda code: {"language": language, "code": code}, programs, environment)
 
 
+def code_modes(scratch):
+    """The peers that prepare.sh installs into build/peers, each with the name of its installation."""
+    python, servers = str(BUILD / "venv/bin/python"), str(scratch / "servers.json")
+    # Some of these servers report a failed program as an ordinary result, so the expected text includes the field of the value.
+    sequence = "r = 0\nfor i in range(100):\n    r += (await echo_add(a=i, b=1))['sum']\nr"
+    toolplane = {"trivial": ("1+1", '"value": 2,'), "one call": ("await echo_add(a=1, b=2)", '"value": {"sum": 3}'), "sequence": (sequence, '"value": 5050,')}
+    pydantic = {"trivial": ("1+1", '"text": "2"'), "one call": ("(await echo_add(a=1, b=2))['sum']", '"text": "3"'), "sequence": (sequence, '"text": "5050"')}
+    utcp = {"trivial": ("return 1+1", '"text": "2"'), "one call": ("return echo.echo_add({a: 1, b: 2}).sum", '"text": "3"'),
+            "sequence": ("let s = 0; for (let i = 0; i < 100; i++) s += echo.echo_add({a: i, b: 1}).sum; return s", '"text": "5050"')}
+    # mcp-run-python has no tools.
+    pyodide = {"trivial": ("1+1", r"<return_value>\n2\n</return_value>"), "one call": None, "sequence": None}
+    configuration = scratch / "toolplane.toml"
+    configuration.write_text(f"[mcp.servers.echo]\ncommand = {json.dumps(ECHO['command'])}\nargs = {json.dumps(ECHO['args'])}\n")
+    # Toolplane keeps files in the home directory. mcp-run-python starts the `deno` of the path, and leaves a directory if it is killed.
+    home = {"HOME": str(scratch)}
+    deno = {"PATH": f"{DENO.parent}:{os.environ['PATH']}", "DENO_DIR": str(BUILD / "deno"), "TMPDIR": str(scratch)}
+    return {
+        "toolplane": Server("Toolplane", "interpreter in Rust (Monty), one for all runs", [python, "-m", "toolplane.cli", "serve", "mcp", "--config", str(configuration)],
+                            "execute_code", lambda code: {"code": code}, toolplane, home),
+        "pydantic-ai-harness": Server("Pydantic AI CodeMode", "interpreter in Rust (Monty), worker process", [python, "-B", str(HERE / "pydantic_codemode.py"), servers],
+                                      "run_code", lambda code: {"code": code}, pydantic),
+        "utcp-code-mode": Server("@utcp/code-mode", "V8 isolate per run in the server's process", [str(BUILD / "utcp/node"), str(HERE / "utcp_server.mjs"), str(BUILD / "utcp"), servers],
+                                 "run_code", lambda code: {"code": code}, utcp),
+        "mcp-run-python": Server("mcp-run-python", "one Pyodide for all runs, permissions of Deno", [python, "-m", "mcp_run_python", "stdio"],
+                                 "run_python_code", lambda code: {"python_code": code}, pyodide, deno),
+    }
+
+
 def all_peers(binary, scratch):
     """Returns the peers that are installed, and the names of the others with the reason."""
     python = {"trivial": ("1+1", "2"), "one call": ("from mcp_tools.echo import add\nadd(a=1, b=2)['sum']", "3"),
@@ -100,6 +126,12 @@ def all_peers(binary, scratch):
                             "run_code", lambda code: {"code": code}, {"trivial": ("1+1", "2")}))
     else:
         missing["FastMCP CodeMode, pydantic-monty"] = "tests/eval/prepare.sh could not install them"
+    for installation, peer in code_modes(scratch).items():
+        if (BUILD / f"{installation}.installed").exists():
+            peers.append(peer)
+        else:
+            failed = BUILD / f"{installation}.failed"
+            missing[peer.name] = failed.read_text().strip() if failed.exists() else "tests/peers/prepare.sh has not installed it"
     python3 = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable
     peers.append(Process("python3 -c", "none", [python3, "-c", "print(1+1)"]))
     bind = ["--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev"]

@@ -26,7 +26,7 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 /// Supported architectures, each with its number in the kernel's audit records (`AUDIT_ARCH_*`).
 const ARCHITECTURES: [(&str, u32); 2] = [("x86_64", 0xc000_003e), ("aarch64", 0xc000_00b7)];
 
-/// From `linux/bpf_common.h` and `linux/seccomp.h`.
+/// BPF instruction codes and seccomp return values, from `linux/bpf_common.h` and `linux/seccomp.h`.
 const LOAD_WORD: u16 = 0x20;
 const JUMP: u16 = 0x05;
 const JUMP_IF_EQUAL: u16 = 0x15;
@@ -118,7 +118,7 @@ fn zygote_rules(architecture: &str) -> Fallible<Vec<Value>> {
     Ok([list("common")?, list(architecture)?].concat())
 }
 
-/// Merges the rules of one architecture into the common filters.
+/// Returns the filters of `common.json`, extended by the rules of one architecture's file.
 fn merge(architecture: &str) -> Fallible<Value> {
     let mut filters = read("common")?;
     for (name, rules) in read(architecture)?.as_object().ok_or("an object is needed")? {
@@ -129,7 +129,8 @@ fn merge(architecture: &str) -> Fallible<Value> {
     Ok(filters)
 }
 
-/// Maps the number of each system call in the data to its program, which ends with a verdict.
+/// Maps the number of each system call in the JSON data to the BPF program that decides about it. The program
+/// ends with a seccomp return value.
 fn verdicts(filters: &Value, target: TargetArch) -> Fallible<BTreeMap<u32, BpfProgram>> {
     let mut verdicts = BTreeMap::new();
     for filter in filters.as_object().ok_or("an object is needed")?.values() {

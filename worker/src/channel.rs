@@ -23,13 +23,15 @@ use crate::tool_host::{ToolHost, WaitOutcome};
 
 /// Number of bytes of printed output at which the buffer is sent to the supervisor; another message sends it earlier.
 const FLUSH_BYTES: usize = 8 * 1024;
-/// Output is also sent at once, so that a line printed before a long computation is visible. Burst size and interval
-/// of this allowance bound the system calls of programs that print thousands of lines.
+/// Printed output is usually sent at once, so that a line printed before a long computation is visible. A
+/// token bucket of this size, with one new token per [`IMMEDIATE_FLUSH_INTERVAL`], limits it, since each
+/// flush is a system call.
 const IMMEDIATE_FLUSHES_MAX: u32 = 16;
 const IMMEDIATE_FLUSH_INTERVAL: Duration = Duration::from_millis(50);
 /// Number of bytes of started requests at which they are sent before the program waits for a reply.
 const OUT_BYTES_MAX: usize = 64 * 1024;
-/// Maximum number and total size of requests queued beyond the limit of concurrent requests.
+/// Limits of the queue of requests that wait because too many are in flight: their number, and their total
+/// size in bytes.
 const BACKLOG_MAX: usize = 10_000;
 const BACKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Interval at which a thread that waits for the reading thread checks for interrupts.
@@ -62,7 +64,7 @@ struct State {
     /// Replies to requests that the engine started without waiting for them.
     replies: VecDeque<(CallId, Reply)>,
     reader_active: bool,
-    /// Remaining immediate flushes, and the time at which that number was computed.
+    /// Token bucket for sending printed output at once: the tokens left, and the time at which they were counted.
     immediate_flushes: (u32, Instant),
 }
 
@@ -100,7 +102,7 @@ impl Channel {
         Ok(Self { socket, limits, readable, reply_event, decoder, state, changed })
     }
 
-    /// Reports that the worker is sealed, and waits for its job.
+    /// Reports to the supervisor that this worker has entered its sandbox, and waits for a job.
     pub fn receive_job(&self) -> Job {
         self.send(&FromWorker::Ready);
         self.wait_for_job()
@@ -113,7 +115,8 @@ impl Channel {
         self.wait_for_job()
     }
 
-    /// Sends the outcome and waits to be killed: the supervisor first answers the AI client, then kills this process.
+    /// Sends the outcome and waits to be killed. The worker does not exit itself, so that the supervisor can
+    /// answer the AI client first.
     pub fn finish(&self, outcome: Outcome) -> ! {
         self.send_outcome(outcome);
         loop {
@@ -138,7 +141,9 @@ impl Channel {
     }
 
     fn send_outcome(&self, outcome: Outcome) {
-        if !self.send(&FromWorker::Done(outcome)) {
+        let is_too_large =
+            matches!(&outcome, Outcome::Value(Some(json)) if json.len() > self.limits.value_bytes() as usize);
+        if is_too_large || !self.send(&FromWorker::Done(outcome)) {
             self.send(&FromWorker::Done(Outcome::Error(self.value_too_large())));
         }
     }
@@ -162,7 +167,7 @@ impl Channel {
         CodeError {
             kind: "ResultTooLarge".into(),
             code: Some(FailureCode::ResultTooLarge.as_str().into()),
-            message: format!("the result exceeds the limit of {} bytes", self.limits.frame_bytes),
+            message: format!("the result exceeds the limit of {} bytes", self.limits.value_bytes()),
             hint: Some("return a part or a summary of it".into()),
             ..CodeError::default()
         }
@@ -177,7 +182,7 @@ impl Channel {
     fn send(&self, message: &FromWorker) -> bool {
         let Ok(frame) = frame::encode(message, self.limits.frame_bytes) else { return false };
         let mut state = self.lock();
-        state.out.extend_from_slice(&frame);
+        state.queue(frame);
         self.flush_locked(&mut state);
         true
     }
@@ -187,6 +192,7 @@ impl Channel {
             exit_without_supervisor();
         }
         state.out.clear();
+        state.out.shrink_to(OUT_BYTES_MAX);
     }
 
     fn start_locked(&self, state: &mut State, request: Request, is_awaited: bool) -> CallId {
@@ -198,7 +204,7 @@ impl Channel {
         match frame::encode(&FromWorker::Request { call, request }, self.limits.frame_bytes) {
             Ok(frame) if state.in_flight < self.limits.parallel_calls => {
                 state.in_flight += 1;
-                state.out.extend_from_slice(&frame);
+                state.queue(frame);
             }
             Ok(frame) => {
                 state.backlog_bytes += frame.len();
@@ -244,7 +250,7 @@ impl Channel {
             let Some((_, frame)) = state.backlog.pop_front() else { break };
             state.in_flight += 1;
             state.backlog_bytes -= frame.len();
-            state.out.extend_from_slice(&frame);
+            state.queue(frame);
         }
         self.flush_locked(&mut state);
         ReadResult::Read
@@ -273,7 +279,15 @@ impl Channel {
 }
 
 impl State {
-    /// Takes one of the remaining immediate flushes. Returns false if none is left.
+    /// Adds a frame to the bytes that are sent next. A frame that comes first is not copied.
+    fn queue(&mut self, frame: Vec<u8>) {
+        match self.out.is_empty() && frame.len() > FLUSH_BYTES {
+            true => self.out = frame,
+            false => self.out.extend_from_slice(&frame),
+        }
+    }
+
+    /// Takes a token for sending printed output at once. Returns false if none is left.
     fn take_immediate_flush(&mut self) -> bool {
         let (left, as_of) = self.immediate_flushes;
         let gained = as_of.elapsed().as_millis() / IMMEDIATE_FLUSH_INTERVAL.as_millis();

@@ -11,7 +11,7 @@ use crate::tool_host::ToolHost;
 pub struct EngineError(Box<dyn std::error::Error>);
 
 impl EngineError {
-    /// Wraps the error of an interpreter.
+    /// Wraps an error that an interpreter reported while it was prepared.
     pub fn new(error: impl Into<Box<dyn std::error::Error>>) -> Self {
         Self(error.into())
     }
@@ -19,8 +19,8 @@ impl EngineError {
 
 /// A language interpreter. It is prepared in the zygote, forked into a worker, and then sealed.
 pub trait Engine {
-    /// Called once in the zygote. Loads everything that code may use, since a sealed worker cannot open files.
-    /// Returns name and version of the interpreter for display.
+    /// Called once in the zygote. Loads everything that code may use, since a worker in its sandbox cannot open
+    /// files. Returns the interpreter's name and version for display.
     ///
     /// # Errors
     /// What is missing, and how to correct it.
@@ -36,12 +36,12 @@ pub trait Engine {
     /// generators.
     fn after_fork(&mut self);
 
-    /// Called in the sealed worker. Provides the connection to the supervisor and the memory limit of the code, in
-    /// bytes.
+    /// Called in the worker after it entered the sandbox. Provides the connection to the supervisor, and the
+    /// memory limit of the submitted code in bytes.
     fn attach(&mut self, sandboxed: &Sandboxed, host: &'static dyn ToolHost, memory_bytes: u64);
 
-    /// Called in the sealed worker while it is idle. Runs a trivial program, so that later runs find its memory pages
-    /// mapped.
+    /// Called in the sandboxed worker while it waits for a job. Runs a trivial program, so that later runs find
+    /// its memory pages mapped.
     fn warm(&mut self, sandboxed: &Sandboxed);
 
     /// Runs the worker's only job, or the next job of its session.

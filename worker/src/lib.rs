@@ -1,7 +1,9 @@
-//! The sandboxed side: a zygote that forks workers, and workers that seal themselves and run code.
+//! The sandboxed side of Lockhouse: a zygote process that forks workers, and workers that enter their sandbox
+//! and run code.
 //!
 //! [`zygote::run`] prepares an [`engine::Engine`] and forks workers on request. Each worker passes through
-//! [`sandbox::enter`] before it receives any code. Requests of the code leave through [`tool_host::ToolHost`].
+//! [`sandbox::enter`] before it receives any code. Requests of the code leave through
+//! [`tool_host::ToolHost`].
 
 pub mod channel;
 pub mod engine;

@@ -112,8 +112,8 @@ pub fn confine_zygote(prepared: &mut PreparedSandbox) -> Result<(), SandboxError
     Ok(())
 }
 
-/// Applies the worker's part of the sandbox, between the fork and the first byte of code. The channel becomes
-/// descriptor 3, even if a later step fails.
+/// Applies the worker's part of the sandbox, between the fork and the first byte of code. The channel (the
+/// worker's socket to the supervisor) becomes descriptor 3, even if a later step fails.
 ///
 /// # Errors
 /// The step that failed. The worker must report it and end.
@@ -125,7 +125,8 @@ pub fn enter(
     enter_observed(prepared, profile, channel, &mut |_| ()).map_err(|(_, error, channel)| (error, channel))
 }
 
-/// Like [`enter`], but calls `after` following each layer. A failure names the protection that is then missing.
+/// Like [`enter`], but calls `after` when a layer has been applied, so that a self-test can try that layer.
+/// An error names the protection whose layer failed.
 fn enter_observed(
     prepared: &PreparedSandbox,
     profile: &SandboxProfile,

@@ -20,7 +20,8 @@ extern "C" fn record_signal(signal: i32) {
     PENDING.store(if signal == Signal::SIGXCPU as i32 { 2 } else { 1 }, Ordering::Relaxed);
 }
 
-/// Installs handlers that record both signals, without SA_RESTART, so that a blocked read returns.
+/// Installs handlers that record SIGINT and SIGXCPU. They lack SA_RESTART, so that a signal ends a blocked
+/// read.
 ///
 /// # Errors
 /// Any error of the operating system.

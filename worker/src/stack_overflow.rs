@@ -12,13 +12,13 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 
 /// Size of the handler's stack. The kernel's signal frame takes a few KiB.
 const HANDLER_STACK_BYTES: usize = 64 * 1024;
-/// Maximum distance of a fault from the stack pointer to count as a stack overflow. Frames of compiled code can be
-/// large.
+/// A memory fault within this many bytes of the stack pointer counts as a stack overflow. Stack frames of
+/// compiled code can be large.
 const NEAR_BYTES: usize = 256 * 1024;
 
 static HANDLER_STACK: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Allocates the signal stack in the zygote. Each forked worker uses its own copy.
+/// Allocates in the zygote the stack on which the SIGSEGV handler runs. Each forked worker uses its own copy.
 pub(crate) fn prepare() -> nix::Result<()> {
     let (protection, flags) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK);
@@ -31,7 +31,7 @@ pub(crate) fn prepare() -> nix::Result<()> {
     Ok(())
 }
 
-/// Installs the signal handler in a worker.
+/// Installs the SIGSEGV handler that detects stack overflows, in a worker.
 pub(crate) fn install() -> nix::Result<()> {
     let stack = libc::stack_t {
         ss_sp: HANDLER_STACK.load(Ordering::Relaxed),
@@ -58,6 +58,8 @@ extern "C" fn on_fault(_: i32, info: *mut libc::siginfo_t, context: *mut libc::c
     }
 }
 
+/// Returns the stack pointer of the code that a signal interrupted.
+///
 /// # Safety
 /// The context must be what the kernel passed to a signal handler.
 unsafe fn stack_pointer(context: *const libc::ucontext_t) -> usize {

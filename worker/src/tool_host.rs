@@ -40,8 +40,8 @@ pub trait ToolHost: Sync {
     /// Sends all queued requests to the supervisor.
     fn flush(&self);
 
-    /// Returns the replies to started requests that have arrived, without waiting. For event loops, which wait on the
-    /// two descriptors.
+    /// Returns the replies to started requests that have arrived, without waiting. Event loops call it when
+    /// [`Self::socket`] or [`Self::reply_event`] is readable.
     fn drain(&self) -> Vec<(CallId, Reply)>;
 
     /// Descriptor that is readable when the supervisor has sent data.

@@ -1,4 +1,5 @@
-//! The zygote (fork server): loads an engine once, forks sealed workers on request, and reaps them.
+//! The zygote (fork server): loads a language engine once, forks sandboxed workers on request, and reaps
+//! them.
 //!
 //! It has one thread, an empty environment, and the supervisor's socket as standard input.
 #![allow(unsafe_code, reason = "fork, and wait4 for what a worker used")]
@@ -83,19 +84,24 @@ fn prepare(
     layers: Layers,
 ) -> Result<(String, PreparedSandbox), PrepareError> {
     ignore_file_signals();
+    limit_malloc_arenas();
     let runtime = engine.prepare(&profile.preload)?;
     assert_single_thread()?;
     stack_overflow::prepare()?;
     Ok((runtime, sandbox::prepare(profile, layers)?))
 }
 
-/// Ignores signals for writes to closed sockets and beyond file size limits, so that those fail with an error.
+/// Ignores SIGPIPE and SIGXFSZ, so that a write to a closed socket or beyond the file size limit returns an
+/// error.
 fn ignore_file_signals() {
     for signal in [Signal::SIGPIPE, Signal::SIGXFSZ] {
         // SAFETY: ignoring a signal installs no code.
         let _ = unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigIgn) };
     }
-    // Each further malloc arena would reserve 64 MiB of the limited address space.
+}
+
+/// Limits malloc to one arena: each further one would reserve 64 MiB of the limited address space.
+fn limit_malloc_arenas() {
     // SAFETY: sets a tunable of this process's allocator while it has one thread.
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }

@@ -1,4 +1,5 @@
-//! Fuzzes policy decisions: calls with any arguments, for rules with a condition of each kind.
+//! Fuzz target for policy decisions: runs the tool calls that the fuzzer generates against a fixed policy,
+//! which has one rule for each kind of argument condition.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

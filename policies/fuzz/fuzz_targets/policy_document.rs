@@ -1,4 +1,4 @@
-//! Fuzzes the parsing of policies: any text.
+//! Fuzz target for the policy parser: parses arbitrary bytes as the text of a policy document.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

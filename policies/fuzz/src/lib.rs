@@ -100,8 +100,8 @@ pub fn decision(bytes: &[u8]) -> Coverage {
     Coverage::from([format!("{tool} {}", name(&decision))])
 }
 
-/// Whether a value meets the condition of the tool's rule, by an implementation that is independent of the policy
-/// crate.
+/// Whether a value meets the condition of the tool's rule in `POLICY`. This implementation is independent of
+/// the policy crate, so it can check the crate's decision.
 fn agrees(tool: &str, value: &Value) -> bool {
     match (tool, value) {
         ("nested", _) => true,

@@ -54,7 +54,8 @@ fn has_entity(path: &str) -> bool {
     })
 }
 
-/// Whether a character is invisible or has no meaning to most programs, so that some may drop it.
+/// Whether a character is invisible or ignorable in most programs. Some programs drop such characters from a
+/// path.
 fn is_invisible(c: char) -> bool {
     use GeneralCategory as Category;
     let category = CodePointMapData::<GeneralCategory>::new().get(c);
@@ -103,8 +104,8 @@ fn is_like_dot(c: char) -> bool {
     )
 }
 
-/// Whether a path component is `..` for a program that drops characters outside of ASCII, whitespace, or parameters
-/// after a semicolon.
+/// Whether some programs may read a path component as `..`, because they drop non-ASCII characters,
+/// whitespace, or parameters after a semicolon.
 pub(crate) fn may_become_parent_dir(component: &str) -> bool {
     let component = component.split(';').next().unwrap_or_default();
     let kept = || component.chars().filter(|c| c.is_ascii() && !c.is_ascii_whitespace());

@@ -6,8 +6,8 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Glob {
     first: String,
-    /// The parts of the pattern between the stars, and the part after the last star; `None` when the pattern has no
-    /// star.
+    /// The parts of the pattern after its first star: those between two stars, and the part after the last star.
+    /// `None` if the pattern has no star.
     rest: Option<(Vec<String>, String)>,
 }
 
@@ -20,8 +20,8 @@ impl Glob {
         Self { first, rest: last.map(|last| (parts, last)) }
     }
 
-    /// Whether the pattern matches the whole text. It is enough to try the first occurrence of each part, so the time
-    /// is linear in the text for each part.
+    /// Whether the pattern matches the whole text. Each part between stars is matched at its first occurrence
+    /// without backtracking, so patterns with many stars stay fast.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let Some((parts, last)) = &self.rest else { return text == self.first };
         let Some(mut between) =

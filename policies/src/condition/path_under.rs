@@ -1,8 +1,8 @@
-//! The policy condition `under`: a path is in a folder. Both the path as written and its target, with symbolic links
-//! resolved, must be in the folder.
+//! The policy condition `under`: a path is in a folder. The path as written and the path with symbolic links
+//! resolved must both be in the folder.
 //!
-//! The folder itself may be reached by a symbolic link; the target of the path is then compared with the target of
-//! the folder. The caller resolves all links, because this crate does no I/O.
+//! The folder may itself contain symbolic links; the resolved path is then compared with the resolved folder.
+//! The caller resolves all links, because this crate does no I/O.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ use super::{ConditionResult, PathResolution};
 pub(crate) struct RootFolder(String);
 
 impl RootFolder {
-    /// Parses the path of a folder, and removes `.` and empty components.
+    /// Parses the absolute path of a folder, and removes `.` and empty components.
     ///
     /// # Errors
-    /// Why the text is not the path of a valid folder.
+    /// Returns why the text is not a valid folder path.
     pub(crate) fn new(text: &str) -> Result<Self, &'static str> {
         check(text)?;
         let components: Vec<&str> = components(text).collect();
@@ -32,7 +32,7 @@ impl RootFolder {
 /// Checks that a path is absolute, has no `..`, and that every program reads the path the same way.
 ///
 /// # Errors
-/// Why the path fails the check.
+/// Returns the reason when the path fails the check.
 pub(super) fn check(path: &str) -> Result<(), &'static str> {
     if !path.starts_with('/') {
         Err("it is not an absolute path")

@@ -1,4 +1,4 @@
-//! Values in policy conditions with which an argument is compared for equality.
+//! Scalar values in policy conditions. An argument meets such a condition if it equals one of the values.
 
 use std::fmt;
 

@@ -9,18 +9,19 @@ use url::{Host as UrlHost, Url};
 
 use super::ConditionResult;
 
-/// A pattern for the hosts of URLs: one host, or all hosts below a domain, with or without a port.
+/// A pattern for the hosts of URLs: one host, or all hosts below a domain such as `*.example.com`. It may
+/// also name a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostPattern {
     name: HostName,
-    /// The port that the URL must have; `None` means the default port of the URL's scheme.
+    /// The port that the URL must have; `None` requires the default port of the URL's scheme.
     port: Option<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum HostName {
     One(UrlHost),
-    /// All host names that end with this text, which starts with a dot.
+    /// All host names that end with this suffix, which starts with a dot: `.example.com` for `*.example.com`.
     Below(String),
 }
 
@@ -28,7 +29,7 @@ impl HostPattern {
     /// Parses a host pattern such as `api.github.com`, `*.example.com` or `127.0.0.1:8080`.
     ///
     /// # Errors
-    /// Why the text is not a host pattern.
+    /// Returns why the text is not a host pattern.
     pub(crate) fn new(text: &str) -> Result<Self, &'static str> {
         if text.contains("://") {
             return Err("a host has no scheme");
@@ -91,10 +92,10 @@ pub(super) fn evaluate(hosts: &[HostPattern], text: &str) -> ConditionResult {
     }
 }
 
-/// Returns the URL's host, and its port unless it is the default port of the scheme.
+/// Returns the URL's host and port. The port is `None` if it is the default port of the scheme.
 ///
 /// # Errors
-/// Why the host of the URL cannot be determined.
+/// Returns why the host of the URL cannot be determined.
 fn read(text: &str) -> Result<(UrlHost, Option<u16>), &'static str> {
     let strange = |c: char| c == '\\' || c.is_control() || c.is_whitespace();
     let (scheme, rest) = text.split_once("://").ok_or("it is not an http or https URL")?;
@@ -118,7 +119,8 @@ fn default_port(text: &str) -> Option<u16> {
     Some(if scheme.eq_ignore_ascii_case("https") { 443 } else { 80 })
 }
 
-/// Returns the canonical spelling of a host: without a final dot, and an IPv4-mapped IPv6 address as IPv4.
+/// Converts a host to its canonical form: removes a final dot, and turns an IPv4-mapped IPv6 address into
+/// IPv4.
 fn canonical_host(host: UrlHost) -> UrlHost {
     match host {
         UrlHost::Domain(name) => UrlHost::Domain(name.strip_suffix('.').unwrap_or(&name).to_owned()),

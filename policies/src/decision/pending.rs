@@ -66,16 +66,16 @@ impl PendingCall {
         &self.rule
     }
 
-    /// Whether only the policy line at [`rule`](Self::rule) requires the approval: no other policy layer and no
-    /// client's table does.
+    /// Whether the policy line at [`rule`](Self::rule) is the only one that requires approval. It is false if
+    /// another policy document, or the policy table of the AI client, requires approval too.
     #[must_use]
     pub fn is_only_approval_requirement(&self) -> bool {
         self.is_only_approval_requirement
     }
 
-    /// Returns the digest of the server, the requested item, the arguments in the order in which they are sent, and
-    /// `occasion`. `occasion` identifies one call of one execution, so that two calls with the same arguments have
-    /// different digests.
+    /// Returns the digest of the call and `occasion`. It covers the server, the requested item, and the arguments
+    /// in the order in which they are sent. `occasion` identifies one call of one execution, so that two calls
+    /// with the same arguments have different digests.
     #[must_use]
     pub fn digest(&self, occasion: &str) -> CallDigest {
         let Call { server, item, arguments, .. } = &self.call;

@@ -56,8 +56,8 @@ impl PermittedCall {
         self.arguments
     }
 
-    /// Returns the location of the policy line that permits the call: of a pattern or a rule, or of the list if the
-    /// call requests a listing.
+    /// Returns the location of the policy line that permits the call. This is a pattern or a rule; for a request
+    /// to list resources or prompts, it is the key `resources` or `prompts`.
     #[must_use]
     pub fn rule(&self) -> &SourceLocation {
         &self.rule

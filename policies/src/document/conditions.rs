@@ -198,7 +198,7 @@ fn number(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>) -> Option<Numb
     number
 }
 
-/// Returns the value as a floating-point number; `None` if it is not a finite one.
+/// Returns the TOML value as a floating-point number; `None` if it is not a float or is not finite.
 pub(super) fn scalar_float(value: &Value<'_>) -> Option<f64> {
     let float = value.get_ref().as_float()?;
     float.as_str().parse::<f64>().ok().filter(|float| float.is_finite())

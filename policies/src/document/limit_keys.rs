@@ -1,4 +1,5 @@
-//! Parses the policy keys that limit calls, such as `rate` and `timeout_seconds`, which several policy tables share.
+//! Parses the policy keys that limit calls, such as `rate` and `timeout_seconds`. The same keys are valid in
+//! the tables for all calls, a client, a server and a tool.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -30,7 +31,8 @@ const PER_MAX: Duration = Duration::from_hours(366 * 24);
 /// The maximum of `timeout_seconds`, the time limit of a call, in seconds.
 const TIMEOUT_SECONDS_MAX: i64 = 24 * 60 * 60;
 
-/// Parses the limits of a policy table that may have other keys too. Returns `None` when the table has no limits.
+/// Parses the limit keys of a policy table, such as `rate`, and ignores its other keys. Returns `None` if the
+/// table has no limit key.
 pub(super) fn limits(reader: &mut DocumentReader<'_, '_>, table: &DeTable<'_>) -> Option<LimitsEntry> {
     let mut limits = Limits::default();
     let mut first_line = None;
@@ -53,8 +55,8 @@ pub(super) fn limits(reader: &mut DocumentReader<'_, '_>, table: &DeTable<'_>) -
     first_line.map(|line| LimitsEntry { limits, line })
 }
 
-/// Parses a policy table that has limits only: `[limits]`, or one of the tables `[servers.NAME.limits.PATTERN]`.
-/// Returns `None` when the value is not a table or has no limits.
+/// Parses a policy table that may contain only limits: `[limits]`, or a table
+/// `[servers.NAME.limits.PATTERN]`. Returns `None` when the value is not a table or has no limits.
 pub(super) fn table(
     reader: &mut DocumentReader<'_, '_>,
     name: &str,

@@ -18,7 +18,8 @@ use crate::pattern::PatternKind;
 use crate::printable::printable;
 use crate::rule::Rule;
 
-/// The maximum number of examples of one rule in `match`, and also in `not_match`.
+/// The maximum number of examples that a policy rule may have in its key `match`. The same maximum applies to
+/// `not_match`.
 const EXAMPLES_MAX: usize = 50;
 
 const RULE_KEYS: &str = "a rule has the keys `tool`, `when`, `effect`, `match` and `not_match`";
@@ -98,8 +99,8 @@ fn read_effect(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>) -> Option
     known
 }
 
-/// An example of a rule, from `match` or `not_match`: arguments to which the rule must apply (`fits`) or must not
-/// apply.
+/// An example in a policy rule: the arguments of a call. The rule must apply to an example from `match`
+/// (`fits` is true), and must not apply to one from `not_match`.
 struct Example {
     fits: bool,
     arguments: Map<String, Json>,
@@ -171,7 +172,7 @@ fn check_examples(reader: &mut DocumentReader<'_, '_>, rule: &Rule, examples: &[
 /// Converts a TOML value to JSON.
 ///
 /// # Errors
-/// The byte range of the value that JSON cannot represent.
+/// Returns the byte range of the first part of the value that JSON cannot represent.
 fn json(value: &Value<'_>) -> Result<Json, Range<usize>> {
     match value.get_ref() {
         DeValue::String(text) => Ok(Json::from(text.as_ref())),

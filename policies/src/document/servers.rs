@@ -19,8 +19,8 @@ const SERVER_KEYS: &str = "a server's table has the keys `allow`, `ask`, `deny`,
      `pins`, `on_change`, `limits`, `rate`, `calls_per_execution`, `argument_bytes_per_execution`, \
      `result_bytes_per_execution` and `timeout_seconds`";
 
-/// Parses all server tables below the key `servers`. `within` is the beginning of their names in messages: empty, or
-/// the name of the client's table and a dot.
+/// Parses all server tables below the key `servers`. `within` is the prefix of their full names in messages:
+/// empty for `[servers.NAME]`, `clients.NAME.` for the server tables of an AI client.
 pub(super) fn servers(
     reader: &mut DocumentReader<'_, '_>,
     within: &str,

@@ -17,6 +17,7 @@ mod driver;
 mod end_reason;
 mod error_report;
 mod limits;
+mod outbox;
 mod session_worker;
 mod state_machine;
 mod status;

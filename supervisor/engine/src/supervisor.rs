@@ -39,9 +39,6 @@ pub use run_code::CodeRequest;
 pub use settings::{BackgroundRunSettings, Settings};
 pub use unavailable_engine::{EngineUnavailable, MissingProgram, PrepareError};
 
-/// Bytes that are reserved in a frame to a worker for everything but the reply in the frame.
-const FRAME_OVERHEAD: usize = 1024;
-
 /// The running supervisor: owns the worker pools, the upstream connections, the sessions and all other parts of the
 /// engine crate.
 #[derive(Debug)]
@@ -89,7 +86,7 @@ impl Supervisor {
         let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
         audit.redact_secrets(upstreams.secrets());
         let skills = settings.skills.enabled.then(|| Arc::new(Skills::new(&settings.skills)));
-        let reply_bytes_max = settings.limits.conversation.frame_bytes as usize - FRAME_OVERHEAD;
+        let reply_bytes_max = settings.limits.conversation.value_bytes() as usize;
         let results = Arc::new(results);
         let gate = Gate::new(policy, audit.clone(), upstreams, skills, results.clone(), reply_bytes_max);
         // Control groups come first, since every zygote must start inside the supervisor's own part of the hierarchy.

@@ -12,7 +12,7 @@ use lockhouse_engine::supervisor::{self, BackgroundRunSettings};
 use lockhouse_front::BuiltinTools;
 use lockhouse_gate::skills::SkillSettings;
 use lockhouse_gate::{ApprovalSettings, results};
-use lockhouse_protocol::ConversationLimits;
+use lockhouse_protocol::{ConversationLimits, FRAME_OVERHEAD_BYTES};
 use lockhouse_upstream::StoragePaths;
 
 use super::client_access;
@@ -73,7 +73,7 @@ pub(super) fn execution_limits(document: &Limits) -> ExecutionLimits {
             calls: document.calls,
             parallel_calls: document.parallel_calls,
             output_bytes: u64::from(document.output_kib) * 1024,
-            frame_bytes: document.frame_kib * 1024,
+            frame_bytes: document.frame_kib * 1024 + FRAME_OVERHEAD_BYTES,
         },
     }
 }

@@ -36,8 +36,8 @@ table! {
         calls: u32 = 1_000, within 1..=1_000_000;
         /// concurrent tool calls; further ones wait in the worker
         parallel_calls: u32 = 64, within 1..=1_024;
-        /// size of one message between supervisor and worker: a tool result, arguments or a value
-        frame_kib: u32 = 8_192, within 64..=61_440;
+        /// size of one value between supervisor and worker, as JSON: a tool result, arguments or the value of a run
+        frame_kib: u32 = 8_192, within 64..=65_536;
         /// bytes that an AI client is shown of the value, of stdout and of stderr each
         shown_bytes: u32 = 10_240, within 256..=1_048_576;
         /// bytes of a value that a program of an AI client's own code mode gets, if the client gets values

@@ -94,9 +94,9 @@ class Blob:
         return f"Blob({self.mime_type}, {len(self.data)} bytes)"
 
 
-def parse(data):
-    """Parses JSON bytes from the supervisor."""
-    return _decode(str(data, "utf-8"))
+def parse(text):
+    """Parses JSON text from the supervisor."""
+    return _decode(text)
 
 
 def to_json(value, strict=False):

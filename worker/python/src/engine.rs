@@ -13,7 +13,7 @@ use lockhouse_worker::sandbox::Sandboxed;
 use lockhouse_worker::tool_host::ToolHost;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyModule};
+use pyo3::types::{PyBytes, PyDict, PyModule, PyString};
 
 use crate::native;
 
@@ -116,7 +116,8 @@ impl Engine for PythonEngine {
         self.call("after_fork");
     }
 
-    /// Python has no memory limit of its own; the resource limits of the process apply.
+    /// Connects the Python library to the supervisor. Ignores `_memory_bytes`, because Python has no memory limit
+    /// of its own: the resource limits of the process apply.
     fn attach(&mut self, _sandboxed: &Sandboxed, host: &'static dyn ToolHost, _memory_bytes: u64) {
         native::connect(host);
     }
@@ -129,7 +130,7 @@ impl Engine for PythonEngine {
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
         let code = blank_fence(&job.code);
         let outcome = Python::attach(|py| {
-            let tools = PyBytes::new(py, &job.tools);
+            let tools = PyString::from_bytes(py, &job.tools)?;
             let arguments = (&*code, servers, job.session, job.check_only, tools);
             outcome(&self.runner.bind(py).call_method1("run", arguments)?)
         });
@@ -160,7 +161,8 @@ fn signal_action(signal: i32) -> libc::sigaction {
     }
 }
 
-/// Converts the runner's pair of kind and payload (a value, or the parts of an error).
+/// Converts the result of the Python runner to an [`Outcome`]. The result is a pair of a kind and its
+/// payload: a value, or the parts of an error.
 fn outcome(pair: &Bound<'_, PyAny>) -> PyResult<Outcome> {
     let (what, payload): (String, Bound<'_, PyAny>) = pair.extract()?;
     if what == "value" {

@@ -30,7 +30,8 @@ mod _lockhouse {
     #[pymodule_export]
     const SEARCH_LIMIT_MAX: u32 = lockhouse_protocol::SEARCH_LIMIT_MAX;
 
-    /// Forks workers on request until the supervisor closes the socket on standard input.
+    /// Runs the zygote process, which forks a worker on each request of the supervisor. Returns when the
+    /// supervisor closes the socket on standard input.
     #[pyfunction]
     fn zygote(py: Python<'_>) -> PyResult<()> {
         let mut engine = engine::PythonEngine::new(py)?;

@@ -1,6 +1,6 @@
 //! Native functions for the Python library: requests to the supervisor, and output.
 //!
-//! Every request returns a pair: `(True, JSON bytes)` or `(False, (code, message, server, tool, retryable))`.
+//! Every request returns a pair: `(True, JSON text)` or `(False, (code, message, server, tool, retryable))`.
 
 use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
@@ -12,12 +12,13 @@ use lockhouse_protocol::{
 use lockhouse_worker::tool_host::ToolHost;
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::PyString;
 
-/// The worker's connection to the supervisor; unset in the zygote.
+/// The worker's connection to the supervisor. Not set in the zygote (the process from which workers are
+/// forked).
 static HOST: OnceLock<&'static dyn ToolHost> = OnceLock::new();
 
-/// Connects the functions of this module to the supervisor.
+/// Sets the connection that the functions of this module use for requests to the supervisor.
 pub(crate) fn connect(host: &'static dyn ToolHost) {
     let _ = HOST.set(host);
 }
@@ -30,7 +31,7 @@ type Pair<'py> = (bool, Bound<'py, PyAny>);
 
 fn pair(py: Python<'_>, reply: Reply) -> PyResult<Pair<'_>> {
     match reply {
-        Ok(json) => Ok((true, PyBytes::new(py, &json).into_any())),
+        Ok(json) => Ok((true, PyString::from_bytes(py, &json)?.into_any())),
         Err(failure) => {
             let Failure { code, message, server, tool, retryable } = failure;
             let fields = (code.as_str(), message, server, tool, retryable);
@@ -39,8 +40,8 @@ fn pair(py: Python<'_>, reply: Reply) -> PyResult<Pair<'_>> {
     }
 }
 
-/// Sends a request and waits for the reply, with the interpreter lock released. Python signal handlers run meanwhile
-/// and may raise.
+/// Sends a request to the supervisor and waits for the reply. The interpreter lock is released while it
+/// waits, so Python signal handlers can run; if one raises an exception, the request is given up.
 fn ask<E: ToString>(py: Python<'_>, request: Result<Request, E>) -> PyResult<Pair<'_>> {
     let request = match request {
         Ok(request) => request,
@@ -78,7 +79,8 @@ fn call_request(
     Ok(Request::Call { server, tool, arguments: arguments.to_vec(), decoded, timeout_ms, line })
 }
 
-/// The decoded results in the arguments of a call: the JSON pointer of each, and its text unless it was changed.
+/// Arguments of a call that are results of earlier calls, decoded from JSON text: the JSON pointer of each,
+/// and the text from which it was decoded. The text is `None` if the program changed the value.
 type DecodedTexts = Vec<(String, Option<String>)>;
 
 /// Calls a tool and waits for its result.
@@ -117,7 +119,7 @@ pub(crate) fn list_prompts<'py>(py: Python<'py>, server: &str) -> PyResult<Pair<
     ask(py, ServerName::new(server).map(|server| Request::ListPrompts { server }))
 }
 
-/// Gets a prompt of a server, with these arguments as JSON.
+/// Gets a prompt of a server. `arguments` is the JSON object of the prompt's arguments.
 #[pyfunction]
 pub(crate) fn get_prompt<'py>(
     py: Python<'py>,
@@ -134,7 +136,7 @@ pub(crate) fn get_prompt<'py>(
     }
 }
 
-/// Lists the servers and their states.
+/// Lists the upstream servers and their connection states.
 #[pyfunction]
 pub(crate) fn list_servers(py: Python<'_>) -> PyResult<Pair<'_>> {
     ask(py, Ok::<_, InvalidName>(Request::ListServers))
@@ -163,7 +165,7 @@ pub(crate) fn search<'py>(py: Python<'py>, query: String, limit: u32, detail: &s
     ask(py, detail.map(|detail| Request::Search { query, limit, detail }))
 }
 
-/// Loads a result that the supervisor stores.
+/// Loads the result of an earlier tool call that the supervisor stores under `handle`.
 #[pyfunction]
 pub(crate) fn load_result<'py>(py: Python<'py>, handle: &str) -> PyResult<Pair<'py>> {
     match ResultHandle::new(handle) {
@@ -186,10 +188,12 @@ pub(crate) fn search_skills(py: Python<'_>, query: String, limit: u32) -> PyResu
     ask(py, Ok::<_, InvalidName>(Request::SearchSkills { query, limit }))
 }
 
-/// A planned call: server, tool, arguments as JSON unless their names are not known, and line.
+/// A call that the program makes: server, tool, arguments as JSON, and line. The arguments are `None` if
+/// their names are not known before the run.
 type Planned = (String, String, Option<Vec<u8>>, u32);
 
-/// Checks the calls that a program will make. Calls with an invalid name are not checked.
+/// Asks the supervisor to check the calls that a program will make, before it runs. If a name is invalid,
+/// returns a failure without asking the supervisor.
 #[pyfunction]
 pub(crate) fn check_calls(py: Python<'_>, planned: Vec<Planned>) -> PyResult<Pair<'_>> {
     let call = |(server, tool, arguments, line): Planned| {
@@ -224,7 +228,8 @@ pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Returns the replies to started calls that have arrived.
+/// Returns the replies that have arrived for calls of [`start_call`]: number of the call, success, and result
+/// or failure.
 #[pyfunction]
 pub(crate) fn drain(py: Python<'_>) -> PyResult<Vec<(u32, bool, Bound<'_, PyAny>)>> {
     let host = host()?;
@@ -241,7 +246,8 @@ pub(crate) fn fileno() -> PyResult<i32> {
     Ok(host()?.socket().as_raw_fd())
 }
 
-/// Descriptor that is readable when another thread has received a reply for [`drain`].
+/// Descriptor that is readable when a reply for [`drain`] has arrived that another thread read from the
+/// socket.
 #[pyfunction]
 pub(crate) fn wake_fileno() -> PyResult<i32> {
     Ok(host()?.reply_event().as_raw_fd())

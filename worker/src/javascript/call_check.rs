@@ -1,4 +1,5 @@
-//! Asks the supervisor to check the planned calls of a program, before any call is sent.
+//! Asks the supervisor to check the tool calls that a program will certainly make, before any of them is
+//! sent.
 
 use lockhouse_protocol::{CodeError, PLANNED_CALLS_MAX, PlannedCall, Request, ServerName, ToolName};
 use lockhouse_worker::signals;
@@ -14,28 +15,28 @@ use super::traceback;
 
 /// Maximum number of failures that one error lists.
 const SHOWN_MAX: usize = 5;
-/// The line of the traceback that tells that the program did not run.
+/// Last line of the traceback. It tells that the check found the error before the program ran.
 const NOT_RUN: &str = "  found before the run: no call was sent";
 
 /// The supervisor's reply to [`Request::CheckCalls`].
 #[derive(Deserialize)]
 struct CheckReply {
     findings: Vec<Finding>,
-    /// The module entries of the called tools, each with the number of its call.
+    /// Definitions of the called tools, each with the index of its call in the request.
     tools: Vec<(usize, Value)>,
 }
 
-/// Why a planned call cannot succeed.
+/// The reason why a planned call cannot succeed, found by the supervisor.
 #[derive(Deserialize)]
 struct Finding {
-    /// The number of the call.
+    /// The index of the call in the request.
     call: usize,
     code: String,
     message: String,
 }
 
-/// Checks the planned calls. Keeps the entries of the called tools, so that the lists of their servers need not be
-/// requested.
+/// Asks the supervisor to check the planned calls. Keeps the tool definitions from the reply, so that the
+/// program need not request the tool lists of their servers.
 pub(super) fn check<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,
@@ -76,7 +77,8 @@ pub(super) fn check<'js>(
     }
 }
 
-/// Returns one error for all findings, at the position of the first.
+/// Returns one error that describes all findings, at the position of the first failed call. `None` without
+/// findings.
 fn report(
     source: &str,
     calls: &[(PlannedToolCall, PlannedCall)],

@@ -15,7 +15,7 @@ use oxc::syntax::scope::ScopeFlags;
 pub(super) struct CallPositions {
     calls: Vec<Call>,
     functions: Vec<Span>,
-    /// Whether the visited expression is the operand of a `throw` statement.
+    /// Whether the expression that is visited next is the operand of a `throw` statement.
     throws: bool,
 }
 
@@ -36,8 +36,8 @@ impl CallPositions {
         calls
     }
 
-    /// Returns the byte offset of the function name of the innermost call with `byte` within its arguments. With
-    /// `thrown_alone`, considers only calls that create a thrown value.
+    /// Returns the byte offset of the function name in the innermost call whose arguments contain the offset
+    /// `byte`. With `thrown_alone`, considers only calls that create a thrown value, as in `throw new Error(…)`.
     pub(super) fn enclosing_call(&self, byte: u32, thrown_alone: bool) -> Option<u32> {
         let has = |span: &Span| span.start <= byte && byte < span.end;
         let length = |span: &Span| span.end - span.start;
@@ -58,7 +58,7 @@ impl CallPositions {
     }
 }
 
-/// Byte offset of the name in a callee expression.
+/// Byte offset of the name in a callee expression, such as that of `search` in `github.search`.
 fn name_start(callee: &Expression) -> u32 {
     match callee {
         Expression::StaticMemberExpression(member) => member.property.span.start,

@@ -19,7 +19,8 @@ const NATIVE_MEMORY_FRACTION: u64 = 16;
 /// Memory limit of the interpreter in the zygote, in bytes. Each worker sets its own limit.
 const MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 
-/// A program without effect that uses all parts of the engine.
+/// A program that uses all parts of the engine, so that their memory pages are mapped before the first real
+/// job.
 const WARM_UP: &str = r#"
     import { callTool, ToolError } from "mcp_tools";
     enum Kind { A, B }
@@ -46,7 +47,8 @@ struct StartError(rquickjs::Error);
 /// Engine for JavaScript and TypeScript.
 #[derive(Default)]
 pub(crate) struct JavaScript {
-    /// The QuickJS runtime, created in the zygote and shared with each worker by copy on write; `None` before.
+    /// The QuickJS runtime. Created in the zygote and shared with each worker by copy on write; `None` until
+    /// then.
     interpreter: Option<Interpreter>,
     host: Option<&'static dyn ToolHost>,
 }

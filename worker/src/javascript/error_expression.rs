@@ -1,4 +1,5 @@
-//! Finds the expression that an engine error is about, since QuickJS often does not name it.
+//! Finds the source text of the expression that caused an error, since QuickJS's messages often do not name
+//! it.
 
 use oxc::allocator::Allocator;
 use oxc::ast::ast::{
@@ -14,28 +15,30 @@ use super::source_map::Position;
 /// Maximum number of characters shown of an expression.
 const EXPRESSION_CHARACTERS_MAX: usize = 60;
 
-/// Maximum number of bytes of a program that is parsed again for an error message.
+/// Maximum bytes of a program's source. A larger one is not parsed for an error message, to save time.
 const PARSED_BYTES_MAX: usize = 256 * 1024;
 
-/// Maximum number of names collected from one program.
+/// Maximum number of names collected from one program, to suggest a similar one for an unknown name.
 const NAMES_MAX: usize = 2_000;
 
-/// The operation that failed.
+/// The kind of operation that failed. Its subject is the expression that an error message names.
 #[derive(Clone, Copy)]
 pub(super) enum FailedOperation<'a> {
-    /// The program read this property of something that has none. The subject is the expression without the property.
+    /// The program read this property of undefined or null. The subject is the expression before the property.
     Property(&'a str),
     /// The program called something that is no function. The subject is the called expression.
     Call,
     /// The program used `new` on something that is no constructor. The subject is the constructor expression.
     New,
-    /// Iteration in a loop, an array pattern or a spread. The subject is the iterated expression.
+    /// The program iterated over a value that is not iterable, in a loop, an array pattern or a spread. The
+    /// subject is the iterated expression.
     Iteration,
     /// The program destructured null or undefined by an object pattern. The subject is the destructured expression.
     Destructuring,
 }
 
-/// Returns the text of the failed operation's subject at a position.
+/// Returns the source text of the expression that caused the failed operation at a position. Long text is
+/// shortened.
 pub(super) fn find(source: &str, position: Position, operation: FailedOperation) -> Option<String> {
     let at = u32::try_from(position.to_byte(source)?).ok()?;
     let rest = &source[at as usize..];
@@ -58,7 +61,8 @@ pub(super) fn bound_names(source: &str) -> Vec<String> {
     names.0
 }
 
-/// Position of the only `throw` of a value that is no error; `None` if there are several.
+/// Position of the program's only `throw` of a value that is not an Error. `None` if there is none, or
+/// several.
 pub(super) fn only_non_error_throw(source: &str) -> Option<Position> {
     let mut throws = NonErrorThrows::default();
     with_parsed(source, |program| throws.visit_program(program))?;
@@ -83,13 +87,14 @@ struct Finder<'s> {
     operation: FailedOperation<'s>,
     at: u32,
     line_end: u32,
-    /// The expression that most probably caused the error, of those visited so far, with its rank. A lower rank is
-    /// more probable.
+    /// Rank and span of the expression that most probably caused the error, among those visited so far. A lower
+    /// rank is more probable.
     best: Option<(u32, Span)>,
 }
 
 impl Finder<'_> {
-    /// Adds a candidate: the span of the operation and the span of its subject.
+    /// Considers an expression as the cause of the error. `whole` is the span of the operation, `subject` the
+    /// span that the error message shows.
     fn add_candidate(&mut self, whole: Span, subject: Span) {
         let rank = if whole.start <= self.at && self.at < whole.end {
             whole.end - whole.start

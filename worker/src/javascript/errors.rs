@@ -22,7 +22,7 @@ const KIND_BYTES_MAX: usize = 100;
 /// Maximum number of `cause` links reported for one error.
 const CAUSES_MAX: usize = 3;
 
-/// Creates an error that the engine itself reports.
+/// Creates an error of the given kind and message, without position or traceback.
 pub(super) fn code_error(kind: &str, message: impl Into<String>) -> CodeError {
     CodeError { kind: kind.to_owned(), message: message.into(), ..CodeError::default() }
 }
@@ -38,7 +38,8 @@ pub(super) fn syntax_error(source: &str, error: SyntaxError) -> CodeError {
     description
 }
 
-/// Adds position and traceback from a QuickJS stack. Frames of the constructor of the error `class` are omitted.
+/// Adds the position and a traceback from a QuickJS stack to an error. If a constructor named `class` created
+/// the error, its frames are omitted.
 pub(super) fn add_traceback(error: &mut CodeError, stack: &str, source_map: Option<&SourceMap>, class: &str) {
     let is_constructor = |frame: &StackFrame| !class.is_empty() && frame.name == class;
     let frames: Vec<StackFrame> = traceback::frames(stack, source_map).skip_while(is_constructor).collect();
@@ -64,8 +65,8 @@ pub(super) fn add_position(error: &mut CodeError, position: Option<Position>) {
     error.column = position.map(|position| position.column);
 }
 
-/// Describes any thrown value. Reading its properties may run code of the program, which may throw or be interrupted;
-/// properties that cannot be read are omitted.
+/// Creates the error report of any thrown value. Reading its properties may run code of the program, which
+/// may throw or be interrupted; properties that cannot be read are omitted.
 pub(super) fn describe_exception<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,
@@ -140,7 +141,7 @@ fn describe_non_error<'js>(
     error
 }
 
-/// Describes the chain of `cause` errors, with their tracebacks.
+/// Formats the chain of an error's `cause` errors: name, message and line of each. `None` without a cause.
 fn causes<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,
@@ -167,7 +168,7 @@ fn causes<'js>(
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
-/// Calls one of the realm's functions that returns text.
+/// Calls one of the engine's own JavaScript functions with a value. Returns its text, or `None` if it fails.
 fn call_for_text<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,

@@ -1,5 +1,5 @@
-//! The value of a program: returns its last expression, calls a function that it ends with, and advises if there is no
-//! value.
+//! Determines the value of a program. Returns its last expression, calls a function that stands at its end,
+//! and creates advice for a program without a value.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,11 @@ use oxc::span::Span;
 
 use super::source_map::Position;
 
-/// Maximum characters of a name in an advice.
+/// Maximum number of characters shown of a name in a message to the program's author.
 const NAME_CHARS_MAX: usize = 60;
 
-/// Makes the last expression the result of the program. Declarations without effects may follow it.
+/// Turns the program's last expression into a `return` statement, so that its value is the result.
+/// Declarations without effects may follow the expression.
 pub(super) fn return_last_expression<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a>) {
     // A program that consists of a string literal is parsed as a directive.
     if program.body.is_empty()
@@ -123,8 +124,8 @@ impl<'a> Visit<'a> for NameFinder<'_> {
     }
 }
 
-/// Returns what to do if the program has no value: for a program that ends with an assignment, or with an expression
-/// about a promise that it does not await.
+/// Returns advice for a program without a value: one that ends with an assignment, or with an expression that
+/// reads from a promise without `await`.
 pub(super) fn advice(source: &str, program: &Program) -> Option<String> {
     match program.body.iter().rev().find(|statement| !does_nothing(statement))? {
         Statement::VariableDeclaration(declaration) => assigned(
@@ -175,7 +176,8 @@ fn root_name<'p>(value: &'p Expression) -> Option<&'p str> {
     }
 }
 
-/// Returns whether the program assigns the result of a call `SERVER.TOOL(…)` to a variable without `await`.
+/// Returns whether the program assigns the result of a call `SERVER.TOOL(…)` to the variable `name` without
+/// `await`.
 fn holds_promise(program: &Program, name: &str) -> bool {
     program.body.iter().any(|statement| {
         let Statement::VariableDeclaration(declaration) = statement else { return false };

@@ -1,6 +1,6 @@
 //! Makes the JSON of results and arguments acceptable to every JSON parser.
 
-/// Maximum nesting depth of JSON. Many parsers stop at 128.
+/// Maximum nesting depth of arrays and objects in JSON. Many parsers stop at 128.
 const DEPTH_MAX: usize = 120;
 
 /// A result or an argument is nested too deeply for JSON.

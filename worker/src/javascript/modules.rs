@@ -1,4 +1,5 @@
-//! Rewrites `import` and `export`, since the generated code is a function and not a module.
+//! Rewrites `import` and `export`, since the program is run as the body of a function, in which both are
+//! invalid.
 
 use std::fmt::Write as _;
 
@@ -14,7 +15,8 @@ use oxc::span::{GetSpan, Span};
 
 use super::session_variables::DECLARE;
 
-/// Name of the function that static imports call with a module name.
+/// Name of the JavaScript function that generated code calls in place of a static import: it returns the
+/// module of a given name.
 pub(super) const MODULE: &str = "$lockhouse_module";
 
 /// Name of the function that replaces `import()`.
@@ -105,12 +107,12 @@ pub(super) fn drop_exports<'a>(program: &mut Program<'a>, builder: &AstBuilder<'
 pub(super) struct Exports {
     /// The byte ranges of declarations with `export`.
     declared: Vec<Span>,
-    /// Exports by name: pairs of local name and exported name.
+    /// Exports in the form `export { a as b }`: pairs of local name and exported name.
     named: Vec<(String, String)>,
 }
 
 impl Exports {
-    /// Collects the exports. Must run before they are dropped.
+    /// Collects the exports of a skill. Must run before [`drop_exports`] removes them.
     pub(super) fn collect(program: &Program) -> Self {
         let mut exports = Self::default();
         for statement in &program.body {
@@ -164,7 +166,7 @@ impl Exports {
     }
 }
 
-/// Finds the first `await` that would run while a module is loaded.
+/// Finds the first `await` outside of functions, which would run while a module is loaded.
 pub(super) fn top_level_await(program: &Program) -> Option<Span> {
     let mut top = TopLevelAwait::default();
     top.visit_program(program);
@@ -193,8 +195,8 @@ impl<'a> Visit<'a> for TopLevelAwait {
     }
 }
 
-/// Turns unused imports into imports without names, so that an unknown module is still reported. Imports of types
-/// alone are left to the transformer, which removes them.
+/// Turns imports whose names are never used into imports without names. TypeScript's transformer would remove
+/// them, and an unknown module would not be reported. Imports of types alone are left to the transformer.
 pub(super) fn keep_unused_imports(program: &mut Program, scoping: &Scoping) {
     for statement in &mut program.body {
         let Statement::ImportDeclaration(import) = statement else { continue };
@@ -217,8 +219,8 @@ fn is_type(specifier: &ImportDeclarationSpecifier) -> bool {
     matches!(specifier, ImportDeclarationSpecifier::ImportSpecifier(one) if one.import_kind.is_type())
 }
 
-/// Removes the imports from a program and appends one line to `head` for each, which looks up the module before other
-/// code runs. Returns the spans of the imports.
+/// Removes the imports from a program, and appends a line to `head` for each. The line looks up the module,
+/// before other code runs. Returns the spans of the removed imports.
 pub(super) fn take_imports(program: &mut Program, head: &mut String, in_session: bool) -> Vec<Span> {
     let mut imports = Vec::new();
     program.body.retain(|statement| {
@@ -232,7 +234,8 @@ pub(super) fn take_imports(program: &mut Program, head: &mut String, in_session:
     imports
 }
 
-/// Generates the lookup without destructuring, since QuickJS records no position for that.
+/// Appends the code that looks up an imported module and declares the imported names. It does not use
+/// destructuring, since QuickJS records no position for that.
 fn write_lookup(import: &ImportDeclaration, head: &mut String, in_session: bool) {
     let module = format!("{MODULE}({})", string_literal(&import.source.value));
     let _ = write!(head, "{module};");

@@ -177,8 +177,8 @@ fn add_randomness<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedS
     natives.set("randomBytes", Function::new(ctx.clone(), bytes)?)
 }
 
-/// Adds text encodings. Bytes are passed as strings of U+0000 to U+00FF, since Rust can read a typed array only with
-/// unsafe code.
+/// Adds the functions that encode and decode text. Bytes are passed as strings of U+0000 to U+00FF, since
+/// Rust can read a typed array only with unsafe code.
 fn add_encodings<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> {
     let to_utf8 = |ctx: Ctx<'js>, text: String| TypedArray::<u8>::new(ctx, text.into_bytes());
     natives.set("toUtf8", Function::new(ctx.clone(), to_utf8)?)?;

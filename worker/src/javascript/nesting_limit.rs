@@ -6,18 +6,18 @@
 /// Maximum number of brackets that may be open at one place of a program.
 const BRACKETS_MAX: usize = 400;
 
-/// Maximum number of operators of an expression at one bracket level. Each operator of a long sum adds a level of
-/// nesting, too.
+/// Maximum number of operators within one pair of brackets, counted since the last separator. Each operator
+/// of a long sum is a level of nesting for the parser.
 const OPERATORS_MAX: usize = 3_000;
 
-/// State of one bracket level, or of the top level.
+/// State of the scanner inside one open bracket, or outside of all brackets.
 #[derive(Default)]
 struct Level {
     /// Number of operators since the last separator; each is a level of nesting for the parser.
     operators: usize,
-    /// Whether the bracket follows `if` or a similar keyword, so that the statement continues after it.
+    /// Whether the bracket follows `if`, `for`, `while` or `with`, so that the statement continues after it.
     heads_statement: bool,
-    /// Whether the bracket is a substitution in a template, whose text continues after it.
+    /// Whether the bracket is a `${…}` in a template literal, after which the text of the template continues.
     in_template: bool,
 }
 
@@ -43,13 +43,13 @@ struct Scan<'s> {
     source: &'s str,
     /// Byte offset of the next byte to scan.
     at: usize,
-    /// Open bracket levels; never empty.
+    /// The open brackets, innermost last. The first entry is the top level, so the list is never empty.
     levels: Vec<Level>,
-    /// Whether the expression continues after a line break here.
+    /// Whether a line break at the current position cannot end the statement, for example after an operator.
     continues: bool,
-    /// Whether the last token was `if` or a similar keyword that precedes a bracket.
+    /// Whether the last token was `if`, `for`, `while` or `with`, which a bracket follows.
     after_head: bool,
-    /// Whether a slash here is a division.
+    /// Whether a slash at the current position is a division, because an operand precedes it.
     after_operand: bool,
 }
 
@@ -160,8 +160,8 @@ fn is_else(source: &str, at: usize) -> bool {
     source.get(at..).is_some_and(|rest| rest.trim_start().starts_with("else"))
 }
 
-/// Whether an operand begins at byte `at` or after spaces on the same line. Further lines are not looked at, so that
-/// a program with many empty lines stays cheap to check.
+/// Whether an operand begins at byte `at` or after spaces on the same line. Looks at no further line, so that
+/// the check stays fast for a program with many empty lines.
 fn operand_follows(source: &str, at: usize) -> bool {
     let line = source.get(at..).unwrap_or_default().trim_start_matches([' ', '\t', '\r']);
     !line.starts_with("else")
@@ -174,7 +174,8 @@ fn in_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || !byte.is_ascii()
 }
 
-/// Keywords that can be chained, with one more level of nesting each.
+/// Whether a word is a keyword that can be chained, such as `typeof typeof x`. Each is a level of nesting for
+/// the parser.
 fn is_nesting_word(word: &[u8]) -> bool {
     matches!(
         word,
@@ -222,7 +223,8 @@ fn end_of_line(source: &str, at: usize) -> usize {
     length.map_or(source.len(), |length| at + length)
 }
 
-/// A regular expression must end on its line; otherwise the slash is no start of one.
+/// Returns the byte offset after a regular expression's closing slash. `None` if its line has none; the
+/// opening slash is then a division.
 fn end_of_regular_expression(bytes: &[u8], mut at: usize) -> Option<usize> {
     let mut in_class = false;
     loop {
@@ -239,7 +241,8 @@ fn end_of_regular_expression(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Returns the end of template text: after the closing backtick, or after the `${` of a substitution.
+/// Returns the byte offset at which template text ends: after the closing backtick, or after a `${`. Adds a
+/// level to `levels` for a `${`.
 fn end_of_text(bytes: &[u8], mut at: usize, levels: &mut Vec<Level>) -> usize {
     while let Some(&byte) = bytes.get(at) {
         at += 1;

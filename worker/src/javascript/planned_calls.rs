@@ -1,8 +1,8 @@
-//! Finds the calls of tools that a program makes on every path and whose failure nothing in the program can catch. The
-//! supervisor checks them before the run.
+//! Finds the tool calls that a program certainly makes, and whose failure it does not catch. The supervisor
+//! checks these calls before the run.
 //!
-//! Only awaited calls `SERVER.TOOL(…)` count, outside of `try`, branches, loops and callbacks, and only before a possible
-//! end of the program.
+//! Counts only awaited calls `SERVER.TOOL(…)` outside of `try`, branches, loops and callbacks, up to the
+//! first statement that may end the program.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::source_map::Position;
 
-/// Maximum levels of functions of the program that are followed.
+/// Maximum depth to which calls of the program's own functions are followed.
 const DEPTH_MAX: usize = 4;
 /// Largest integer that JavaScript represents exactly.
 const SAFE_INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
@@ -28,13 +28,13 @@ pub(super) struct PlannedToolCall {
     /// The global name of the server.
     pub(super) server: String,
     pub(super) tool: String,
-    /// The arguments as JSON, with `null` for values that are no literals. `None` if their names or their number are not
-    /// known.
+    /// The arguments as JSON, with `null` for values that are not literals. `None` if the names or the number of
+    /// the arguments are not known before the run.
     pub(super) arguments: Option<Value>,
     pub(super) position: Position,
 }
 
-/// Returns the planned calls of a submitted program, in the order of the text.
+/// Returns the tool calls that a submitted program makes in every run, in the order of the text.
 pub(super) fn collect(source: &str, program: &Program) -> Vec<PlannedToolCall> {
     let mut bound = BoundNames::default();
     bound.visit_program(program);
@@ -64,7 +64,7 @@ impl<'a> Visit<'a> for BoundNames {
     }
 }
 
-/// Whether a statement contains a `return` of the function in which it is.
+/// Finds out whether a statement contains a `return`, outside of functions nested in it.
 #[derive(Default)]
 struct ReturnFinder(bool);
 
@@ -89,13 +89,13 @@ struct Finder<'p, 'a> {
     bound: BTreeMap<String, usize>,
     /// The async functions at the top level of the program.
     functions: BTreeMap<&'p str, &'p [Statement<'a>]>,
-    /// The functions whose calls are being looked at.
+    /// The names of the program's functions whose bodies are being visited, outermost first.
     following: Vec<String>,
     calls: Vec<PlannedToolCall>,
 }
 
 impl<'p, 'a> Finder<'p, 'a> {
-    /// Looks at statements in order, up to the first after which the next need not run.
+    /// Visits statements in order. Stops at the first one after which the program may not continue.
     fn statements(&mut self, statements: &'p [Statement<'a>], is_program: bool) {
         for (position, statement) in statements.iter().enumerate() {
             match statement {
@@ -224,7 +224,8 @@ impl<'p, 'a> Finder<'p, 'a> {
     }
 }
 
-/// Returns the arguments of a call: an object of names, or a list of values.
+/// Returns the arguments of a call as JSON: an object of named arguments, or an array of values. `None` if
+/// they are not known before the run.
 fn arguments(call: &CallExpression) -> Option<Value> {
     let given: Option<Vec<&Expression>> = call.arguments.iter().map(Argument::as_expression).collect();
     match given?.as_slice() {
@@ -249,7 +250,7 @@ fn named_arguments(object: &ObjectExpression) -> Option<Value> {
     Some(Value::Object(named))
 }
 
-/// Returns the value of a literal without parts; `None` for everything else.
+/// Returns the value of a string, boolean or number literal; `None` for every other expression.
 fn literal(expression: &Expression) -> Option<Value> {
     match expression {
         Expression::StringLiteral(text) => Some(text.value.as_str().into()),

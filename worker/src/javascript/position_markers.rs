@@ -1,9 +1,9 @@
-//! Inserts markers into a program, so that an interrupted or failed program can be located.
+//! Inserts marker statements into a program, so that its position is known when it is interrupted or fails.
 //!
-//! QuickJS records positions only for identifiers, calls, operators and expression statements, and attributes an
-//! interrupt in a loop to the code before the loop, since the jump back has happened already. A marker is therefore a
-//! statement *before* a loop, where it costs nothing in the iterations. A program that awaits has no stack, so each
-//! `await` records its position in a variable.
+//! QuickJS records positions only for identifiers, calls, operators and expression statements. It attributes
+//! an interrupt in a loop to the code before the loop, since the jump back has happened already. A marker is
+//! therefore a statement *before* the loop, where it costs nothing per iteration. A program that awaits has
+//! no stack, so each `await` records its position in a variable.
 
 use oxc::allocator::{ArenaVec, TakeIn};
 use oxc::ast::ast::{
@@ -54,7 +54,8 @@ impl<'a> MarkerInserter<'_, 'a> {
         Some(Statement::new_expression_statement(span, expression, self.builder))
     }
 
-    /// Replaces the expression by `(awaiting = start, expression)`.
+    /// Replaces an expression by `($lockhouse_awaiting = start, expression)`, which records the position of an
+    /// `await`.
     fn record_await(&self, start: u32, expression: &mut Expression<'a>) {
         let (span, builder) = (expression.span(), self.builder);
         let target = SimpleAssignmentTarget::new_assignment_target_identifier(span, AWAITING, builder);
@@ -92,7 +93,7 @@ impl<'a> VisitMut<'a> for MarkerInserter<'_, 'a> {
         }
     }
 
-    /// A single statement, such as the body of an `if`, becomes a block with its marker.
+    /// Turns a single statement, such as the body of an `if`, into a block of a marker and the statement.
     fn visit_statement(&mut self, statement: &mut Statement<'a>) {
         walk_mut::walk_statement(self, statement);
         if let Some(marker) = self.marker_before(statement) {
@@ -103,7 +104,8 @@ impl<'a> VisitMut<'a> for MarkerInserter<'_, 'a> {
         }
     }
 
-    /// The marker comes before the label, since `continue` requires the label at the loop itself.
+    /// Inserts no marker between a label and its loop, since `continue LABEL` requires the label at the loop
+    /// itself.
     fn visit_labeled_statement(&mut self, labeled: &mut LabeledStatement<'a>) {
         walk_mut::walk_statement(self, &mut labeled.body);
     }

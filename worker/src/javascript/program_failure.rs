@@ -9,13 +9,14 @@ use super::source_map::{Position, SourceMap};
 
 /// Why a program ended without a value.
 pub(super) enum ProgramFailure {
-    /// A native function failed, or an exception is pending in the context.
+    /// An error of the engine's Rust code, or of QuickJS. For [`Error::Exception`], the context holds the
+    /// exception.
     Engine(Error),
     /// The program threw this value.
     Exception(Persistent<Value<'static>>),
-    /// The program awaits something that can never happen, or was interrupted.
+    /// The program awaits something that can never happen, or an interrupt stopped it.
     Stuck,
-    /// An error that the engine itself reports.
+    /// An error in the program that the engine found itself, such as a syntax error.
     Report(Box<CodeError>),
 }
 
@@ -26,7 +27,7 @@ impl From<Error> for ProgramFailure {
 }
 
 impl ProgramFailure {
-    /// Takes a pending exception out of the context.
+    /// Replaces [`Error::Exception`] by the exception itself, which it takes out of the context.
     pub(super) fn with_exception(self, ctx: &Ctx<'_>) -> Self {
         match self {
             Self::Engine(Error::Exception) => Self::Exception(Persistent::save(ctx, ctx.catch())),
@@ -75,7 +76,8 @@ impl ProgramFailure {
         }
     }
 
-    /// Creates the outcome of a program that failed by itself.
+    /// Creates the outcome of a program that failed without an interrupt. `is_full` and `was_full` tell whether
+    /// much of its memory limit is, or was, in use.
     pub(super) fn into_failed_outcome<'js>(
         self,
         ctx: &Ctx<'js>,
@@ -127,7 +129,7 @@ impl ProgramFailure {
     }
 }
 
-/// Position of the most recent `await` of a program, if it had any.
+/// Position of the program's most recent `await`; `None` if it has not awaited anything.
 fn await_position<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,
@@ -137,8 +139,9 @@ fn await_position<'js>(
     Some(source_map?.position_of_byte(byte?))
 }
 
-/// Calls one of the realm's functions. If an interrupt stops the call, calls the function once more: the engine
-/// checks for an interrupt only now and then, so the second call usually ends before the next check.
+/// Calls one of the engine's JavaScript functions. If an interrupt stops the call, calls the function once
+/// more: QuickJS checks for an interrupt only now and then, so the second call usually ends before the next
+/// check.
 fn call_realm<'js, V: FromJs<'js>>(ctx: &Ctx<'js>, functions: &Object<'js>, name: &str) -> Option<V> {
     let call = || {
         let answer = functions.get::<_, Function>(name).and_then(|function| function.call(()));

@@ -27,7 +27,7 @@ const PARTS: [(&str, &str); 9] = [
 /// Maximum C stack used by QuickJS. The rest of the usual 8 MiB is for oxc and native functions.
 const STACK_BYTES: usize = 1024 * 1024;
 
-/// Maximum number of recorded promise rejections.
+/// Maximum number of promises recorded that were rejected without a handler.
 const REJECTIONS_MAX: usize = 64;
 
 /// Promises that were rejected without a handler, with their reasons.
@@ -63,7 +63,7 @@ pub(super) struct Realm {
 }
 
 impl Realm {
-    /// Builds the global scope.
+    /// Creates a context and builds the global scope of programs in it.
     ///
     /// # Errors
     /// There is too little memory.
@@ -82,7 +82,7 @@ impl Realm {
         Ok(Self { context, functions, shared })
     }
 
-    /// Enters the context and calls `body` with the functions that the engine uses.
+    /// Enters the context, and calls `body` with the object of the engine's JavaScript functions.
     ///
     /// # Errors
     /// The errors of `body`.

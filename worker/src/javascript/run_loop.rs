@@ -1,4 +1,4 @@
-//! Runs one program: translation, event loop, and outcome.
+//! Runs one program: translates it, runs its event loop, and creates its outcome.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,10 +22,10 @@ use super::{json_values, tool_requests};
 /// Maximum duration of one sleep while waiting for timers, so that a signal that arrives just before it is noticed.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
 
-/// Extra memory, beyond the limit, for describing an error.
+/// Memory in bytes that is available beyond the memory limit to describe the error of a failed program.
 const MEMORY_BYTES_FOR_ERRORS: usize = 4 * 1024 * 1024;
 
-/// A program that is being run.
+/// What is needed to run a program in the realm of its worker.
 pub(super) struct Execution<'a> {
     pub(super) realm: &'a Realm,
     pub(super) runtime: &'a Runtime,

@@ -8,7 +8,7 @@ use super::error_expression::{self, FailedOperation};
 use super::source_map::{Position, SourceMap};
 use super::traceback;
 
-/// Prefix of explanations for features that do not exist in the sandbox.
+/// Text that introduces the explanation of a feature that does not exist in the sandbox.
 const ABSENT: &str = "not available in the Lockhouse sandbox";
 
 /// Globals of other JavaScript environments, each with the reason why it is missing and an alternative.
@@ -86,7 +86,8 @@ const ABSENT_NAMES: [(&[&str], &str); 13] = [
     (&["WebAssembly", "DOMParser"], "use JavaScript, or Python and its standard library, instead"),
 ];
 
-/// Engine messages that do not mention the sandbox: error name, part of the message, and explanation.
+/// Engine messages whose cause is the sandbox, although they do not mention it: error name, part of the
+/// message, and explanation.
 const UNCLEAR_MESSAGES: [(&str, &str, &str); 3] = [
     ("SyntaxError", "import.meta", "a program has no file and no address; put values into the code instead"),
     (
@@ -98,7 +99,7 @@ const UNCLEAR_MESSAGES: [(&str, &str, &str); 3] = [
     ("TypeError", "cannot block in this thread", "there is one thread; use await and setTimeout instead"),
 ];
 
-/// Creates hints from the realm's state and the program's text.
+/// Creates hints for an error. Uses the JavaScript state of the run and the program's text.
 pub(super) struct Hints<'a, 'js> {
     pub(super) ctx: &'a Ctx<'js>,
     pub(super) functions: &'a Object<'js>,
@@ -106,7 +107,7 @@ pub(super) struct Hints<'a, 'js> {
 }
 
 impl<'js> Hints<'_, 'js> {
-    /// Adds a hint to an error, or explains it in the message.
+    /// Adds a hint to an error. For a feature that the sandbox lacks, extends the message instead.
     pub(super) fn add(&self, error: &mut CodeError, is_retryable: bool) {
         if let Some(explanation) = absence_explanation(error) {
             error.message = format!("{}: {ABSENT}: {explanation}", error.message);
@@ -136,8 +137,8 @@ impl<'js> Hints<'_, 'js> {
         self.call_realm("suggestName", (name, error_expression::bound_names(self.source())))
     }
 
-    /// Explains a TypeError with the program's text, since QuickJS names neither the called expression nor the object
-    /// without a property.
+    /// Improves a TypeError by the program's text: QuickJS names neither a called expression nor the object of a
+    /// missing property.
     fn hint_for_type(&self, error: &mut CodeError) -> Option<String> {
         let position = Position { line: error.line?, column: error.column.unwrap_or(1) };
         let find = |operation| error_expression::find(self.source(), position, operation);
@@ -187,7 +188,8 @@ impl<'js> Hints<'_, 'js> {
         Some(explanation.to_owned())
     }
 
-    /// Describes the results of the most recent calls, or a call that was not awaited.
+    /// Returns a hint about a call that was not awaited, or else a description of the results of the most recent
+    /// calls.
     fn hint_from_calls(&self) -> Option<String> {
         let waiting: Option<Vec<String>> = self.call_realm("waiting", ());
         if let Some([subject, stack]) = waiting.as_deref()
@@ -201,8 +203,8 @@ impl<'js> Hints<'_, 'js> {
         self.call_realm("describeAnswers", ())
     }
 
-    /// Calls one of the realm's functions. Errors are ignored, since the program may have replaced built-in
-    /// functions.
+    /// Calls one of the engine's JavaScript functions. Returns `None` on an error, since the program may have
+    /// replaced built-in functions that it uses.
     fn call_realm<A: IntoArgs<'js>, V: FromJs<'js>>(&self, name: &str, arguments: A) -> Option<V> {
         let answer = self
             .functions
@@ -212,7 +214,8 @@ impl<'js> Hints<'_, 'js> {
     }
 }
 
-/// Parses QuickJS's message about a missing property into the property name and the value without it.
+/// Parses QuickJS's message `cannot read property 'NAME' of undefined`. Returns the property name, and
+/// `undefined` or `null`.
 fn missing_property(message: &str) -> Option<(&str, &str)> {
     let (name, of) = message.strip_prefix("cannot read property '")?.rsplit_once("' of ")?;
     Some((name, of))

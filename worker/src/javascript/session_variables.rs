@@ -1,9 +1,9 @@
 //! Keeps the top-level declarations of a program for later runs of its session.
 //!
-//! Declarations become assignments to properties of one object, in whose scope (`with`) all programs of the session
-//! run. Functions of earlier runs therefore see later assignments, and names can be declared again. A name is created
-//! at its declaration, so a program that fails earlier does not create it; functions and `var` variables are created
-//! at the start, as usual.
+//! Declarations become assignments to properties of one object. All programs of the session run in its scope
+//! (`with`), so functions of earlier runs see later assignments, and names can be declared again. A name is
+//! created when its declaration runs, so a program that fails before that does not create it. Functions and
+//! `var` variables are created at the start of the program, as in JavaScript.
 
 use oxc::allocator::{ArenaBox, ArenaVec, GetAllocator, TakeIn};
 use oxc::ast::ast::{
@@ -59,7 +59,7 @@ fn is_persistent(declaration: &VariableDeclaration) -> bool {
 
 struct DeclarationRewriter<'b, 'a> {
     builder: &'b AstBuilder<'a>,
-    /// Names declared by `var`, including those in blocks.
+    /// Names that `var` statements outside of functions declare, including those in blocks.
     vars: Vec<String>,
 }
 
@@ -124,8 +124,8 @@ impl<'a> DeclarationRewriter<'_, 'a> {
         Statement::new_expression_statement(span, expression, self.builder)
     }
 
-    /// Converts the initializers of a declaration into one assignment expression. A `var` without initializer has
-    /// none.
+    /// Converts the initializers of a declaration into one assignment expression. Appends the declared names to
+    /// `names`. A `var` without initializer assigns nothing.
     fn assignments(
         &mut self,
         declaration: &mut VariableDeclaration<'a>,
@@ -229,7 +229,7 @@ impl<'a> DeclarationRewriter<'_, 'a> {
         AssignmentTargetRest::boxed(rest.span, self.assignment_target(rest.argument, names), self.builder)
     }
 
-    /// Rewrites a `var` declaration in a block or loop.
+    /// Rewrites a `var` declaration in a block or loop to an assignment; `None` if it has no initializer.
     fn rewrite_var(&mut self, declaration: &mut VariableDeclaration<'a>) -> Option<Expression<'a>> {
         let mut names = Vec::new();
         let assigned = self.assignments(declaration, &mut names);
@@ -292,7 +292,8 @@ impl<'a> VisitMut<'a> for DeclarationRewriter<'_, 'a> {
     fn visit_class(&mut self, _class: &mut Class<'a>) {}
 }
 
-/// Rewrites `f()` to `(0, f)()`, since `with` would otherwise pass its object as `this`.
+/// Rewrites calls `f()` to `(0, f)()`: in the scope of a `with` statement, `f()` would get its object as
+/// `this`.
 struct CallRewriter<'b, 'a> {
     builder: &'b AstBuilder<'a>,
 }

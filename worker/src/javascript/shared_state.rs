@@ -23,7 +23,7 @@ pub(super) struct SharedState {
     pub(super) timers: RefCell<Timers>,
     /// Source map of the running program.
     pub(super) source_map: RefCell<Option<SourceMap>>,
-    /// What to do if the running program has no value.
+    /// Advice for the case that the running program has no value, such as to end with an expression.
     pub(super) missing_value_advice: Cell<Option<String>>,
     /// Number of runs in the session so far.
     pub(super) runs: Cell<u32>,

@@ -1,4 +1,5 @@
-//! Extracts a function of the program as a self-contained module: its source, with all definitions that it uses.
+//! Extracts a function or other definition of a program as a self-contained module: its source, with all
+//! definitions that it uses. A skill is saved in this way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,8 @@ use oxc::span::{GetSpan, SourceType, Span};
 use super::nesting_limit;
 use super::source_map::Position;
 
-/// Built-in globals that a constant's initializer may call, since they have no effect outside of the program.
+/// Built-in globals that the initializer of a saved constant may call, since their calls have no effect
+/// outside of the program.
 const PURE_GLOBALS: [&str; 27] = [
     "Array",
     "BigInt",
@@ -67,14 +69,14 @@ pub(super) enum ExtractError {
 /// Source of an extracted module.
 pub(super) struct SkillSource {
     pub(super) code: String,
-    /// Names that the module takes from the global scope.
+    /// Global names that the module uses but does not define.
     pub(super) free: BTreeSet<String>,
 }
 
-/// Extracts the top-level definition of a name, with everything that it uses.
+/// Extracts the top-level definition of `name` from a program, with all definitions that it uses.
 ///
 /// # Errors
-/// Why the definition is not self-contained.
+/// Why the definition cannot be saved without the rest of the program.
 pub(super) fn extract(source: &str, name: &str) -> Result<SkillSource, ExtractError> {
     let absent = || ExtractError::Undefined(name.to_owned());
     if nesting_limit::too_deep_at(source).is_some() {
@@ -117,7 +119,8 @@ pub(super) fn extract(source: &str, name: &str) -> Result<SkillSource, ExtractEr
     Ok(SkillSource { code: parts.join("\n\n") + "\n", free })
 }
 
-/// Top-level statements by index: the names that each one declares, and the other statements that it uses.
+/// The top-level statements of a program, by index: which names each one declares, which other statements it
+/// uses, and which global names.
 struct Statements<'a> {
     bound: BTreeMap<&'a str, BTreeSet<usize>>,
     uses: BTreeMap<usize, BTreeSet<usize>>,
@@ -158,7 +161,8 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// Checks that a statement only defines something, independently of a run of the program.
+/// Checks that a statement only defines something, and that its value does not depend on a run of the
+/// program.
 fn check_self_contained(statement: &Statement, scoping: &Scoping) -> Result<(), &'static str> {
     let variables = match statement {
         Statement::ImportDeclaration(_)
@@ -184,15 +188,15 @@ fn check_self_contained(statement: &Statement, scoping: &Scoping) -> Result<(), 
     if finder.has_calls { Err("that is made by a call") } else { Ok(()) }
 }
 
-/// Finds calls that run when a module is loaded.
+/// Finds calls in the initializer of a constant, which would run when the saved module is loaded.
 struct CallFinder<'s> {
     scoping: &'s Scoping,
     has_calls: bool,
 }
 
 impl CallFinder<'_> {
-    /// Checks a called expression. Calls of built-in globals and methods of literals, such as `new Map()` and
-    /// `/x/.exec("y")`, are permitted.
+    /// Sets `has_calls` unless the called expression is harmless: a built-in global or a method of a literal,
+    /// such as `new Map()` and `/x/.exec("y")`.
     fn check_callee(&mut self, mut callee: &Expression) {
         loop {
             callee = match callee {

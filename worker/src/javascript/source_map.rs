@@ -36,7 +36,8 @@ impl Position {
     }
 }
 
-/// An entry of the source map. Lines and columns count from 0, columns in UTF-16 code units.
+/// An entry of the source map: a position in the generated code and the position in the submitted code. Lines
+/// and columns count from 0, columns in UTF-16 code units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mapping {
     pub(super) generated: (u32, u32),
@@ -46,9 +47,10 @@ pub(super) struct Mapping {
 /// Maximum number of earlier programs of a session whose source maps are kept.
 const EARLIER_MAX: usize = 32;
 
-/// Source map of a program, and of the earlier programs and skills that its stacks can contain.
+/// Source map of a program. Also contains those of earlier programs of the session and of skills, since their
+/// functions can appear in its stacks.
 pub(super) struct SourceMap {
-    /// Number of the program's run in its session.
+    /// Number of the run in the session that executes this program; `None` outside of sessions.
     run: Option<u32>,
     /// Source maps of earlier runs of the session, most recent first.
     earlier: Vec<SourceMap>,
@@ -61,8 +63,8 @@ pub(super) struct SourceMap {
 }
 
 impl SourceMap {
-    /// Creates a source map. `imports` are the positions of the imports that became the first lines; `mappings` must
-    /// be sorted by generated position.
+    /// Creates a source map. `imports` are the positions of the submitted imports, each of which became one line
+    /// at the start of the generated code. `mappings` must be sorted by generated position.
     pub(super) fn new(
         source: &str,
         imports: Vec<Position>,
@@ -83,8 +85,9 @@ impl SourceMap {
         self.earlier.iter().find(|source_map| source_map.run == Some(run))
     }
 
-    /// Maps a position within the arguments of a call to the name of the called function. With `thrown_alone`,
-    /// considers only calls that create a thrown value.
+    /// Returns the position of the function name for a position within the arguments of a call; other positions
+    /// stay unchanged. With `thrown_alone`, considers only calls that create a thrown value, as in `throw new
+    /// Error(…)`.
     pub(super) fn call_position(&self, position: Position, thrown_alone: bool) -> Position {
         let byte = position.to_byte(&self.source).and_then(|byte| u32::try_from(byte).ok());
         let name = byte.and_then(|byte| self.calls.enclosing_call(byte, thrown_alone));
@@ -102,7 +105,7 @@ impl SourceMap {
         here.or_else(|| self.earlier.iter().find_map(|source_map| source_map.skills.get(name)))
     }
 
-    /// Appends this program to those of earlier runs in the session.
+    /// Adds the source maps of earlier runs of the session to that of the current run.
     pub(super) fn following(mut self, run: u32, before: Option<Self>) -> Self {
         self.run = Some(run);
         if let Some(mut before) = before {
@@ -113,7 +116,8 @@ impl SourceMap {
         self
     }
 
-    /// Maps a generated position of a run. Also returns the number of the run if it is an earlier one.
+    /// Maps a position in the generated code of run `run` to the submitted code. Also returns the number of the
+    /// run if it is not the current one.
     pub(super) fn original_position_in(
         &self,
         run: Option<u32>,

@@ -5,7 +5,7 @@ use super::source_map::Position;
 /// Maximum number of lines searched for Python code.
 const LINES: usize = 200;
 
-/// Returns advice for common mistakes.
+/// Returns advice for common mistakes that cause a syntax error; `None` if none is found.
 pub(super) fn hint(source: &str, message: &str, position: Option<Position>) -> Option<&'static str> {
     let line = position
         .and_then(|position| source.lines().nth(position.line.checked_sub(1)? as usize))

@@ -1,9 +1,9 @@
-//! The due times of `setTimeout` and `setInterval`. The JavaScript side stores the callbacks.
+//! The due times of timers of `setTimeout` and `setInterval`. Their callbacks are stored in JavaScript.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// Maximum delay, as in browsers; a longer or invalid delay counts as 0.
+/// Maximum delay of a timer in milliseconds, as in browsers. A longer or invalid delay counts as 0.
 const DELAY_MS_MAX: f64 = 2_147_483_647.0;
 
 /// The pending timers.
@@ -28,7 +28,7 @@ impl Timers {
         self.due.retain(|&(_, other)| other != id);
     }
 
-    /// Removes and returns the next timer if it is due.
+    /// If the earliest timer is due, removes it and returns its number.
     pub(super) fn take_due(&mut self) -> Option<u32> {
         let first = *self.due.first()?;
         (first.0 <= Instant::now()).then(|| {

@@ -6,12 +6,12 @@ use lockhouse_protocol::{
 };
 use rquickjs::{Ctx, Object, Result, Value};
 
-/// A request from the realm's JavaScript code.
+/// A request to the supervisor, as the engine's JavaScript code passes it to Rust.
 pub(super) struct NativeRequest {
     pub(super) kind: String,
     /// Up to three arguments: server, name and JSON arguments for most kinds of requests.
     pub(super) texts: (String, String, String),
-    /// The decoded results in the arguments of a call.
+    /// Arguments of a call that are results of earlier calls, decoded from JSON text.
     pub(super) decoded: Vec<DecodedArgument>,
     /// Timeout in milliseconds; 0 for the configured one.
     pub(super) timeout_ms: u32,
@@ -19,7 +19,7 @@ pub(super) struct NativeRequest {
     pub(super) line: Option<u32>,
 }
 
-/// Converts a request by its kind. Errors describe an invalid name or argument.
+/// Converts a request into a protocol message. The error is a message about an invalid name or argument.
 fn to_request(request: NativeRequest) -> std::result::Result<Request, String> {
     let (first, second, third) = request.texts;
     let server = |name: String| ServerName::new(name).map_err(|invalid| invalid.to_string());
@@ -71,8 +71,8 @@ fn invalid_detail() -> String {
     r#"the detail is one of "names", "signatures" and "full""#.into()
 }
 
-/// Converts a request, and turns an invalid name into the failure that an unknown one would get, without asking the
-/// supervisor.
+/// Converts a request into a protocol message. An invalid name gives the same failure as an unknown name,
+/// without a message to the supervisor.
 pub(super) fn parse(request: NativeRequest) -> std::result::Result<Request, Failure> {
     if request.kind == "load_result" {
         return to_request(request).map_err(|message| Failure {
@@ -97,7 +97,8 @@ fn truncate(text: &str) -> String {
     text.chars().take(256).collect()
 }
 
-/// Converts a reply: whether it succeeded, and the JSON value or the failure.
+/// Converts a reply into JavaScript: whether the request succeeded, and its JSON value or an object that
+/// describes the failure.
 pub(super) fn to_realm<'js>(ctx: &Ctx<'js>, reply: Reply) -> Result<(bool, Value<'js>)> {
     match reply {
         Ok(json) => Ok((true, ctx.json_parse(json)?)),

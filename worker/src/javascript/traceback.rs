@@ -1,4 +1,4 @@
-//! Filters QuickJS stacks for frames of user code, and translates them to positions in the submitted code.
+//! Selects the frames of user code from QuickJS stacks, and translates their positions to the submitted code.
 
 use super::source_excerpt::excerpt;
 use super::source_map::{Position, SourceMap};
@@ -90,7 +90,8 @@ impl StackFrame<'_> {
     }
 }
 
-/// Parses a stack into frames of user code. Frames that are already translated stay unchanged.
+/// Parses a stack into frames of user code, with positions in the submitted code. Frames that were translated
+/// before stay unchanged.
 pub(super) fn frames<'s>(
     stack: &'s str,
     source_map: Option<&'s SourceMap>,
@@ -132,8 +133,8 @@ pub(super) fn frames<'s>(
     stack.lines().enumerate().filter_map(frame).take(FRAMES_MAX)
 }
 
-/// Formats the innermost frame of the current program with its source line. If the error is in a skill or in a function of
-/// an earlier run, its frame comes first.
+/// Formats the innermost frame that is in the current program, with its source line. If the error is in a
+/// skill or in a function of an earlier run, the frame of the error comes first.
 pub(super) fn render(frames: &[StackFrame], source_map: Option<&SourceMap>) -> String {
     let is_own = |frame: &&StackFrame| frame.origin == CodeOrigin::Program;
     let innermost = frames.first().filter(|frame| !is_own(frame));

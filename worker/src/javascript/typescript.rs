@@ -30,22 +30,24 @@ pub(super) const GENERATED_SKILL: &str = "lockhouse:skills/";
 /// File name of the submitted code in the transformer and source map.
 const FILE: &str = "code.ts";
 
-/// Enables strict mode for the program itself, since `with` requires sloppy mode around it.
+/// Enables strict mode inside the program's function. The code around it needs `with`, which strict mode
+/// forbids.
 const STRICT: &str = "\"use strict\";";
 
 /// A program that was translated to JavaScript.
 pub(super) struct Translation {
-    /// JavaScript expression: a function of the two import functions and, in a session, of its scope and declare
-    /// function. Returns the program as an async function, and a function that returns the byte offset of the most
-    /// recent `await`.
+    /// JavaScript expression for a function. Its parameters are the functions for static and dynamic imports and,
+    /// in a session, the session's scope and its declare function. It returns two functions: the program as an
+    /// async function, and one that returns the byte offset of the most recent `await`.
     pub(super) javascript: String,
     /// Maps generated positions to the submitted code.
     pub(super) source_map: SourceMap,
-    /// Names with two underscores that the program uses and does not declare, such as `github__list_issues`.
+    /// Undeclared names with two underscores that the program uses, such as `github__list_issues`. Each may be a
+    /// tool, written as `SERVER__TOOL`.
     pub(super) flat_names: Vec<String>,
     /// Calls of tools that the program makes on every path.
     pub(super) planned_calls: Vec<PlannedToolCall>,
-    /// What to do if the program has no value.
+    /// Advice for the case that the program has no value, such as to end with an expression.
     pub(super) missing_value_advice: Option<String>,
 }
 
@@ -71,7 +73,8 @@ pub(super) fn translate(source: &str, in_session: bool) -> Result<Translation, S
     translate_as(source, if in_session { CodeKind::Session } else { CodeKind::Program })
 }
 
-/// Translates a skill into a function of the two import functions that returns the skill's exports.
+/// Translates a skill into a JavaScript function. Its parameters are the functions for static and dynamic
+/// imports; it returns the skill's exports.
 ///
 /// # Errors
 /// The first syntax error.
@@ -90,7 +93,8 @@ enum CodeKind {
 }
 
 impl CodeKind {
-    /// Code before and after the translated code. `exported` is the object literal with the exports of a skill.
+    /// JavaScript text that is placed before and after the translated code. `exported` is the object literal with
+    /// the exports of a skill.
     fn wrapper(self, exported: &str) -> (String, String) {
         match self {
             Self::Program => (
@@ -160,7 +164,7 @@ fn translate_as(source: &str, kind_of_code: CodeKind) -> Result<Translation, Syn
     })
 }
 
-/// Checks the text before it is parsed.
+/// Rejects a program that is nested too deeply or contains a Markdown fence, before it is parsed.
 fn check_text(source: &str) -> Result<(), SyntaxError> {
     let wrong = |message: &str, at: usize| {
         Err(SyntaxError { message: message.to_owned(), position: Some(Position::from_byte(source, at)) })
@@ -184,7 +188,7 @@ fn fence_at(source: &str) -> Option<usize> {
     lines.find(|(_, line)| line.trim_start().starts_with("```")).map(|(start, _)| start)
 }
 
-/// Checks the positions of imports, and of `await` in skills.
+/// Checks that imports are at the top level, and that a skill does not use `await` outside of functions.
 fn check_modules(source: &str, program: &Program, kind_of_code: CodeKind) -> Result<(), SyntaxError> {
     if source.contains("import")
         && let Some(span) = modules::misplaced_import(program)
@@ -228,7 +232,8 @@ fn rewrite<'a>(
     Ok(())
 }
 
-/// Removes TypeScript syntax. Returns an object literal with the exports, and the program's [`Translation::flat_names`].
+/// Removes TypeScript syntax. Returns an object literal with the exports, and the names for
+/// [`Translation::flat_names`].
 fn remove_types<'a>(
     source: &str,
     program: &mut Program<'a>,

@@ -1,4 +1,5 @@
-//! Closes inherited descriptors: a worker keeps its channel, and standard streams that are not connected to anything.
+//! Closes inherited descriptors. A worker keeps only its channel (the socket to the supervisor), and standard
+//! streams that are not connected to anything.
 #![allow(unsafe_code, reason = "Descriptor numbers are moved by hand, once")]
 
 use std::io::Error;
@@ -6,16 +7,18 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 
 use super::{Layer, Layers, SandboxError};
 
-/// Descriptor number of the worker's channel.
+/// Descriptor number of the worker's channel (the socket to the supervisor).
 const CHANNEL: i32 = 3;
 
-/// Sets up descriptors 0 (at end of file), 1 and 2 (without a reader) and 3 (the channel), and closes all others.
+/// Sets up descriptors 0 (at end of file), 1 and 2 (without a reader) and 3 (the channel, which is the socket
+/// to the supervisor), and closes all others.
 ///
-/// The streams are pipes of this worker alone. A shared `/dev/null` would have flags that one worker can set and
-/// others can read.
+/// The streams are pipes of this worker alone. A shared `/dev/null` would have flags that one worker can set
+/// and others can read.
 ///
 /// # Errors
-/// The step that failed, with the channel if it is at its final number already.
+/// The step that failed. Also returns the channel if it is descriptor 3 already, so that the worker can
+/// report the error.
 pub(super) fn keep_only(
     channel: OwnedFd,
     layers: Layers,
@@ -54,7 +57,7 @@ fn assign_descriptors(channel: OwnedFd) -> Result<OwnedFd, SandboxError> {
     Ok(unsafe { OwnedFd::from_raw_fd(CHANNEL) })
 }
 
-/// Open descriptors above 3, which should not exist. The limit of open files bounds the search.
+/// Returns the open descriptors from 4 to 4095. A sandboxed worker should have none.
 pub(super) fn unexpected() -> Vec<i32> {
     // SAFETY: asks about numbers, without memory effects.
     (CHANNEL + 1..4096).filter(|number| unsafe { libc::fcntl(*number, libc::F_GETFD) } >= 0).collect()

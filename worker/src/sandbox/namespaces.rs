@@ -1,9 +1,10 @@
-//! Namespaces of the zygote, inherited by its workers: an empty root directory, and a network with only a loopback
-//! interface that is down.
+//! Namespaces of the zygote, inherited by its workers: an empty root directory, and a network with only a
+//! loopback interface that is down.
 //!
-//! Root enters them directly; other users need a user namespace. If the host refuses, Landlock and seccomp still
-//! protect, and the result is reported as `reduced`. Some hosts permit `unshare` but refuse the following steps (such
-//! as Ubuntu's AppArmor restriction), so a child process tries all steps first: the zygote never stays halfway.
+//! Root enters them directly; other users need a user namespace. If the host refuses, workers are protected
+//! by Landlock and seccomp alone, and the sandbox is reported as `reduced`. Some hosts permit `unshare` but
+//! refuse later steps (such as Ubuntu's AppArmor restriction). A child process therefore tries all steps
+//! first, so that the zygote enters either all namespaces or none.
 #![allow(unsafe_code, reason = "fork, for the rehearsal")]
 
 use std::io::{Read, Write};
@@ -36,7 +37,8 @@ pub(super) fn enter() -> Result<Namespaces, SandboxError> {
     Ok(Namespaces { user: !getuid().is_root() && refused.is_none(), refused })
 }
 
-/// Tries all steps in a child process. Returns the refused step and its error, if any.
+/// Tries in a child process whether the host permits all namespaces. Returns the refused step with its error,
+/// or `None` if nothing is refused.
 fn try_in_child() -> std::io::Result<Option<String>> {
     let (mut reader, mut writer) = std::io::pipe()?;
     // SAFETY: the zygote has one thread, which it has asserted; the child makes system calls, writes, and ends.

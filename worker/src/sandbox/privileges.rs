@@ -47,7 +47,8 @@ pub(super) fn drop_all(unprivileged_id: Option<u32>) -> Result<(), SandboxError>
     Ok(())
 }
 
-/// Sets `no_new_privs`: execve can no longer give the process privileges, which Landlock and seccomp require.
+/// Sets `no_new_privs`, so that execve can no longer give the process privileges. Landlock and seccomp
+/// require this of unprivileged processes.
 pub(super) fn no_new_privileges() -> Result<(), SandboxError> {
     prctl::set_no_new_privs().map_err(SandboxError::errno("PR_SET_NO_NEW_PRIVS"))
 }
@@ -63,8 +64,8 @@ pub(super) fn has_none() -> Result<bool, Error> {
     }
 }
 
-/// Empties the bounding set. An unprivileged process may not do so, but `no_new_privs` prevents it from using that
-/// set.
+/// Empties the capability bounding set. The kernel does not permit this to an unprivileged process; then
+/// `no_new_privs` makes the set irrelevant.
 fn drop_bounding() {
     for capability in 0..=LAST_POSSIBLE {
         // SAFETY: changes a set of this process; no pointers.

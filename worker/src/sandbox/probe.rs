@@ -1,5 +1,6 @@
-//! Self-test of the sandbox: a worker without code applies each layer and then attempts what that layer must refuse.
-//! A layer counts as effective only if the attempt fails, not because its setup succeeded.
+//! Self-test of the sandbox: a test worker without code applies each layer and then attempts what that layer
+//! must refuse. A layer counts as effective only if the kernel refuses the attempt; a successful setup is not
+//! enough.
 #![allow(unsafe_code, reason = "fork, and system calls made past their wrappers")]
 
 mod attempts;
@@ -14,13 +15,13 @@ use nix::unistd::{ForkResult, Pid, fork};
 use super::{Layer, PreparedSandbox, SandboxError, die_with_parent, enter_observed, landlock};
 use attempts::{Attempt, LandlockAttempts};
 
-/// Maximum size of all findings together, in bytes.
+/// Maximum size in bytes of the test worker's report, which contains the findings about all protections.
 const REPORT_BYTES_MAX: u32 = 64 * 1024;
 
-/// Forks and seals a test worker, and reports whether each protection is effective.
+/// Forks a test worker that applies the sandbox to itself, and reports whether each protection is effective.
 ///
 /// # Errors
-/// [`SandboxError`] if the test worker cannot be created.
+/// [`SandboxError`] if the test worker cannot be created, or ends without a report.
 pub fn probe(prepared: &PreparedSandbox, profile: &SandboxProfile) -> Result<Vec<Finding>, SandboxError> {
     let (mut reader, writer) = std::io::pipe().map_err(SandboxError::step("pipe"))?;
     let zygote = nix::unistd::getpid();
@@ -43,7 +44,7 @@ pub fn probe(prepared: &PreparedSandbox, profile: &SandboxProfile) -> Result<Vec
     Ok(findings)
 }
 
-/// Checks that the last system call of the probe, which only an attack makes, killed the process.
+/// Checks that seccomp killed the test worker at its last system call, `ptrace`, which only an attack makes.
 fn attacks_end_it(end: WaitStatus) -> Finding {
     let protection = Protection::KillOnAttack;
     match end {
@@ -79,7 +80,7 @@ fn run_probe(prepared: &PreparedSandbox, profile: &SandboxProfile, zygote: Pid, 
     }
 }
 
-/// Attempts that become possible to judge once a layer is applied.
+/// Attempts what a layer must refuse, immediately after the layer was applied, and returns the findings.
 fn after(layer: Layer, profile: &SandboxProfile, observed: &mut LandlockAttempts) -> Vec<Finding> {
     match layer {
         Layer::Namespaces | Layer::Privileges => Vec::new(),

@@ -34,7 +34,8 @@ pub(super) fn deny_write_execute() -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// Whether the kernel reports the restriction as active; `None` if it does not support it.
+/// Whether the kernel reports that writable memory cannot become executable; `None` if it does not support
+/// this restriction (`PR_GET_MDWE`).
 pub(super) fn write_execute_is_denied() -> Option<bool> {
     // SAFETY: a query without pointers.
     let flags = unsafe { libc::prctl(PR_GET_MDWE, 0, 0, 0, 0) };

@@ -23,7 +23,8 @@ pub(super) fn mapped_bytes() -> Result<u64, SandboxError> {
     bytes.ok_or_else(|| SandboxError::Step { step, source: missing() })
 }
 
-/// Sets all resource limits of the worker. DATA limits private memory; AS limits all other mapped memory.
+/// Sets all resource limits of the worker. `RLIMIT_DATA` limits its private memory, `RLIMIT_AS` its whole
+/// address space. Both permit the profile's memory in addition to `mapped_bytes`.
 pub(super) fn set(
     profile: &SandboxProfile,
     mapped_bytes: u64,

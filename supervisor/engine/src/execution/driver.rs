@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use lockhouse_pool::{Worker, WorkerExitReport, WorkerProcess};
-use lockhouse_protocol::{FrameDecoder, FromWorker, Job, ToWorker, frame};
+use lockhouse_protocol::{FrameDecoder, FromWorker, Job, ToWorker};
 use lockhouse_upstream::ai_client::{PausableTimer, ProgressRequests};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -20,6 +20,7 @@ use super::cancellation::Cancellation;
 use super::captured_output::CapturedOutput;
 use super::cpu_budget::{self, CpuBudget};
 use super::end_reason::EndReason;
+use super::outbox::Outbox;
 use super::state_machine::{Effect, Event, StateMachine, WorkerExit};
 use super::worker_requests::WorkerRequests;
 
@@ -60,9 +61,7 @@ pub(super) struct RunDriver<'a> {
     pub(super) state: StateMachine,
     pub(super) requests: WorkerRequests<'a>,
     pub(super) output: CapturedOutput,
-    /// Encoded messages that are not yet written to the worker. Their size is bounded, since a worker has a limited
-    /// number of requests in flight.
-    pub(super) out: Vec<u8>,
+    pub(super) out: Outbox,
     /// Maximum bytes of an encoded message to the worker.
     pub(super) frame_bytes: u32,
     timer: Pin<Box<Sleep>>,
@@ -75,7 +74,7 @@ impl<'a> RunDriver<'a> {
     pub(super) fn new(
         state: StateMachine,
         requests: WorkerRequests<'a>,
-        out: Vec<u8>,
+        out: Outbox,
         frame_bytes: u32,
     ) -> Self {
         let timer = Box::pin(tokio::time::sleep(Duration::ZERO));
@@ -159,7 +158,7 @@ impl<'a> RunDriver<'a> {
                 Some((call, reply)) = self.requests.next(), if accepts_messages => {
                     self.on(Event::ReplyReady(call, reply), process)
                 }
-                written = socket.write(&self.out), if answers_requests && !self.out.is_empty() => {
+                written = socket.write(self.out.next_bytes()), if answers_requests && self.out.len() > 0 => {
                     self.on_written(written, process)
                 }
                 read = socket.read(decoder.space()), if accepts_messages || self.state.is_stopping() => {
@@ -204,7 +203,7 @@ impl<'a> RunDriver<'a> {
 
     fn on_written(&mut self, written: io::Result<usize>, process: &WorkerProcess) -> Option<EndReason> {
         let Ok(count) = written else { return self.on(Event::ChannelClosed, process) };
-        self.out.drain(..count);
+        self.out.advance(count);
         None
     }
 
@@ -244,7 +243,7 @@ impl<'a> RunDriver<'a> {
             Effect::Nothing => {}
             Effect::Append(stream, text) => self.output.append(stream, &text),
             Effect::AskGate(call, request) => self.requests.submit(call, request),
-            Effect::Send(message) => return self.send(&message),
+            Effect::Send(message) => return self.send(message),
             Effect::Signal(signal) => process.signal(signal),
             Effect::Wait(time) => self.set_timer(time),
             Effect::SignalAndWait(signal, time) => {
@@ -256,16 +255,17 @@ impl<'a> RunDriver<'a> {
         None
     }
 
-    fn send(&mut self, message: &ToWorker) -> Option<EndReason> {
-        match (frame::encode(message, self.frame_bytes), message) {
-            (Ok(frame), _) => self.out.extend_from_slice(&frame),
-            (Err(error), ToWorker::Run(_)) => return Some(EndReason::ProtocolViolation(error.to_string())),
+    fn send(&mut self, message: ToWorker) -> Option<EndReason> {
+        let is_job = matches!(message, ToWorker::Run(_));
+        match self.out.push(message, self.frame_bytes) {
+            Ok(()) => None,
+            Err(error) if is_job => Some(EndReason::ProtocolViolation(error.to_string())),
             // Unreachable: the gate limits the size of each reply to less than a frame.
-            (Err(error), ToWorker::Reply { .. }) => {
-                tracing::error!("a reply to a worker cannot be encoded: {error}")
+            Err(error) => {
+                tracing::error!("a reply to a worker cannot be encoded: {error}");
+                None
             }
         }
-        None
     }
 
     fn set_timer(&mut self, time: Duration) {

@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use lockhouse_pool::{Lease, Worker};
-use lockhouse_protocol::{Conversation, ConversationLimits, Failure, FailureCode, ToWorker, frame};
+use lockhouse_protocol::{Conversation, ConversationLimits, Failure, FailureCode, ToWorker};
 use nix::sys::signal::Signal;
 
 use super::cpu_budget::CpuBudget;
+use super::outbox::Outbox;
 
 /// The error message that replies to requests of a session's code which were still in flight when the run ended.
 const RUN_ENDED_MESSAGE: &str =
@@ -19,13 +20,13 @@ const RUN_ENDED_MESSAGE: &str =
 pub struct SessionWorker {
     worker: Worker,
     /// Encoded replies that are not yet written to the worker.
-    out: Vec<u8>,
+    out: Outbox,
 }
 
 impl SessionWorker {
     /// Creates the session worker from a fresh worker, before the first run of the session.
     pub fn new(worker: Worker) -> Self {
-        Self { worker, out: Vec::new() }
+        Self { worker, out: Outbox::default() }
     }
 
     /// Whether the worker process still exists, either running or stopped.
@@ -35,12 +36,7 @@ impl SessionWorker {
 
     /// Stops the worker with SIGSTOP after a run. Threads of the code that still wait for a reply get an error when
     /// the next run of the session resumes them.
-    pub(super) fn pause(
-        mut self,
-        mut conversation: Conversation,
-        mut out: Vec<u8>,
-        frame_bytes: u32,
-    ) -> Self {
+    pub(super) fn pause(mut self, mut conversation: Conversation, mut out: Outbox, frame_bytes: u32) -> Self {
         self.worker.process.signal(Signal::SIGSTOP);
         let failure = Failure {
             code: FailureCode::Timeout,
@@ -51,7 +47,8 @@ impl SessionWorker {
         };
         for call in conversation.abandon_in_flight() {
             let reply = ToWorker::Reply { call, reply: Err(failure.clone()) };
-            out.extend(frame::encode(&reply, frame_bytes).unwrap_or_default());
+            // A failure is short, so that it always fits.
+            let _ = out.push(reply, frame_bytes);
         }
         self.worker.conversation = conversation;
         Self { out, ..self }
@@ -73,7 +70,7 @@ pub(super) struct RunStart {
     /// placeholder that permits no message.
     pub(super) conversation: Conversation,
     /// Encoded messages of an earlier run of the session that are still to be written to the worker.
-    pub(super) out: Vec<u8>,
+    pub(super) out: Outbox,
     /// The CPU limit that the supervisor enforces for this run. `None` if the kernel enforces the limit.
     pub(super) cpu: Option<CpuBudget>,
 }
@@ -96,7 +93,7 @@ impl RunWorker {
     /// Prepares the worker for a run, and takes the state of its conversation and its unsent messages.
     pub(super) fn start_run(&mut self, cpu: Duration, limits: ConversationLimits) -> RunStart {
         let (out, cpu) = match self {
-            Self::Leased(_) => (Vec::new(), None),
+            Self::Leased(_) => (Outbox::default(), None),
             Self::Session(session_worker) => {
                 let before = session_worker.worker.process.cpu_time().unwrap_or_default();
                 (std::mem::take(&mut session_worker.out), Some(CpuBudget::new(before, cpu)))

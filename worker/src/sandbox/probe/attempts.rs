@@ -1,4 +1,5 @@
-//! Attempts of the probe. Each one is a direct system call, as hostile native code would make it.
+//! System calls that the sandbox's self-test attempts. Most are made directly, as hostile native code would
+//! make them.
 #![allow(unsafe_code, reason = "Bare system calls")]
 
 use std::fmt;
@@ -37,7 +38,8 @@ impl fmt::Display for Attempt {
     }
 }
 
-/// Attempts that Landlock must refuse, all made at the same time.
+/// Results of the attempts that Landlock must refuse. They are made before and after Landlock is applied;
+/// before it, they must succeed.
 #[derive(Debug, Default)]
 pub(super) struct LandlockAttempts {
     pub(super) open: Attempt,
@@ -63,7 +65,8 @@ fn bind_tcp() -> Attempt {
     with_address(libc::SOCK_STREAM, [0; 4], 0, libc::bind)
 }
 
-/// Connects a datagram socket, which sends nothing but requires a route.
+/// Attempts to connect a UDP socket to the loopback address. This sends nothing, but requires a network
+/// route.
 fn route_to_itself() -> Attempt {
     with_address(libc::SOCK_DGRAM, [127, 0, 0, 1], 9, libc::connect)
 }
