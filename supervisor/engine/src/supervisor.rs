@@ -83,12 +83,6 @@ impl Supervisor {
         for refusal in &settings.refused {
             tracing::warn!("{refusal}");
         }
-        let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
-        audit.redact_secrets(upstreams.secrets());
-        let skills = settings.skills.enabled.then(|| Arc::new(Skills::new(&settings.skills)));
-        let reply_bytes_max = settings.limits.conversation.value_bytes() as usize;
-        let results = Arc::new(results);
-        let gate = Gate::new(policy, audit.clone(), upstreams, skills, results.clone(), reply_bytes_max);
         // Control groups come first, since every zygote must start inside the supervisor's own part of the hierarchy.
         let groups = ControlGroups::acquire();
         let pool = |language: Language| {
@@ -101,7 +95,15 @@ impl Supervisor {
             let pool = pool.map_err(Clone::clone)?;
             Ok(Pool::start(pool.clone(), &groups))
         };
-        let (python, typescript) = (pool(Language::Python), pool(Language::Typescript));
+        // Zygotes start before upstream servers, and the one that needs less time starts first, so that on few processors the
+        // first result does not wait for what it does not need.
+        let (typescript, python) = (pool(Language::Typescript), pool(Language::Python));
+        let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
+        audit.redact_secrets(upstreams.secrets());
+        let skills = settings.skills.enabled.then(|| Arc::new(Skills::new(&settings.skills)));
+        let reply_bytes_max = settings.limits.conversation.value_bytes() as usize;
+        let results = Arc::new(results);
+        let gate = Gate::new(policy, audit.clone(), upstreams, skills, results.clone(), reply_bytes_max);
         let in_force = Mutex::new(ActiveConfiguration::new(gate, settings.digest.clone()));
         let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
         let sessions = Sessions::new(settings.sessions);

@@ -20,4 +20,4 @@ def change():
 threading.Thread(target=change, daemon=True).start()
 done, payload = _lockhouse.call("fixture", "echo", held)
 ended.set()
-done and b"aaaa" in payload
+done and "aaaa" in payload

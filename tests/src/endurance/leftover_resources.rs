@@ -125,6 +125,7 @@ fn descriptors(pid: u32) -> Option<Vec<String>> {
     let mut kinds: Vec<String> = directory
         .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
         .map(|target| target.to_string_lossy().split([':', '[']).next().unwrap_or_default().to_owned())
+        .map(|target| if target.starts_with("/proc/") { "/proc/PID/status".into() } else { target })
         .collect();
     kinds.sort();
     Some(kinds)

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use lockhouse_protocol::{
-    CodeError, ExecutionId, FromWorker, Job, Outcome, Reply, Request, SearchDetail, ServerName, Stream,
-    ToWorker, ToolName, frame,
+    CodeError, ExecutionId, FRAME_OVERHEAD_BYTES, FromWorker, Job, Outcome, Reply, Request, SearchDetail,
+    ServerName, Stream, ToWorker, ToolName, frame,
 };
 use nix::sys::signal::Signal;
 
@@ -14,6 +14,8 @@ use crate::raw_channel::{RawChannel, call, encoded, end_by, length, list_tools, 
 type Behaviour = fn(&RawChannel) -> Outcome;
 
 const MIB: usize = 1024 * 1024;
+/// The maximum length of a message to or from a worker, with the default configuration.
+const FRAME_BYTES_MAX: u32 = 8 * MIB as u32 + FRAME_OVERHEAD_BYTES;
 const SLOW_INTERVAL: Duration = Duration::from_millis(10);
 const NESTING_DEPTH: usize = 100_000;
 
@@ -31,7 +33,7 @@ pub(crate) const ALL: &[(&str, Behaviour)] = &[
     }),
     // Wrong lengths and frames.
     ("length of 2^32-1", |channel| write_and_wait(channel, &u32::MAX.to_le_bytes())),
-    ("length of the limit and one", |channel| write_and_wait(channel, &number(8 * MIB as u32 + 1))),
+    ("length of the limit and one", |channel| write_and_wait(channel, &number(FRAME_BYTES_MAX + 1))),
     ("length of 2^31, in pieces", |channel| {
         channel.write(&[0, 0]);
         std::thread::sleep(SLOW_INTERVAL);
@@ -40,8 +42,8 @@ pub(crate) const ALL: &[(&str, Behaviour)] = &[
     ("length of 0", |channel| write_and_wait(channel, &number(0))),
     ("a frame never finished", |channel| write_and_wait(channel, &[&number(1000)[..], &[0; 500]].concat())),
     ("a large frame never finished", |channel| {
-        channel.write(&number(8 * MIB as u32));
-        write_and_wait(channel, &vec![0; 8 * MIB - 1])
+        channel.write(&number(FRAME_BYTES_MAX));
+        write_and_wait(channel, &vec![0; FRAME_BYTES_MAX as usize - 1])
     }),
     ("half a frame and the end", |channel| {
         channel.write(&[&number(1000)[..], &[0; 500]].concat());

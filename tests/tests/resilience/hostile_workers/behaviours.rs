@@ -102,9 +102,9 @@ pub(super) fn all() -> Vec<Row> {
 
 fn frames() -> Vec<Row> {
     vec![
-        killed("length of 2^32-1", "4294967295 bytes exceeds the limit of 8388608 bytes"),
-        killed("length of the limit and one", "8388609 bytes exceeds the limit of 8388608 bytes"),
-        killed("length of 2^31, in pieces", "2147483648 bytes exceeds the limit of 8388608 bytes"),
+        killed("length of 2^32-1", "4294967295 bytes exceeds the limit of 8454144 bytes"),
+        killed("length of the limit and one", "8454145 bytes exceeds the limit of 8454144 bytes"),
+        killed("length of 2^31, in pieces", "2147483648 bytes exceeds the limit of 8454144 bytes"),
         killed("length of 0", "not a valid message"),
         timeout("a frame never finished"),
         timeout("a large frame never finished"),
