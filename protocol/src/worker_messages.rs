@@ -205,7 +205,8 @@ pub struct PlannedCall {
 pub struct DecodedArgument {
     /// The JSON pointer (RFC 6901) to the value in the arguments, such as `/content` or `/0`.
     pub pointer: String,
-    /// The text from which the value was decoded; `None` if the program has changed the value since.
+    /// The JSON text from which the worker decoded the value at `pointer`; `None` if the program has changed the value
+    /// since.
     pub text: Option<String>,
 }
 

@@ -66,8 +66,8 @@ fn frames<T: Serialize>(messages: &[T]) -> Vec<Vec<u8>> {
     messages.iter().map(|message| encode(message, LIMIT).unwrap()).collect()
 }
 
-/// Returns inputs for the fuzz target `conversation`. The first three bytes of an input are the limits; the numbers of
-/// the steps after them are defined in `src/conversation.rs`.
+/// Returns inputs for the fuzz target `conversation`. The first three bytes of an input set the limits of calls, parallel
+/// calls and output; each later byte or group of bytes is one step of the conversation.
 fn conversations(messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let started = [4, 3, 9, 0, 1];
     let with = |steps: &[u8]| [&started, steps].concat();

@@ -18,7 +18,8 @@ const API_ACTIVITY: u32 = 6003;
 /// one becomes an event with the status `Unknown`. A killed process leaves calls without an end record.
 const OPEN_MAX: usize = 65_536;
 
-/// Combines audit records into OCSF events. The records must be added in order of time.
+/// Combines audit records into events of the Open Cybersecurity Schema Framework (OCSF). The records must be added in
+/// order of time.
 #[derive(Debug, Default)]
 pub struct OcsfEvents {
     /// Events of calls and executions whose end record was not added yet, by the ID of the call or execution.

@@ -36,7 +36,7 @@ pub(super) enum Command {
     },
     /// Show one skill with its code
     Show {
-        /// The name of the skill, as in code or as its folder
+        /// The name of the skill, in snake_case or as the name of its folder
         name: String,
         /// Use an older version
         #[arg(long)]
@@ -51,21 +51,21 @@ pub(super) enum Command {
     Test(test::Arguments),
     /// Review a draft and approve it, so that code can import it
     Approve {
-        /// The name of the skill, as in code or as its folder
+        /// The name of the skill, in snake_case or as the name of its folder
         name: String,
         #[command(flatten)]
         confirmation: Confirmation,
     },
     /// Remove a skill with all its versions and its draft
     Remove {
-        /// The name of the skill, as in code or as its folder
+        /// The name of the skill, in snake_case or as the name of its folder
         name: String,
         #[command(flatten)]
         confirmation: Confirmation,
     },
     /// Export a skill as a folder in the Agent Skills format
     Export {
-        /// The name of the skill, as in code or as its folder
+        /// The name of the skill, in snake_case or as the name of its folder
         name: String,
         /// The directory in which the skill's folder is created
         #[arg(long, value_name = "DIR")]

@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     /// Only write stubs for this language
     #[arg(long, value_enum)]
     language: Option<LanguageName>,
-    /// Print the written files as JSON
+    /// Print the paths of the written files as JSON
     #[arg(long)]
     json: bool,
     /// Only the tools of these servers

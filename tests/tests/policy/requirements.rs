@@ -23,8 +23,8 @@ fn run_with_requirements(lockhouse: &Lockhouse, arguments: &[&str]) -> CommandOu
     CommandOutput::run(command.env("LOCKHOUSE_REQUIREMENTS", lockhouse.path("requirements.toml")), b"")
 }
 
-/// Returns the names of the upstream servers that the requirements permit, from the output of a finished `lockhouse
-/// tools list`.
+/// Returns the names of the upstream servers that an administrator's requirements file permits, from the output of a
+/// finished `lockhouse tools list`.
 fn usable_servers(finished: &CommandOutput) -> Vec<&str> {
     let has =
         |name: &&str| finished.stdout.lines().any(|line| line.contains(*name) && line.contains("count"));

@@ -1,4 +1,4 @@
-"""Loads everything that code may import, since a sealed worker cannot open files. Each MB makes every fork slower."""
+"""Loads what code may use besides the standard modules, since a sealed worker cannot open files. Each MB makes every fork slower."""
 
 import gc
 import importlib
@@ -6,24 +6,6 @@ import io
 import os
 import sys
 
-# Exist in every CPython. Modules that these import lazily are listed as well.
-_MODULES = """
-json re math cmath datetime _strptime time calendar collections collections.abc itertools functools operator
-statistics decimal fractions numbers random string textwrap csv io base64 binascii hashlib hmac uuid secrets
-html html.parser html.entities urllib.parse unicodedata stringprep xml.etree.ElementTree xml.dom.minidom
-xml.dom.expatbuilder zoneinfo difflib heapq bisect enum dataclasses typing types abc contextlib contextvars copy
-copyreg pprint reprlib asyncio concurrent.futures concurrent.futures.thread threading queue weakref array struct
-graphlib ipaddress locale keyword token tokenize ast inspect dis traceback linecache warnings logging shlex
-fnmatch glob http pathlib os os.path sys signal tempfile shutil subprocess socket selectors configparser zlib gzip
-zipfile pickle codecs timeit platform errno stat gc atexit builtins importlib importlib.util sched
-"""
-# Not available in every distribution or version.
-_OPTIONAL = "sqlite3 sqlite3.dump mimetypes bz2 lzma tomllib string.templatelib annotationlib _ast_unparse _pylong compression.zstd"
-_ENCODINGS = """
-utf_8 utf_8_sig utf_16 utf_16_le utf_16_be utf_32 utf_32_le utf_32_be utf_7 ascii latin_1 iso8859_1 iso8859_2 iso8859_15
-cp1250 cp1251 cp1252 cp437 cp850 mac_roman idna punycode unicode_escape raw_unicode_escape charmap
-base64_codec hex_codec rot_13 quopri_codec zlib_codec bz2_codec
-"""
 # Prevents libraries below packages such as numpy from starting a thread per core: a zygote must have one thread.
 _THREADS = "OPENBLAS_NUM_THREADS OMP_NUM_THREADS MKL_NUM_THREADS NUMEXPR_NUM_THREADS"
 # Code that makes well-known packages load their lazily imported parts.
@@ -40,15 +22,7 @@ p.to_datetime(['2020-01-01']).tz_localize('UTC').tz_convert('Europe/Berlin'); f.
 
 
 def preload(extra):
-    """Loads the standard modules, then the modules in `extra`. Raises ImportError if one of those fails."""
-    for name in _MODULES.split():
-        importlib.import_module(name)
-    for name in [*_OPTIONAL.split(), *(f"encodings.{name}" for name in _ENCODINGS.split())]:
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            pass
-    "x".encode("idna")
+    """Loads the modules in `extra`, and everything else that is read from files. Raises ImportError if one of the modules fails."""
     threads = dict.fromkeys(_THREADS.split(), "1")
     os.environ.update(threads)
     for name in extra:

@@ -105,7 +105,7 @@ def warm():
     run("1 / 0", [])
 
 
-def run(code, servers, session=False, check_only=False, tools=b""):
+def run(code, servers, session=False, check_only=False, tools=""):
     """Runs a program, or only checks it. Returns ("value", JSON or None), ("no_value", advice), or the kind of failure and a dict that describes it."""
     # CPython 3.11 to 3.13 allocate an integer to enter some handlers, such as `finally`, in a long function. When no memory is
     # left, they try again forever. The handler of `except` in a short function needs none.

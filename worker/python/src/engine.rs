@@ -1,7 +1,7 @@
 //! The Python interpreter as an [`Engine`].
 #![allow(
     unsafe_code,
-    reason = "CPython's own hooks around fork are C functions, and nix cannot read a sigaction"
+    reason = "CPython's own functions around fork and for compiled modules are C functions, and nix cannot read a sigaction"
 )]
 
 use std::ffi::CString;
@@ -13,9 +13,12 @@ use lockhouse_worker::sandbox::Sandboxed;
 use lockhouse_worker::tool_host::ToolHost;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyModule, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyModule, PyString};
 
 use crate::native;
+
+/// The module that is executed first: it imports the standard modules, and compiles the others.
+const STANDARD_MODULES: &str = include_str!("../lib/standard_modules.py");
 
 /// Embedded Python modules, in an order in which each one imports only earlier ones.
 const MODULES: [(&str, &str); 25] = [
@@ -57,11 +60,14 @@ pub(crate) struct PythonEngine {
 }
 
 impl PythonEngine {
-    /// Loads the embedded modules.
+    /// Loads the standard modules and the embedded modules.
     pub(crate) fn new(py: Python<'_>) -> PyResult<Self> {
-        for (name, source) in MODULES {
-            let file = CString::new(format!("<lockhouse>/{name}.py"))?;
-            PyModule::from_code(py, &CString::new(source)?, &file, &CString::new(name)?)?;
+        let sources = MODULES.map(|(name, source)| (file_of(name), source));
+        let first = (CString::new(STANDARD_MODULES)?, CString::new(file_of("standard_modules"))?);
+        let first = PyModule::from_code(py, &first.0, &first.1, c"lockhouse_standard_modules")?;
+        let compiled = first.call_method1("import_and_compile", (sources.to_vec(),))?;
+        for ((name, _), code) in MODULES.iter().zip(compiled.cast_into::<PyList>()?) {
+            execute_module(name, &code)?;
         }
         let runner = py.import(RUNNER)?.unbind();
         Ok(Self { runner, needs_fork_hooks: true, signal_actions: Vec::new() })
@@ -72,6 +78,20 @@ impl PythonEngine {
         // runs.
         let _ = Python::attach(|py| self.runner.bind(py).call_method0(function).map(Bound::unbind));
     }
+}
+
+/// Returns the file name of an embedded module in tracebacks.
+fn file_of(module: &str) -> String {
+    format!("<lockhouse>/{module}.py")
+}
+
+/// Creates the module `name` by executing its code.
+fn execute_module(name: &str, code: &Bound<'_, PyAny>) -> PyResult<()> {
+    let (file, name) = (CString::new(file_of(name))?, CString::new(name)?);
+    // SAFETY: the interpreter is attached, and all three arguments live until the call returns.
+    let module = unsafe { ffi::PyImport_ExecCodeModuleEx(name.as_ptr(), code.as_ptr(), file.as_ptr()) };
+    // SAFETY: the call returns a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(code.py(), module) }.map(drop)
 }
 
 impl Engine for PythonEngine {

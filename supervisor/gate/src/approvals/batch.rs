@@ -187,9 +187,9 @@ impl ApprovalBatcher {
         }
     }
 
-    /// Sends the prompt to the user of the AI client and to the watchers on this machine at the same time, as far as each
-    /// can be asked, and waits for the first answer. Stores in `channel` where the prompt was sent, or where it was
-    /// answered.
+    /// Sends the prompt to the user of the AI client, and to the users who watch for approvals with `lockhouse approvals`
+    /// on this machine, at the same time, as far as each can be asked. Waits for the first answer. Stores in `channel`
+    /// where the prompt was sent, or where it was answered.
     async fn await_answer(
         &self,
         calls: &[ApprovalRequest],

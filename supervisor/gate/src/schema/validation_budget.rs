@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
-/// Number of reads between two checks of the clock.
+/// How many times the validator reads a part of the value between two checks of its time limit.
 const READS_PER_CLOCK_CHECK: u32 = 32;
 /// Maximum number of bytes of stack that the validator may use. Threads have at least two million bytes.
 const STACK_BYTES_MAX: usize = 1024 * 1024;

@@ -14,7 +14,7 @@ use crate::config::Files;
 /// Options of `lockhouse skills run`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// The name of the skill, as in code or as its folder
+    /// The name of the skill, in snake_case or as the name of its folder
     name: String,
     /// An argument: NAME=VALUE by name, where VALUE is JSON or text, or JSON by position; may be given several times
     #[arg(long, value_name = "NAME=VALUE|JSON")]

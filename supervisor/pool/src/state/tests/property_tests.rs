@@ -127,7 +127,8 @@ impl Model {
         }
     }
 
-    /// Returns the number of the generation whose zygote currently forks workers, or `None` if there is no such zygote.
+    /// Returns the number of the zygote that currently forks workers, or `None` if there is no such zygote. Each zygote
+    /// that the pool starts has the next number (its generation).
     fn forking_generation(&self) -> Option<u32> {
         self.state.zygote.as_ref().map(|zygote| zygote.number).filter(|number| !self.retired.contains(number))
     }

@@ -1,0 +1,68 @@
+"""Imports the standard modules, since a sealed worker cannot open files. Meanwhile, a second process compiles Lockhouse's own modules."""
+
+import importlib
+import marshal
+import os
+
+# Exist in every CPython. Modules that these import lazily are listed as well.
+_MODULES = """
+json re math cmath datetime _strptime time calendar collections collections.abc itertools functools operator
+statistics decimal fractions numbers random string textwrap csv io base64 binascii hashlib hmac uuid secrets
+html html.parser html.entities urllib.parse unicodedata stringprep xml.etree.ElementTree xml.dom.minidom
+xml.dom.expatbuilder zoneinfo difflib heapq bisect enum dataclasses typing types abc contextlib contextvars copy
+copyreg pprint reprlib asyncio concurrent.futures concurrent.futures.thread threading queue weakref array struct
+graphlib ipaddress locale keyword token tokenize ast inspect dis traceback linecache warnings logging shlex
+fnmatch glob http pathlib os os.path sys signal tempfile shutil subprocess socket selectors configparser zlib gzip
+zipfile pickle codecs timeit platform errno stat gc atexit builtins importlib importlib.util sched
+"""
+# Not available in every distribution or version.
+_OPTIONAL = "sqlite3 sqlite3.dump mimetypes bz2 lzma tomllib string.templatelib annotationlib _ast_unparse _pylong compression.zstd"
+_ENCODINGS = """
+utf_8 utf_8_sig utf_16 utf_16_le utf_16_be utf_32 utf_32_le utf_32_be utf_7 ascii latin_1 iso8859_1 iso8859_2 iso8859_15
+cp1250 cp1251 cp1252 cp437 cp850 mac_roman idna punycode unicode_escape raw_unicode_escape charmap
+base64_codec hex_codec rot_13 quopri_codec zlib_codec bz2_codec
+"""
+
+
+def import_and_compile(sources):
+    """Imports the standard modules. Returns the code of `sources`, pairs of file name and text."""
+    reader, writer = os.pipe()
+    try:
+        child = os.fork()
+    except OSError:  # A limit of processes is reached.
+        child = None
+    if child == 0:
+        _send_code(sources, writer)
+    os.close(writer)
+    _import_all()
+    with open(reader, "rb") as pipe:
+        data = pipe.read()
+    if child is not None:
+        os.waitpid(child, 0)
+    return marshal.loads(data) if data else _compile(sources)
+
+
+def _send_code(sources, writer):
+    """Sends the code of `sources` from the second process, which then ends. Sends nothing if it fails."""
+    try:
+        data = marshal.dumps(_compile(sources))
+        with open(writer, "wb", buffering=0) as pipe:
+            while data:
+                data = data[pipe.write(data):]
+    finally:
+        os._exit(0)
+
+
+def _compile(sources):
+    return [compile(text, file, "exec", dont_inherit=True) for file, text in sources]
+
+
+def _import_all():
+    for name in _MODULES.split():
+        importlib.import_module(name)
+    for name in [*_OPTIONAL.split(), *(f"encodings.{name}" for name in _ENCODINGS.split())]:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            pass
+    "x".encode("idna")
