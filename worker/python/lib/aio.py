@@ -4,14 +4,9 @@ Calls that are started in one iteration of the event loop are sent together. Rep
 whichever event loop or thread reads them.
 """
 
-import sys as _sys
-
-# asyncio works without ssl. Loading OpenSSL would take a megabyte, and there is no network.
-_without_ssl = _sys.modules.setdefault("ssl", None) is None
 import asyncio as _asyncio
-if _without_ssl:
-    del _sys.modules["ssl"]
 import inspect as _inspect
+import sys as _sys
 import threading as _threading
 import weakref as _weakref
 

@@ -3,6 +3,7 @@
 import importlib
 import marshal
 import os
+import sys
 
 # Exist in every CPython. Modules that these import lazily are listed as well.
 _MODULES = """
@@ -32,6 +33,7 @@ def import_and_compile(sources):
     except OSError:  # A limit of processes is reached.
         child = None
     if child == 0:
+        os.close(reader)  # Otherwise this process would wait for ever for its own reading, if the first one is killed.
         _send_code(sources, writer)
     os.close(writer)
     _import_all()
@@ -58,6 +60,7 @@ def _compile(sources):
 
 
 def _import_all():
+    _import_asyncio()
     for name in _MODULES.split():
         importlib.import_module(name)
     for name in [*_OPTIONAL.split(), *(f"encodings.{name}" for name in _ENCODINGS.split())]:
@@ -66,3 +69,11 @@ def _import_all():
         except ImportError:
             pass
     "x".encode("idna")
+
+
+def _import_asyncio():
+    # asyncio works without ssl. Loading OpenSSL would take a megabyte, and there is no network.
+    without_ssl = sys.modules.setdefault("ssl", None) is None
+    importlib.import_module("asyncio")
+    if without_ssl:
+        del sys.modules["ssl"]
