@@ -117,8 +117,8 @@ bench: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/bench $(BENCH)
 
-# Measures Lockhouse and its peers interleaved: FastMCP's CodeMode, Monty, Deno, Node.js, Python and bubblewrap. Installs them into
-# build/peers and build/eval, and writes build/peers/results.json and chart.svg. PEERS="--rounds 4 --only fastmcp python" selects.
+# Measures Lockhouse and its peers interleaved: the code modes of FastMCP, Pydantic AI, Toolplane and UTCP, mcp-run-python, Monty, Deno,
+# Node.js, Python and bubblewrap. Installs them into build/peers and build/eval, and writes build/peers/results.json and chart.svg. PEERS="--rounds 4 --only fastmcp python" selects.
 bench-peers: build
 	tests/peers/run.sh $(PEERS)
 
