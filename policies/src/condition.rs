@@ -58,7 +58,7 @@ pub(crate) enum ConditionResult {
     Unknown(&'static str),
 }
 
-/// What is known about symbolic links in the paths of a call when a condition is evaluated.
+/// The targets of the symbolic links in the paths of a call, which conditions on paths need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PathResolution<'c> {
     Known(&'c ResolvedPaths),

@@ -15,8 +15,7 @@ use nix::unistd::Pid;
 
 use super::proc_status;
 
-/// Maximum size of a file of `/proc/PID` that is read, in bytes. Of a larger file, the rest is not read. The files have at
-/// most 2 KiB on most hosts, and one with 8,192 CPUs has 6 KiB.
+/// Initial size of the buffer for a file of `/proc/PID`, in bytes. The files that are read have at most 2 KiB on most hosts.
 const PROC_FILE_BYTES: usize = 8 * 1024;
 
 /// Maximum number of passes over the threads of a process. New threads inherit the scheduling policy of their creator,
@@ -115,11 +114,17 @@ impl Drop for WorkerProcess {
     }
 }
 
-/// Reads a file of `/proc/PID`. The kernel returns such a file in one read if it fits.
+/// Reads a file of `/proc/PID` from its beginning. The kernel returns such a file in one read if it fits.
 fn read_proc_file(file: &File) -> io::Result<String> {
-    let mut text = vec![0; PROC_FILE_BYTES];
-    let count = file.read_at(&mut text, 0)?;
-    text.truncate(count);
+    let (mut text, mut length) = (vec![0; PROC_FILE_BYTES], 0);
+    loop {
+        length += file.read_at(&mut text[length..], length as u64)?;
+        if length < text.len() {
+            break;
+        }
+        text.resize(2 * length, 0);
+    }
+    text.truncate(length);
     String::from_utf8(text).map_err(io::Error::other)
 }
 

@@ -25,7 +25,7 @@ const SLEEP_MAX: Duration = Duration::from_millis(10);
 /// Memory in bytes that is available beyond the memory limit to describe the error of a failed program.
 const MEMORY_BYTES_FOR_ERRORS: usize = 4 * 1024 * 1024;
 
-/// What is needed to run a program in the realm of its worker.
+/// The parts of a worker that run a program: the JavaScript realm, the connection to the supervisor, and limits.
 pub(super) struct Execution<'a> {
     pub(super) realm: &'a Realm,
     pub(super) runtime: &'a Runtime,
