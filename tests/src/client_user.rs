@@ -20,7 +20,7 @@ pub enum UserReply {
     AcceptEmpty,
     /// The replies to the first, second and later requests. The last reply is repeated for all further requests.
     Sequence(Vec<UserReply>),
-    /// The user accepts the request with these field values after this delay.
+    /// The user waits for this delay, and then accepts the request with these field values.
     Delayed(Duration, Value),
     /// The user declines the request.
     Decline,

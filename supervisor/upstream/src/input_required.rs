@@ -15,7 +15,8 @@ use super::elicitation_conversion;
 use super::in_flight_calls::Caller;
 use crate::ai_client::{Answer, Question};
 
-/// Maximum number of times that a server may ask the user for input during one call. After that the call fails.
+/// Maximum number of times that Lockhouse sends one call to a server that answers with `input_required`. If the last
+/// answer is `input_required` too, the call fails.
 pub(super) const ROUNDS_MAX: usize = 10;
 /// Maximum size in bytes of an `input_required` result, including its questions and state. A larger result fails the
 /// call.
@@ -107,8 +108,8 @@ impl InputRequired<'_> {
 }
 
 impl Request<'_> {
-    /// Converts the server's question into a form that can be shown to the user. Returns an error if that is not
-    /// possible.
+    /// Converts the server's question into a form that can be shown to the user. Returns an error if the kind of
+    /// question is unknown, or if the question cannot be shown.
     fn question(&self, server: &ServerName) -> Result<Question, CallError> {
         let parameters = self.params.map_or("", RawValue::get);
         let question = match self.method.as_str() {

@@ -1,4 +1,5 @@
-//! Connections to upstream MCP servers. One task owns each connection and restarts its server after a growing delay.
+//! Connections to upstream MCP servers. Each connection is owned by one task. If the connection is lost, the task
+//! restarts the server after a growing delay.
 //!
 //! A call needs a [`PermittedCall`], which only the evaluation of the policy can create, so no call can bypass the
 //! policy.
@@ -76,8 +77,8 @@ pub use storage_paths::StoragePaths;
 pub use tool_cache::cached_tools;
 pub use tool_pins::{ChangedTool, Pins, ToolReview};
 
-/// Environment variable that is set for every upstream server. A Lockhouse that finds it set does not start, so that no
-/// Lockhouse is an upstream server of another one.
+/// Environment variable that is set for every upstream server. Lockhouse does not start if this variable is set. So no
+/// Lockhouse process can be an upstream server of another Lockhouse process.
 pub const NESTED_VARIABLE: &str = "LOCKHOUSE_UPSTREAM";
 
 /// Returns the maximum number of upstream servers that start at the same time. If dozens started together, each would
@@ -87,7 +88,7 @@ fn starts_at_once() -> usize {
     (4 * cores).max(8)
 }
 
-/// The connections to all upstream servers, by server name. Clones share them.
+/// The connections to all upstream servers, by server name. Clones share the connections.
 #[derive(Clone, Debug, Default)]
 pub struct Upstreams {
     servers: Arc<BTreeMap<ServerName, Upstream>>,
@@ -101,8 +102,8 @@ struct Upstream {
 }
 
 impl Upstreams {
-    /// Begins to connect to all upstream servers concurrently, and returns at once. A server that fails delays only its
-    /// own callers.
+    /// Begins to connect to all upstream servers concurrently, and returns at once. A server that fails to connect
+    /// delays only the calls to this server.
     pub fn connect(servers: BTreeMap<ServerName, ServerDefinition>, paths: &StoragePaths) -> Self {
         Self::default().replace_servers(servers, paths).0
     }
@@ -147,8 +148,8 @@ impl Upstreams {
         self.servers.iter().map(|(name, upstream)| (name, &upstream.connection))
     }
 
-    /// The channel for notices about changes of the upstream servers that AI clients use directly. The channel stays
-    /// the same when a changed configuration replaces the servers.
+    /// Returns the channel for notices about changes of the upstream servers that AI clients use directly. The channel
+    /// stays the same when a changed configuration replaces the servers.
     pub fn notices(&self) -> &ChangeNotices {
         &self.notices
     }

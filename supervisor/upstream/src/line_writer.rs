@@ -49,8 +49,8 @@ impl LineWriter {
         }
     }
 
-    /// Starts to write a line, which must include its line feed, and does not wait. What the pipe cannot take at once
-    /// is written by a task, so the caller can stop waiting for the answer at any time.
+    /// Starts to write a line, which must include its line feed, and does not wait. A task writes the bytes that the
+    /// pipe cannot accept at once. So the line is written completely even if the caller stops waiting for the answer.
     pub(super) fn start_write(&self, line: Vec<u8>) -> io::Result<()> {
         let Ok(mut stdin) = self.stdin.clone().try_lock_owned() else {
             return spawn(self.write(line));
@@ -75,7 +75,7 @@ impl LineWriter {
         self.unwritten.load(Ordering::Relaxed) > UNWRITTEN_MAX
     }
 
-    /// Closes the standard input of the process, after the line that is being written.
+    /// Closes the standard input of the process. If a line is being written, waits until the line is complete.
     pub(super) async fn close(&self) {
         self.stdin.lock().await.take();
     }
@@ -98,7 +98,8 @@ impl LineWriter {
     }
 }
 
-/// Runs a write as a task. Its failure ends the connection, by which the callers of the server learn of it.
+/// Runs a write as a task and ignores its result. A write that times out ends the connection, which fails the calls in
+/// flight.
 fn spawn(write: impl Future<Output = io::Result<()>> + Send + 'static) -> io::Result<()> {
     let runtime = Handle::try_current().map_err(io::Error::other)?;
     runtime.spawn(async move { drop(write.await) });

@@ -126,7 +126,7 @@ impl LiveConnection {
         }
     }
 
-    /// Closes the connection and ends the server's process, if there is one.
+    /// Closes the connection. Over standard input and output, also ends the server's process.
     pub(super) async fn end(self) -> ConnectionEnd {
         // Ends the rmcp service, which closes the process's standard input.
         self.ending.cancel();
@@ -150,7 +150,8 @@ impl LiveConnection {
 }
 
 /// Subscribes to changes of the server's lists of tools, resources and prompts. Returns `None` if the server announces
-/// no changes, or if its protocol version is older than 2026-07-28, in which servers notify without a subscription.
+/// no changes, or if its protocol version is older than 2026-07-28. In older versions, servers send such notifications
+/// without a subscription.
 fn subscribe(
     peer: &Peer<RoleClient>,
     changed: &Arc<Notify>,
@@ -173,8 +174,8 @@ fn subscribe(
     Some(tokio::spawn(follow(peer.clone(), filter, changed.clone(), notices)))
 }
 
-/// Keeps the subscription to list changes open as long as the connection lasts. An HTTP server may end a subscription
-/// at any time; it is then opened again.
+/// Keeps the subscription to list changes open as long as the connection lasts. If the server ends the subscription,
+/// which an HTTP server may do at any time, opens a new one after a pause.
 async fn follow(
     peer: Peer<RoleClient>,
     filter: SubscriptionFilter,

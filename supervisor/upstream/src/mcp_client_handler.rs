@@ -122,7 +122,7 @@ impl ClientHandler for McpClientHandler {
     }
 
     /// Handles `sampling/createMessage`, with which a server of an older protocol version asks for an answer of the AI
-    /// client's model. Refused unless the AI client uses the server directly and supports sampling.
+    /// client's model. The request is refused unless the AI client uses the server directly and supports sampling.
     #[expect(deprecated)]
     async fn create_message(
         &self,
@@ -149,7 +149,8 @@ impl ClientHandler for McpClientHandler {
         }
     }
 
-    /// Answers requests with unknown methods, and the placeholder for requests that are too large, with an error.
+    /// Answers a request that has an unknown method or is too large with an error. A request that is too large arrives
+    /// as a placeholder with the method `REFUSED_METHOD`.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::call_types::InputResponses;
 use super::direct_request::DirectRequestKind;
 
-/// A request to an upstream server that is made for a caller.
+/// A request to an upstream server on behalf of submitted code or of an AI client.
 pub(super) enum OutgoingRequest<'a> {
     Tool(ToolCall<'a>),
     Other(Box<ClientRequest>),
@@ -30,8 +30,8 @@ pub(super) struct ToolCall<'a> {
 }
 
 impl<'a> OutgoingRequest<'a> {
-    /// Builds the usual request for an item: `tools/call`, `resources/read` or `prompts/get`. `input` is what the
-    /// server required before it completes the call.
+    /// Builds the usual request for the target `item`: `tools/call`, `resources/read` or `prompts/get`. `input` has the
+    /// user's answers and the server's state if the call is repeated because the server required input.
     pub(super) fn new(
         item: &'a CallTarget,
         arguments: &'a Map<String, Value>,
@@ -57,7 +57,7 @@ impl<'a> OutgoingRequest<'a> {
     }
 
     /// Builds a request that only AI clients with direct access to the server can make: completion or subscription.
-    /// Returns `None` for [`DirectRequestKind::Usual`].
+    /// Returns `None` for [`DirectRequestKind::Usual`]; [`Self::new`] builds that request.
     #[expect(deprecated)]
     pub(super) fn direct(kind: &DirectRequestKind, item: &CallTarget) -> Option<Self> {
         use rmcp::model::{SubscribeRequest, SubscribeRequestParams};
@@ -78,7 +78,7 @@ impl<'a> OutgoingRequest<'a> {
         Self::Other(Box::new(request))
     }
 
-    /// Converts the request for rmcp.
+    /// Converts the request to the type in which rmcp sends requests.
     pub(super) fn into_client_request(self) -> ClientRequest {
         let ToolCall { name, arguments, input } = match self {
             Self::Tool(call) => call,
@@ -117,7 +117,8 @@ impl<'a> ToolCall<'a> {
     }
 }
 
-/// A `tools/call` request as it is serialized, without copies of its arguments. rmcp's type owns them.
+/// A `tools/call` request in its serialized form. It borrows the arguments of the call, whereas rmcp's type would need
+/// a copy of them.
 #[derive(Serialize)]
 struct ToolCallMessage<'a> {
     jsonrpc: &'static str,

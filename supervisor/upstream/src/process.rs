@@ -14,7 +14,8 @@ use super::definition::ServerCommand;
 
 /// Environment variables of Lockhouse that a server's process inherits, in addition to those in its configuration.
 const INHERITED: [&str; 9] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
-/// How long a server's process may take to exit after its standard input was closed, and again after SIGTERM.
+/// How long Lockhouse waits for a server's process to exit after closing the process's standard input, and once more
+/// after SIGTERM.
 const LEAVE: Duration = Duration::from_millis(500);
 /// Interval between two checks whether killed processes have exited.
 const REAP_EVERY: Duration = Duration::from_millis(20);
@@ -77,7 +78,7 @@ impl ServerProcess {
         (if left.is_ok() { ShutdownMethod::Sigterm } else { ShutdownMethod::Sigkill }, None)
     }
 
-    /// Kills the process group and also the child process itself, since a sandboxed process leads no group until it has
+    /// Kills the process group and also the child process itself: a sandboxed process is not in the group until it has
     /// started its own session.
     fn kill(&mut self) {
         self.signal(Signal::SIGKILL);

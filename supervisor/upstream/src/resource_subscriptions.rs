@@ -43,7 +43,7 @@ impl Subscriptions {
         Self { server, uris: Arc::default(), notices }
     }
 
-    /// Subscribes to changes of a resource until the connection ends. Does nothing if there is a subscription to it
+    /// Subscribes to changes of a resource until the connection ends. Does nothing if the resource is subscribed
     /// already.
     pub(super) async fn subscribe(
         &self,

@@ -1,6 +1,7 @@
 //! Finds the ID of a server's response that is too large to be parsed, at the beginning or the end of its text.
 //!
-//! Only the `id` of the message itself counts; the result in it can contain members with the same name.
+//! Only the top-level `id` of the message counts, since the result in the message can contain members with the same
+//! name.
 
 use memchr::memmem;
 use rmcp::model::RequestId;
@@ -10,8 +11,8 @@ use serde::de::IgnoredAny;
 const END_BYTES: usize = 256;
 
 const ID: &[u8] = b"\"id\"";
-/// The key of the member `method`. Only requests and notifications of the server have it; their IDs are not those of
-/// Lockhouse's requests.
+/// The key of the member `method`. Only requests and notifications have this member, so a message with it is not a
+/// response to a request of Lockhouse.
 const METHOD: &[u8] = b"\"method\"";
 
 /// Finds the ID of a JSON-RPC response in a text that may be truncated or invalid; `None` if there is none.
@@ -25,8 +26,8 @@ pub(super) fn find_id_at_start(head: &[u8]) -> Option<RequestId> {
     find_ids_at_ends(head, b"").next()
 }
 
-/// Finds the IDs in the beginning (`head`) and the end (`tail`) of a response's text. Returns none if one of
-/// these parts contains a `method`, since the message is then a request or a notification.
+/// Finds the IDs in the beginning (`head`) and the end (`tail`) of a response's text. Returns no IDs if one of these
+/// parts contains a top-level `method`, since the message is then a request or a notification.
 pub(super) fn find_ids_at_ends(head: &[u8], tail: &[u8]) -> impl Iterator<Item = RequestId> {
     let is_answer = members(head, METHOD).chain(members_at_end(tail, METHOD)).next().is_none();
     let find_id_at_start = members(head, ID).find_map(number);

@@ -30,8 +30,8 @@ impl ServerLog {
         Self { path: path.to_owned(), file: None, throttle: LogThrottle::new(BURST_LINES, LINE_EVERY) }
     }
 
-    /// Writes one line of the server's output to the log file. Lines above the rate limit are counted and left out. If
-    /// the file cannot be written, the line is lost.
+    /// Writes one line of the server's output to the log file. Leaves out lines above the rate limit, and later writes
+    /// how many were left out. If the file cannot be written, the line is lost.
     pub(super) fn write_line(&mut self, text: &str) {
         let Some(left_out) = self.throttle.admit() else { return };
         let written = match left_out {

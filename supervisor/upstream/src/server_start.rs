@@ -47,11 +47,11 @@ impl StartFailure {
     }
 }
 
-/// Starts one upstream server, each time the connection task asks for it.
+/// Starts one upstream server. The connection task uses this value for the first start and for each restart.
 pub(super) struct ServerStarter {
     name: ServerName,
     endpoint: Endpoint,
-    /// Whether only the older MCP handshake is used.
+    /// Whether the configuration requires the older MCP handshake (`initialize`) for this server.
     only_legacy: bool,
     pub(super) limits: ServerLimits,
     secrets: Secrets,

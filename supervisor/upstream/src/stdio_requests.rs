@@ -2,8 +2,8 @@
 //! reads.
 //!
 //! A request that is sent through rmcp passes four tasks on its way and back, which costs more than everything else
-//! that Lockhouse does for a call. These requests have ids of their own, which rmcp does not see. Everything that a
-//! server sends without being asked still goes to rmcp.
+//! that Lockhouse does for a call. The requests of this module bypass rmcp and have ids that rmcp does not use.
+//! Requests and notifications of the server still go to rmcp.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use super::line_writer::LineWriter;
 use super::outgoing_request::OutgoingRequest;
 use super::traffic_limits::TrafficLimiter;
 
-/// The first id of these requests. rmcp counts its own requests from 0, and all ids fit into 32 bits with a sign, since
-/// some servers store them so.
+/// The first id of the requests that bypass rmcp. rmcp counts its own requests from 0. All ids fit into a signed 32-bit
+/// integer, since some servers store ids in that type.
 const FIRST_ID: i64 = 1_000_000_000;
 const LAST_ID: i64 = i32::MAX as i64;
 
@@ -48,7 +48,8 @@ struct Pending {
 }
 
 impl StdioRequests {
-    /// Creates the sender of requests. `writer` and `traffic` are those of the connection's transport.
+    /// Creates the sender of requests to one process. `writer` and `traffic` belong to the transport of the same
+    /// connection.
     pub(super) fn new(writer: LineWriter, traffic: TrafficLimiter) -> Self {
         let pending = Pending { next_id: FIRST_ID, answers: Some(HashMap::new()) }.into();
         Self(Arc::new(Shared { writer, traffic, pending }))
@@ -120,7 +121,8 @@ impl Shared {
 pub(super) struct PendingRequest {
     id: i64,
     answer: oneshot::Receiver<Answer>,
-    /// The reason with which the drop cancels the request; `None` if the server must not be told.
+    /// The reason in the cancellation that is sent to the server on drop. `None` if no cancellation is needed, because
+    /// the request was not sent or has been answered.
     cancel_reason: Option<&'static str>,
     requests: StdioRequests,
 }
@@ -138,7 +140,7 @@ impl PendingRequest {
         answer.unwrap_or(Err(ServiceError::TransportClosed))
     }
 
-    /// Cancels the request at the server for this reason.
+    /// Cancels the request. `reason` is sent to the server.
     pub(super) fn cancel(mut self, reason: &'static str) {
         self.cancel_reason = Some(reason);
     }
@@ -157,8 +159,8 @@ impl Drop for PendingRequest {
     }
 }
 
-/// Returns `meta` with the metadata that rmcp adds to requests from protocol version 2026-07-28 on: the version and the
-/// name of the client. `meta` has the capabilities of the AI client.
+/// Returns `meta` with the metadata that rmcp adds to requests from protocol version 2026-07-28 on: the protocol
+/// version, and the name and version of Lockhouse. `meta` already contains the capabilities of the AI client.
 fn with_client_metadata(
     peer: &Peer<RoleClient>,
     meta: Option<RequestMetaObject>,

@@ -75,8 +75,8 @@ fn file_name(name: &ServerName, definition: &ServerDefinition) -> String {
     format!("{name}-{}.json", &identity(definition)[..DIGEST_CHARS])
 }
 
-/// Returns a digest of how the server is reached: by its command or its URL. The values of environment variables are
-/// left out, so that a changed token does not make it another server.
+/// Returns a digest of how the server is reached: by its command or its URL. The digest omits the values of environment
+/// variables, so that it stays the same when a token in a variable changes.
 fn identity(definition: &ServerDefinition) -> String {
     let mut hasher = Sha256::new();
     let mut part = |part: &str| hasher.update(format!("{}:{part}", part.len()));

@@ -84,7 +84,7 @@ impl ToolCache {
         Some(CachedTools { catalogue, legacy: record.legacy, expired: age >= self.lifetime })
     }
 
-    /// Saves the server's tools to the cache file. A failure is only logged: the next start must then list the tools
+    /// Saves the server's tools to the cache file. A failure is only logged, since the next start can list the tools
     /// again.
     pub(super) fn save(&self, catalogue: &Catalogue, legacy: bool) {
         let Some(path) = &self.path else { return };

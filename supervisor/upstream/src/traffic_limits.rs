@@ -23,8 +23,9 @@ use super::inbound_message::{InboundMessage, RxMessage};
 /// Number of bytes of unsolicited messages that a server may send at once. After that it may send `BYTES_PER_SECOND`.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
 const BYTES_PER_SECOND: f64 = 256.0 * 1024.0;
-/// Number of bytes of unsolicited messages, and of progress notifications, that are read without a pause. After that,
-/// reading is slowed down, since reading a full burst at once would block all other connections for half a second.
+/// Number of bytes that are read without a pause, separately for unsolicited messages and for progress notifications.
+/// After that, Lockhouse reads more slowly, since reading a full burst at once would block all other connections for
+/// half a second.
 const UNPACED_BYTES: f64 = 256.0 * 1024.0;
 const PACED_BYTES_PER_SECOND: f64 = 2.0 * 1024.0 * 1024.0;
 /// Rate at which progress notifications of calls are read, in bytes per second.
@@ -60,7 +61,8 @@ struct TrafficState {
 /// A request of Lockhouse that the server has not answered yet.
 #[derive(Debug)]
 struct PendingRequest {
-    /// The position of the request among all requests of the connection. The oldest request has the lowest.
+    /// The position of the request among all requests of the connection, in the order in which they were sent. The
+    /// oldest request has the lowest position.
     position: u64,
     token: Option<ProgressToken>,
 }
@@ -107,8 +109,8 @@ impl TrafficLimiter {
     }
 
     /// Charges a message to the server's traffic allowance. Returns `None` if the server must be disconnected.
-    /// Otherwise returns the message, or `None` in its place if it is dropped, and the time until which reading
-    /// must pause, if at all.
+    /// Otherwise returns the message (`None` if the message is dropped), and the time until which reading must pause
+    /// (`None` if no pause is needed).
     pub(super) fn admit(
         &self,
         (cost, message): (usize, InboundMessage),

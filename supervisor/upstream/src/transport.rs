@@ -88,7 +88,7 @@ impl LineTransport {
         }
     }
 
-    /// Returns the sender of requests that do not pass rmcp. They can be sent after the handshake.
+    /// Returns the sender of requests that bypass rmcp. Such requests can be sent after the handshake.
     pub(super) fn requests(&self) -> StdioRequests {
         self.requests.clone()
     }
@@ -151,8 +151,8 @@ impl LineTransport {
         None
     }
 
-    /// Parses the complete line. Returns the message for rmcp, or `Some(None)` if there is none yet. Returns `None` if
-    /// the connection must be closed.
+    /// Parses the complete line. Returns the message for rmcp. Returns `Some(None)` if no message is for rmcp, or if a
+    /// large line is still being parsed on another thread. Returns `None` if the connection must be closed.
     fn message(&mut self) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
         let raw = self.raw.load(Ordering::Acquire);
         match self.line.take() {

@@ -11,7 +11,7 @@ use super::client::Client;
 /// The files that `lockhouse` needs in the directory of its binary.
 const COMPANIONS: [&str; 2] = ["lockhouse-worker", "liblockhouse_python.so"];
 
-/// The numbers of tools of the bare echo servers `echo3`, `echo100` and `echo870`.
+/// The number of tools of each bare echo server (`bench-echo`): `echo3`, `echo100` and `echo870`.
 pub(crate) const ECHO_TOOLS: [usize; 3] = [3, 100, 870];
 
 /// A build of Lockhouse that the benchmark can start any number of times.
@@ -21,8 +21,8 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// Creates the build of the binary `lockhouse`, with the upstream servers in `servers`. Fails if the binary or a file
-    /// that must be in its directory is missing.
+    /// Creates the build of the binary `lockhouse`. `servers` is the directory with the programs of the upstream
+    /// servers. Fails if the binary or a file that must be in its directory is missing.
     pub(crate) fn at(lockhouse: &Path, servers: &Path) -> Fallible<Self> {
         let lockhouse =
             lockhouse.canonicalize().map_err(|error| format!("{}: {error}", lockhouse.display()))?;

@@ -96,8 +96,8 @@ fn per_second(clients: &mut [Client; 2], row: &Row) -> Fallible<[f64; 2]> {
     Ok(times.map(rate))
 }
 
-/// Prints one row of the table. `cpu` is the CPU time of both builds during the runs, of which the table has that of the
-/// supervisor in ms per run; `None` if it was not measured.
+/// Prints one row of the table. `cpu` is the CPU time of each build during the runs; `None` if not measured. The row
+/// shows only the CPU time of the supervisors, in ms per run.
 fn print(row: &Row, times: [Vec<Duration>; 2], cpu: Option<[CpuTime; 2]>) -> Fallible<()> {
     let [old, new] = times.map(Times::new);
     let (old, new) = (old.ok_or("a row without runs")?, new.ok_or("a row without runs")?);

@@ -24,7 +24,7 @@ impl CpuTime {
         Self { supervisor: thread_time(supervisor), workers: zygotes.map(time_with_children).sum() }
     }
 
-    /// Divides the time by a number of runs, and returns milliseconds for supervisor and workers.
+    /// Returns the average CPU time of one run in milliseconds: that of the supervisor and that of the workers.
     pub(crate) fn per_run(self, runs: usize) -> [f64; 2] {
         [self.supervisor, self.workers].map(|time| time.as_secs_f64() * 1000.0 / runs as f64)
     }
@@ -53,7 +53,7 @@ impl Sum for CpuTime {
     }
 }
 
-/// Returns the CPU time of all threads of a process, in nanoseconds of the scheduler.
+/// Returns the CPU time of all threads of a process, which the scheduler counts in nanoseconds (`schedstat`).
 fn thread_time(process: u32) -> Duration {
     let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let nanos = threads.filter_map(|thread| {
@@ -69,7 +69,8 @@ fn time_with_children(process: u32) -> Duration {
     TICK * ticks.unwrap_or(0)
 }
 
-/// Returns the numbers after the name in `/proc/PID/stat`; the state is 0.
+/// Returns the fields after the process name in `/proc/PID/stat` as numbers. A field that is no such number, such as
+/// the state, is 0.
 fn stat_fields(process: u32) -> Option<Vec<u32>> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(") ")?;
@@ -84,7 +85,7 @@ fn children(process: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Whether a child of the supervisor is a zygote, and not an upstream server: its environment is empty.
+/// Whether a child of the supervisor is a zygote. A zygote has an empty environment, and an upstream server does not.
 fn is_zygote(process: u32) -> bool {
     fs::read(format!("/proc/{process}/environ")).is_ok_and(|environment| environment.is_empty())
 }

@@ -10,7 +10,8 @@ use super::client::Client;
 use super::percentiles::{EXECUTIONS, IN_FLIGHT, Times, millis};
 use super::workloads::{Row, first_calls, floor, trivial, warm};
 
-/// Measures the build, and the floor: the program at the path `floor`.
+/// Measures the build. For comparison, also measures the program `floor_program` (`bench-floor`), which does only the
+/// minimum of a run.
 pub(crate) fn measure(build: &Build, floor_program: &Path) -> Fallible<()> {
     println!("lockhouse at the MCP stdio boundary; times and CPU times per run in ms\n");
     println!(

@@ -26,7 +26,8 @@ const PARALLEL: [(&str, &str); 2] = [
     ),
 ];
 
-/// One call of a bare echo server with this number of tools: `echo3`, `echo100` or `echo870`.
+/// Programs with one call of a bare echo server (`bench-echo`). The number in the name of the server is its number of
+/// tools.
 const ECHO_CALLS: [[(&str, &str); 2]; 3] = [
     [
         ("python", "from mcp_tools.echo3 import add\nadd(a=1, b=2)['sum']"),
@@ -41,7 +42,7 @@ const ECHO_CALLS: [[(&str, &str); 2]; 3] = [
         ("typescript", "(await echo870.add({a: 1, b: 2})).sum"),
     ],
 ];
-/// 100 calls of a bare echo server in sequence.
+/// Programs with 100 sequential calls of a bare echo server (`bench-echo`).
 const ECHO_SEQUENCE: [(&str, &str); 2] = [
     ("python", "from mcp_tools.echo3 import add\nsum(add(a=i, b=1)['sum'] for i in range(100))"),
     ("typescript", "let s = 0; for (let i = 0; i < 100; i++) s += (await echo3.add({a: i, b: 1})).sum;\ns"),
@@ -79,14 +80,15 @@ pub(crate) fn trivial(name: &str) -> [Row; 2] {
     in_both_languages(name, TRIVIAL, 2, 1)
 }
 
-/// Returns programs with one tool call of each server. They are run before the measurement, because the first call waits
-/// until the upstream server is connected and its tools are known.
+/// Returns programs with one tool call each, for every upstream server. They are run before the measurement, because
+/// the first call waits until the upstream server is connected and its tools are known.
 pub(crate) fn first_calls() -> Vec<Row> {
     let calls = [ONE_CALL].into_iter().chain(ECHO_CALLS);
     calls.flat_map(|programs| in_both_languages("first call", programs, 3, 1)).collect()
 }
 
-/// Returns the program `1+1` for the floor, which answers every program with 2, at the paces of the other rows.
+/// Returns rows with the program `1+1` for `bench-floor`, which answers every program with 2. One row has no pause
+/// between runs, the other one a pause of 20 ms.
 pub(crate) fn floor() -> Vec<Row> {
     let [row, _] = in_both_languages("1+1", TRIVIAL, 2, 200);
     at_both_paces(Row { name: "floor: 1+1".to_owned(), ..row }).into()

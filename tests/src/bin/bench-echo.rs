@@ -1,5 +1,6 @@
-//! An upstream server for benchmarks without a library: `bench-echo TOOLS` answers over standard input and output. Its
-//! tool `add` adds two numbers; the others do the same under other names.
+//! A bare upstream server for benchmarks, which uses no MCP library and so costs little time. `bench-echo TOOLS` has
+//! TOOLS tools and answers over standard input and output. The tool `add` adds two numbers; all other tools do the same
+//! under other names.
 #![allow(clippy::print_stdout)] // Standard output is the MCP connection.
 
 use std::error::Error;

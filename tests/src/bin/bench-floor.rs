@@ -1,9 +1,10 @@
-//! The floor of the benchmark: the least that a server like Lockhouse must do for a run. A relay reads MCP messages from
-//! standard input, passes the code of each `tools/call` to a forked, sealed, idle process over a socket pair, and writes
-//! its answer. The process answers every code with `2`.
+//! The floor of the benchmark: the least that a server like Lockhouse must do for a run. A relay reads MCP messages
+//! from standard input, passes the code of each `tools/call` over a socket pair to a process that was forked and
+//! sandboxed ahead of need, and writes the answer of the process. The process answers every code with `2`.
 //!
 //! The zygote and the sandbox are those of Lockhouse. The relay checks nothing, records nothing, and has no event loop.
-//! `make bench` runs it with the client of the other rows. `--worker` is the zygote that the relay starts.
+//! `make bench` measures the relay with the same client as `lockhouse serve`. The relay starts this program with
+//! `--worker` as its zygote.
 #![allow(clippy::print_stdout)] // Standard output is the MCP connection.
 
 use std::error::Error;
@@ -18,12 +19,12 @@ use lockhouse_worker::tool_host::ToolHost;
 use lockhouse_worker::zygote;
 use serde_json::{Value, json};
 
-/// Maximum bytes of a message between relay and process.
+/// Maximum size in bytes of a message between the relay and a process.
 const FRAME_BYTES_MAX: u32 = 1 << 20;
-/// The number of idle processes, as Lockhouse has them by default.
+/// The number of idle processes that the relay keeps ready.
 const IDLE: usize = 2;
 
-/// The engine of the processes: it answers every code with `2`.
+/// The language engine of the forked processes, which answers every code with `2`.
 struct Constant;
 
 impl Engine for Constant {
@@ -42,7 +43,7 @@ impl Engine for Constant {
     }
 }
 
-/// A forked process that has sealed itself and waits for code.
+/// A forked process that has entered the sandbox and waits for code.
 struct IdleProcess {
     pid: i32,
     channel: UnixStream,

@@ -1,5 +1,5 @@
-//! `make bench-tokens`: measures the tokens (o200k) that complete tasks put into a model's context: once with the
-//! definitions of all tools in the context, and once through Lockhouse. Reads the recordings of
+//! `make bench-tokens`: counts the tokens (in the vocabulary o200k) that complete tasks put into a model's context:
+//! once with the definitions of all tools in the context, and once through Lockhouse. Reads the recordings of
 //! tests/upstreams/record_workflows.py; `--json` prints the figures as JSON.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::too_many_lines)] // A table is what it is for.
 

@@ -19,8 +19,9 @@ const USAGE: &str =
     "usage: endurance [deadlines] [short] [kills] [--count N] [--seed N] [--json FILE], N above 0";
 
 const DEADLINES: usize = 10_000;
-/// The suite `deadlines` repeats one in this many of its executions with only two in flight, so that none
-/// waits for a worker. Only in these is the time by the client's clock checked.
+/// The suite `deadlines` has a second part with only two executions in flight, so that none waits for a worker. The
+/// number of executions in the second part is that of the first part divided by this number. Only the second part
+/// checks the times by the client's clock.
 const UNCONTENDED_SHARE: usize = 10;
 const SHORT: usize = 100_000;
 const KILLS: usize = 1_000;

@@ -1,8 +1,8 @@
 //! Runs a program as if the kernel of this host lacked features: `lacking landlock=2 namespaces -- lockhouse doctor`.
 //!
 //! A seccomp filter answers the affected system calls as such a kernel would, for the program and all of its
-//! descendants. A filter cannot return the Landlock version as a number, so this process stays alive and answers
-//! that call by seccomp user notification.
+//! descendants. A filter cannot make a system call return the Landlock version. So this process stays alive and answers
+//! queries of the version by seccomp user notification.
 #![allow(unsafe_code, reason = "Raw seccomp")]
 
 use std::io::{IoSlice, IoSliceMut};
@@ -17,8 +17,8 @@ use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, s
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 
-/// How the lack of a kernel feature is simulated: the number of a system call, the index and value of the argument
-/// with which it fails (`None` for any arguments), and the error number.
+/// A system call that fails, to simulate the lack of a kernel feature. The members are the number of the system call,
+/// the index and value of the argument with which the call fails (`None` for any arguments), and the error number.
 type Answer = (libc::c_long, Option<(u32, u32)>, i32);
 
 const PR_SET_MDWE: u32 = 65;

@@ -1,12 +1,12 @@
 //! `make load-attacks`: measures 20 honest clients over HTTP, with and without an attack on a resource that
 //! all clients share.
 //!
-//! `load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] [--beside yes]
-//! [--json FILE]`. The exit status is 1 if an honest client's answer was wrong or lost, and 2 for invalid
-//! arguments. The measurement consists of turns (periods of `--turn-seconds`), alternately with and without
-//! the attack. The attackers run on the same machine as the daemon, so only these two kinds of turn can be
-//! compared with each other. With `--beside yes`, the clients' attacks hit a second daemon, which shows how
-//! much the honest clients lose by the load on the machine alone.
+//! `load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] [--beside yes] [--json
+//! FILE]`. The exit status is 1 if an honest client's answer was wrong or lost or if the measurement failed, and 2 for
+//! invalid arguments. The measurement consists of turns (periods of `--turn-seconds`), alternately with and without the
+//! attack. The attackers run on the same machine as the daemon, so only these two kinds of turn can be compared with
+//! each other. With `--beside yes`, attacking clients attack a second daemon. This shows how much the load on the
+//! machine alone slows down the honest clients.
 
 #![allow(clippy::print_stdout, clippy::too_many_lines)] // A table is what it is for.
 
@@ -56,10 +56,10 @@ struct Arguments {
     turns: usize,
     #[arg(long, default_value_t = 15)]
     turn_seconds: u64,
-    /// How long a client thinks between requests, on average
+    /// How long an honest client pauses between requests, in milliseconds on average
     #[arg(long, default_value_t = 400)]
     think_ms: u64,
-    /// One attack instead of all
+    /// The only attack to measure, instead of all attacks
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(ATTACKS.map(|attack| attack.name)))]
     only: Option<String>,
     /// Whether attacking clients attack a second daemon instead, to measure the effect of the load on the machine
@@ -171,8 +171,8 @@ fn second_daemon() -> Fallible<(Lockhouse, Daemon, String)> {
     Ok((lockhouse, daemon, token))
 }
 
-/// Measures one turn, a period of the duration `long`. Raises `memory` to the daemon's largest resident
-/// memory during the turn, in KiB, if that is higher.
+/// Measures the honest clients during one turn, a period of the duration `long`. Raises `memory` to the daemon's
+/// largest resident memory during the turn, in KiB, if that is higher.
 async fn turn(figures: &Figures, long: Duration, daemon: &Daemon, memory: &mut u64) -> Summary {
     figures.take();
     let until = Instant::now() + long;

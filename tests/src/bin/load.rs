@@ -2,10 +2,10 @@
 //! --listen`.
 //!
 //! `load [--clients N] [--seconds N] [--hostile-seconds N] [--think-ms N] [--json FILE]`. In the first phase all
-//! clients are honest, for `--seconds`; then turns with and without the hostile client alternate for
-//! `--hostile-seconds`. The exit status is 1 if an answer was wrong or lost, and 2 for invalid arguments. The
-//! clients run on the same machine as the daemon: times are those of this machine, and only the ratios between
-//! kinds of turn can be compared.
+//! clients are honest, for `--seconds`; then turns (periods) with and without the hostile client alternate for
+//! `--hostile-seconds`. The exit status is 1 if an answer was wrong or lost or if the measurement failed, and 2 for
+//! invalid arguments. The clients run on the same machine as the daemon: times are those of this machine, and only the
+//! ratios between kinds of turn can be compared.
 
 #![allow(clippy::print_stdout, clippy::too_many_lines)] // A table is what it is for.
 
@@ -59,10 +59,10 @@ struct Arguments {
     /// The seconds of the first phase, in which all clients are honest
     #[arg(long, default_value_t = 300)]
     seconds: u64,
-    /// The total seconds of the turns, which alternate between ones with and without the hostile client
+    /// The seconds of the second phase, in which periods with and without the hostile client alternate
     #[arg(long, default_value_t = 360)]
     hostile_seconds: u64,
-    /// How long a client thinks between requests, on average
+    /// How long an honest client pauses between requests, in milliseconds on average
     #[arg(long, default_value_t = 5_000)]
     think_ms: u64,
     /// The file to write the measured figures to, as JSON

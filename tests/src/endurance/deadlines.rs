@@ -1,10 +1,10 @@
 //! Endurance suite: how long after its deadline each hostile program ends under load, and what it leaves behind.
 //!
-//! Two clocks measure how late an execution ends. The first is the supervisor's `wall_ms` in the answer: the time
-//! from sending code to a worker until the end of the worker is known, without the wait for a worker and the delivery
-//! of the answer. The lateness is `wall_ms` minus the timeout. Lockhouse promises at most 250 ms, of which 100 ms are
-//! the grace period between interrupt and SIGKILL. The second is the client's clock, from the request to the answer.
-//! It is checked only where so few executions run at a time that each finds an idle worker.
+//! Two clocks measure how late an execution ends. The first is the supervisor's `wall_ms` in the answer: the time from
+//! sending code to a worker until the end of the worker is known, without the wait for a worker and the delivery of the
+//! answer. The lateness is `wall_ms` minus the timeout. Lockhouse promises at most 250 ms, of which 100 ms are the
+//! grace period between interrupt and SIGKILL. The second is the client's clock, from the request to the answer. The
+//! time by this clock is checked only if so few executions are in flight that each finds an idle worker.
 //!
 //! The answer is sent once the program has been sent SIGKILL, and the kernel then destroys the process. The report
 //! has a separate figure for the time from the last answer until no process of a program exists.

@@ -1,4 +1,4 @@
-//! The hostile programs of the endurance suites, which never end by themselves or exhaust a resource.
+//! The hostile programs of the endurance suites, each of which never ends by itself or exhausts a resource.
 
 /// A hostile program of the endurance suites.
 #[derive(Debug)]

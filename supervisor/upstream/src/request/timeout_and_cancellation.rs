@@ -1,5 +1,5 @@
-//! Waits for the answer to an MCP request until the timeout, and sends `notifications/cancelled` if the time is over or
-//! the caller stops waiting.
+//! Waits for the answer to an MCP request until the timeout, and sends `notifications/cancelled` if the timeout passes
+//! or the caller stops waiting.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use crate::in_flight_calls::CallRegistration;
 use crate::outgoing_request::OutgoingRequest;
 use crate::stdio_requests::StdioRequests;
 
-/// How long sending a cancellation to a server may take. No caller waits for it.
+/// How long sending a cancellation to a server may take. A cancellation is sent in the background, so no caller waits
+/// for it.
 pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The reasons of cancellations that are sent to servers.
@@ -32,7 +33,8 @@ pub(crate) struct CallTimeout {
     pub(crate) restarts_on_progress: bool,
 }
 
-/// What ends the wait for an answer before the answer arrives, besides a caller that stops waiting.
+/// The conditions under which Lockhouse stops waiting for an answer: the timeout, or a question of the server that no
+/// user can answer.
 pub(super) struct WaitLimits {
     pub(super) clock: PausableTimer,
     pub(super) restarts_on_progress: bool,
@@ -41,8 +43,8 @@ pub(super) struct WaitLimits {
 }
 
 impl WaitLimits {
-    /// Waits until the request must be given up. Returns the error for the caller, and the reason for the server.
-    /// Cancel-safe.
+    /// Waits until a condition is met and the request must be given up. Returns the error for the caller, and the
+    /// reason that is sent to the server. Cancel-safe.
     async fn reached(&mut self) -> (RequestError, &'static str) {
         let Self { clock, restarts_on_progress, call } = self;
         let Some(call) = call else {
@@ -58,7 +60,8 @@ impl WaitLimits {
     }
 }
 
-/// Sends a request over standard input and waits for its answer. If the caller stops waiting, the request is cancelled.
+/// Sends a request over the server's standard input and waits for its answer. If the caller stops waiting, cancels the
+/// request at the server.
 pub(super) async fn exchange_over_stdio(
     requests: &StdioRequests,
     peer: &Peer<RoleClient>,
