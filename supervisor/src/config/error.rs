@@ -24,7 +24,7 @@ pub(crate) enum ConfigError {
     /// An edit was rejected, since it would make the configuration invalid.
     #[error("{path} was not changed, since the result would not be valid:\n{reason}")]
     Refused { path: PathBuf, reason: String },
-    /// An edit is not possible, since only a system-wide configuration exists, and none of this user.
+    /// The configuration cannot be edited: only the system-wide file exists, and this user has no configuration file.
     #[error(
         "{path} is in use, and a configuration file of your own would replace all of it: name the file to change with --config"
     )]

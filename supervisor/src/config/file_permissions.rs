@@ -69,7 +69,7 @@ pub(super) fn refuse_if_writable(path: &Path) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Returns those of the given files that other Unix users can read. Skips missing files, and directories.
+/// Returns those of the given files that Unix users other than the owner can read. Skips directories and missing files.
 pub(super) fn readable_secrets(files: impl Iterator<Item = PathBuf>) -> Vec<ReadableSecret> {
     let readable = |path: PathBuf| {
         let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
@@ -82,7 +82,7 @@ pub(super) fn readable_secrets(files: impl Iterator<Item = PathBuf>) -> Vec<Read
     files.filter_map(readable).collect()
 }
 
-/// Returns the paths of the files in a directory, at most [`FILES_MAX`] paths.
+/// Returns the paths of the entries of a directory, at most [`FILES_MAX`] paths.
 pub(super) fn files_in(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let entries = std::fs::read_dir(directory).into_iter().flatten();
     entries.filter_map(|entry| Some(entry.ok()?.path())).take(FILES_MAX)

@@ -65,7 +65,8 @@ pub(super) fn read<'t, T: DeserializeOwned + Default>(
     Ok(ReadOutcome { document, errors, root })
 }
 
-/// Reports the required keys that are missing in tables that exist in the file.
+/// Returns an error for each required key that is missing in the table `declared`. Returns no errors if the file does
+/// not contain the table.
 fn missing(root: &DeTable<'_>, declared: &TableSpec) -> Vec<FieldError> {
     let Some(found) = value_of(root, declared.path) else { return Vec::new() };
     let Some(table) = found.get_ref().as_table() else { return Vec::new() };

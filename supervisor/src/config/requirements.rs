@@ -80,7 +80,8 @@ enum RefusalReason {
 }
 
 impl Requirements {
-    /// Loads all requirements files. A file that users other than administrators could have written is an error.
+    /// Loads all requirements files. A file that an untrusted user could have written is an error. Root is trusted; for
+    /// the file that [`FURTHER_FILE`] names, so is the user of this process.
     ///
     /// # Errors
     /// [`ConfigError`] if a file is untrusted, unreadable or invalid. Lockhouse then uses no upstream server at all.
@@ -90,7 +91,7 @@ impl Requirements {
     }
 
     /// Splits the configured servers into those that all requirements files permit, and the refused ones. Adds the
-    /// servers that a requirements file fixes.
+    /// servers of the first requirements file that fixes the servers.
     pub(super) fn apply(
         &self,
         configured: BTreeMap<ServerName, ServerDefinition>,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Words that mark the name of a variable, header or option as that of a secret, at any position in the name.
+/// If the name of a variable, header or option contains one of these words, the value is probably a secret.
 const SECRET_WORDS: [&str; 14] = [
     "token",
     "secret",
@@ -23,7 +23,8 @@ const SECRET_WORDS: [&str; 14] = [
     "pwd",
     "dsn",
 ];
-/// Last words of names whose value is no secret, but says where a secret is or how it is used, as in `TOKEN_FILE`.
+/// If a name ends with one of these words, the value is no secret: it says where a secret is or how a secret is used,
+/// as in `TOKEN_FILE`.
 const NON_SECRET_WORDS: [&str; 12] =
     ["file", "path", "dir", "directory", "url", "uri", "endpoint", "id", "name", "type", "env", "public"];
 /// Prefixes of the secret tokens of well-known services.

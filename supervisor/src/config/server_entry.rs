@@ -24,12 +24,13 @@ pub(crate) struct ServerEntry {
     pub(crate) start: StartOptions,
     pub(crate) tools: ToolSelection,
     pub(crate) decode: TextDecoding,
-    /// `None` if the file does not say who can use the server.
+    /// Who can use the server. `None` if the file does not say so.
     pub(crate) exposure: Option<Exposure>,
-    /// What to do with tools whose definitions differ from those that the user accepted. `None` if the file does
-    /// not say so and its format has no default.
+    /// What to do with tools whose definitions differ from those that the user accepted. `None` if neither the file nor
+    /// its format determines it.
     pub(crate) on_change: Option<OnChange>,
-    /// What the file says about the server that Lockhouse has no key for, each with what happens instead.
+    /// Descriptions of the server's settings in the file that Lockhouse cannot import. Each description also says what
+    /// happens instead.
     pub(crate) not_imported: Vec<String>,
 }
 
@@ -94,8 +95,8 @@ impl ServerEntry {
         }
     }
 
-    /// Adds the variables of the `envFile` to `environment`, since Lockhouse's own configuration has no key for such a
-    /// file.
+    /// Copies the variables of the file that `envFile` names into `environment`. Lockhouse's own configuration has no
+    /// key for such a file.
     pub(crate) fn with_env_file(mut self, environment: &Environment) -> Result<Self, SkipReason> {
         if let EntryEndpoint::Command(command) = &mut self.endpoint
             && let Some(path) = command.env_file.take()

@@ -10,8 +10,8 @@ use super::placeholders::Template;
 use super::secret_detection::replace_secrets;
 use super::server_entry::{EntryCommand, EntryEndpoint, EntryLimits, EntryOAuth, EntryUrl, ServerEntry};
 
-/// Converts a server entry to TOML. `secret` receives the name and text of each value without placeholders. It may
-/// return a placeholder that is written instead, or `None`.
+/// Converts a server entry to TOML. `secret` receives the name and text of each value without placeholders. It returns
+/// the placeholder to write in place of the value, or `None` if the value itself is to be written.
 pub(crate) fn to_server_table(
     entry: &ServerEntry,
     secret: &mut impl FnMut(&str, &str) -> Option<String>,

@@ -26,7 +26,7 @@ pub(super) struct ServerCollector<'s> {
     servers: UniqueServers,
     environment: &'s Environment,
     limits: ServerLimits,
-    /// Who can use the servers whose tables do not say so.
+    /// Who can use a server if its table does not say so.
     exposure: Exposure,
     skipped: Vec<SkippedServer>,
     /// The SHA-256 of each servers file, in order of precedence.

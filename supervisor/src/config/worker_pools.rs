@@ -11,8 +11,8 @@ use lockhouse_protocol::SandboxProfile;
 use super::config_toml::ConfigToml;
 use super::search_paths;
 
-/// The Python program of a zygote: it loads Lockhouse's extension module by its path. The interpreter is isolated from
-/// the user's environment.
+/// The Python program that a zygote runs: it loads Lockhouse's extension module by the module's path. The option `-I`
+/// isolates the interpreter from the user's environment.
 const PYTHON_ENTRY: &str = "\
 import sys
 if sys.version_info < (3, 10): sys.exit('Python %d.%d is too old: Lockhouse needs 3.10 or later' % sys.version_info[:2])

@@ -23,11 +23,11 @@ pub use progress_requests::{ProgressHandle, ProgressRequests, RunStarted, TAIL_B
 /// Maximum number of messages of one run that wait to be sent to the AI client. If the queue is full, a question to the
 /// user fails.
 const WAITING_MAX: usize = 16;
-/// Number of places in a run's message queue that are reserved for questions to the user, so that progress messages
-/// cannot fill the queue.
+/// Number of places in a run's message queue that are reserved for questions to the user, so that progress messages and
+/// notifications cannot fill the queue.
 const FOR_QUESTIONS: usize = 8;
-/// Time that the engine waits for an answer beyond a question's deadline. Within this time the front (the
-/// side of Lockhouse that faces AI clients) reports that the question has expired.
+/// Time that [`AiClient`] waits for an answer after the deadline of a question. Within this time the front (the side of
+/// Lockhouse that faces AI clients) reports that the question has expired.
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// A message of a run to the AI client that started it.
@@ -40,7 +40,7 @@ pub enum ClientMessage {
     Forwarded(ForwardedNotification),
 }
 
-/// A question to the user of an AI client that is not answered yet.
+/// A question to the user of an AI client that the user has not answered yet.
 #[derive(Debug)]
 pub struct PendingQuestion {
     pub question: Question,
@@ -92,8 +92,8 @@ pub struct ClientChannel {
     messages: mpsc::Sender<ClientMessage>,
 }
 
-/// The end of the channel between a run and its AI client that belongs to the front (the side that faces AI clients).
-/// Receives the messages of the run and can request its progress.
+/// The front's end of the channel between a run and its AI client. (The front is the side of Lockhouse that faces AI
+/// clients.) The front receives the messages of the run here, and can request the progress of the run.
 #[derive(Debug)]
 pub struct RunFollower {
     pub execution: ExecutionId,
@@ -153,8 +153,8 @@ impl AiClient {
         answer
     }
 
-    /// Records in the audit log that an upstream server's question was forwarded to the AI client, which answers the
-    /// question when it repeats its call.
+    /// Records in the audit log that an upstream server's question was forwarded to the AI client. The AI client sends
+    /// the answer when it repeats its call.
     pub fn record_forwarded(&self, server: &ServerName) {
         self.record(server, "handed on");
     }

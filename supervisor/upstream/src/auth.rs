@@ -1,8 +1,8 @@
 //! Provides the `Authorization` header of HTTP requests to upstream servers.
 //!
-//! An access token is read from its file when it is first needed, and refreshed before it expires
-//! (`auth/token_refresh.rs`). If the server refuses a token, the token is refreshed once. If that fails, the error names
-//! the command with which the user logs in again.
+//! The access token of a user's login is read from its file when it is first needed, and renewed before it expires
+//! (`auth/token_refresh.rs`). If the server refuses the token, the token is renewed once. If the renewal fails, the
+//! error names the command with which the user logs in again.
 
 mod challenge;
 pub(super) mod oauth;
@@ -103,8 +103,8 @@ impl TokenProvider {
         self.keep(token)
     }
 
-    /// Returns the `Authorization` header that is sent in place of the `refused` one, with a new or renewed
-    /// token. Returns an error if no other token is available.
+    /// Returns a new value for the `Authorization` header after the server has refused the value `refused`. Returns an
+    /// error if Lockhouse has no other token and cannot renew this one.
     pub(super) async fn renewed(
         &self,
         refused: Option<HeaderValue>,
@@ -137,8 +137,8 @@ impl TokenProvider {
         self.keep(token)?.ok_or_else(|| self.refused(challenge))
     }
 
-    /// Returns the error for a request that the server refused with this challenge, when Lockhouse has no other
-    /// token to send.
+    /// Returns the error for a request that the server refused with `challenge`, if Lockhouse has no other token to
+    /// send.
     pub(super) fn refused(&self, challenge: &Challenge) -> HttpError {
         let code = challenge.status.as_u16();
         let lacks = challenge.missing_scope(&self.url).is_some();

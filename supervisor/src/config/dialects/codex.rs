@@ -35,8 +35,8 @@ fn from_environment(name: String) -> Template {
     Template::placeholder(Placeholder::Environment { name, default: None })
 }
 
-/// Reads the key `env_vars`: the names of variables that the server receives from Codex's own environment, if they are
-/// set there.
+/// Returns the names of environment variables in the key `env_vars`. The server receives those of them that are set in
+/// the environment of Codex.
 fn forwarded_variables(fields: Fields<'_>) -> Result<Vec<String>, SkipReason> {
     let Some(node) = fields.get("env_vars") else { return Ok(Vec::new()) };
     let expected = || SkipReason::Unexpected { key: "env_vars".into(), expected: "a list of names" };

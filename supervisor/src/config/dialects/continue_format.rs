@@ -17,7 +17,7 @@ pub(super) fn by_name(list: &[Node]) -> Table {
     list.iter().filter_map(named).collect()
 }
 
-/// Replaces the list `mcpServers` of a document by a table.
+/// Replaces the list `mcpServers` of a document by a table whose keys are the names of the servers.
 pub(super) fn with_named_servers(mut document: Node) -> Node {
     if let Value::Table(table) = &mut document.value {
         for (key, node) in table.iter_mut().filter(|(key, _)| key.name == "mcpServers") {

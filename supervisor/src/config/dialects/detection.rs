@@ -99,7 +99,8 @@ fn detect_mcp_servers(root: &Table, servers: &Table) -> Dialect {
     }
 }
 
-/// Returns the servers that Claude Code's settings file lists for the current project. `None` if it lists none.
+/// Returns the servers that Claude Code's settings file lists for the current project. `None` if the file lists no
+/// servers for this project.
 fn project_servers<'t>(root: &'t Table, environment: &Environment) -> Option<&'t Table> {
     let projects = get(root, "projects").and_then(Node::table)?;
     let project = get(projects, environment.directory.to_str()?).and_then(Node::table)?;
@@ -136,8 +137,8 @@ fn has_bare_variable(servers: &Table) -> bool {
     values.flat_map(Node::texts).any(is_variable)
 }
 
-/// Returns the identifier and description of each entry in the file's `inputs`, which are values that VS Code
-/// asks its user for.
+/// Returns the identifier and description of each entry in `inputs` of a VS Code file. An entry stands for a value that
+/// VS Code asks its user for.
 pub(super) fn inputs(root: &Table) -> Vec<(String, Option<String>)> {
     let nested = get(root, "mcp").and_then(Node::table).and_then(|mcp| get(mcp, "inputs"));
     let Some(Value::List(list)) = get(root, "inputs").or(nested).map(|node| &node.value) else {

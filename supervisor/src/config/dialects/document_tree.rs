@@ -26,7 +26,7 @@ pub(crate) enum Value {
     Text(String),
     List(Vec<Node>),
     Table(Table),
-    /// A date of TOML. No supported format uses dates, so the date itself is not stored.
+    /// A date in a TOML file. The date itself is not stored, since no supported format uses dates.
     Date,
 }
 
@@ -205,7 +205,7 @@ pub(super) fn toml_node(at: Range<usize>, value: DeValue<'_>) -> Node {
     Node { at, value }
 }
 
-/// Returns a description of a JSON syntax error and its remedy, without text of the file.
+/// Returns the description of a JSON syntax error, and advice on how to correct the error. Neither quotes the file.
 fn explain(kind: &ParseErrorKind) -> (&'static str, &'static str) {
     use ParseErrorKind as Kind;
     const CLOSE: &str = "look for a brace, bracket or quotation mark that is not closed";

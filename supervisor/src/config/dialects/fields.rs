@@ -58,8 +58,8 @@ impl<'f> Fields<'f> {
         }
     }
 
-    /// Reads a duration, which the file gives as a number of units of `unit_seconds` seconds each. `None` if it is
-    /// absent, zero or negative.
+    /// Reads a duration, which the file gives as a number. One unit of the number is `unit_seconds` seconds. `None` if
+    /// the key is absent, or its value is zero or negative.
     pub(super) fn time(&self, key: &str, unit_seconds: f64) -> Result<Option<Duration>, SkipReason> {
         let time = |number: f64| Duration::from_secs_f64((number * unit_seconds).max(TIMES.0).min(TIMES.1));
         Ok(self.number(key)?.filter(|number| number.is_finite() && *number > 0.0).map(time))
@@ -89,7 +89,8 @@ impl<'f> Fields<'f> {
         self.syntax.parse(text, self.file).map_err(unknown)
     }
 
-    /// Reads a table whose values are strings that may contain placeholders. An absent table is empty.
+    /// Reads a table whose values are strings that may contain placeholders. Returns an empty map if the table is
+    /// absent.
     pub(super) fn map(&self, key: &str) -> Result<BTreeMap<String, Template>, SkipReason> {
         let Some(node) = self.get(key) else { return Ok(BTreeMap::new()) };
         let Some(table) = node.table().filter(|table| table.len() <= ENTRIES_MAX) else {

@@ -38,8 +38,7 @@ pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
     Ok(entry)
 }
 
-/// Returns the tool name of a filter `tool(arguments)` without its arguments, since only the policy of Lockhouse
-/// restricts arguments.
+/// Removes the arguments from a tool filter `tool(arguments)`. In Lockhouse, only the policy restricts arguments.
 fn bare(name: &str) -> String {
     name.split('(').next().unwrap_or(name).to_owned()
 }

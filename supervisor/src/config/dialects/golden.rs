@@ -1,4 +1,5 @@
-//! Snapshot tests: parses files as each AI client writes them, and compares the server definitions that were read.
+//! Snapshot tests: each test reads a servers file of an AI client, and compares the resulting server definitions with a
+//! stored snapshot.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +14,7 @@ use super::document_tree::parse_toml;
 use super::{ListedServer, read, read_own};
 use crate::config::placeholders::Environment;
 
-/// The home directory that the test files contain. The tests replace it by a temporary directory.
+/// The home directory in the paths of the test files. The tests replace it by a temporary directory.
 const HOME: &str = "/home/ada";
 
 pub(super) fn files() -> PathBuf {

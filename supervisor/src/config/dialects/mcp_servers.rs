@@ -8,7 +8,7 @@ use crate::config::placeholders::Template;
 use crate::config::server_entry::{EntryCommand, EntryEndpoint, EntryOAuth, EntryUrl, ServerEntry};
 use crate::config::skip_reason::SkipReason;
 
-/// The advice for servers that use the transport HTTP+SSE, which Lockhouse does not support.
+/// The advice in the error for a server that uses the transport HTTP+SSE, which Lockhouse does not support.
 pub(super) const USE_STREAMABLE: &str =
     "give the URL of its streamable HTTP endpoint, often the same with /mcp at its end, and type \"http\"";
 const MILLISECONDS: f64 = 0.001;
@@ -54,7 +54,7 @@ pub(super) fn refuse_disabled(fields: Fields<'_>) -> Result<(), SkipReason> {
     if is_off { Err(SkipReason::Disabled) } else { Ok(()) }
 }
 
-/// Returns the endpoint of a server. Fails unless the entry has exactly one of command and URL.
+/// Returns the endpoint of a server. Returns an error unless the entry has either a command or a URL, and not both.
 pub(super) fn endpoint(
     command: Option<EntryCommand>,
     url: Option<EntryUrl>,
@@ -87,7 +87,8 @@ pub(super) fn url(fields: Fields<'_>, key: &str) -> Result<Option<EntryUrl>, Ski
     Ok(Some(EntryUrl { url, headers, bearer_token: None, oauth: oauth(fields)? }))
 }
 
-/// Rejects URLs whose path ends in `/sse`: such servers use HTTP+SSE, whatever transport the file names.
+/// Rejects a URL whose path ends in `/sse`. Servers at such URLs use HTTP+SSE, even if the file names another
+/// transport.
 pub(super) fn refuse_old_transport(url: &Template) -> Result<(), SkipReason> {
     let url = url.to_own_syntax();
     let path = url.split(['?', '#']).next().unwrap_or_default();

@@ -5,11 +5,12 @@ use super::fields::Fields;
 use super::placeholder_syntax::PlaceholderSyntax;
 use crate::config::skip_reason::SkipReason;
 
-/// Keys of an OAuth table with an address that Lockhouse learns from the server instead.
+/// Keys of an OAuth table whose values are addresses. Lockhouse does not import them, because it learns the addresses
+/// from the server's metadata.
 const ADDRESS_KEYS: [&str; 5] =
     ["authorizationUrl", "tokenUrl", "registrationUrl", "issuer", "authServerMetadataUrl"];
 
-/// Describes the keys of an OAuth table that are not imported. Empty if there are none.
+/// Returns a description of each OAuth setting of a server that is not imported. Empty if all settings are imported.
 pub(super) fn oauth_keys(fields: Fields<'_>) -> Result<Vec<String>, SkipReason> {
     let mut found = Vec::new();
     let is_table = fields.get("oauth").is_some_and(|node| node.table().is_some());
@@ -27,8 +28,8 @@ pub(super) fn oauth_keys(fields: Fields<'_>) -> Result<Vec<String>, SkipReason> 
     Ok(found)
 }
 
-/// Describes the keys of a server of Codex that are not imported. `unset` are the variables of `env_vars` that are not
-/// set now.
+/// Returns a description of each setting of a Codex server that is not imported. `unset` contains the names in
+/// `env_vars` for which no environment variable is set now.
 pub(super) fn codex_keys(fields: Fields<'_>, unset: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     if !unset.is_empty() {

@@ -27,10 +27,10 @@ pub(super) struct EntryFault {
     pub(super) help: Option<String>,
 }
 
-/// Parses a `[servers.NAME]` table of Lockhouse's own configuration.
+/// Parses a `[servers.NAME]` table of Lockhouse's own configuration. The inner error means that the server is disabled.
 ///
 /// # Errors
-/// All unknown keys, and the first fault of another kind.
+/// Returns one fault for each unknown key, and the first fault of any other kind.
 pub(super) fn parse(
     key: &Key,
     node: &Node,
@@ -88,8 +88,8 @@ fn nearest(unknown: &str, known: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns the byte range of the value because of which a server is not used. `None` if the reason is not
-/// about a single value.
+/// Returns the byte range of the value that is the reason for not using a server. `None` if the reason does not concern
+/// a single value.
 fn locate(table: &Table, reason: &SkipReason) -> Option<Range<usize>> {
     let (SkipReason::Unexpected { key, .. } | SkipReason::OutOfRange { key, .. }) = reason else {
         return None;
@@ -137,7 +137,7 @@ fn whole_number(fields: Fields<'_>, key: &ServerKey) -> Result<Option<u32>, Skip
     }
 }
 
-/// Reads a string that must be one of the values that the key permits. Errors name the key by `path`.
+/// Reads a string that must be one of the values that the key permits. Errors call the key `path`.
 fn choice<'f>(fields: Fields<'f>, key: &ServerKey, path: &str) -> Result<Option<&'f str>, SkipReason> {
     let Some(text) = fields.text(key.name)? else { return Ok(None) };
     match key.range.filter(|range| !range.has_text(text)) {

@@ -15,14 +15,15 @@ pub(crate) enum PlaceholderSyntax {
     Braces,
     /// The syntax of Gemini CLI and Qwen Code: `$VAR`, `${VAR}` and `${VAR:-default}`.
     Shell,
-    /// The syntax of Cursor and VS Code: `${env:VAR}`, `${userHome}`, `${workspaceFolder}` and others, in VS Code also
+    /// The syntax of Cursor and VS Code: `${env:VAR}`, `${userHome}`, `${workspaceFolder}` and others. VS Code also has
     /// `${input:ID}`.
     Editor,
     /// The syntax of Windsurf: `${env:VAR}` and `${file:PATH}`.
     Windsurf,
     /// The syntax of OpenCode: `{env:VAR}` and `{file:PATH}`.
     OpenCode,
-    /// The syntax of Continue: `${{ secrets.NAME }}` and `${{ inputs.NAME }}`, read from the environment.
+    /// The syntax of Continue: `${{ secrets.NAME }}` and `${{ inputs.NAME }}`. Lockhouse reads both from environment
+    /// variables.
     Continue,
     /// The syntax of Lockhouse's own files: `${env:VAR}`, `${file:PATH}`, `${cred:NAME}` and `${keyring:SERVICE/USER}`.
     /// An unknown placeholder is an error.
@@ -108,7 +109,7 @@ fn bare_variable(after: &str) -> Option<(TemplatePart, &str)> {
     is_name(&after[..end]).then(|| (variable_placeholder(&after[..end], None), &after[end..]))
 }
 
-/// Returns a placeholder `${file:PATH}`. A relative path is relative to the directory of the servers file.
+/// Returns the placeholder for a file. A relative path is relative to the directory of the servers file.
 fn file_placeholder(path: &str, file: &SourceFile<'_>) -> TemplatePart {
     let path = file.environment.expand_home(path);
     let directory = Path::new(file.path).parent().unwrap_or(Path::new(""));
@@ -144,8 +145,8 @@ fn editor_placeholder(body: &str, file: &SourceFile<'_>) -> Option<TemplatePart>
     })
 }
 
-/// Parses placeholders in the syntax of Continue. Its secrets come from the environment or from `.env` files; Lockhouse
-/// reads the environment.
+/// Parses placeholders in the syntax of Continue. Continue takes the values from the environment or from `.env` files;
+/// Lockhouse takes them only from the environment.
 fn parse_continue(text: &str) -> Template {
     let mut template = Template::default();
     let mut rest = text;

@@ -14,8 +14,8 @@ pub(super) enum Syntax {
 }
 
 impl Syntax {
-    /// Detects the syntax of a text. JSON is judged by the first character, where a text that begins with `[` must also
-    /// parse as JSON; YAML by the key of its servers.
+    /// Detects the syntax of a text. A text that begins with `{` or `/` is JSON; a text that begins with `[` is JSON if
+    /// it parses as JSON. A text with a line that begins with `mcpServers:` is YAML. Any other text is TOML.
     pub(super) fn of(text: &str) -> Self {
         let start = text.trim_start_matches('\u{feff}').trim_start();
         if start.starts_with(['{', '/']) || (start.starts_with('[') && json(start).is_ok()) {

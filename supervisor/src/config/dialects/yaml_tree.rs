@@ -6,10 +6,10 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use super::document_tree::{Key, Node, Table, Value};
 use crate::config::redacted_diagnostic;
 
-/// The maximum nesting depth of lists and tables.
+/// The maximum nesting depth of lists and tables in a YAML document.
 const DEPTH_MAX: usize = 64;
 
-/// Whether a text is YAML that lists MCP servers: no line of TOML and no JSON object begins with this key and a colon.
+/// Whether a text is YAML that lists MCP servers. A line of TOML or of a JSON object never begins with `mcpServers:`.
 pub(super) fn looks_like_yaml(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("mcpServers:"))
 }
@@ -107,7 +107,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Converts a scalar as the core schema of YAML 1.2 does. Only a scalar without quotes can be something else than text.
+/// Converts a YAML scalar to null, a boolean, a number or text. A quoted scalar is always text.
 fn scalar(text: &str, style: ScalarStyle) -> Value {
     if style != ScalarStyle::Plain {
         return Value::Text(text.to_owned());

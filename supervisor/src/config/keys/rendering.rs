@@ -2,7 +2,8 @@
 
 use super::{KeySpec, TableSpec};
 
-/// The columns at which a comment may begin in a line of TOML. The first one after the line's code is used.
+/// The columns at which a comment may begin in a line of TOML. A comment begins at the first of these columns after the
+/// code of its line.
 const COMMENT_COLUMNS: [usize; 4] = [27, 40, 53, 66];
 
 /// Renders a declared table as commented TOML, without its nested tables.

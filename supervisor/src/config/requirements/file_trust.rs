@@ -12,10 +12,11 @@ const OTHERS_WRITE: u32 = 0o022;
 /// The sticky bit of a directory's mode: users cannot replace files of other users in such a directory.
 const STICKY: u32 = 0o1000;
 
-/// Whether a file exists. Fails if users other than `owners` could have written the file or a directory on its path.
+/// Whether a file exists. Returns an error if users other than `owners` could have written the file or a directory on
+/// its path, or if the path contains a symbolic link.
 ///
 /// # Errors
-/// [`ConfigError`] if another user could have written the file, or if its existence cannot be determined.
+/// [`ConfigError`] if the path is not trusted, or if the existence of the file cannot be determined.
 pub(super) fn trusted_file_exists(path: &Path, owners: &[Uid]) -> Result<bool, ConfigError> {
     let mut above: Vec<&Path> = path.ancestors().collect();
     above.reverse();

@@ -34,8 +34,8 @@ pub(super) enum ServerMatcher {
         directory: Option<PathBuf>,
         sha256: Option<String>,
     },
-    /// The server has this URL or, with `and_below`, a URL of the same origin whose path begins with the path of this
-    /// one.
+    /// The server must have this URL. With `and_below`, its URL may also be any URL of the same origin whose path
+    /// begins with the path of `url`.
     Address { url: Url, and_below: bool },
 }
 

@@ -81,7 +81,7 @@ struct ServerRule {
 /// Parses and validates a requirements file.
 ///
 /// # Errors
-/// All faults of the file, or the first one that prevents reading it.
+/// Returns all faults of the file. If a fault prevents reading the file, returns only this fault.
 pub(super) fn parse(
     source: &Source,
     limits: ServerLimits,
@@ -113,8 +113,8 @@ pub(super) fn parse(
     Ok(Requirement { path: source.path.clone(), fixed, approved, denied })
 }
 
-/// Resolves the placeholders of a server in the requirements file. A server that cannot be resolved is logged and not
-/// used.
+/// Resolves the placeholders of a server in a requirements file. If a placeholder cannot be resolved, logs a warning
+/// and returns `None`.
 fn resolve(
     listed: ListedServer,
     source: &Source,

@@ -9,14 +9,16 @@ use lockhouse_messages::UserWait;
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Questions of one execution that users have not answered yet. Timers of the execution pause while there are any.
+/// The open questions of one execution: questions that users have not answered yet. While a question is open, the
+/// timers of the execution pause.
 #[derive(Clone, Debug)]
 pub struct OpenQuestions(Arc<watch::Sender<Questions>>);
 
 #[derive(Debug, Default)]
 struct Questions {
     last: u64,
-    /// The subject of each open question and since when it is open. The key is the number of the question.
+    /// The subject of each open question, and the time at which the question was asked. The key is the number of the
+    /// question.
     open: BTreeMap<u64, (String, Instant)>,
 }
 
@@ -69,7 +71,7 @@ impl Drop for OpenQuestionGuard {
 pub struct PausableTimer {
     limit: Duration,
     deadline: Pin<Box<Sleep>>,
-    /// Since when the timer is paused; `None` while it runs.
+    /// When the timer was paused; `None` while the timer runs.
     stopped: Option<Instant>,
     /// The open questions during which the timer pauses; `None` if the timer never pauses.
     open: Option<watch::Receiver<Questions>>,

@@ -1,8 +1,8 @@
 //! OAuth 2.1 requests to the authorization servers of upstream servers, by means of the library rmcp.
 //! [`token_file`](super::token_file) stores the tokens.
 //!
-//! The metadata of an upstream server names its authorization server. If that address is in a private
-//! network, rmcp refuses it, unless the configured address of the upstream server is in such a network too.
+//! The metadata of an upstream server names its authorization server. If the authorization server's address is in a
+//! private network, rmcp accepts it only if the configured address of the upstream server is in a private network, too.
 
 use rmcp::transport::JwtSigningAlgorithm;
 use rmcp::transport::auth::{

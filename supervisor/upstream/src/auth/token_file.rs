@@ -61,7 +61,7 @@ pub(crate) struct StoredLogin {
     pub(crate) client_secret: Option<String>,
     pub(crate) redirect_uri: String,
     pub(crate) credentials: Option<StoredCredentials>,
-    /// Scopes that a request required and the token did not have. The next login asks for them.
+    /// Scopes that a request required and that the token did not have. The next login asks for these scopes.
     #[serde(default)]
     pub(crate) wanted_scopes: Vec<String>,
 }
@@ -171,7 +171,8 @@ impl TokenFile {
         }
     }
 
-    /// Locks the token file against all other processes until the lock is dropped. Waits at most `LOCK_TIMEOUT`.
+    /// Acquires the exclusive lock for the token file. The lock is held until the returned value is dropped. Waits at
+    /// most `LOCK_TIMEOUT`.
     pub(crate) async fn lock(&self) -> Result<Flock<File>, TokenFileError> {
         self.make_directory()?;
         let path = self.path.with_extension("lock");
@@ -190,8 +191,8 @@ impl TokenFile {
         }
     }
 
-    /// Stores the scopes that a request required, so that the next login asks for them. Does nothing if no tokens are
-    /// stored.
+    /// Stores the scopes that a request required, so that the next login asks for these scopes. Does nothing if no
+    /// tokens are stored.
     pub(crate) async fn remember_wanted_scopes(&self, scopes: &str) -> Result<(), TokenFileError> {
         let _lock = self.lock().await?;
         let Some(mut stored) = self.load()? else { return Ok(()) };
@@ -214,7 +215,8 @@ impl TokenFile {
         self.check(directory, &metadata)
     }
 
-    /// Checks that the token file, or its directory, belongs to this user and that other users have no access to it.
+    /// Checks that `path`, which is the token file or its directory, belongs to this user and is not accessible to
+    /// other users.
     fn check(&self, path: &Path, metadata: &std::fs::Metadata) -> Result<(), TokenFileError> {
         let exposed = |reason, advice| Err(TokenFileError::Exposed { path: path.to_owned(), reason, advice });
         if metadata.uid() != nix::unistd::geteuid().as_raw() {
