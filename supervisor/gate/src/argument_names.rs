@@ -1,7 +1,8 @@
 //! Replaces the argument names of a call by the names of the tool's parameters, and rejects unknown names.
 //!
-//! Many upstream servers ignore unknown arguments and then answer a different question. So this module rejects unknown
-//! names even if the tool's schema permits them. Values are validated in [`schema`](super::schema).
+//! Many upstream servers ignore unknown arguments, so that a misspelled name would silently change the result. This
+//! module therefore rejects unknown names, unless the tool's schema explicitly permits additional properties. Values
+//! are validated in [`schema`](super::schema).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -15,8 +16,8 @@ use serde_json::{Map, Value};
 
 use super::failures::invalid_arguments;
 
-/// Maximum number of JSON values in the arguments of one call. A value of two bytes on the wire takes far more memory
-/// when it is parsed.
+/// Maximum number of JSON values in the arguments of one call. The number is limited because a value that has two
+/// bytes as JSON text takes far more memory when it is parsed.
 const NODES_MAX: usize = 50_000;
 /// Maximum number of values in the arguments of one call that are results of earlier calls, decoded from JSON
 /// text.
@@ -92,8 +93,8 @@ fn check_size(arguments: &[u8]) -> Result<(), Failure> {
     }))
 }
 
-/// Assigns the arguments of a call to the parameters of its tool, and checks that all names are known.
-/// `language` is the language in which errors quote the tool's signature.
+/// Assigns the arguments of a call to the parameters of its tool. Fails if a name is unknown and the schema does not
+/// explicitly permit additional properties. `language` is the language in which errors quote the tool's signature.
 ///
 /// A JSON array lists the arguments in the order of the parameters. An array of one object is taken as named
 /// arguments, with two exceptions: the first parameter accepts objects, or the object is a decoded result of
@@ -172,8 +173,8 @@ fn rename_pointers(
     decoded.into_iter().filter_map(renamed).collect()
 }
 
-/// Rejects arguments with unknown names, omits `null` for parameters that do not accept `null`, and checks that all
-/// required parameters are present.
+/// Rejects unknown argument names, unless the schema explicitly permits additional properties. Removes `null` from
+/// optional parameters that do not accept `null`, and checks that all required parameters are present.
 fn complete(tool: &Tool, arguments: NamedArguments, language: Language) -> Result<NamedArguments, Failure> {
     let NamedArguments { values: mut named, decoded } = arguments;
     if let Some(unknown) = named.keys().find(|name| tool.is_closed && !tool.parameters.contains(name)) {
@@ -232,16 +233,16 @@ impl<'t> ParameterForms<'t> {
         Self { tool, exact: tool.parameters.iter().map(String::as_str).collect(), others }
     }
 
-    /// Returns the parameter that an argument name in the program stands for; `None` if it stands for none, or
-    /// could stand for several.
+    /// Returns the parameter to which an argument name in the program refers; `None` if the name matches no
+    /// parameter, or several parameters.
     fn parameter(&self, name: &str) -> Option<&'t str> {
         let other =
             || self.others.get(name).or_else(|| self.others.get(&normalized_name(name))).copied().flatten();
         self.exact.get(name).copied().or_else(other)
     }
 
-    /// Replaces the argument names in the program by the declared names of the parameters. Unknown names stay.
-    /// Fails if two names stand for the same parameter.
+    /// Replaces the argument names in the program by the declared names of the parameters. Unknown names stay. Fails
+    /// if two names refer to the same parameter.
     fn restore_names(&self, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         let mut named = Map::with_capacity(given.len());
         for (name, value) in given {

@@ -1,9 +1,10 @@
 //! The steps of every call of an upstream server: check, decide, admit (count against the limits), wait for
 //! the server, record, send.
 //!
-//! The order of the steps guarantees that the caller of a denied call learns nothing about its target, that
-//! no approver is asked about a call that cannot be sent, and that refused calls are neither counted nor
-//! recorded as sent. [`states`] has a type for each step, so that no step can be skipped.
+//! The order of the steps has three purposes. A call that the policy never permits is denied before its arguments
+//! are validated, so that the error reveals nothing about the tool's parameters. No approver is asked about a call
+//! with invalid arguments. A call is counted only after it was permitted, and recorded only right before it is sent.
+//! [`states`] has a type for each step, so that no step can be skipped.
 
 mod attempt;
 mod check;
@@ -63,8 +64,9 @@ impl Gate {
         (reply, CallRecord::new(request, outcome, took, bytes))
     }
 
-    /// Writes the audit record of a call whose execution ended before the reply arrived. If the call was sent,
-    /// the outcome is `unknown`, since the server may have performed it; otherwise the outcome is `not_sent`.
+    /// Writes the audit record of a call whose execution ended before the reply arrived. If the call was sent, the
+    /// outcome is `unknown`, since the server may have performed the call; otherwise the outcome is `not_sent`. A
+    /// call that still waits for approval gets no such record.
     pub fn record_abandoned(
         &self,
         requester: &Requester,
@@ -81,7 +83,8 @@ impl Gate {
         CallRecord::new(request, outcome, took, 0)
     }
 
-    /// Makes a call of an upstream server. The caller of this function must record the outcome.
+    /// Makes a call of an upstream server, and writes no audit record of the outcome. The caller of this function
+    /// must write that record.
     pub(super) async fn try_call(
         &self,
         requester: &Requester,

@@ -26,11 +26,13 @@ struct Listed<'a> {
 }
 
 impl Gate {
-    /// Returns text for the tool description of `run_code`: the servers that an AI client may use, with their
-    /// numbers of tools. If the signatures of all permitted tools fit into `tokens_max` estimated tokens, returns
-    /// the signatures instead. Returns an empty text if there are no servers.
+    /// Returns text for the tool description of `run_code`. If the signatures of all permitted tools are known and
+    /// fit into `tokens_max` estimated tokens, the text contains these signatures. Otherwise the text contains the
+    /// servers that the AI client may use, each with its number of permitted tools. Servers without permitted tools
+    /// are omitted. The text is empty if no server remains.
     ///
-    /// Does not wait for servers: their tools are known from the current connection or from an earlier one.
+    /// Does not wait for servers to connect: the tools of a server are known from its current connection or from an
+    /// earlier connection.
     pub async fn catalogue_description(
         &self,
         scope: &Scope,

@@ -63,8 +63,8 @@ impl Gate {
         ))
     }
 
-    /// Returns what happens to calls of tools whose definition is new or changed and was not accepted. If the
-    /// policy sets `on_change`, this has precedence over the server's configuration.
+    /// Returns what happens to calls of tools whose definition is new or changed and was not accepted. The setting
+    /// `on_change` of the policy has precedence over that of the server's configuration.
     pub(super) fn on_change(&self, server: &ServerName, client: Option<&ClientName>) -> OnChange {
         let configured = || self.upstreams.get(server).map(|connection| connection.on_change);
         self.policy.current().on_change(server, client).or_else(configured).unwrap_or_default()

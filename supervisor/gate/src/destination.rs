@@ -62,8 +62,8 @@ impl Gate {
         self.connection(requester, server).map(Destination::Upstream)
     }
 
-    /// Returns the connection of an upstream server. Fails if there is no such server or the execution may not know of
-    /// it.
+    /// Returns the connection of an upstream server. Fails if the server does not exist, or if the execution may not
+    /// know of the server.
     pub(super) fn connection(
         &self,
         requester: &Requester,
@@ -84,7 +84,8 @@ impl Gate {
 }
 
 impl<'g> Destination<'g> {
-    /// Returns the last known tool catalogue of the destination, without waiting; `None` if none is known yet.
+    /// Returns the last known tool catalogue of the destination, without waiting; `None` if no catalogue is known
+    /// yet.
     pub(super) fn cached_catalogue(&self) -> Option<Arc<Catalogue>> {
         match self {
             Self::Upstream(connection) => connection.known_catalogue(),
@@ -145,9 +146,9 @@ impl DestinationOffer<'_> {
         }
     }
 
-    /// Returns the store for drafts: a call that saves a skill is stored as a draft if no approver is available,
-    /// and has no effect until a person approves it. Returns `None` for upstream servers, whose calls cannot be
-    /// stored.
+    /// Returns the store for drafts of skills. If no approver is available for a call that saves a skill, the skill
+    /// is stored there as a draft, which has no effect until a person approves it. Returns `None` for upstream
+    /// servers, because their calls cannot be stored.
     pub(super) fn draft_store(&self) -> Option<&Arc<Skills>> {
         match self {
             Self::Upstream(..) => None,

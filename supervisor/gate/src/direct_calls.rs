@@ -21,7 +21,7 @@ const CALL: CallId = CallId(1);
 #[derive(Default, Deserialize)]
 pub struct Entries {
     pub items: Vec<Box<RawValue>>,
-    /// Resource templates; empty for prompts.
+    /// The permitted resource templates. Always empty in a list of prompts.
     #[serde(default)]
     pub templates: Vec<Box<RawValue>>,
 }
@@ -39,7 +39,7 @@ impl Gate {
         imported.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Returns the upstream servers and tools that this AI client may know of and call directly, before the policy is
+    /// Returns the upstream servers and tools that this AI client may know of and call directly. The policy is not
     /// applied.
     pub fn direct_scope(&self, principal: &Principal) -> Scope {
         let all = Scope::all(self.direct_servers().map(|(name, ..)| name.clone()).collect());
@@ -71,8 +71,8 @@ impl Gate {
         self.visible_tool_filter(server, client, scope)(&tool)
     }
 
-    /// Returns the reason for which the policy denies every call of a tool that is in the scope of an AI client; `None` if
-    /// it permits some call.
+    /// Returns the reason for which the policy denies every call of a tool. Returns `None` if the policy permits
+    /// some calls of the tool, or if the tool is outside of the AI client's scope.
     pub fn denial_of_tool(
         &self,
         server: &ServerName,
@@ -100,8 +100,8 @@ impl Gate {
         self.call(requester, CALL, request, RawArguments { arguments, ..RawArguments::default() }).await.0
     }
 
-    /// Lists the resources or prompts of an upstream server that the policy permits for an AI client. Returns
-    /// `None` if the server provides no such list.
+    /// Lists the resources or prompts of an upstream server that the policy permits for an AI client. Returns `None`
+    /// if the request for the list fails, for example because the server has no resources or prompts.
     pub async fn list_directly(
         &self,
         requester: &Requester,

@@ -1,6 +1,6 @@
-//! The policy that applies to the calls of an execution: of the policy with which the execution started and
-//! the newest policy, the stricter decision is used. So a changed policy restricts running executions at
-//! once, but permits more only to later executions.
+//! The policy that applies to the calls of an execution. Each call is evaluated with the policy with which the
+//! execution started and with the newest policy, and the stricter decision applies. So a changed policy restricts
+//! running executions at once, but permits more only to later executions.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use lockhouse_audit::digest;
 use lockhouse_policies::{ClientName, PermittedCall, Policy, ScopedLimits};
 
-/// The policy that applies to executions that started with the same policy. It combines that policy with the
-/// newest one, so that both must permit a call.
+/// The effective policy of all executions that started with the same policy. It combines the policy at their start
+/// with the newest policy, so that both policies must permit a call.
 #[derive(Debug)]
 pub(super) struct EffectivePolicy {
     /// The policy with which the executions started.
@@ -19,7 +19,8 @@ pub(super) struct EffectivePolicy {
     digest: Option<String>,
     /// The newest policy of the process. All `EffectivePolicy` values share it.
     newest: Arc<Mutex<Arc<Policy>>>,
-    /// A cache: a newest policy, and the intersection that was computed from it and `base`.
+    /// Caches the last computed intersection, as the second element. The first element is the value of `newest` from
+    /// which this intersection with `base` was computed.
     intersection: Mutex<Option<(Arc<Policy>, Arc<Policy>)>>,
 }
 
@@ -62,8 +63,8 @@ impl EffectivePolicy {
         }
     }
 
-    /// Returns the limits of a call, both from the policy with which the execution started and from the newest
-    /// policy. A limit that both policies contain appears twice.
+    /// Returns the limits of a call from the policy with which the execution started, and from the newest policy if
+    /// it is a different one. A limit that both policies contain appears twice.
     pub(super) fn limits(&self, call: &PermittedCall, client: Option<&ClientName>) -> Vec<ScopedLimits> {
         let mut limits = self.base.limits(call, client);
         let newest = self.newest.lock().clone();

@@ -14,7 +14,8 @@ pub(super) fn invalid_arguments(message: String) -> Failure {
     failure(FailureCode::InvalidArguments, message)
 }
 
-/// Adds the names of the called server and item to a failure. For a list, only the name of the server.
+/// Adds the names of the called server and item to a failure. If the call was for a list, adds only the name of the
+/// server.
 pub(super) fn with_names(failure: Failure, server: &ServerName, item: &CallTarget) -> Failure {
     let named = !matches!(item, CallTarget::List(_));
     Failure { server: Some(server.to_string()), tool: named.then(|| item.to_string()), ..failure }

@@ -1,7 +1,8 @@
 //! Enforces the limits of the policy: call rates, and quotas of each execution.
 //!
-//! Rates are counted across executions and survive policy changes; quotas are counted for each execution. A call never
-//! waits for a limit: a call that exceeds one is refused, and the error says when to try again.
+//! Rates are counted across executions and survive policy changes; quotas are counted for each execution. A call
+//! never waits for a limit: a call that exceeds a limit is refused. The error of a rate limit says when to try
+//! again.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -31,8 +32,8 @@ pub struct Usage {
     /// Limits the slow argument checks of the execution's calls, which run on background threads, to one at a
     /// time.
     pub(super) slow_check_slot: BlockingSlot,
-    /// The denied tools whose description the execution has requested. Only the first request for each is recorded as a
-    /// denial.
+    /// The denied tools about which the execution has requested information. Only the first request about each tool
+    /// is recorded as a denial.
     denied_lookups: Mutex<BTreeSet<(ServerName, ToolName)>>,
 }
 
@@ -79,8 +80,8 @@ pub(super) struct Admission {
 }
 
 impl Usage {
-    /// Records that the execution requested the description of a denied tool. Returns whether this is its first request
-    /// for the tool.
+    /// Records that the execution requested information about a denied tool. Returns whether this is the first such
+    /// request of the execution for the tool.
     pub(super) fn is_first_lookup(&self, server: &ServerName, tool: &ToolName) -> bool {
         let mut denied_lookups = self.denied_lookups.lock();
         denied_lookups.insert((server.clone(), tool.clone()))
@@ -91,8 +92,9 @@ impl Limiter {
     /// Counts a permitted call against the quotas and rate limits that apply to it.
     ///
     /// # Errors
-    /// Fails if the call exceeds a limit; the error names the limit and says when to try again. A refused call counts
-    /// against no quota, and only against the rate limits that were checked before the exceeded one.
+    /// Fails if the call exceeds a limit; the error names the limit. If it is a rate limit, the error also says when
+    /// to try again. A refused call counts against no quota. It counts against the rate limits that were checked
+    /// before the exceeded rate limit.
     pub(super) fn admit(
         &self,
         usage: &Usage,

@@ -16,13 +16,13 @@ use super::{Gate, Requester};
 /// Maximum number of names of resources or prompts that an error message lists.
 const NAMES_SHOWN_MAX: usize = 10;
 
-/// A list of resources or prompts as JSON. The upstream connection returns it, and programs receive it, in
-/// this form.
+/// A list of resources or prompts as JSON: the form in which the upstream connection returns the list, and in which
+/// programs receive it.
 #[derive(Deserialize, Serialize)]
 pub(super) struct ItemList<'a> {
     #[serde(borrow)]
     items: Vec<&'a RawValue>,
-    /// Resource templates; empty for prompts.
+    /// The resource templates. Always empty in a list of prompts.
     #[serde(borrow, default)]
     templates: Vec<&'a RawValue>,
     /// Whether the server has more items than the list contains.
@@ -37,8 +37,8 @@ struct Entry {
     name: Option<String>,
 }
 
-/// Returns an empty list of resources or prompts as JSON. It is the reply if the policy permits none of the
-/// server's.
+/// Returns an empty list of resources or prompts as JSON. Programs receive this list if they may use none of the
+/// server's resources or prompts.
 pub(super) fn empty_listing() -> Vec<u8> {
     br#"{"items":[],"templates":[],"incomplete":false}"#.to_vec()
 }
@@ -76,8 +76,8 @@ fn requestable_item(listing: Listing, entry: &RawValue) -> Option<CallTarget> {
 }
 
 impl Gate {
-    /// Adds a similar name, or the existing names, to the message of a failed request, if the server lists no
-    /// resource or prompt of the requested name.
+    /// Improves the message of a request that failed because the server has no resource or prompt of the requested
+    /// name: adds a similar existing name, or otherwise a list of existing names. Returns other failures unchanged.
     pub(super) async fn with_suggestion(
         &self,
         requester: &Requester,

@@ -1,8 +1,10 @@
-//! Finds the tools that a program mentions when it arrives. Their entries are sent with the program, so that its worker
-//! need not request the list of a server's tools at the first use of a name.
+//! Finds the tools that a submitted program mentions. The supervisor sends the descriptions of these tools to the
+//! worker together with the program, so that the worker need not request the list of a server's tools when the
+//! program first uses one.
 //!
-//! The program is scanned for words and never parsed: hostile code is parsed only in a sandboxed worker. A word that is no
-//! use of a tool costs a few microseconds; a tool that is not found is looked up by the worker.
+//! The program is only scanned for words and not parsed here, because untrusted code is parsed only in a sandboxed
+//! worker. A word that equals the name of a tool without being a use of the tool does no harm: the worker gets one
+//! unused description. A tool that the scan does not find is requested by the worker.
 
 use std::collections::HashSet;
 
@@ -15,16 +17,18 @@ use super::{Gate, Requester};
 
 /// Maximum number of bytes at the beginning of a program that are scanned.
 const SCANNED_BYTES_MAX: usize = 64 * 1024;
-/// Maximum number of distinct words that are looked up.
+/// Maximum number of distinct words of a program that are looked up in the tool catalogues.
 const WORDS_MAX: usize = 2_000;
-/// Maximum number of entries that are sent with a program, and their maximum size in bytes.
+/// Maximum number of tool descriptions that are sent with a program.
 const ENTRIES_MAX: usize = 32;
+/// Maximum total size, in bytes, of the tool descriptions that are sent with a program.
 const ENTRIES_BYTES_MAX: usize = 64 * 1024;
 
 impl Gate {
-    /// Returns the entries of the tools that the program `code` mentions, of servers that it mentions too: a JSON array
-    /// of server, mentioned name and entry, or nothing. Only tools that the requester may see are included, and only of
-    /// servers that are connected.
+    /// Returns the descriptions of the tools that the program `code` mentions, as a JSON array. Each element is an
+    /// array of the server, the mentioned name and the description. Includes a tool only if the program also
+    /// mentions its server, the server is connected, and the requester may see the tool. The result is empty if no
+    /// tool meets these conditions.
     pub fn mentioned_tools(&self, requester: &Requester, code: &str) -> Vec<u8> {
         let servers = requester.scope.servers();
         if servers.is_empty() {
@@ -49,7 +53,7 @@ impl Gate {
         }
     }
 
-    /// Returns the entries of the tools of one server that have one of these names, each as a JSON array.
+    /// Returns the descriptions of the tools of one server whose names are among `words`, each as a JSON array.
     fn entries_of(
         &self,
         requester: &Requester,
@@ -74,8 +78,8 @@ impl Gate {
     }
 }
 
-/// Returns the words of a program: sequences of letters, digits, `_` and `$`, and such words joined by `-`, as names of
-/// tools and servers may be.
+/// Returns the words of a program: sequences of letters, digits, `_` and `$`. Sequences that are joined by `-` are
+/// also returned as one word, because names of tools and servers may contain `-`.
 fn words(code: &str) -> HashSet<&str> {
     let scanned = &code[..code.floor_char_boundary(SCANNED_BYTES_MAX)];
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';

@@ -24,10 +24,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ARGUMENTS_BYTES_MAX: usize = 16 * 1024;
 
 impl Gate {
-    /// Checks calls that a program is going to make, and returns a JSON object. `findings` has the failure of
-    /// each planned call that cannot succeed, and `tools` the description of each called tool for the program's
-    /// module of the server. Waits for the servers to connect, as the calls would. Calls of servers that do not
-    /// connect in time are not checked.
+    /// Checks calls that a program is going to make, and returns a JSON object with two members. `findings` contains
+    /// the failure of each planned call that cannot succeed. `tools` contains the description of the called tool for
+    /// each checked call without a failure; the worker needs the description to create the tool's function. Waits at
+    /// most [`CONNECT_TIMEOUT`] for the servers to connect, and skips calls of servers that do not connect in time.
     pub(super) async fn check_calls(
         &self,
         requester: &Requester,
@@ -54,8 +54,8 @@ impl Gate {
         Ok(json!({"findings": findings, "tools": tools}).to_string().into_bytes())
     }
 
-    /// Returns the description of the called tool for the program's module of the server, or the failure that the
-    /// call would have. Returns `None` if the tool is not known yet.
+    /// Returns the description of the called tool, or the failure that the call would have. Returns `None` if the
+    /// server did not connect in time, so that its tools are not known.
     async fn check_call(
         &self,
         requester: &Requester,

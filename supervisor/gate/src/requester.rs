@@ -18,8 +18,8 @@ pub struct Requester {
     pub caller: Arc<Caller>,
     /// The language of the program, in which tool signatures are written; `None` for direct calls.
     pub language: Option<Language>,
-    /// The authenticated identity of the AI client. Code of the execution can access the results and skills that
-    /// are stored for it.
+    /// The authenticated identity of the AI client. The program can access the results and skills that are stored
+    /// for this identity.
     pub principal: Principal,
     /// The upstream servers and tools that this execution may know of.
     pub scope: Arc<Scope>,
@@ -52,7 +52,8 @@ impl Requester {
         }
     }
 
-    /// Returns the name of the AI client, as authenticated or as the client gave it. `None` if it has no name.
+    /// Returns the name of the AI client: its authenticated name, or otherwise the name that the client gave itself.
+    /// `None` if the client has no name.
     pub(super) fn client(&self) -> Option<&ClientName> {
         self.caller.client.as_ref()
     }

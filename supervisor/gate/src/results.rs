@@ -76,8 +76,8 @@ impl Results {
         Self { bounds, since: Instant::now(), place: Storage::Directory(DirectoryStore::new(path)) }
     }
 
-    /// Stores a result, given as JSON, and returns its handle. Returns `None` if the result is larger than a quarter of
-    /// the byte limit or cannot be written.
+    /// Stores a result, given as JSON, and returns its handle. Returns `None` if the result is larger than a quarter
+    /// of the byte limit, if it cannot be written, or if the kernel provides no random numbers for a handle.
     pub fn store(&self, owner: Owner, json: &str) -> Option<ResultHandle> {
         if json.len() as u64 > self.bounds.bytes / RESULT_SHARE {
             return None;

@@ -34,8 +34,8 @@ const COMPILE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of compiled schemas in the cache. When it is reached, the cache is emptied.
 const SCHEMAS_MAX: usize = 256;
 
-/// Maximum length of arguments, in bytes, for them to be validated on the current thread first. Longer
-/// arguments are validated only on a blocking thread.
+/// Maximum length, in bytes, of arguments that are first validated on the current thread, with a small budget.
+/// Longer arguments are validated only on a blocking thread.
 const SMALL_BYTES: usize = 16 * 1024;
 /// Budget of a validation on the current thread.
 const INLINE_BUDGET: Budget = Budget { reads: 10_000, time: Duration::from_millis(5) };
@@ -102,9 +102,9 @@ impl SchemaCache {
         }
     }
 
-    /// Checks the arguments of a planned call, of which only the literal values are known before the run.
-    /// `is_complete` tells whether all values are known. Otherwise each known value is checked alone, and only if
-    /// no rule of the schema combines several parameters.
+    /// Checks the literal arguments of a planned call. The values of its other arguments are not known before the
+    /// run. `is_complete` tells whether all arguments are literals. If not, each literal is checked separately, and
+    /// only if the schema has no rule that combines several parameters.
     pub(super) async fn check_literals(
         &self,
         server: &ServerName,

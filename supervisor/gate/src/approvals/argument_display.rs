@@ -1,5 +1,6 @@
-//! Renders the arguments of a call for an approval prompt, in the order of the tool's schema, which the program cannot
-//! choose. Of long values, the beginning, the end and the length are shown.
+//! Renders the arguments of a call for an approval prompt. Their order is that of the tool's schema, so that the
+//! program that makes the call cannot choose it. Of a long value, the prompt shows the beginning, the end and the
+//! length.
 //!
 //! Required arguments get space before optional ones, since a program can add any number of optional ones. Within each
 //! of the two groups the space is divided equally: a long value cannot displace others, and long values get the space
@@ -13,7 +14,7 @@ use super::argument_order::ArgumentOrder;
 use super::prompt_limits::{ARGUMENT_CHARS_MAX, json_chars};
 use super::untrusted_text::{compact_json, pretty_json};
 
-/// The arguments of one call, rendered for a prompt.
+/// The arguments of one call, rendered for an approval prompt.
 #[derive(Debug)]
 pub(super) struct ArgumentDisplay {
     /// The names of the arguments, quoted as JSON, in display order. Names that do not fit are left out.
@@ -29,9 +30,9 @@ pub(super) struct ArgumentDisplay {
 }
 
 impl ArgumentOrder {
-    /// Describes the required arguments or members that an approval prompt for this call alone could not show;
-    /// `None` if it can show all. A member of a required object is required if the schema of the object requires
-    /// it.
+    /// Describes the required arguments and members that do not fit into an approval prompt, even if the prompt
+    /// shows no other call. Returns `None` if all of them fit. A member counts as required if its object is required
+    /// and the schema of the object requires the member.
     pub(super) fn hidden_required_text(&self, arguments: &Map<String, Value>) -> Option<String> {
         let ArgumentDisplay { names, names_left_out, required_left_out, .. } =
             self.display(arguments, ARGUMENT_CHARS_MAX, false);
@@ -58,8 +59,8 @@ impl ArgumentOrder {
         all.min(names.saturating_add(with_others.max(names))).min(ARGUMENT_CHARS_MAX)
     }
 
-    /// Renders the arguments of one call in at most about `room` characters. If the prompt shows several calls,
-    /// arguments that fit are rendered as a JSON object on one line.
+    /// Renders the arguments of one call in at most about `room` characters. `in_table` tells whether the prompt
+    /// shows several calls. If so, arguments that fit are rendered as a JSON object on one line.
     pub(super) fn display(
         &self,
         arguments: &Map<String, Value>,

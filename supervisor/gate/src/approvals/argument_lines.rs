@@ -14,8 +14,8 @@ const NAME_CHARS_MAX: usize = 100;
 /// Minimum space, in characters, for rendering a nested value with a line for each member. In less space, its
 /// truncated JSON is shown.
 const ROOM_FOR_MEMBERS: usize = 80;
-/// Divisor of the available space: at least 1/8 of it is reserved for optional arguments, so that required
-/// arguments cannot use all of it.
+/// Divisor of the space for argument values in a prompt. Up to 1/8 of the space is reserved for optional arguments,
+/// so that long required arguments cannot use all of it.
 pub(super) const PART_FOR_OTHERS: usize = 8;
 
 /// An argument of a call, or a member nested in an argument.
@@ -88,10 +88,11 @@ fn shares(needs: &[usize], room: usize) -> Vec<usize> {
     shares
 }
 
-/// Maximum number of characters of the line with the first `count` arguments of a call. Some AI clients show a person
-/// three lines of a question.
+/// Maximum number of characters of the overview: the line of a prompt that lists the arguments, each with the
+/// beginning of its value. The overview is short because some AI clients show only three lines of a question.
 const OVERVIEW_CHARS: usize = 100;
-/// Minimum number of characters of a value in this line. If the names leave less, the line has only names.
+/// Minimum number of characters of each value in the overview of the arguments. If the names leave less space, the
+/// overview contains only names.
 const OVERVIEW_VALUE_CHARS: usize = 8;
 
 impl ArgumentOrder {
@@ -131,12 +132,12 @@ pub(super) struct ArgumentLines {
     code_first: bool,
 }
 
-/// The position, in the arguments of a call, of the members that are being rendered.
+/// Describes where the members that are being rendered are nested in the arguments of a call.
 #[derive(Clone, Copy)]
 struct LinePosition {
     /// The nesting depth; 0 for the arguments.
     depth: usize,
-    /// Whether the schema requires the value that contains the members, and each value that contains that one.
+    /// Whether the schema requires the object that contains these members, and also each object around that object.
     is_required: bool,
 }
 
@@ -264,7 +265,7 @@ impl ArgumentLines {
         }
     }
 
-    /// Adds a line with the indentation of this nesting depth.
+    /// Adds a line, indented by two spaces for each level of `depth`.
     fn push_line(&mut self, depth: usize, text: &str) {
         self.text.push_str(&format!("{:indent$}{text}\n", "", indent = depth * 2));
     }

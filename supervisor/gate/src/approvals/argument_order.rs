@@ -1,4 +1,5 @@
-//! The order in which prompts display a call's arguments and their nested members. The program cannot choose it.
+//! The order in which approval prompts display a call's arguments and their nested members. The program that makes
+//! the call cannot choose the order.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +10,8 @@ use serde_json::{Map, Value};
 use super::prompt_limits::{ARGUMENT_CHARS_MIN, DEPTH_MAX, ELEMENTS_MAX, json_chars};
 use super::schema_members::{LOOKS_MAX, MemberSchema, PARTS_MAX};
 
-/// The arguments of `skills.save` in display order, beginning with the code that would be executed.
+/// The arguments of `skills.save` in display order. The code comes first, because an approver must see the code that
+/// later programs will run.
 const OF_SKILLS: [&str; 6] = ["code", "description", "tests", "name", "language", "tags"];
 
 /// The display order of a tool's arguments, or of the members of one value.
@@ -67,8 +69,9 @@ impl ArgumentOrder {
         self
     }
 
-    /// Returns the display order of a value's members. Returns `None` if the value has no members or is nested
-    /// too deeply, or if no reads from the schema are left (`looks` counts them down).
+    /// Returns the display order of a value's members. `looks` is the number of reads from the schema that are left,
+    /// and is reduced here. Returns `None` if the value has no members, if the value is nested too deeply, or if no
+    /// reads are left.
     fn for_value(schema: &MemberSchema<'_>, value: &Value, depth: usize, looks: &mut usize) -> Option<Self> {
         *looks = looks.saturating_sub(PARTS_MAX);
         if depth >= DEPTH_MAX || *looks == 0 {
@@ -96,7 +99,7 @@ impl ArgumentOrder {
         Some(order)
     }
 
-    /// Whether the call cannot share an approval prompt with other calls because its arguments contain code.
+    /// Whether the call needs an approval prompt of its own, because its first argument is code.
     pub(super) fn needs_own_prompt(&self) -> bool {
         self.code_first
     }

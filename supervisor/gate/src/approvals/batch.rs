@@ -28,8 +28,8 @@ const QUIET_PERIOD: Duration = Duration::from_millis(40);
 /// Maximum time from the arrival of the first call of a prompt until the prompt is sent.
 const GATHER_MAX: Duration = Duration::from_millis(250);
 
-/// If the AI client declines an approval question within this time, the answer is probably not that of a
-/// person.
+/// Minimum time in which a person can decline an approval question. If an AI client declines faster, it probably
+/// asked no person.
 const DECLINE_AT_ONCE: Duration = Duration::from_secs(1);
 
 /// The decision about a call that waits for approval: the permitted call with the scope of the approval, or the
@@ -48,7 +48,8 @@ pub(super) struct ApprovalBatcher {
     context: Arc<ExecutionContext>,
     /// Number of prompts that were created for this execution.
     prompts: u32,
-    /// Number of consecutive refused questions about each tool in this execution. An approval resets it.
+    /// Number of consecutive refused questions about each tool in this execution. An approval resets the number of
+    /// its tool.
     refusal_counts: HashMap<RefusalKey, u32>,
 }
 
@@ -137,8 +138,8 @@ impl ApprovalBatcher {
         }
     }
 
-    /// Whether the question was not answered because the program or its AI client ended the execution. This
-    /// counts as a refusal. Otherwise a program could be run again and again to ask the same question.
+    /// Whether a question has no answer because the program or its AI client ended the execution. Such a question
+    /// counts as refused. Otherwise a program could be run again and again to ask the same question.
     fn was_abandoned_by_program(&self, refusal: &Refusal) -> bool {
         *refusal == Refusal::Abandoned && !self.context.is_cancelled.load(Ordering::Acquire)
     }
@@ -187,9 +188,10 @@ impl ApprovalBatcher {
         }
     }
 
-    /// Sends the prompt to the user of the AI client, and to the users who watch for approvals with `lockhouse approvals`
-    /// on this machine, at the same time, as far as each can be asked. Waits for the first answer. Stores in `channel`
-    /// where the prompt was sent, or where it was answered.
+    /// Sends the prompt to the user of the AI client and, at the same time, to the watchers: users who run
+    /// `lockhouse approvals` on this machine. Omits the user if the AI client does not support forms or the
+    /// configuration permits only watchers to answer. Waits for the first answer. Stores in `channel` where the
+    /// prompt was answered, or where it was sent if there is no answer.
     async fn await_answer(
         &self,
         calls: &[ApprovalRequest],
@@ -244,8 +246,8 @@ impl ApprovalBatcher {
         }
     }
 
-    /// Asks the user of the AI client. An error is a refusal that does not count while a watcher is asked too: the client
-    /// could not ask its user, or declined so quickly that it probably did not ask.
+    /// Asks the user of the AI client. Fails if the client could not ask its user, or declined so quickly that it
+    /// probably did not ask. The caller of this function ignores such a failure if watchers were asked too.
     async fn ask_client(&self, client: &AiClient, prompt: &Prompt) -> Result<PromptOutcome, Refusal> {
         let asked = Instant::now();
         let question = elicitation_form::build_question(prompt);
@@ -288,8 +290,8 @@ impl ApprovalBatcher {
     }
 }
 
-/// Returns how many of the waiting calls, from the first on, fit into one approval prompt, if each gets the
-/// space that its arguments need. Returns at least 1 if a call waits.
+/// Returns how many of the waiting calls the next approval prompt shows, beginning with the first call. The prompt
+/// has space for the arguments of each of these calls. The number is at least 1 if a call waits.
 fn batch_size(waiting: &VecDeque<QueuedRequest>) -> usize {
     let mut needed = 0;
     let fits = |(index, waiting): &(usize, &QueuedRequest)| {
@@ -315,7 +317,7 @@ async fn gather(incoming: &mut mpsc::Receiver<QueuedRequest>, waiting: &mut VecD
     }
 }
 
-/// Completes when no caller waits for any of these decisions.
+/// Completes when the receivers of all these decisions are closed, so that no call waits for a decision any more.
 async fn all_receivers_closed(verdicts: &mut [oneshot::Sender<Verdict>]) {
     for verdict in verdicts {
         verdict.closed().await;

@@ -16,8 +16,8 @@ const CODE_CHARS_MAX: usize = 200;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallSummary {
     pub server: String,
-    /// The kind of the called item, such as `tool`, `resource` or `prompt`, or which of these kinds the call
-    /// lists.
+    /// The kind of the called item, such as `tool`, `resource` or `prompt`. For a call that lists resources or
+    /// prompts, the kind of the list.
     pub kind: String,
     pub name: String,
     /// Number of characters of the name of the called item that are not shown.
@@ -27,14 +27,15 @@ pub struct CallSummary {
     /// left out.
     #[serde(default)]
     pub argument_names: Vec<String>,
-    /// Number of argument names that are not shown.
+    /// Number of argument names that `argument_names` leaves out.
     #[serde(default)]
     pub argument_names_left_out: usize,
-    /// One line with these names, each with the beginning of its value.
+    /// One line with the names in `argument_names`. Each name is followed by the beginning of its value if there is
+    /// space.
     #[serde(default)]
     pub overview: String,
-    /// The arguments of the call as text, in the order of their names: one JSON object if it fits, otherwise a line
-    /// for each argument.
+    /// The arguments of the call as text, in the order of `argument_names`. The text is one JSON object if it fits,
+    /// otherwise a line for each argument.
     pub arguments: String,
     /// Number of characters of the arguments that are not shown.
     pub arguments_left_out: usize,
@@ -52,8 +53,8 @@ pub struct CallSummary {
 }
 
 impl CallSummary {
-    /// Returns the summary of one call for a prompt that shows `together` calls. These share the space of the
-    /// prompt.
+    /// Returns the summary of one call for a prompt that shows `together` calls. All calls share the space of the
+    /// prompt equally.
     pub(super) fn new(call: &ApprovalRequest, code: &str, together: usize) -> Self {
         let ApprovalRequest { pending, line, claims, order, .. } = call;
         let (line, room) = (*line, (ARGUMENT_CHARS_MAX / together.max(1)).max(ARGUMENT_CHARS_MIN));

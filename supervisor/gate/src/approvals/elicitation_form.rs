@@ -19,7 +19,8 @@ pub(super) fn build_question(prompt: &Prompt) -> Question {
     Question::Form { message, schema }
 }
 
-/// Parses the answer to a form. An answer that was not offered declines the calls.
+/// Parses the answer to a form. `offered` are the scopes that the form offers. An answer with any other scope counts
+/// as a refusal.
 pub(super) fn parse_answer(answer: Answer, offered: &[Approval]) -> PromptOutcome {
     let content = match answer {
         Answer::Accept(content) => content.unwrap_or(Value::Null),

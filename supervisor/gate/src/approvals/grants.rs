@@ -5,7 +5,7 @@ use lockhouse_protocol::ServerName;
 
 use super::Approval;
 
-/// The approvals of one execution that cover further calls, beyond those shown in their prompt.
+/// The approvals of one execution that also cover later calls, which their prompts did not show.
 #[derive(Debug, Default)]
 pub(super) struct Grants(Vec<Grant>);
 
@@ -14,14 +14,14 @@ pub(super) struct Grants(Vec<Grant>);
 struct Grant {
     server: ServerName,
     item: CallTarget,
-    /// For the scope `always`: the place of the policy rule that the answer changed. The grant covers only calls
-    /// for which this rule requires approval, because the running execution keeps its initial policy. `None` for
-    /// the scope `execution`.
+    /// The place of the policy rule that an approval with the scope `always` has changed; `None` for the scope
+    /// `execution`. The running execution keeps its initial policy, in which the rule still requires approval. The
+    /// grant therefore covers later calls for which this rule requires approval, and no other calls.
     changed: Option<SourceLocation>,
 }
 
 impl Grants {
-    /// Records the approval of this call as a grant, if its scope covers later calls.
+    /// Records the approval of this call as a grant, if `scope` covers later calls.
     pub(super) fn add(&mut self, scope: Approval, call: &PendingCall) {
         let changed = match scope {
             Approval::Once => return,
@@ -34,7 +34,7 @@ impl Grants {
         }
     }
 
-    /// Returns the scope of the earlier approval that covers this call; `None` if none does.
+    /// Returns the scope of the earlier approval that covers this call; `None` if no approval covers the call.
     pub(super) fn approval_for(&self, call: &PendingCall) -> Option<Approval> {
         let mut alike =
             self.0.iter().filter(|grant| grant.server == *call.server() && grant.item == *call.item());

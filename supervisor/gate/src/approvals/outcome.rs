@@ -27,7 +27,8 @@ pub(super) enum Refusal {
     /// The AI client or watcher gave an answer that was not offered.
     NoAnswer,
     TimedOut,
-    /// No approver was available. Contains why the user of the AI client could not be asked, if that was tried.
+    /// No approver was available. Contains the reason if the supervisor tried to ask the user of the AI client and
+    /// could not.
     NoApprover(Option<AskError>),
     TooMany,
     /// The prompt could not show all required arguments of the call. Contains a description of the arguments that
@@ -36,8 +37,8 @@ pub(super) enum Refusal {
     /// No approver was asked, because too many consecutive questions of this AI client were refused. Contains the
     /// pause that must end before an approver is asked again.
     Paused(Pause),
-    /// No approver was asked, because questions about this tool were refused too often in this execution. They
-    /// are not asked again in this execution.
+    /// No approver was asked, because questions about this tool were refused too often in this execution. Until the
+    /// execution ends, no approver is asked about the tool.
     Final,
     /// The audit record of the question or the answer could not be written. Contains the error.
     Unrecorded(String),

@@ -29,9 +29,10 @@ pub(super) struct PolicyChange {
     pub(super) diff: String,
 }
 
-/// Proposes a policy change that allows these calls. Each call must require approval because of one rule in
-/// the current text of the user's own policy file. Returns `None` if that is not so, if the file is not
-/// writable, or if the changed policy would not allow each call.
+/// Proposes a policy change that allows these calls. Each call must require approval only because of one rule or one
+/// `ask` list in the current text of `file`, the user's policy file. Otherwise returns `None`. Also returns `None`
+/// if the file is not writable, if the arguments or the diff are too large, or if the changed policy would not allow
+/// each call.
 pub(super) fn propose(file: &PolicyFile, calls: &[&PendingCall]) -> Option<PolicyChange> {
     let source = file.read().ok()?;
     let is_ours =

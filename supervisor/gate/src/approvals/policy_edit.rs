@@ -6,8 +6,8 @@ use std::ops::Range;
 use lockhouse_policies::CallTarget as PolicyItem;
 use toml_edit::{ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, value};
 
-/// A call that requires approval because of a rule or a list in the policy. An edit of the policy shall allow
-/// it.
+/// A call that requires approval because of a rule or a list in the policy, and that an edit of the policy shall
+/// allow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallToAllow<'a> {
     pub server: &'a str,
@@ -21,8 +21,8 @@ pub(super) struct CallToAllow<'a> {
 enum EditTarget {
     /// The rule with this index in `rules`: its effect is changed.
     Rule(usize),
-    /// The `ask` list of tools. The list stays as it is; the edit adds a rule for the tool, which takes
-    /// precedence.
+    /// The `ask` list of tools. The edit does not change the list. It adds a rule for the tool, which has precedence
+    /// over the list.
     List,
 }
 

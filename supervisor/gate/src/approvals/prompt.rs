@@ -23,7 +23,8 @@ const LINES_MAX: usize = 5;
 #[derive(Debug)]
 pub(super) struct Prompt {
     pub(super) calls: Vec<CallSummary>,
-    /// The digest of the calls. An answer contains it, so that it applies to exactly these calls.
+    /// The digest of the calls. The answer of a watcher must contain the digest, so that the answer applies to
+    /// exactly these calls.
     pub(super) digest: String,
     /// The change of the policy that the scope `always` makes; `None` if this scope is not offered.
     pub(super) change: Option<PolicyChange>,
@@ -65,7 +66,8 @@ impl Prompt {
         text
     }
 
-    /// Returns the text that explains which calls each scope approves, with the policy change of the scope `always`.
+    /// Returns the text that explains which calls each scope approves. The text contains the policy change of the
+    /// scope `always` if this scope is offered.
     pub(super) fn scopes_text(&self) -> String {
         let tools: BTreeSet<String> = self.calls.iter().map(call_title).collect();
         let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
@@ -160,8 +162,8 @@ fn source_line_text(call: &CallSummary) -> String {
     }
 }
 
-/// Maximum width, in columns, of arguments that are shown on the same line as the tool's name. Wider
-/// arguments are shown below it.
+/// Maximum length, in characters, of arguments that a prompt for several calls shows on the same line as the tool's
+/// name. Longer arguments are shown below the name.
 const BESIDE_MAX: usize = 100;
 
 /// Returns the text of a prompt for several calls.

@@ -30,7 +30,7 @@ const CLIENTS_MAX: usize = 1_024;
 #[derive(Debug, Default)]
 pub(super) struct RefusalTracker {
     counts: Mutex<RefusalState>,
-    /// Wakes the tasks that wait because too many questions are pending, when a question is closed.
+    /// Notified when a question is closed. Tasks that wait because too many questions are pending then try again.
     closed: Notify,
 }
 

@@ -4,9 +4,9 @@
 //! Schemas come from upstream servers. Only the parts that describe members of the call's arguments are read,
 //! within fixed limits.
 //!
-//! The parsed form of schemas in the tool catalogue cannot be used here. It treats a member as optional if
-//! any alternative omits it, and drops schemas that are too large. But an approver must see first each member
-//! that may be required.
+//! The parsed form of schemas in the tool catalogue cannot be used here. The parsed form treats a member as optional
+//! if any alternative omits the member, and drops schemas that are too large. A prompt, however, must show the
+//! members that may be required before all other members.
 
 use std::collections::HashSet;
 

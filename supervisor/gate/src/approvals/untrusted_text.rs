@@ -1,5 +1,5 @@
-//! Renders untrusted text in a prompt: without changes except that hidden characters are escaped, and visually
-//! separated from Lockhouse's own text.
+//! Renders untrusted text in a prompt. Hidden characters are escaped, and a prefix on each line separates the
+//! untrusted text from Lockhouse's own text.
 
 use std::io::Write;
 
@@ -35,14 +35,15 @@ pub(super) fn compact_json(value: &impl Serialize, chars_max: usize) -> Excerpt 
 }
 
 impl Excerpt {
-    /// Returns the number of displayed characters. It can exceed the requested limit, since the escapes of hidden
-    /// characters are longer.
+    /// Returns the number of displayed characters. The number can exceed `chars_max`, because a hidden character is
+    /// displayed as a longer escape.
     pub(super) fn rendered_chars(&self) -> usize {
         self.text.chars().count()
     }
 }
 
-/// A function that appends one character to a text in its displayed form, for example escaped.
+/// A function that appends the displayed form of one character to a text. The displayed form of a hidden character
+/// is an escape.
 type Written = fn(char, &mut String);
 
 /// Appends a character as it is written in a JSON string. Hidden characters, such as control characters, are

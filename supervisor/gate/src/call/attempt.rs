@@ -48,7 +48,7 @@ impl<'a> CallAttempt<'a> {
         self.request.subject(self.requester, self.id)
     }
 
-    /// Returns the call without its arguments, as input of the policy's decision.
+    /// Returns the call without its arguments, in the form in which the policy evaluates calls.
     pub(super) fn bare_call(&self) -> Call {
         Call::new(self.server(), self.item().clone()).with_client(self.requester.caller.client.clone())
     }
@@ -62,7 +62,8 @@ impl<'a> CallAttempt<'a> {
         }
     }
 
-    /// Awaits a future that depends on the upstream server. The waiting time is not part of `gate_time`.
+    /// Awaits a future that depends on the upstream server, and measures the waiting time. [`Self::gate_time`]
+    /// excludes this time.
     pub(super) async fn wait_for_server<T>(&mut self, server: impl Future<Output = T>) -> T {
         let since = Instant::now();
         let result = server.await;

@@ -12,8 +12,8 @@ use super::attempt::CallAttempt;
 use crate::argument_names::{self, NamedArguments, RawArguments};
 use crate::destination::Destination;
 
-/// Whether the call lists resources or prompts of a server, and the caller may use none of them. The server
-/// is then not asked, and the list is empty.
+/// Whether the call lists resources or prompts of a server and the caller may use none of them. If so, the caller
+/// gets an empty list, and the server gets no request.
 pub(super) fn is_empty_listing(attempt: &CallAttempt<'_>) -> bool {
     let CallAttempt { gate, requester, .. } = attempt;
     let (server, item) = (attempt.server(), attempt.item());
@@ -21,8 +21,9 @@ pub(super) fn is_empty_listing(attempt: &CallAttempt<'_>) -> bool {
     matches!(item, CallTarget::List(_)) && !(requester.scope.contains(server, item) && permitted())
 }
 
-/// Refuses a call that the policy does not permit with any arguments. The caller then learns nothing about
-/// the called item.
+/// Refuses a call of an item that is outside of the execution's scope, or that the policy does not permit with any
+/// arguments. This check precedes the validation of the arguments, whose errors would describe the item to the
+/// caller.
 pub(super) fn refuse_never_permitted(
     attempt: &CallAttempt<'_>,
     destination: &Destination<'_>,

@@ -23,8 +23,8 @@ pub(super) struct Permission {
     pub(super) policy: Arc<Policy>,
     /// The fingerprint (hash) of the called tool's definition; `None` if the call is not of a tool.
     pub(super) definition: Option<String>,
-    /// The paths in the arguments and in policy rules on which the decision depends, each with its symbolic links
-    /// resolved.
+    /// The paths on which the decision depends, from the arguments and from policy rules. Each is stored with its
+    /// symbolic links resolved.
     pub(super) links: ResolvedPaths,
     approval: Option<Approval>,
 }

@@ -11,8 +11,9 @@ use super::attempt::CallAttempt;
 use super::decide::Permission;
 use crate::symlinks;
 
-/// Returns the permitted call for sending. Fails if the current policy no longer permits the call, or if a
-/// symbolic link in a path argument has changed since the decision.
+/// Returns the permitted call for sending. Resolves the symbolic links in its paths again, and fails if the current
+/// policy denies the call or requires an approval that the call does not have. Also fails if an approver approved
+/// the call and a symbolic link has changed since, because the approver saw the previous target.
 pub(super) async fn recheck_permission(
     attempt: &CallAttempt<'_>,
     permission: Permission,

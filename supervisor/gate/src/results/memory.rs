@@ -12,7 +12,7 @@ use super::{COUNT_MAX, Owner, ResultLimits};
 #[derive(Debug, Default)]
 pub(super) struct MemoryStore(VecDeque<StoredResult>);
 
-/// The kind of a stored result.
+/// The kind of a stored result. A handle of one kind does not find a result of the other kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResultKind {
     /// A value or output of a run that is too long for the answer to the AI client.
@@ -90,12 +90,12 @@ impl MemoryStore {
         self.0.iter().map(|stored| stored.json.len() as u64).sum()
     }
 
-    /// Returns the index of the stored result to evict: the oldest one of the AI client that uses most, with the
-    /// new result included in its use. So a client that uses at most an equal share loses nothing to a client
-    /// that uses more.
+    /// Returns the index of the stored result to evict: the oldest result of the AI client whose results have the
+    /// largest total weight. The weight of the new result counts for its owner. So a client that uses at most an
+    /// equal share of the store loses no result to a client that uses more.
     ///
-    /// `weight` returns what a result counts for: 1, or its bytes. The tuple is the owner of the new result and
-    /// its weight.
+    /// `weight` returns the weight of a stored result: 1 if the number of results is limited, or its length if their
+    /// bytes are limited. The tuple contains the owner and the weight of the new result.
     fn eviction_candidate(
         &self,
         weight: fn(&StoredResult) -> usize,

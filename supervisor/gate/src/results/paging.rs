@@ -14,8 +14,10 @@ pub struct OffsetError {
     unit: &'static str,
 }
 
-/// Returns the page that starts at `offset` (items or characters) and has at most `limit` bytes, as JSON with the
-/// members `value`, `offset`, `next_offset` (unless the page is the last one), `of` (the total) and `unit`.
+/// Returns the page of a stored result that starts at `offset`, counted in items or characters. The value of the
+/// page has at most about `limit` bytes. The page is a JSON object with the members `value`, `offset`, `next_offset`
+/// (except on the last page), `of` (the total) and `unit`. The member `cut` describes what was left out of an item
+/// that is too long.
 pub fn page(json: &str, offset: usize, limit: usize) -> Result<Value, OffsetError> {
     if json.trim_start().starts_with('[') {
         return item_page(json, offset, limit);

@@ -174,7 +174,7 @@ impl<'a> Array<'a, BudgetedJson> for BudgetedArray<'a> {
     }
 }
 
-/// Iterates over the elements of an array.
+/// Iterates over the elements of a JSON array.
 pub(super) struct ElementIter<'a> {
     elements: std::slice::Iter<'a, Value>,
     meter: Option<&'a ValidationMeter>,

@@ -9,8 +9,8 @@ use super::error_message;
 /// Maximum length in bytes of a tool definition whose schema is compiled. Definitions of well-known servers have at
 /// most 12 KiB.
 const DEFINITION_BYTES_MAX: usize = 64 * 1024;
-/// Maximum product of the number of references in a schema and its nesting depth. It limits the recursion of
-/// the schema compiler. The schemas of well-known servers stay below 300.
+/// Maximum of (number of references + 1) × nesting depth of a schema. This limits the recursion of the schema
+/// compiler. The schemas of well-known servers stay below 300.
 pub(super) const REFERENCE_DEPTH_MAX: usize = 1_024;
 /// Maximum size in bytes of one compiled pattern (regular expression).
 const PATTERN_BYTES_MAX: usize = 64 * 1024;
