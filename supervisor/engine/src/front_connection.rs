@@ -37,7 +37,7 @@ struct FrontConnection {
     /// The grants (revocable permissions) of AI clients of this front, by the numbers with which the front refers to
     /// them. Revoking a grant ends the runs of its client.
     grants: Mutex<HashMap<u64, Grant>>,
-    /// Cancelled when the front disconnects.
+    /// The token that is cancelled when the front disconnects. The cancellation ends all requests of the front.
     closed: CancellationToken,
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct PendingQuestions {
 }
 
 impl PendingQuestions {
-    /// Adds a question, and returns the message that sends it to the front. Returns `None` if nobody waits for its
+    /// Adds a question, and returns it in the form that is sent to the front. Returns `None` if nobody waits for the
     /// answer any more.
     pub(crate) fn open(&mut self, pending: PendingQuestion) -> Option<OpenQuestion> {
         if pending.is_abandoned() {

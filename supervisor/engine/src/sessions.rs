@@ -33,7 +33,7 @@ pub struct SessionSettings {
     pub max: usize,
     /// Maximum number of open sessions of one AI client.
     pub per_client: usize,
-    /// How long a session is kept in which no run executes.
+    /// Time after which a session ends if no run executes in it.
     pub idle_timeout: Duration,
     /// Maximum age of a session. An older session ends as soon as no run executes in it.
     pub max_age: Duration,
@@ -64,7 +64,7 @@ pub enum SessionError {
     Closed,
 }
 
-/// A session, as an operator sees it in a list.
+/// One session in the list of sessions that an operator gets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionListing {
     /// ID of the session, unique within this process. 0 if a supervisor of an older version sent no ID.
@@ -79,7 +79,7 @@ pub struct SessionListing {
     /// The state of the session: `idle` or `running`.
     pub state: String,
     pub runs: u32,
-    /// Seconds since the last run of the session ended. If a run is active, seconds since it started.
+    /// Seconds since the last run of the session ended. While a run is active, seconds since the start of that run.
     pub unused_s: u64,
     pub age_s: u64,
 }
@@ -116,8 +116,8 @@ impl Sessions {
         sessions
     }
 
-    /// Acquires the session with this name for one run, and waits while other runs use the session. Starts a session
-    /// if none has the name. `owner` describes its owner for operators.
+    /// Acquires the session with this key for one run, and waits while other runs use the session. Starts a session if
+    /// there is none with this key. `owner` describes the session's owner for operators.
     pub async fn acquire(
         &self,
         key: &SessionKey,
@@ -136,7 +136,7 @@ impl Sessions {
     /// Ends the selected sessions and stops their active runs. Returns the names of the ended sessions.
     ///
     /// # Errors
-    /// If several sessions have the selected name: their number. No session ends then.
+    /// Returns the number of sessions with the selected name if there is more than one. In this case, no session ends.
     pub fn end(&self, which: SessionSelector<'_>, why: &str) -> Result<Vec<String>, usize> {
         self.state().end(which, why)
     }

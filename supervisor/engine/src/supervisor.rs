@@ -62,17 +62,17 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts the supervisor: connects to every upstream server and starts the worker pools of `languages`.
+    /// Starts the supervisor: begins to connect to all upstream servers, and starts the worker pools of `languages`.
     ///
-    /// If the interpreter of a language is missing, each request to run code in that language fails. The other
-    /// language still works.
+    /// If the interpreter of a language is missing, each request to run code in that language fails. The other language
+    /// still works.
     pub fn start(settings: Settings, policy: Policy, languages: &[Language]) -> Result<Self, AuditError> {
         let results = Results::in_memory(settings.results);
         Self::start_with_results(settings, policy, languages, results)
     }
 
-    /// Starts the supervisor like [`Self::start`], but with the given store for results. Other processes may read
-    /// this store.
+    /// Starts the supervisor like [`Self::start`], but with the given store for results. With a store on disk, other
+    /// processes can read the results.
     pub fn start_with_results(
         settings: Settings,
         policy: Policy,
@@ -135,8 +135,8 @@ impl Supervisor {
         Ok(pool.zygote_info().await?)
     }
 
-    /// Waits until the zygote (fork server) of a language reports that a required protection of the sandbox is
-    /// missing or ineffective. Returns that error; Lockhouse must not serve AI clients then. Never completes if all
+    /// Waits until the zygote (fork server) of a language reports that a required protection of the sandbox is missing
+    /// or ineffective. Returns this error, after which Lockhouse must not serve AI clients. Never completes if all
     /// required protections hold.
     pub async fn wait_for_failed_protection(&self) -> Arc<PoolError> {
         let failed_protection = async |language| match self.wait_until_prepared(language).await {
@@ -160,12 +160,14 @@ impl Supervisor {
         [&self.python, &self.typescript].into_iter().flatten()
     }
 
-    /// Returns the lifecycle of this process: starting, serving, draining, closing.
+    /// Returns the lifecycle of this process, which shows whether the process is starting, serving, draining or
+    /// closing.
     pub fn lifecycle(&self) -> &Lifecycle {
         &self.lifecycle
     }
 
-    /// Returns the queue of calls that wait for approval, and the channels to the approvers.
+    /// Returns the approvers of calls: the approval queue, the counters of refusals, and the policy file that answers
+    /// may change.
     pub fn approvers(&self) -> &Arc<Approvers> {
         &self.approvers
     }

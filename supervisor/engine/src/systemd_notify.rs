@@ -12,7 +12,7 @@ use sd_notify::NotifyState;
 
 /// Maximum interval between two checks whether the status line for systemd has changed.
 const STATUS_INTERVAL: Duration = Duration::from_secs(5);
-/// Maximum number of messages to systemd that wait to be sent. Further messages are dropped until systemd reads.
+/// Maximum number of queued messages to systemd. While the queue is full, further messages are dropped.
 const QUEUED_MESSAGES_MAX: usize = 64;
 
 /// Sends `READY=1` to systemd once the service is ready, and then status changes and watchdog messages.

@@ -1,7 +1,9 @@
 //! Converts an answer of Lockhouse's own tools to an MCP tool result, in the form that is configured for the AI client.
 //!
-//! A model reads the text of an answer, and a program in an AI client's own code mode parses it. Therefore only a whole
-//! final value begins with JSON: the text of everything else begins with a sentence, which no JSON parser accepts.
+//! The text of a run or of a stored result is read by a model, or by a program that the AI client runs and that parses
+//! the text as JSON. Therefore such a text begins with JSON only if it is a complete, final value. Otherwise, the text
+//! begins with a sentence, which no JSON parser accepts. The form `structured` is an exception: its text is always
+//! JSON.
 
 mod form;
 mod record_types;
@@ -16,7 +18,8 @@ use serde_json::{Value, json};
 
 pub use form::{AnswerForm, AnswerSettings, UnknownForm};
 
-/// The key in `_meta` of a tool result that holds the members of an answer that its text leaves out.
+/// The key in `_meta` of a tool result under which Lockhouse sends those members of the answer that are not in its
+/// text.
 const META_KEY: &str = "lockhouse/run";
 
 /// The kind of an answer of Lockhouse's own tools, such as `run_code`. It decides how the answer's JSON
@@ -39,11 +42,11 @@ pub(crate) enum AnswerKind {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) kind: AnswerKind,
-    /// The complete answer.
+    /// The complete answer as JSON.
     pub(crate) json: Value,
     pub(crate) is_error: bool,
-    /// Files in the value that a program returned. In the tool result, they follow the first text block.
-    /// Therefore a placeholder `{"content": N}` in the value is the index of its file in the tool result's
+    /// Files in the value that a program returned. In the tool result, the files follow the first text block, so that
+    /// the number N of a placeholder `{"content": N}` in the value is the index of its file in the tool result's
     /// content.
     pub(crate) files: Vec<ContentBlock>,
 }

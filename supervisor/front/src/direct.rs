@@ -263,8 +263,8 @@ impl McpHandler {
         self.engine.open(principal, client_name(principal, context), abilities, request)
     }
 
-    /// Returns the minimum severity of log messages to forward to the AI client. `None` if none are forwarded, because
-    /// the client speaks protocol 2026-07-28, which deprecates log messages.
+    /// Returns the minimum severity of log messages that are forwarded to the AI client. Returns `None` for a client of
+    /// protocol 2026-07-28 or newer: this protocol deprecates log messages, so none are forwarded.
     fn log_threshold(&self, context: &RequestContext<RoleServer>) -> Option<u8> {
         (!supports_input_required(context)).then(|| self.direct.log_level.load(Ordering::Relaxed))
     }

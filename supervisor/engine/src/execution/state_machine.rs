@@ -47,11 +47,11 @@ enum Phase {
     Killed(Option<Interruption>),
     /// The worker reported that the code has ended. A session can use the worker again.
     Finished,
-    /// The run ended without a regular report of the worker, which cannot be used again.
+    /// The run ended, and its worker cannot be used again.
     Ended,
 }
 
-/// The state of one run, separate from all I/O.
+/// The state of one run. Its methods do no I/O.
 #[derive(Debug)]
 pub(super) struct StateMachine {
     phase: Phase,
@@ -85,7 +85,7 @@ impl StateMachine {
         matches!(self.phase, Phase::Exiting(_) | Phase::Killed(_))
     }
 
-    /// Returns the conversation with the worker if the session can have another run, otherwise `None`.
+    /// Returns the conversation with the worker if the worker can execute another run of its session, otherwise `None`.
     pub(super) fn into_idle_conversation(self) -> Option<Conversation> {
         (self.in_session && matches!(self.phase, Phase::Finished)).then_some(self.conversation)
     }
@@ -204,8 +204,8 @@ impl StateMachine {
         Effect::Wait(EXIT_TIMEOUT)
     }
 
-    /// Ends the run for this reason. If a cancellation or a limit is already ending the run, that reason counts
-    /// instead.
+    /// Ends the run for `reason`, unless a cancellation or a limit is already ending the run. In that case, the run
+    /// ends for the cancellation or the limit.
     fn end_with(&mut self, reason: EndReason) -> Effect {
         Effect::End(match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Stopping(cause) => cause.end_reason(None),

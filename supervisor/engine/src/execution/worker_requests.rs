@@ -17,7 +17,8 @@ use lockhouse_upstream::ai_client::TAIL_BYTES_MAX;
 
 type PendingReply<'a> = BoxFuture<'a, (CallId, Reply, Option<CallRecord>)>;
 
-/// All requests of the code of one run. Their number at one time is limited when the worker's messages are checked.
+/// All requests of the code of one run. The number of unanswered requests is not limited here: the check of the
+/// worker's messages limits it.
 pub(super) struct WorkerRequests<'a> {
     gate: &'a Gate,
     from: Arc<Requester>,
@@ -61,7 +62,8 @@ impl<'a> WorkerRequests<'a> {
         Some((call, reply))
     }
 
-    /// Withdraws the approvals that are pending for calls of this run.
+    /// Records that the run is ended by a cause other than its program and its AI client, so that unanswered approval
+    /// questions do not count as refusals.
     pub(super) fn cancel_approvals(&self) {
         self.from.approvals.cancel();
     }

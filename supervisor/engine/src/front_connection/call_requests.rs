@@ -13,8 +13,8 @@ use crate::direct::{LookupError, RequestingClient};
 use crate::pending_questions::PendingQuestions;
 use crate::supervisor::{DirectCallOutcome, Supervisor};
 
-/// Makes one direct call to an upstream server. Meanwhile, the questions and notifications of the server are
-/// forwarded to the front. The call is cancelled when the front closes the exchange.
+/// Makes one direct call to an upstream server. During the call, forwards the questions and notifications of the server
+/// to the front. Cancels the call when the front closes the exchange.
 pub(super) async fn serve(
     supervisor: &Arc<Supervisor>,
     client: &RequestingClient,

@@ -1,5 +1,5 @@
-//! Notifies AI clients of two kinds of changes. The first are changes to the tool definitions that they get,
-//! which name the servers and tools for programs. The second are changes to the prompts and resources of
+//! Notifies AI clients of two kinds of changes. First, changes to the tool definitions that an AI client gets; the
+//! definition of `run_code` names the servers and tools for programs. Second, changes to the prompts and resources of
 //! upstream servers with `direct` access.
 
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::exchange::Exchange;
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 
-/// Changes of upstream servers within this time are sent to an AI client as one notification.
+/// Time after a change of an upstream server in which further changes are merged into the same notification.
 const BATCH_WINDOW: Duration = Duration::from_millis(50);
-/// Minimum time between two notifications to one AI client about changed tools. While servers connect one
-/// after another, the changes within this time are sent as one notification.
+/// Minimum time between two notifications to one AI client about changed tools. When many servers connect one after
+/// another, the AI client thus gets few notifications.
 const TOOL_CHANGES_EVERY: Duration = Duration::from_secs(1);
 
 /// Sends change notifications to one AI client until the front closes the exchange.
@@ -67,8 +67,8 @@ fn merge(changed: &mut ListChanges, notice: ChangeNotice) {
     }
 }
 
-/// Waits for changes of upstream servers and merges changes that arrive close together or before `quiet_until`. Returns
-/// `None` when no more changes can come.
+/// Waits for a change of an upstream server. Merges it with the changes that follow within [`BATCH_WINDOW`] or before
+/// `quiet_until`. Returns `None` when no more changes can come.
 async fn next(notices: &mut Receiver<ChangeNotice>, quiet_until: Instant) -> Option<ListChanges> {
     let mut changed = ListChanges::default();
     let mut take = |received: Result<ChangeNotice, RecvError>| match received {

@@ -83,7 +83,8 @@ async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exc
     }
 }
 
-/// Prepares an answer for display to the model, and stores values that are too long for it.
+/// Renders the answer to a run as JSON within the size limits for the AI client, and stores the values that exceed
+/// these limits.
 fn render(
     supervisor: &Supervisor,
     client: &RequestingClient,

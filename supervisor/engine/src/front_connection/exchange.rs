@@ -1,5 +1,5 @@
-//! One exchange between front and engine: a request of the front, its inputs and the events for it, until the
-//! response.
+//! One exchange between front and engine. The front sends a request and inputs, and the engine sends events. The
+//! response of the engine ends the exchange.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

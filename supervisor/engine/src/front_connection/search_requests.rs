@@ -6,14 +6,15 @@ use serde_json::{Value, json};
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 
-/// Divisor of the size limit of an answer to a tool search. A tool whose JSON is larger than the quotient is
+/// The size limit of an answer divided by this number is the size limit for the JSON of one tool. A larger tool is
 /// listed without its schemas.
 const TOOL_SHARE_DIVISOR: usize = 3;
 /// Maximum characters of the description of a tool that is listed without its schemas.
 const FOLDED_DESCRIPTION_CHARS: usize = 600;
-/// Maximum number of servers whose tools are counted in the answer to a search that found nothing.
+/// Maximum number of servers in the answer to a search that found nothing. For each of these servers, the answer says
+/// how many tools the server has.
 const AVAILABLE_SERVERS_MAX: usize = 50;
-/// Maximum number of servers for which an answer counts the found tools that it omits.
+/// Maximum number of servers for which an answer says how many of the found tools are omitted.
 const OMITTED_SERVERS_MAX: usize = 8;
 
 pub(super) async fn serve(

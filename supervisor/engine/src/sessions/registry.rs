@@ -17,16 +17,15 @@ use super::{SessionError, SessionKey, SessionListing, SessionSelector, SessionSe
 use session::Session;
 pub(super) use session::{GrantResult, WorkerGrant};
 
-/// Maximum number of ended sessions whose end the registry remembers until it is reported to a run. Beyond that
-/// number, the oldest is forgotten.
+/// Maximum number of session ends that the registry remembers until they are reported to a run. When there are more,
+/// the oldest is forgotten.
 const UNREPORTED_ENDS_MAX: usize = 256;
 
 /// The result of acquiring a session for a run.
 #[derive(Debug)]
 pub(super) enum Acquisition<W> {
     Granted(WorkerGrant<W>),
-    /// Other runs of the session come first. The receiver gets the grant of the worker when it is the turn of this
-    /// run.
+    /// Other runs use the session first. The receiver gets the grant of the worker when it is the turn of this run.
     Queued(oneshot::Receiver<GrantResult<W>>),
 }
 
@@ -45,8 +44,8 @@ impl<W> Registry<W> {
         Self { settings, live: BTreeMap::new(), unreported_ends: VecDeque::new(), begun: 0, closed: false }
     }
 
-    /// Acquires the session with this name for one run, or queues the run if another run uses the session. Starts a
-    /// session if none has the name.
+    /// Acquires the session with this key for one run, or queues the run if another run uses the session. Starts a
+    /// session if there is none with this key.
     pub(super) fn acquire(
         &mut self,
         key: &SessionKey,
@@ -123,8 +122,8 @@ impl<W> Registry<W> {
         Some(end)
     }
 
-    /// Removes a session whose worker could not be created. The runs that wait for the session get the reason
-    /// `why`. Later runs under the session's name do not get it.
+    /// Removes a session whose worker could not be created. The reason `why` is reported to the runs that wait for the
+    /// session, but not to later runs under its name.
     pub(super) fn abandon(&mut self, key: &SessionKey, number: u64, why: &str) {
         if self.live.get(key).is_some_and(|session| session.number == number) {
             self.end_session(key, why);
@@ -135,7 +134,7 @@ impl<W> Registry<W> {
     /// Ends the selected sessions and stops their active runs. Returns the names of the ended sessions.
     ///
     /// # Errors
-    /// If several sessions have the selected name: their number. No session ends then.
+    /// Returns the number of sessions with the selected name if there is more than one. In this case, no session ends.
     pub(super) fn end(&mut self, which: SessionSelector<'_>, why: &str) -> Result<Vec<String>, usize> {
         let is_selected = |(key, session): &(&SessionKey, &Session<W>)| match which {
             SessionSelector::All => true,

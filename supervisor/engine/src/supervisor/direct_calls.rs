@@ -84,8 +84,8 @@ impl Supervisor {
 }
 
 /// Waits until nobody needs the answer to a direct call any more: the AI client cancelled the call, or the client's
-/// token was revoked. A revocation also withdraws a pending approval of the call; a cancellation leaves the approval
-/// pending.
+/// token was revoked. An unanswered approval question of the call counts as a refusal after a cancellation, but not
+/// after a revocation.
 async fn cancelled_or_revoked(requester: &Requester, cancelled: &CancellationToken) {
     tokio::select! {
         () = cancelled.cancelled() => {}

@@ -70,12 +70,13 @@ impl Supervisor {
         gate.catalogue_description(&scope, client.name.as_ref(), self.settings.catalogue_tokens).await
     }
 
-    /// Returns how long a list request waits for directly exposed servers whose tools are not known.
+    /// Returns the maximum time for which a list request waits until the tools of directly exposed servers are known.
     pub(crate) fn first_list_wait(&self) -> Duration {
         self.settings.first_list_wait
     }
 
-    /// Returns a digest of the tool definitions that an AI client gets. A different digest shows that they have changed.
+    /// Returns a digest of the tool definitions that an AI client gets. The digest differs when the definitions have
+    /// changed.
     pub(crate) async fn tools_digest(&self, client: &RequestingClient) -> [u8; 32] {
         let mut digest = Sha256::new();
         digest.update(self.catalogue_description(client).await);

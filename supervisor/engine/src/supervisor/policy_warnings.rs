@@ -13,7 +13,8 @@ use lockhouse_upstream::{ServerDefinition, ToolSelection, Upstreams, cached_tool
 use super::{Settings, Supervisor};
 
 impl Supervisor {
-    /// Starts the check of the policy with which this process was started, for rules that have no effect.
+    /// Starts a task that checks the policy with which this process was started, and logs a warning for each rule that
+    /// has no effect.
     pub fn warn_about_first_policy(&self) {
         self.warn_about_policy(&self.settings.clone());
     }

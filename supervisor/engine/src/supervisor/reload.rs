@@ -21,8 +21,8 @@ use super::{Settings, Supervisor, log_audit_error};
 /// are closed.
 const END_MARGIN: Duration = Duration::from_secs(5);
 
-/// A policy with its upstream servers. The value exists as long as it is the active configuration, or a run
-/// that started under it is active.
+/// A policy with its upstream servers. The value exists while it is the active configuration, or while runs that
+/// started under it are active.
 #[derive(Debug)]
 pub struct ActiveConfiguration {
     gate: Gate,
@@ -59,15 +59,16 @@ impl Supervisor {
         self.in_force.lock().clone()
     }
 
-    /// Writes an audit record of a new configuration that could not be loaded. The active configuration stays.
+    /// Writes an audit record that a new configuration could not be loaded. The active configuration stays in force.
     pub fn reload_refused(&self, cause: ReloadCause, reason: &str) {
         let in_force = self.gate();
         let (now, before) = (in_force.digests(), in_force.digests());
         log_audit_error(in_force.audit().reload(Reload { cause, refused: Some(reason), now, before }));
     }
 
-    /// Activates a new configuration, and writes an audit record of that. The configuration takes effect even if the
-    /// record cannot be written, because it may revoke permissions. A call is never made without a record of its own.
+    /// Activates a new configuration, and writes an audit record of the change. The configuration takes effect even if
+    /// the record cannot be written, because the configuration may revoke permissions. Calls stay audited: each call is
+    /// made only after a record of that call was written.
     pub fn reload(&self, cause: ReloadCause, settings: Settings, policy: Policy) {
         for refusal in &settings.refused {
             tracing::warn!("{refusal}");
@@ -112,8 +113,8 @@ impl Supervisor {
         });
     }
 
-    /// Ends all sessions, and closes the connections to all upstream servers and the audit log. The workers end with
-    /// the process.
+    /// Ends all sessions, closes the connections to all upstream servers, and closes the audit log. The workers end
+    /// with the process.
     pub async fn close(&self) {
         self.sessions.close();
         let retired_upstreams = std::mem::take(&mut *self.retired_upstreams());

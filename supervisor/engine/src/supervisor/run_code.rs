@@ -38,7 +38,7 @@ pub struct CodeRequest {
     /// The session in which the code runs, which is started if it does not exist. `None` for a run outside of
     /// sessions.
     pub session: Option<SessionKey>,
-    /// Whether the code is only checked: its syntax, and the calls that it will make. Nothing runs.
+    /// Whether the code is only checked and not run. The check covers the syntax and the calls that the code will make.
     pub check_only: bool,
 }
 
@@ -222,7 +222,7 @@ impl Supervisor {
         Requester::new(caller, language, principal, scope, code, self.approvers.clone(), gate.audit())
     }
 
-    /// Deducts the CPU time of a run from the credit of its AI client, and counts the run in the metrics.
+    /// Deducts the CPU time of a run from the CPU credit of its AI client, and counts the run in the metrics.
     fn charge(&self, owner: Owner, limits: &ExecutionLimits, result: &RunResult) {
         telemetry::record_stage(Stage::Run, result.wall);
         if let Some((credit, used)) = limits.cpu_credit.zip(result.cpu) {
@@ -248,8 +248,8 @@ async fn record_start(gate: &Gate, requester: &Requester, request: &CodeRequest)
     );
 }
 
-/// Returns the worker to the session, writes the audit record of the end of the run, and builds the answer to the
-/// run.
+/// Releases the session of a run that has one, writes the audit record of the end of the run, and builds the answer to
+/// the run.
 fn finish_run(
     gate: &Gate,
     execution: ExecutionId,

@@ -45,9 +45,11 @@ pub struct Settings {
     pub drain: Duration,
     /// Which of Lockhouse's own tools AI clients get, and under which names.
     pub builtin_tools: BuiltinTools,
-    /// Whether direct tools that the policy denies are listed with the rule that denies them.
+    /// Whether the list of tools of an AI client includes direct tools that the policy denies, each with the reason of
+    /// the denial.
     pub list_denied_tools: bool,
-    /// How long a list request of an AI client waits for directly exposed servers whose tools are not known.
+    /// Maximum time for which a list request of an AI client waits until the tools of directly exposed servers are
+    /// known.
     pub first_list_wait: Duration,
     /// Maximum estimated tokens of the signatures in the description of `run_code`.
     pub catalogue_tokens: usize,

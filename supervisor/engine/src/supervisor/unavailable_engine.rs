@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lockhouse_base::language::Language;
 use lockhouse_pool::PoolError;
 
-/// A program that a language engine needs was not found.
+/// The error for a program that a language engine needs and that was not found.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("cannot find {what}; looked at {}. {advice}", list(.looked_at))]
 pub struct MissingProgram {
@@ -19,7 +19,7 @@ pub struct MissingProgram {
 /// Why a language has no pool of workers.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EngineUnavailable {
-    /// The `lockhouse` command that runs does not use this language.
+    /// The pool of this language was not started, because the `lockhouse` command does not use the language.
     #[error("{} was not started", .0.as_str())]
     NotStarted(Language),
     #[error(transparent)]

@@ -124,7 +124,8 @@ impl Rejection {
         }
     }
 
-    /// Returns the value of the `WWW-Authenticate` header, or `None` if a bearer token would not help.
+    /// Returns the value of the `WWW-Authenticate` header. Returns `None` if the server accepts no bearer tokens, or if
+    /// the request was rejected for a reason other than its bearer token.
     fn www_authenticate(&self) -> Option<HeaderValue> {
         if !self.challenge.bearer
             || !matches!(

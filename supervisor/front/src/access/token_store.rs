@@ -112,7 +112,8 @@ pub(super) struct TokenStore {
 
 #[derive(Debug, Default)]
 struct TokenCache {
-    /// The version of the token file that was read last. `None` if there was no file.
+    /// The version of the token file at the last attempt to read it. `None` if there was no file, or if its version
+    /// could not be determined.
     version: Option<FileVersion>,
     issued: Vec<TokenRecord>,
     /// Why the token file could not be read, and when that was found. `None` if it could be read.

@@ -8,8 +8,8 @@ use lockhouse_base::principal::Principal;
 use serde::Deserialize;
 use thiserror::Error;
 
-/// The form of the answers of `run_code`, `get_result` and `search_tools`. The configuration selects it;
-/// the name that an AI client reports does not.
+/// The form of the answers of `run_code`, `get_result` and `search_tools`. The configuration selects the form. The name
+/// that an AI client reports about itself has no influence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AnswerForm {
@@ -19,8 +19,8 @@ pub enum AnswerForm {
     /// For AI clients whose programs join all text blocks of an answer: one text block that contains only the
     /// value.
     Value,
-    /// As [`Text`](Self::Text), with `Value: ` before the value. For AI clients that take every text that is JSON for an
-    /// object, and report a number, a string or a list as an error of the tool.
+    /// As [`Text`](Self::Text), with `Value: ` before the value. This is for AI clients that parse every JSON text as
+    /// an object, and report a number, a string or a list as an error of the tool.
     Labelled,
     /// The complete answer as structured content and as text, with an output schema.
     Structured,
@@ -52,17 +52,18 @@ impl FromStr for AnswerForm {
     }
 }
 
-/// How answers are given to each AI client: their form, and how long a request waits for one.
+/// Settings of the answers to each AI client: the form of the answers, and how long a request waits for its run.
 #[derive(Clone, Debug, Default)]
 pub struct AnswerSettings {
     /// The form for AI clients without an entry in `forms`.
     pub form: AnswerForm,
     /// The forms of authenticated AI clients, by their names in the policy.
     pub forms: BTreeMap<String, AnswerForm>,
-    /// The longest time that a request waits for AI clients without an entry in `waits`. `None` if only the general limit
-    /// applies.
+    /// Maximum time that a request of an AI client waits for its run, for clients without an entry in `waits`. `None`
+    /// if only the general limit applies.
     pub wait: Option<Duration>,
-    /// The longest times that requests of authenticated AI clients wait, by their names in the policy.
+    /// Maximum times that requests of authenticated AI clients wait for their runs, by the names of the clients in the
+    /// policy.
     pub waits: BTreeMap<String, Duration>,
 }
 
@@ -74,7 +75,8 @@ impl AnswerSettings {
         name.and_then(|name| self.forms.get(name.as_str()).copied()).unwrap_or(self.form)
     }
 
-    /// Returns the longest time that a request of an AI client waits, for a client that gives up earlier than others.
+    /// Returns the configured maximum time that a request of this AI client waits for its run. `None` if only the
+    /// general limit applies.
     pub(crate) fn wait_limit(&self, principal: &Principal) -> Option<Duration> {
         let name = principal.client(None);
         name.and_then(|name| self.waits.get(name.as_str()).copied()).or(self.wait)

@@ -24,8 +24,8 @@ pub(super) fn name_preview(answer: &mut Value) {
         renamed.map(|(name, value)| (if name == "value" { "preview".into() } else { name }, value)).collect();
 }
 
-/// Returns the first text block of a finished run: its complete value as JSON. If there is no complete
-/// value, returns the error, or a sentence that explains the absence or the cut.
+/// Returns the first text block of a finished run: its complete value as JSON. If there is no complete value, returns
+/// the error, or a sentence that says that the value is absent or was cut.
 pub(super) fn first_text(answer: &Value, form: AnswerForm) -> String {
     if let Some(error) = answer.get("error") {
         return error_text(error);
@@ -44,7 +44,7 @@ pub(super) fn first_text(answer: &Value, form: AnswerForm) -> String {
     }
 }
 
-/// Returns what the program printed: standard output, then standard error behind a line that names it.
+/// Returns what the program printed: standard output, and then standard error after the line `stderr:`.
 pub(super) fn printed_output(answer: &Value) -> Option<String> {
     let output = |name: &str| {
         let text = answer[name].as_str()?;
@@ -59,8 +59,8 @@ pub(super) fn printed_output(answer: &Value) -> Option<String> {
     }
 }
 
-/// Returns the line that lists the calls of a successful run that may have changed something. Returns
-/// `None` for a failed run, because the text of its error lists such calls.
+/// Returns the line that lists the calls of a successful run that may have changed something. Returns `None` if there
+/// are none, or if the run failed, because the text of the error lists such calls.
 pub(super) fn changes(answer: &Value) -> Option<String> {
     if answer.get("error").is_some() {
         return None;
@@ -116,8 +116,8 @@ pub(super) fn output_tail(status: &Value) -> Option<String> {
         .map(|tail| format!("Output so far ends with:\n{tail}"))
 }
 
-/// Returns a part of a stored result, after a sentence with its position in the result. A list that is
-/// complete in this part is returned as JSON only.
+/// Returns a part of a stored result, after a sentence with the position of the part in the result. If the part
+/// contains a whole list, returns only the JSON of the list.
 pub(super) fn part(part: &Value, handle: &ResultHandle) -> String {
     let number = |name: &str| part[name].as_u64().unwrap_or_default();
     let (offset, total, next) = (number("offset"), number("of"), part["next_offset"].as_u64());
@@ -206,8 +206,8 @@ fn error_text(error: &Value) -> String {
     shown
 }
 
-/// Returns the line of the program's source in which an error was raised, from its traceback. Python
-/// lists that frame last, TypeScript first.
+/// Returns the source line of the program that raised an error, from the traceback. The stack frame of this line is the
+/// last one in a Python traceback and the first one in a TypeScript traceback.
 fn source_line(traceback: &str) -> Option<&str> {
     let lines: Vec<&str> = traceback.lines().map(str::trim).collect();
     let python = lines.iter().rposition(|line| line.starts_with("File \"<code>\""));

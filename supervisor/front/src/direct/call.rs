@@ -34,7 +34,7 @@ pub(super) enum CallAnswer {
     Error(ErrorData),
 }
 
-/// Calls that wait for the AI client to repeat its request with the answer to a question. The key is the
+/// Calls that are suspended until the AI client repeats its request with the answer to a question. The key is the
 /// `requestState` of the call.
 #[derive(Clone, Default)]
 pub(crate) struct SuspendedCalls(Arc<Mutex<HashMap<String, SuspendedCall>>>);
@@ -128,8 +128,9 @@ fn severity(line: &Value) -> u8 {
 }
 
 impl SuspendedCalls {
-    /// Suspends a call until the AI client repeats its request or the question times out. Returns the result
-    /// that asks the question. If the call cannot be suspended, returns it as `Err`.
+    /// Suspends a call until the AI client repeats its request or the question times out. Returns the result that asks
+    /// the question. If the call cannot be suspended, returns the call as `Err`, and the question is answered with an
+    /// error.
     fn suspend(
         &self,
         principal: &Principal,
@@ -165,8 +166,8 @@ impl SuspendedCalls {
         Err(call)
     }
 
-    /// Resumes a suspended call: passes the AI client's answer to the engine, which continues the call. `Err`
-    /// says why the call cannot be resumed.
+    /// Resumes a suspended call: passes the AI client's answer to the engine, which continues the call. Returns as
+    /// `Err` why the call cannot be resumed.
     pub(super) fn resume(
         &self,
         principal: &Principal,

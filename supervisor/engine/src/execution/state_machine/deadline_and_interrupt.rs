@@ -1,7 +1,8 @@
-//! Enforces the deadline of a run, and stops a run that reached a limit or was cancelled.
+//! Interrupts the code of a run at its deadline, when the run is cancelled, and when the run exceeds a limit on its
+//! messages, such as the number of calls.
 //!
-//! In each of these cases, the code is first interrupted with SIGINT, so that it can report its location. When the
-//! grace time is over, the run ends and its worker is killed.
+//! The code is interrupted with SIGINT, so that it can report its location. If the code does not end within the grace
+//! time, the run ends and its worker is killed.
 
 use lockhouse_protocol::CodeError;
 use nix::sys::signal::Signal;

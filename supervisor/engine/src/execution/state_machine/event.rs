@@ -23,7 +23,7 @@ pub(in crate::execution) enum Event {
     StopRequested(Cancellation),
     /// The run reached its deadline in wall-clock time.
     DeadlineReached,
-    /// The timer that an earlier effect set has expired.
+    /// The timer of the run has expired. An effect such as [`Effect::Wait`] had set the timer.
     TimerExpired,
     /// A run in a session has used the CPU time of its limit.
     CpuLimitReached,
@@ -39,15 +39,15 @@ pub(in crate::execution) enum Effect {
     Nothing,
     /// Append text to the captured stdout or stderr of the run.
     Append(Stream, String),
-    /// Pass a request of the worker to the gate (the part that applies the policy to requests). Its answer
-    /// comes later as an event.
+    /// Pass a request of the worker to the gate (the part that applies the policy to requests). The answer of the gate
+    /// comes later, as the event [`Event::ReplyReady`].
     AskGate(CallId, Request),
     /// Send a message to the worker.
     Send(ToWorker),
     Signal(Signal),
-    /// Set the timer of the run to this time from now.
+    /// Set the timer of the run to expire after this duration.
     Wait(Duration),
-    /// Send a signal to the worker, and set the timer of the run to this time from now.
+    /// Send a signal to the worker, and set the timer of the run to expire after this duration.
     SignalAndWait(Signal, Duration),
     /// The run has ended for this reason.
     End(EndReason),
@@ -58,7 +58,7 @@ pub(in crate::execution) enum Effect {
 pub(in crate::execution) struct WorkerExit {
     pub(in crate::execution) exit: Exit,
     pub(in crate::execution) cpu: Duration,
-    /// Whether the kernel killed the worker process because it was out of memory.
+    /// Whether the kernel killed the worker process because the memory of the worker was exhausted.
     pub(in crate::execution) was_out_of_memory: bool,
     /// How much more memory the worker used at its peak than when it entered the sandbox, in bytes.
     pub(in crate::execution) peak_growth_bytes: u64,

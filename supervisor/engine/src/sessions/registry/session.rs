@@ -12,7 +12,7 @@ use crate::sessions::SessionError;
 /// The right of one run to use the worker of a session. After the run, `Registry::give_back` must be called.
 #[derive(Debug)]
 pub(in crate::sessions) struct WorkerGrant<W> {
-    /// Number of the session, unique within this process.
+    /// The number of the session, unique within this process.
     pub(in crate::sessions) number: u64,
     /// Number of runs in the session so far, including this run.
     pub(in crate::sessions) runs: u32,
@@ -27,7 +27,7 @@ pub(in crate::sessions) type GrantResult<W> = Result<WorkerGrant<W>, SessionErro
 
 #[derive(Debug)]
 pub(super) struct Session<W> {
-    /// Distinguishes this session from an earlier one with the same name.
+    /// The number of the session. It distinguishes the session from earlier sessions with the same name.
     pub(super) number: u64,
     /// The description of the session's owner, for operators.
     pub(super) owner: String,

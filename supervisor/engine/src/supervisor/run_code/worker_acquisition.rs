@@ -15,7 +15,8 @@ use crate::execution::{Answer, Cancellation, Refusal, RunWorker, Sandbox, Sessio
 use crate::sessions::{SessionError, SessionLease};
 use crate::supervisor::{EngineUnavailable, Supervisor};
 
-/// Minimum time that a run waits for a worker before the run is refused.
+/// Lower bound of the time limit for waiting for a worker. The time limit is the configured time limit of runs, if that
+/// is longer.
 const WORKER_WAIT_MIN: Duration = Duration::from_secs(20);
 /// The delay after which an AI client should retry a run that got no worker in time.
 const RETRY_AFTER: Duration = Duration::from_secs(10);

@@ -67,8 +67,8 @@ struct Shared {
     fetcher: JwksFetcher,
     refetch: Duration,
     cached: Mutex<Option<Arc<CachedKeys>>>,
-    /// When the keys were last fetched, with or without success. `None` before the first time. The task that holds this
-    /// lock performs the fetch.
+    /// When the last attempt to fetch the keys ended, successful or not. `None` before the first attempt. The task that
+    /// holds this lock performs the fetch.
     last_attempt: tokio::sync::Mutex<Option<Instant>>,
 }
 
@@ -118,7 +118,8 @@ impl Shared {
         self.cached.lock().clone()
     }
 
-    /// Fetches the public keys, unless another task just did or the last attempt was less than `refetch` ago.
+    /// Fetches the public keys, unless another task has replaced the keys `before`, or the last attempt was less than
+    /// `refetch` ago.
     async fn refresh(
         &self,
         mut last_attempt: MutexGuard<'_, Option<Instant>>,
@@ -146,8 +147,8 @@ impl Shared {
     }
 }
 
-/// Finds the public key with this key id and algorithm. A token without a key id is accepted only if exactly one key
-/// fits its algorithm.
+/// Finds the public key with this key id and algorithm. For a token without a key id, only the algorithm must fit.
+/// Returns `None` if no key or more than one key fits.
 fn find_key(keys: &[VerificationKey], id: Option<&str>, algorithm: Algorithm) -> Option<Arc<DecodingKey>> {
     let named = |key: &&VerificationKey| id.is_none() || key.id.as_deref() == id;
     let mut fitting = keys.iter().filter(named).filter(|key| key.fits(algorithm));
