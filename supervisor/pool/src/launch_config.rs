@@ -14,8 +14,8 @@ pub struct ZygoteCommand {
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub profile: SandboxProfile,
-    /// Whether even the optional sandbox protections are required: the zygote then fails to start if one is
-    /// missing.
+    /// Whether the optional sandbox protections are required too. If so, the start of the zygote fails when any
+    /// protection is missing.
     pub require_full: bool,
 }
 
@@ -29,8 +29,8 @@ pub(super) struct LaunchConfig {
 }
 
 impl LaunchConfig {
-    /// Returns whether workers get control groups, as a [`Finding`]. It completes the findings of the zygote,
-    /// which tests the other sandbox protections.
+    /// Returns a [`Finding`] that says whether workers get control groups. The zygote tests and reports all other
+    /// sandbox protections.
     pub(super) fn control_group(&self) -> Finding {
         match &self.control_groups {
             Ok(_) => Finding::holds(Protection::ControlGroup, "each worker gets its own"),

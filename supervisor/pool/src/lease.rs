@@ -38,8 +38,8 @@ pub(super) struct ReleasedLease {
 pub(super) struct LeaseSlot {
     owner: Owner,
     since: Instant,
-    /// Reserved capacity of the channel for the [`ReleasedLease`], so that `drop` never waits. `None` after the message
-    /// was sent, or if no capacity was left.
+    /// A reserved place in the channel for the [`ReleasedLease`] message, so that `drop` never waits. `None` after
+    /// the message was sent, or if the channel had no place left.
     release: Option<mpsc::OwnedPermit<ReleasedLease>>,
 }
 
@@ -61,10 +61,10 @@ impl LeaseSlots {
         (Self(released), inbox)
     }
 
-    /// Acquires a slot for a new lease. The slot is in use until the pool's task has received the
-    /// [`ReleasedLease`] message. The channel has capacity for one message per slot, which is enough because the
-    /// pool never leases more workers than there are slots. Without capacity the release would not be reported,
-    /// and the pool would have one slot less, which is safe.
+    /// Acquires a slot for a new lease. The slot is in use until the pool's task has received the [`ReleasedLease`]
+    /// message. The channel has one place for each slot, and the pool never leases more workers than there are slots,
+    /// so a place is always free. Without a free place, the release could not be reported, and the pool would count
+    /// one lease too many: it would run fewer executions, never too many.
     pub(super) fn acquire(&self, owner: Owner) -> LeaseSlot {
         let release = self.0.clone().try_reserve_owned().ok();
         debug_assert!(release.is_some(), "there are more leases than slots");

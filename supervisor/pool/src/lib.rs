@@ -47,21 +47,21 @@ pub use zygote::ZygoteInfo;
 /// Why a pool cannot provide a worker.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
-    /// The program of the zygote (the process from which workers are forked) cannot be started: the Python
-    /// interpreter or the worker binary.
+    /// The program of the zygote (the process from which workers are forked) cannot be started. The program is the
+    /// Python interpreter or the worker binary.
     #[error("cannot start {program}: {source}")]
     Start { program: PathBuf, source: std::io::Error },
-    /// The pool provides no worker, for this reason: the zygote reported that it cannot work on this host, or zygotes
-    /// or forks failed repeatedly.
+    /// The pool provides no worker because the zygote reported that it cannot work on this host, or because zygotes
+    /// or forks failed repeatedly. The text is the reason.
     #[error("{0}")]
     Refused(String),
     /// A required sandbox protection is missing on this host, or a protection does not work.
     #[error("{reason}")]
     Unprotected { reason: ProtectionError, findings: Vec<Finding> },
-    /// The zygote process failed or violated the protocol, for this reason.
+    /// The zygote process failed or violated the protocol. The text says how.
     #[error("the zygote failed: {0}")]
     Zygote(String),
-    /// A fork failed, or the new worker failed before it was ready to receive code, for this reason.
+    /// A fork failed, or the new worker failed before it was ready to receive code. The text says why.
     #[error("a worker could not be made: {0}")]
     Worker(String),
     /// The kernel's data in `/proc` does not confirm that the worker is in its sandbox.
@@ -101,10 +101,10 @@ pub struct PoolSettings {
     pub language: &'static str,
     /// How to start the pool's zygote.
     pub zygote: ZygoteCommand,
-    /// Maximum number of sandboxed idle workers that the pool keeps ready. It keeps one, and more while requests find
-    /// none.
+    /// Maximum number of sandboxed idle workers that the pool keeps ready. The pool keeps one at first, and more when
+    /// requests find no idle worker.
     pub idle: usize,
-    /// Maximum number of concurrently running executions.
+    /// Maximum number of executions that run in the pool at one time.
     pub running_max: usize,
     /// Maximum numbers of executions that wait for a worker, in total and for each AI client.
     pub queue: QueueLimits,
@@ -112,7 +112,7 @@ pub struct PoolSettings {
     /// later workers get new random seeds and a new address-space layout.
     pub recycle_after: u32,
     /// Age at which the zygote is replaced, so that later workers get new random seeds and a new address-space
-    /// layout. The zygote stays if none of its workers has been used.
+    /// layout. An old zygote stays as long as none of its workers has been used.
     pub recycle_age: Duration,
 }
 
@@ -147,8 +147,8 @@ impl Pool {
         self.request(|answer| Request::Lease(owner, answer)).await
     }
 
-    /// Waits for a sandboxed worker for a session, which keeps the worker for several runs. Such workers do not
-    /// count towards `running_max`.
+    /// Waits for a sandboxed worker for a session, which keeps the worker for several runs. Workers of sessions do
+    /// not count towards `running_max`.
     pub async fn take_for_session(&self) -> Result<Worker, PoolError> {
         self.request(Request::Session).await
     }

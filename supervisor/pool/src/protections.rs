@@ -11,8 +11,8 @@ use lockhouse_protocol::{Finding, Protection, Verdict};
 pub struct ProtectionInfo {
     /// The name of the protection.
     pub title: &'static str,
-    /// Whether Lockhouse runs no code on a host without this protection. If an optional protection is missing, code
-    /// runs, and the protection level is `reduced`.
+    /// Whether the protection is required. On a host without a required protection, Lockhouse runs no code. On a host
+    /// without an optional protection, code runs, and the protection level is `reduced`.
     pub required: bool,
     /// The other sandbox layers that stop the same attacks if this protection is missing or has a bug.
     pub second_layer: &'static str,
@@ -173,8 +173,8 @@ pub fn describe(protection: Protection) -> ProtectionInfo {
     }
 }
 
-/// Decides whether code may run on this host, by the sandbox tests that a zygote has reported. Returns one
-/// text for users for each missing optional protection. With `require_full`, all protections are required.
+/// Decides from the findings of a zygote's sandbox tests whether code may run on this host. Returns texts for users
+/// about the missing optional protections. With `require_full`, all protections are required.
 ///
 /// # Errors
 /// Fails if a required protection is missing, or if any protection is broken or was not tested. The error

@@ -31,7 +31,8 @@ const LIMITS: [(&str, Resource); 4] = [
     ("Max msgqueue size", Resource::MSGQUEUE),
 ];
 
-/// The fields of `/proc/PID/status` that are compared with a fixed value, besides `Seccomp_filters`.
+/// Fields of `/proc/PID/status` with the value that they must have for every worker. The field `Seccomp_filters` is
+/// not listed: its value depends on the filters of the supervisor itself.
 const STATUS: [(&str, &str); 7] = [
     ("Seccomp", "2"),
     ("NoNewPrivs", "1"),
@@ -45,7 +46,8 @@ const STATUS: [(&str, &str); 7] = [
 /// The number of seccomp filters of the supervisor itself, for instance those of a container. Workers inherit them.
 static INHERITED_FILTERS: OnceLock<u32> = OnceLock::new();
 
-/// Whether `/proc` was found to be of the PID namespace of this process. A mounted `/proc` never changes its namespace.
+/// Whether a check found that `/proc` shows the PID namespace of this process. The check is not repeated after that,
+/// since a mounted `/proc` never changes its namespace.
 static PROC_IS_OWN: AtomicBool = AtomicBool::new(false);
 
 /// Verifies by `/proc/PID/status` and by its resource limits that a worker process is in its sandbox. Returns the peak

@@ -1,8 +1,8 @@
 //! The supervisor's end of a UNIX socket to a worker or a zygote.
 //!
-//! The socket types of tokio wait for data and for space at the same time, and the kernel reports space each time when
-//! the peer reads. Each message to a worker would then wake the supervisor a second time, for nothing. This type waits
-//! for space only while the socket is full.
+//! The socket types of Tokio always wait for data and for free space in the send buffer. The kernel reports free
+//! space each time when the peer reads, so each message to a worker would wake the supervisor once more, for nothing.
+//! [`Socket`] does not wait for free space until a write finds the socket full.
 #![allow(unsafe_code, reason = "tokio wants a promise about the descriptor")]
 
 use std::io::{Error, ErrorKind, Result};
@@ -18,7 +18,8 @@ use tokio::io::unix::AsyncFd;
 #[derive(Debug)]
 pub struct Socket {
     readable: AsyncFd<OwnedFd>,
-    /// A duplicate of the descriptor, which waits for space. Created when the socket is full for the first time.
+    /// A duplicate of the socket's descriptor, with which writes wait for free space. Created when a write finds the
+    /// socket full for the first time.
     writable: OnceLock<AsyncFd<OwnedFd>>,
 }
 
@@ -28,8 +29,8 @@ impl Socket {
         Ok(Self { readable: watch(socket, Interest::READABLE)?, writable: OnceLock::new() })
     }
 
-    /// Reads bytes of a stream into `buffer`. Returns their number, which is 0 if the peer has closed its end.
-    /// Cancel-safe.
+    /// Reads from a stream socket into `buffer`. Returns the number of bytes read, which is 0 if the peer has closed
+    /// its end. Cancel-safe.
     ///
     /// # Errors
     /// Errors of recv(2).
@@ -48,7 +49,8 @@ impl Socket {
         }
     }
 
-    /// Receives with the function `receive`, which is called again when data arrives if it would block.
+    /// Waits for data, then calls `receive` with the descriptor and returns its result. If `receive` fails with
+    /// `WouldBlock`, waits and calls it again.
     pub(super) async fn receive_with<T>(&self, mut receive: impl FnMut(RawFd) -> Result<T>) -> Result<T> {
         loop {
             let mut readable = self.readable.readable().await?;
@@ -59,7 +61,7 @@ impl Socket {
         }
     }
 
-    /// Writes bytes, and returns how many of them. Waits while the socket is full. Cancel-safe.
+    /// Writes bytes and returns how many were written. Waits while the socket is full. Cancel-safe.
     ///
     /// # Errors
     /// Errors of send(2).
@@ -72,7 +74,7 @@ impl Socket {
         }
     }
 
-    /// Returns the number of the descriptor.
+    /// Returns the socket's file descriptor.
     pub fn descriptor(&self) -> RawFd {
         self.readable.get_ref().as_raw_fd()
     }

@@ -30,12 +30,12 @@ use idle_target::IdleTarget;
 const QUIET: Duration = Duration::from_millis(5);
 
 /// Number of consecutive failures to provide a worker after which the pool refuses all waiting requests and stops
-/// trying. The next request makes it try once more.
+/// trying. After that, each new request makes the pool try once more.
 const FAILURES_MAX: u32 = 3;
 
-/// Shortest time after which a client is told to try again, when the queue is full.
+/// If the queue is full, an AI client is told to try again after at least this time.
 const RETRY_AFTER_MIN: Duration = Duration::from_secs(1);
-/// Longest time after which a client is told to try again, when the queue is full.
+/// If the queue is full, an AI client is told to try again after at most this time.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
 /// A sandboxed worker that waits for an execution, and the generation number of the zygote that forked it.
@@ -63,12 +63,13 @@ pub(super) struct State<W, L, S> {
     waiting: FairQueue<L>,
     /// The moving average of the times from the start of a lease to its release.
     average_hold_time: Duration,
-    /// Requests of sessions that wait for a worker. Each gets a newly forked worker, not an idle one. The engine
-    /// crate limits the number of sessions.
+    /// Requests of sessions that wait for a worker. Each session gets a newly forked worker, not an idle one. The
+    /// engine crate limits the number of sessions.
     sessions: VecDeque<S>,
     /// Number of consecutive failures to provide a worker. Reset when a worker becomes ready.
     failures: u32,
-    /// When the last request for a lease or of a session arrived; at first, when the pool was started.
+    /// When the pool received the last request, for a lease or of a session. Before the first request, the time when
+    /// the pool was started.
     last_request: Instant,
 }
 
@@ -128,7 +129,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
-    /// Returns when the current zygote was started, or `None` if no zygote runs.
+    /// Returns the time from which the age of the current zygote is counted, or `None` if no zygote runs.
     pub(super) fn zygote_started(&self) -> Option<Instant> {
         self.zygote.as_ref().map(|zygote| zygote.started)
     }
@@ -182,7 +183,8 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         self.allow_retry(now);
     }
 
-    /// Makes the pool try once more after [`FAILURES_MAX`] failures, since a new request has arrived.
+    /// Records the arrival of a new request. If the pool has stopped trying after [`FAILURES_MAX`] failures, lets it
+    /// try once more.
     fn allow_retry(&mut self, now: Instant) {
         self.last_request = now;
         self.failures = self.failures.min(FAILURES_MAX - 1);
@@ -279,9 +281,10 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
-    /// Kills surplus idle workers. Those of retired zygotes are killed at once, because a retired zygote ends only with
-    /// its last worker. They can be anywhere in the list: a worker of a retired zygote may have become idle after workers
-    /// of the current one. Those of the current zygote are killed when the number of workers to keep shrinks.
+    /// Kills the idle workers beyond the number to keep. Workers of retired zygotes are killed first and at once,
+    /// because a retired zygote ends only with its last worker. Such workers can be anywhere in the list, since a
+    /// fork of a retired zygote may have ended after forks of the current one. Workers of the current zygote are
+    /// killed only after a while without demand ([`IdleTarget::shrink_if_due`]).
     fn trim_idle(&mut self, now: Instant, effects: &mut Effects<W, L, S>) {
         let current = self.zygote.as_ref().map(|zygote| zygote.number);
         while self.idle.len() > self.idle_target.count()

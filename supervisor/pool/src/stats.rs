@@ -10,7 +10,7 @@ use tokio::time::Instant;
 /// The counters of a pool, as they were after its last event.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct PoolStats {
-    /// Maximum number of concurrently running executions.
+    /// Maximum number of executions that run in the pool at one time.
     pub places: usize,
     /// Number of sandboxed workers that are ready for an execution.
     pub idle: usize,

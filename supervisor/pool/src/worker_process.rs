@@ -18,8 +18,9 @@ use super::proc_status;
 /// Initial size of the buffer for a file of `/proc/PID`, in bytes. The files that are read have at most 2 KiB on most hosts.
 const PROC_FILE_BYTES: usize = 8 * 1024;
 
-/// Maximum number of passes over the threads of a process. New threads inherit the scheduling policy of their creator,
-/// so each pass finds fewer threads to change.
+/// Maximum number of times that [`set_idle_scheduling`] lists the threads of a process. Threads that start during one
+/// pass are found by the next pass. New threads inherit the scheduling policy of their creator, so each pass finds
+/// fewer threads to change.
 const THREAD_PASSES_MAX: usize = 8;
 
 /// A worker process, identified by a pidfd, so that signals never reach a later process with the same number. Dropping
@@ -28,7 +29,7 @@ const THREAD_PASSES_MAX: usize = 8;
 pub struct WorkerProcess {
     pid: Pid,
     pidfd: OwnedFd,
-    /// `/proc/PID/status`, which is read when the sandbox is verified and when the run has ended. Opening it takes as
+    /// The open file `/proc/PID/status`, which is read several times. The file stays open because opening it takes as
     /// long as reading it.
     status: io::Result<File>,
 }
@@ -114,7 +115,7 @@ impl Drop for WorkerProcess {
     }
 }
 
-/// Reads a file of `/proc/PID` from its beginning. The kernel returns such a file in one read if it fits.
+/// Reads a file of `/proc/PID` from its beginning, in one read if the text fits into the initial buffer.
 fn read_proc_file(file: &File) -> io::Result<String> {
     let (mut text, mut length) = (vec![0; PROC_FILE_BYTES], 0);
     loop {

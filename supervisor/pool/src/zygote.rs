@@ -30,7 +30,8 @@ const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum time that the supervisor waits for a zygote process to exit after it failed to send a valid
 /// message.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
-/// The error message for a zygote that sends invalid messages, most likely because it is of another version.
+/// The error message for a zygote that sends no valid message. Most likely, the zygote belongs to another version of
+/// Lockhouse.
 const FOREIGN_PROTOCOL: &str = "it does not speak this version's protocol";
 
 /// Pause between attempts to reap the killed workers of an ended zygote.

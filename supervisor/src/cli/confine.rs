@@ -1,4 +1,5 @@
-//! `lockhouse confine`: sandboxes its own process and then executes the program of an upstream server with `sandbox`.
+//! `lockhouse confine`: sandboxes its own process and then executes the program of an upstream server whose
+//! configuration sets `sandbox`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

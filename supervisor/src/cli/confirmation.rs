@@ -14,8 +14,8 @@ pub(super) struct Confirmation {
 }
 
 impl Confirmation {
-    /// Whether the command may ask a question that `--yes` does not answer: standard input is a terminal, and the command
-    /// writes.
+    /// Whether the command may ask a question that `--yes` does not answer: standard input is a terminal, and
+    /// `--dry-run` was not given.
     pub(super) fn is_interactive(self) -> bool {
         !self.dry_run && std::io::stdin().is_terminal()
     }

@@ -33,8 +33,7 @@ pub(super) struct Arguments {
 #[derive(Default)]
 struct Report {
     engines: Vec<Engine>,
-    /// One finding for each sandbox protection. If the findings of the language engines differ, this is the worst
-    /// one.
+    /// One finding for each sandbox protection: the worst one, if the findings of the language engines differ.
     findings: Vec<Finding>,
     /// Files with secrets that other Unix users can read. Files that other users can write are not listed: loading the
     /// configuration fails on them.
@@ -101,8 +100,8 @@ async fn check_engine(supervisor: &Supervisor, language: Language) -> (Engine, V
     (Engine { language, works, found }, prepared.findings)
 }
 
-/// Returns the findings of an engine whose zygote (the process that forks its workers) refused to start
-/// workers because sandbox protections are missing. Empty for any other error.
+/// Returns the findings in the error of a language engine whose workers cannot start because sandbox protections are
+/// missing. Empty for any other error.
 fn findings_from_error(error: &PoolError) -> Vec<Finding> {
     match error {
         PoolError::Unprotected { findings, .. } => findings.clone(),

@@ -172,7 +172,8 @@ fn show(candidates: &[Candidate], sources: &[Listed], is_chosen: bool, environme
 }
 
 /// Writes the imported servers to the configuration file. Returns the path of the backup of the previous file; `None`
-/// if there was no previous file. On failure, removes the files that it created.
+/// if there was no previous file. If the configuration cannot be saved, removes the backup and the secret files that
+/// it created.
 fn write(
     files: &Files,
     mut edit: ConfigEdit,

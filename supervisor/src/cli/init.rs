@@ -112,8 +112,9 @@ fn start_entry(files: &Files, mode: Option<ExposeMode>) -> std::io::Result<Launc
     Ok(LaunchCommand { program, arguments, only_code: mode == Some(ExposeMode::Code) })
 }
 
-/// Returns the command that started this program, as it was called. Symbolic links are not resolved, since an update
-/// often replaces their target. A program that `uvx` or `npx` runs from their caches is started by them again.
+/// Returns the command with which AI clients start this program: the path under which it was called. Symbolic links
+/// are not resolved, since an update often replaces their target. For a program in the cache of `npx` or `uvx`, the
+/// command is `npx` or `uvx` with the version of this program.
 fn own_command() -> std::io::Result<(PathBuf, Vec<String>)> {
     let program = std::env::current_exe()?;
     let version = env!("CARGO_PKG_VERSION");
@@ -158,8 +159,9 @@ fn targets(client: Option<AiClient>, environment: &Environment) -> Vec<(AiClient
     }
 }
 
-/// Asks in which way AI clients use the servers. `None`, which means programs of `run_code`, without a terminal, with
-/// `--yes`, or if the answer is empty.
+/// Asks in which way AI clients use the servers. Returns `None` if no question can be asked (without a terminal, or
+/// with `--yes` or `--dry-run`) or if the answer names no mode. `None` means that only programs of `run_code` use the
+/// servers.
 fn ask_mode(confirmation: Confirmation) -> Option<ExposeMode> {
     if !confirmation.asks() {
         return None;
@@ -175,8 +177,9 @@ fn ask_mode(confirmation: Confirmation) -> Option<ExposeMode> {
     ExposeMode::from_str(answer.trim(), true).ok()
 }
 
-/// Asks whether Codex may call `run_code` without a question of its own, if its file has the Lockhouse entry and does
-/// not say so yet. `--yes` does not answer this question, since the answer changes what another program asks.
+/// Asks the user whether Codex may call `run_code` without asking before each call. The question is asked only if
+/// Codex's configuration file has a Lockhouse entry and does not set this yet. `--yes` does not answer the question,
+/// since the answer changes what another program asks.
 fn offer_codex_approval(environment: &Environment, confirmation: Confirmation) {
     let Some(path) = AiClient::Codex.existing_files(environment).into_iter().next() else { return };
     let Ok(source) = read_source(&path) else { return };

@@ -8,8 +8,8 @@ use super::super::PoolError;
 use super::super::fair_queue::QueueLimits;
 use super::super::launch_config::ForkPurpose;
 
-/// Maximum number of pending forks for sessions of one zygote; equals the largest number of sessions that can be
-/// configured.
+/// Maximum number of forks for sessions that one zygote may have pending. Equals the largest number of sessions that
+/// can be configured.
 pub(super) const SESSION_FORKS_MAX: usize = 256;
 
 /// The limits of a pool: how many workers it keeps, and when it replaces its zygote.
@@ -17,22 +17,23 @@ pub(super) const SESSION_FORKS_MAX: usize = 256;
 pub(crate) struct PoolLimits {
     /// Minimum number of sandboxed idle workers that the pool keeps ready.
     pub(crate) idle_min: usize,
-    /// Maximum number of sandboxed idle workers that the pool keeps ready, while requests find none.
+    /// Maximum number of sandboxed idle workers that the pool keeps ready. The pool keeps more than the minimum when
+    /// requests find no idle worker.
     pub(crate) idle: usize,
-    /// Maximum number of concurrently running executions.
+    /// Maximum number of executions that run in the pool at one time.
     pub(crate) running_max: usize,
     /// Maximum numbers of executions that wait for a worker, in total and for each AI client.
     pub(crate) queue: QueueLimits,
     /// Number of forks after which a zygote is replaced, so that later workers get new random seeds and a new
     /// address-space layout.
     pub(crate) recycle_after: u32,
-    /// Age at which a zygote is replaced, so that later workers get new random seeds and a new address-space
-    /// layout. A zygote stays if none of its workers has been used.
+    /// Age at which a zygote is replaced, so that later workers get new random seeds and a new address-space layout.
+    /// An old zygote stays as long as none of its workers has been used.
     pub(crate) recycle_age: Duration,
 }
 
 impl PoolLimits {
-    /// Returns the maximum number of requested forks that a zygote has not yet answered.
+    /// Returns how many requested forks of one zygote may be pending (not answered yet) at one time.
     pub(crate) fn pending_forks_max(&self) -> usize {
         self.running_max.max(self.idle) + SESSION_FORKS_MAX
     }
@@ -129,6 +130,6 @@ pub(crate) enum Effect<W, L, S> {
     Failed(PoolError),
     /// Logs that the current zygote could not be replaced and therefore continues.
     NotReplaced(PoolError),
-    /// Reports to callers of the pool that no zygote can run on this host.
+    /// Publishes the error of a failed zygote start to callers of the pool, because no other zygote runs.
     NoZygote(PoolError),
 }

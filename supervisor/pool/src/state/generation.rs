@@ -15,7 +15,7 @@ pub(super) struct Generation {
     /// Whether a worker of the zygote crashed. The zygote is then replaced, so that knowledge of its address-space layout
     /// becomes useless.
     pub(super) crashed: bool,
-    /// Number of forks that were requested from the zygote so far, or since [`Self::renew`].
+    /// Number of forks that were requested from the zygote since its start or since the last [`Self::renew`].
     forks: u32,
     /// Number of requested forks for executions that have neither become workers nor failed.
     pub(super) pending_for_runs: usize,

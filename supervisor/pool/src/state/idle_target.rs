@@ -14,7 +14,8 @@ pub(super) struct IdleTarget {
     count: usize,
     min: usize,
     max: usize,
-    /// When a request last found no idle worker, or when the number last shrank.
+    /// The time from which [`SHRINK_AFTER`] is counted: when a request last found no idle worker, or when shrinking
+    /// was last due.
     settled: Instant,
 }
 
@@ -29,13 +30,14 @@ impl IdleTarget {
         self.count
     }
 
-    /// Raises the target, because a request found no idle worker.
+    /// Raises the target by one, up to the maximum, because a request found no idle worker.
     pub(super) fn raise(&mut self, now: Instant) {
         self.count = (self.count + 1).min(self.max);
         self.settled = now;
     }
 
-    /// Lowers the target by one if that is due. Returns whether workers beyond the target must end now.
+    /// Lowers the target by one, down to the minimum, if [`SHRINK_AFTER`] has passed. Returns `true` if it has
+    /// passed: the caller must then end the idle workers beyond the target.
     pub(super) fn shrink_if_due(&mut self, now: Instant) -> bool {
         let is_due = now.duration_since(self.settled) >= SHRINK_AFTER;
         if is_due {
@@ -45,8 +47,8 @@ impl IdleTarget {
         is_due
     }
 
-    /// Returns when the target shrinks next. `has_surplus` is whether there are more idle workers than the target says.
-    /// `None` if nothing is to be done.
+    /// Returns when the caller must next call [`Self::shrink_if_due`]. `has_surplus` says whether there are more idle
+    /// workers than the target. `None` if there is nothing to shrink.
     pub(super) fn shrinks_at(&self, has_surplus: bool) -> Option<Instant> {
         (has_surplus || self.count > self.min).then(|| self.settled + SHRINK_AFTER)
     }

@@ -15,8 +15,8 @@ use tokio::io::unix::AsyncFd;
 /// The maximum length of a typed line in bytes. A longer line is split, and none of its pieces is a valid answer.
 const LINE_BYTES_MAX: usize = 4 * 1024;
 const STDIN: &str = "/proc/self/fd/0";
-/// The path of the controlling terminal of this process. It can be opened even when standard input belongs to another
-/// user.
+/// The path of the controlling terminal of this process. Opening it succeeds even if the terminal device on standard
+/// input belongs to another user.
 const CONTROLLING_TERMINAL: &str = "/dev/tty";
 
 /// The terminal of this process, as a source of lines.
@@ -25,7 +25,7 @@ pub(in crate::cli) struct Keyboard {
     /// The terminal, opened as a separate open file description, so that O_NONBLOCK does not affect other programs that
     /// read from the terminal. `None` if the terminal cannot be read.
     terminal: Option<AsyncFd<File>>,
-    /// The bytes that were read of an incomplete line.
+    /// The bytes of a line whose end was not read yet.
     line: Vec<u8>,
 }
 

@@ -99,8 +99,8 @@ fn print_record(directory: &Path, found: &LocatedRecord, since_ms: f64) -> bool 
     print_code(&kept)
 }
 
-/// Compares the stored program of an audit record with the hash in the record. Returns `None` if records of this kind
-/// have no program.
+/// Compares the stored program of an audit record with the hash in the record. Returns `None` for a kind of record
+/// that has no program.
 fn recorded_program(directory: &Path, found: &LocatedRecord) -> Option<std::io::Result<ProgramComparison>> {
     let (language, code, kept) = match &found.record.event {
         Event::Execution { language, code, code_kept, .. }

@@ -70,7 +70,7 @@ pub(super) fn verify(settings: &AuditSettings, arguments: &Arguments) -> Command
     Ok(if verified.faults == 0 { ExitCode::SUCCESS } else { ExitCode::from(TAMPERED) })
 }
 
-/// The findings of one kind (faults or notes): their number, and the first findings as JSON.
+/// The findings of one kind (faults or notes): their number and, for JSON output, the first [`PRINTED_MAX`] findings.
 #[derive(Default)]
 struct Findings {
     count: u64,

@@ -1,9 +1,11 @@
 //! The data of the example server of `lockhouse demo`: a shop's customers, orders and support tickets, from
 //! `shop.json`.
 //!
-//! The data contains a problem to find: in the autumn a carrier delivers late to Spain and Italy, and the tickets about
-//! it are spread over two lists. Each row of `shop.json` is an array with the field values of one of the structs in
-//! this file, in the order of its fields.
+//! The data contains a problem to find: in the autumn, many orders to Spain and Italy are late, and customers
+//! complain in tickets. To find the problem, a program must combine several lists.
+//!
+//! Each row of `shop.json` is an array with the field values of one of the structs in this file, in the order of its
+//! fields.
 
 use serde::{Deserialize, Serialize};
 

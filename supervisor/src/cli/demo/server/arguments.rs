@@ -95,7 +95,8 @@ fn validate_value(name: &str, schema: &Value, given: &Value) -> Result<(), Argum
     Ok(())
 }
 
-/// Whether `text` has the form YYYY-MM-DD. A nonexistent day is accepted, and compares correctly with other dates.
+/// Whether `text` has the form YYYY-MM-DD. Days that do not exist, such as 2026-02-30, are accepted: comparing them
+/// with other dates as text still works.
 fn is_date(text: &str) -> bool {
     text.len() == 10
         && text.bytes().enumerate().all(|(at, byte)| match at {

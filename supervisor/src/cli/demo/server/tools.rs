@@ -1,4 +1,5 @@
-//! The tools of the example server of `lockhouse demo`. They expect arguments that were validated before.
+//! The tools of the example server of `lockhouse demo`. The tools expect arguments that [`super::arguments`] has
+//! validated.
 
 use rmcp::model::JsonObject;
 use serde::Serialize;
@@ -136,7 +137,8 @@ fn not_found(what: &'static str, id: &str, list: &'static str) -> ToolError {
     ToolError::NotFound { what, id: id.into(), list }
 }
 
-/// Whether `value` equals the call's argument `name`, which filters a list. An omitted argument matches every value.
+/// Whether a list item matches a filter: `value` is a field of the item, and `name` is the argument of the call that
+/// must equal it. An omitted argument matches every value.
 fn matches(arguments: &JsonObject, name: &str, value: &str) -> bool {
     text(arguments, name).is_none_or(|wanted| wanted == value)
 }
