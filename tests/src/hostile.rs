@@ -4,14 +4,15 @@
 //!
 //! - `attack`: what the program attempts.
 //! - `outcome`: the accepted statuses of the run, separated by `|`, then words that the error message must contain.
-//!   After the status `ok` follows JSON, which must equal the value of the run. Several `outcome` lines are
+//!   The status `ok` is followed by JSON instead, which must equal the value of the run. Several `outcome` lines are
 //!   alternatives.
 //! - `control`: `outside` if the same file must succeed in a plain interpreter without the sandbox, which shows that
 //!   the attack itself works; `outside as root` if it succeeds there only for root; `none: REASON` if it cannot be run
 //!   there.
 //! - `preload` (optional): modules that the configuration preloads for the program, separated by spaces.
 //! - `limits` (optional): keys of the configuration table `[limits]` with their values, separated by commas. A program
-//!   with another limit than its timeout exhausts that resource, so it runs alone or beside few others.
+//!   with another key than `timeout_seconds` exhausts the resource that this key limits. Such a program runs alone or
+//!   beside few others.
 
 use std::path::{Path, PathBuf};
 
@@ -133,7 +134,8 @@ impl Attack {
         self.outcomes.iter().any(|outcome| outcome.fits(answer))
     }
 
-    /// Whether the program exhausts no resource but its time limit, so that other programs can run beside it.
+    /// Whether the program exhausts at most its time limit and no other resource, so that other programs can run beside
+    /// it.
     #[must_use]
     pub fn is_harmless(&self) -> bool {
         self.limits.iter().all(|limit| limit.starts_with("timeout_seconds "))

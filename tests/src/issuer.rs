@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{HttpAnswer, HttpServer};
 
-/// The number of bytes that precede the RSA key in a PKCS #8 document.
+/// The offset in bytes of the RSA key in a PKCS #8 document.
 const RSA_BEGINS: usize = 26;
 
 /// A key pair with a key id, which signs OAuth access tokens.
@@ -82,8 +82,8 @@ impl Signer {
         encode(&header, claims, &self.key).expect("a token")
     }
 
-    /// Creates a forged token: it is signed by HMAC with the text of the public key as its secret. A verifier that
-    /// trusts the algorithm in the token's header would accept this token.
+    /// Creates a forged token of the algorithm HS256. The HMAC secret is the x-coordinate of the ES256 public key,
+    /// which everyone knows. A verifier that trusts the algorithm in the token's header could accept this token.
     ///
     /// # Panics
     /// If signing fails.

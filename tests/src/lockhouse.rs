@@ -128,9 +128,9 @@ impl Lockhouse {
         self.directory.path().join(name)
     }
 
-    /// Creates a command that runs the program under test with these arguments. Its environment is clean and
-    /// refers only to this test's files. `serve` gets `--answer structured`, unless the arguments have another
-    /// `--answer`.
+    /// Creates a command that runs the program under test with these arguments. Of the environment of this test the
+    /// command inherits only `PATH`. Its other variables refer to directories of this test. `serve` gets
+    /// `--answer structured`, unless the arguments have another `--answer`.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
@@ -178,8 +178,8 @@ impl Lockhouse {
         Session::connect(self.command(&["serve"]), Session::latest()).await
     }
 
-    /// Returns the audit records that are about calls, ordered by time: the call, its approval, denial or
-    /// outcome, and questions of upstream servers to the user.
+    /// Returns the audit records that are about calls, ordered by time: calls, approvals, denials, outcomes, and
+    /// questions of upstream servers to the user.
     #[must_use]
     pub fn audit(&self) -> Vec<Value> {
         let of_a_call = ["call", "approval", "denial", "outcome", "question"];
@@ -203,10 +203,10 @@ impl Lockhouse {
         records
     }
 
-    /// Returns the paths of the audit log's segment files, sorted by name.
+    /// Returns the paths of the audit log's segment files, sorted by name; none if there is no audit directory.
     ///
     /// # Panics
-    /// If the audit directory cannot be read.
+    /// If an entry of the audit directory cannot be read.
     #[must_use]
     pub fn segments(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(self.audit_directory()) else { return Vec::new() };

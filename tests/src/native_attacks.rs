@@ -23,7 +23,8 @@ pub struct NativeAttack {
     /// The expected outcome of the attack in the complete sandbox: the name of an error number or of a signal, or
     /// `limit` if a resource limit stops the attack.
     pub outcome: String,
-    /// What the host must have for the attack to succeed without sandbox layers, or to have the expected outcome.
+    /// The requirements on the host, such as `root` or `landlock 6`. The attack needs some of them to succeed without
+    /// sandbox layers. The layers need the others to stop the attack.
     pub needs: Vec<String>,
 }
 

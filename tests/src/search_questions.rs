@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{Lockhouse, Session, structured};
 
-/// The maximum number of searches before [`Session::all_connected`] gives up. A search waits up to two seconds for
+/// The number of searches after which [`Session::all_connected`] gives up. Each search waits up to two seconds for
 /// servers that are still starting.
 const SEARCHES_MAX: usize = 60;
 
@@ -19,7 +19,7 @@ pub struct Question {
     pub words: String,
     /// The tools that answer the question, as `server.tool`. A search is correct if it finds one of them.
     pub tools: Vec<String>,
-    /// Whether the question was held out, that is not used, when the search ranking was tuned.
+    /// Whether the question was held out: it was not used to tune the search ranking.
     pub held_out: bool,
 }
 

@@ -52,7 +52,7 @@ fn parameters(code: &str) -> CallToolRequestParams {
     CallToolRequestParams::new("run_code").with_arguments(arguments)
 }
 
-/// Returns a user's replies for a test: the list `says`, repeated `times` times.
+/// Returns the scripted replies of a user: the replies `says` in this order, repeated `times` times.
 fn repeated_sequence(says: &[UserReply], times: usize) -> UserReply {
     UserReply::Sequence((0..times).flat_map(|_| says.to_vec()).collect())
 }
@@ -62,8 +62,8 @@ fn records(lockhouse: &Lockhouse, event: &str) -> Vec<Value> {
     lockhouse.audit().into_iter().filter(|record| record["event"] == event).collect()
 }
 
-/// Returns one text for each audit record of an approval: its outcome and, if it has one, the channel of the answer,
-/// such as `once through local`.
+/// Returns one text for each audit record of an approval. The text is `OUTCOME through CHANNEL`, such as
+/// `once through local`, or only the outcome if the record names no channel.
 fn outcomes(lockhouse: &Lockhouse) -> Vec<String> {
     let summary = |record: &Value| {
         let outcome = record["outcome"].as_str().unwrap();

@@ -77,8 +77,8 @@ pub use storage_paths::StoragePaths;
 pub use tool_cache::cached_tools;
 pub use tool_pins::{ChangedTool, Pins, ToolReview};
 
-/// Environment variable that is set for every upstream server. Lockhouse does not start if this variable is set. So no
-/// Lockhouse process can be an upstream server of another Lockhouse process.
+/// Environment variable that is set for every upstream server. `lockhouse serve` does not start if this variable is
+/// set, so that one Lockhouse cannot be an upstream server of another one.
 pub const NESTED_VARIABLE: &str = "LOCKHOUSE_UPSTREAM";
 
 /// Returns the maximum number of upstream servers that start at the same time. If dozens started together, each would

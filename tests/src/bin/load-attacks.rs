@@ -1,8 +1,8 @@
 //! `make load-attacks`: measures 20 honest clients over HTTP, with and without an attack on a resource that
 //! all clients share.
 //!
-//! `load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] [--beside yes] [--json
-//! FILE]`. The exit status is 1 if an honest client's answer was wrong or lost or if the measurement failed, and 2 for
+//! `load-attacks [--clients N] [--turns N] [--turn-seconds N] [--think-ms N] [--only NAME] [--beside yes]
+//! [--json FILE]`. The exit status is 1 if an honest client's answer was wrong or lost or if the measurement failed, and 2 for
 //! invalid arguments. The measurement consists of turns (periods of `--turn-seconds`), alternately with and without the
 //! attack. The attackers run on the same machine as the daemon, so only these two kinds of turn can be compared with
 //! each other. With `--beside yes`, attacking clients attack a second daemon. This shows how much the load on the

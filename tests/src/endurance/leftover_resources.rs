@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lockhouse_tests::{LANGUAGES, Process, children, ensure};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// The number of idle workers per language, which is the default of `[pool] idle`.
+/// The maximum number of idle workers per language: the default of `[pool] idle`.
 const IDLE: usize = 4;
 /// The shared temporary directory. Other programs write there too, so only files with `lockhouse` in their names are
 /// counted.
@@ -21,8 +21,8 @@ const SHARED_MEMORY: &str = "/dev/shm";
 /// The descriptors and temporary files of a server that runs nothing and has only its idle workers.
 #[derive(Debug)]
 pub(crate) struct Remains {
-    /// The kinds of the supervisor's open descriptors, such as `socket`, or their paths. `None` if the tests do not
-    /// run as root, because only root can see the descriptors of this process, which is not dumpable.
+    /// The kinds of the supervisor's open descriptors, such as `socket`, or their paths. `None` if the tests do not run
+    /// as root, because the supervisor is not dumpable, and only root can see the descriptors of such a process.
     pub(crate) descriptors: Option<Vec<String>>,
     /// Files in the directories that belong to this server alone.
     pub(crate) files: BTreeSet<PathBuf>,
@@ -44,8 +44,8 @@ pub(crate) fn language(process: &Process) -> &'static str {
     if process.command.contains("lockhouse-worker") { "typescript" } else { "python" }
 }
 
-/// Repeats the check `condition` until it succeeds, and returns its result, or its last error after the time
-/// `give_up_after`.
+/// Repeats the check `condition` until the check succeeds, and returns its result. Returns the last error if the check
+/// has not succeeded after the time `give_up_after`.
 pub(crate) async fn until<T>(
     give_up_after: Duration,
     mut condition: impl FnMut() -> Result<T, String>,
@@ -61,7 +61,7 @@ pub(crate) async fn until<T>(
 }
 
 /// Returns the descriptors and files of an idle server. Fails unless the server has exactly one upstream server, two
-/// zygotes with their idle workers, and no other process.
+/// zygotes with `IDLE` workers each, no other process, and no zombie.
 pub(super) fn measure_idle(server: u32, directories: &[PathBuf]) -> Result<Remains, String> {
     only_idle(server)?;
     let (mut files, mut shared_files) = (BTreeSet::new(), BTreeSet::new());
@@ -71,8 +71,8 @@ pub(super) fn measure_idle(server: u32, directories: &[PathBuf]) -> Result<Remai
     Ok(Remains { descriptors: descriptors(server), files, shared_files })
 }
 
-/// Checks that the server runs no executions: it has at most as many workers of each language as idle ones. A
-/// retired zygote, which was replaced and forks no more workers, may still exist.
+/// Checks that the server runs no executions: it has at most `IDLE` workers of each language. A retired zygote, which
+/// was replaced and forks no more workers, may still exist.
 pub(super) fn nothing_runs(server: u32) -> Result<(), String> {
     let workers: Vec<Process> = zygotes(server).iter().flat_map(|zygote| children(zygote.pid)).collect();
     let counts = LANGUAGES.map(|of| workers.iter().filter(|worker| language(worker) == of).count());

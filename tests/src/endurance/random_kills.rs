@@ -23,7 +23,7 @@ use super::server::Server;
 
 /// The number of requests in flight per language.
 const CLIENTS: usize = 4;
-/// One in this many kills hits a zygote; the others hit a worker.
+/// The average number of kills of which one hits a zygote. All other kills hit a worker.
 const KILLS_PER_ZYGOTE: u64 = 5;
 /// The maximum pause between the recovery from a kill and the next kill, in ms.
 const PAUSE_MS_MAX: u64 = 60;

@@ -10,7 +10,8 @@ use super::leftover_resources::{self, Remains};
 use super::load_client::{Client, Program, ProgramAnswer};
 use super::report::{Kind, Report};
 
-/// A program with one tool call in each language. Running both starts the upstream server and both zygotes.
+/// Two programs with one tool call each: one in Python and one in TypeScript. Running both starts the upstream server
+/// and both zygotes.
 const FIRST: [&str; 2] =
     ["from mcp_tools.fixture import add\nadd(a=1, b=2)['sum']", "(await fixture.add({a: 1, b: 2})).sum"];
 
@@ -75,9 +76,10 @@ impl Server {
 
     /// Waits until no executions run, and returns the resources that the server then holds outside its memory.
     ///
-    /// A retired zygote, which was replaced and forks no more workers, exists until its idle workers are used.
-    /// This function uses up the idle workers first, so that the result does not depend on whether a zygote has
-    /// just retired. If a zygote retires meanwhile, it does so again.
+    /// A retired zygote, which was replaced and forks no more workers, exists until its idle workers are used. This
+    /// function uses up the idle workers first, so that the result does not depend on whether a zygote has just
+    /// retired. If a zygote retires meanwhile, the function uses up the idle workers again, in `SETTLE_ATTEMPTS`
+    /// attempts at most.
     pub(crate) async fn settled(&self) -> Result<Remains, String> {
         let directories = ["home", "run", "tmp", "cache"].map(|name| self.lockhouse.path(name));
         let mut settled = Err(String::new());

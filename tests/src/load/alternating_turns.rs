@@ -13,7 +13,7 @@ use super::daemon::KilledChild;
 use super::results::{Cpus, Figures, Summary, row};
 use super::{Fallible, hostile_client};
 
-/// The longest duration of one turn, a period of measurement under the same conditions.
+/// The maximum duration of one turn. During a turn, the measured conditions stay the same.
 const TURN: Duration = Duration::from_secs(60);
 /// The pause after a turn with the hostile client, in which the effects of its attacks end.
 const RECOVERY_PAUSE: Duration = Duration::from_secs(5);
@@ -23,7 +23,7 @@ const SPIN_INTERVAL: Duration = Duration::from_secs(1);
 /// The environment variable with the hostile client's token. A process that has this variable acts as the hostile
 /// client.
 const TOKEN: &str = "LOAD_HOSTILE_TOKEN";
-/// An environment variable with any value: a process that is started with it does nothing but compute.
+/// The environment variable that makes a process of this program only compute. Its value does not matter.
 const COMPUTES: &str = "LOAD_COMPUTES";
 
 /// If this process was started as the hostile client or the computing process, acts as such until it is
@@ -39,8 +39,9 @@ pub(crate) async fn run_if_background_process() {
     }
 }
 
-/// Measures alternating turns (periods with and without the hostile client) for the total duration `long`,
-/// and returns the merged results of each kind of turn. `bad` is the hostile client's token.
+/// Measures alternating turns for the total duration `long`, and returns the merged results of each kind of turn:
+/// without the hostile client, beside the computing process, and with the hostile client. `bad` is the hostile client's
+/// token.
 pub(crate) async fn take(long: Duration, host: &str, bad: &str, figures: &Figures) -> Fallible<[Summary; 3]> {
     let mut sums: [Summary; 3] = Default::default();
     let mut p99s: [Vec<f64>; 3] = Default::default();
@@ -79,8 +80,9 @@ pub(crate) async fn take(long: Duration, host: &str, bad: &str, figures: &Figure
     Ok(sums)
 }
 
-/// Measures one turn, a period of the duration `long`, while the process `beside` runs, if there is one.
-/// Returns the results, and the CPU time that the hypervisor took from this machine, in percent.
+/// Measures the honest clients during one turn, a period of the duration `long`. If `beside` is a process, this process
+/// runs during the turn and is then killed. Returns the results, and the CPU time that the hypervisor took from this
+/// machine, in percent.
 async fn watch(figures: &Figures, long: Duration, beside: Option<KilledChild>) -> (Summary, f64) {
     let began = Cpus::now();
     figures.take();

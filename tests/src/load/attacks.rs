@@ -14,7 +14,8 @@ use super::Fallible;
 use super::daemon::KilledChild;
 use super::http_connection::{Connection, Era, HONEST, HOSTILE, connect};
 
-/// The environment variable with the name of the attack. A process that has this variable attacks.
+/// The environment variable with the name of the attack. A process of this program acts as the attacker if this
+/// variable and [`TOKEN`] are set.
 const NAME: &str = "LOAD_ATTACK";
 /// The environment variable with the token of the attacking client.
 const TOKEN: &str = "LOAD_ATTACK_TOKEN";
@@ -38,7 +39,8 @@ const REOPENED_AFTER: Duration = Duration::from_secs(1);
 pub(crate) struct Attack {
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
-    /// The name of the attack for the hostile upstream server that carries it out; `None` if AI clients carry it out.
+    /// The name by which the hostile upstream server is ordered to carry out the attack; `None` for an attack by AI
+    /// clients.
     pub(crate) upstream: Option<&'static str>,
 }
 

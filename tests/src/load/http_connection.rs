@@ -9,7 +9,7 @@ use tokio::net::{TcpSocket, TcpStream};
 /// The maximum size of an HTTP answer in bytes. A longer answer is an error.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 const LATEST: &str = "2026-07-28";
-/// The newest MCP protocol version with an `initialize` request.
+/// The newest MCP protocol version that has an `initialize` request and MCP sessions.
 const WITH_SESSIONS: &str = "2025-11-25";
 
 /// The source address of the honest clients, 127.0.0.1. It differs from that of the hostile client, because

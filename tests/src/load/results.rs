@@ -1,4 +1,5 @@
-//! Results of a phase of a load test: answer times, wrong and lost answers, and the daemon's memory.
+//! Collects and prints the results of a load test: answer times, wrong and lost answers. Also measures the daemon's
+//! memory and open files.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::time::Duration;

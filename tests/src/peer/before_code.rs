@@ -7,7 +7,8 @@ use nix::sys::signal::Signal;
 
 use crate::raw_channel::{RawChannel, request};
 
-/// Misbehaves in the zygote, while the zygote prepares. `called` selects the behaviour.
+/// Misbehaves in the zygote, while the zygote prepares. The behaviour is selected by `called`, the name under which the
+/// program was started.
 pub(crate) fn prepare(called: &str) -> Result<String, EngineError> {
     match called {
         "refuses-to-start" => Err(EngineError::new("refuses to start\u{1b}[31m")),
@@ -17,7 +18,8 @@ pub(crate) fn prepare(called: &str) -> Result<String, EngineError> {
     }
 }
 
-/// Misbehaves in the sandboxed worker, before the worker reports that it is ready. `called` selects the behaviour.
+/// Misbehaves in the sandboxed worker, before the worker reports that it is ready. The behaviour is selected by
+/// `called`, the name under which the program was started.
 pub(crate) fn attach(called: &str, channel: &RawChannel) {
     let output = FromWorker::Output { stream: Stream::Stdout, text: "early".into() };
     match called {

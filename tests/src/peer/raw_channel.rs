@@ -62,15 +62,15 @@ impl RawChannel {
     }
 }
 
-/// Waits until the supervisor kills this worker. If the supervisor does not, the test fails.
+/// Waits until the supervisor kills this worker. If the supervisor does not kill it, this function never returns.
 pub(crate) fn wait() -> ! {
     loop {
         std::thread::sleep(Duration::from_secs(1));
     }
 }
 
-/// Sends the signal to this process twice: the first time, Rust's stack-overflow handler only restores the default
-/// action.
+/// Ends this process by the signal. The signal is sent twice, because Rust's stack-overflow handler only restores the
+/// default action for SIGSEGV and SIGBUS when it is called first.
 pub(crate) fn end_by(signal: Signal) {
     let _ = raise(signal);
     let _ = raise(signal);

@@ -28,8 +28,8 @@ fn wrapped(name: &str, required: &[&str], properties: &[&str]) -> Value {
     json!({"name": name, "inputSchema": schema})
 }
 
-/// Returns a Lockhouse test fixture with an upstream server whose tools have many arguments. All of them require
-/// approval.
+/// Returns a Lockhouse test fixture with an upstream server whose tools have many arguments. All calls of these tools
+/// require approval.
 fn lockhouse() -> Lockhouse {
     let lockhouse = Lockhouse::new().policy("version = 1\n[servers.scripted]\nask = [\"*\"]\n");
     let many: Vec<String> = (0..300).map(|number| format!("part_{number:03}")).collect();

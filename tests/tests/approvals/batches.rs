@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::approvals::{eras, lockhouse, outcomes, records, session};
 
-/// Python programs that make 64 concurrent calls of the tool `add`, one with asyncio and one with threads.
-/// Each entry is the language and the code.
+/// Python programs that make 64 concurrent calls of the tool `add`, one with asyncio and one with threads. Each entry
+/// is a pair of the language and the code.
 const PARALLEL: [(&str, &str); 2] = [
     (
         "python",

@@ -1,4 +1,5 @@
-//! Tests that Lockhouse stops asking the approver after repeated refusals.
+//! Tests that Lockhouse stops asking approvers after several questions in a row were refused: the approver declined, or
+//! the program ended before an answer.
 
 use lockhouse_tests::{Approver, ClientUser, Session, Table, UserReply, ensure, equal, wait_until};
 use rmcp::model::{ClientRequest, Request};
@@ -82,8 +83,8 @@ reported
     assert!(person.received_requests().len() == 8, "{answer}");
 }
 
-/// A Python program that makes a call in a background thread and waits for it for at most 1 s. So the program ends at
-/// once if the call is refused, and while the question is still pending otherwise.
+/// A Python program that makes a call in a background thread and waits at most 1 s for the call. If Lockhouse does not
+/// ask, the call fails and the program ends at once. If Lockhouse asks, the program ends while the question is pending.
 const ABANDONED_CALL: &str = "\
 import threading
 from mcp_tools import fixture, ToolError

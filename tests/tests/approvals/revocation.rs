@@ -1,5 +1,5 @@
-//! Tests of policies, symbolic links in paths, and tool definitions that change while an approval is pending:
-//! the approval does not permit a call that the policy denies by then.
+//! Tests of policies, symbolic links in paths, and tool definitions that change while an approval is pending: the
+//! approval does not permit a call that the policy denies after the change.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Tests of calls that require approval when there is no approver, or none whom the configuration permits to
-//! answer.
+//! Tests of calls that require approval when there is no approver, or when the configuration permits none of the
+//! approvers to answer.
 
 use std::time::{Duration, Instant};
 

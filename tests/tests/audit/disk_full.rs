@@ -1,5 +1,5 @@
-//! Tests of a full disk: while no audit record can be written, calls fail with the reason. They succeed again when
-//! there is space.
+//! Tests of a full disk: while no audit record can be written, calls fail with an error that names the audit log. Calls
+//! succeed again when there is space.
 
 use std::path::Path;
 

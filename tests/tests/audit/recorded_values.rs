@@ -1,5 +1,5 @@
-//! Tests of the values in audit records: secrets are never recorded, and arguments of calls only if the configuration
-//! says so.
+//! Tests of the values in audit records: secrets are never recorded, and arguments of calls are recorded only if the
+//! configuration says so.
 
 use lockhouse_tests::{Lockhouse, fixture_server};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Tests of the programs that are stored beside the audit log: a command shows the code that ran, or reports that the
-//! stored code is not the code that ran.
+//! Tests of the programs that are stored beside the audit log: `lockhouse audit show` prints the code that ran, or
+//! reports that the stored code is not the code that ran.
 
 use std::fs;
 use std::os::unix::fs::symlink;

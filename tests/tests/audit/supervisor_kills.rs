@@ -10,14 +10,15 @@ use serde_json::Value;
 
 use crate::audit::verify;
 
-/// How often the test kills the supervisor: by default, and with `LOCKHOUSE_TESTS=full`.
+/// The number of times that the test kills the supervisor: first the default, then the number with
+/// `LOCKHOUSE_TESTS=full`.
 const KILLS: [usize; 2] = [20, 500];
 /// The number of programs that make calls concurrently before each kill.
 const PROGRAMS: usize = 4;
 /// The maximum number of calls that the test waits for before it kills the supervisor. The actual number is random.
 const CALLS_MAX: u64 = 40;
-/// The maximum pause, in microseconds, between the last of these awaited calls and the kill. One call takes less time,
-/// so kills occur at every stage of a call.
+/// The maximum pause, in microseconds, between the last awaited call and the kill. The pause is random, and one call
+/// takes less time than the maximum, so kills occur at every stage of a call.
 const PAUSE_MICROS_MAX: u64 = 3_000;
 const SEED: u64 = 0x10c4_0005;
 

@@ -29,7 +29,8 @@ fn asking_call(http_client: &HttpClient) -> Value {
     http_client.calling("run_code", json!({"language": "python", "code": ASKS}))
 }
 
-/// Tests that an MCP session id is no credential: another client that knows it gets an error.
+/// Tests that an MCP session id is no credential: a client that sends the id of another client's MCP session gets an
+/// error.
 async fn mcp_session(
     table: &mut Table,
     pair: &str,

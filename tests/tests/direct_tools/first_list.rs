@@ -1,5 +1,5 @@
 //! Tests which tools an AI client gets in its first list, and under which names: the list never waits for a server, and
-//! servers that were just configured are in it.
+//! the list has the tools of a server to which `lockhouse server add` has just connected.
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, fixture_server};
 use serde_json::{Value, json};

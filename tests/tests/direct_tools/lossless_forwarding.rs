@@ -101,8 +101,8 @@ async fn direct_results_are_forwarded_byte_for_byte() {
     table.finish();
 }
 
-/// Returns the JSON text of the entry `name` in a list of tools, prompts or resources, with `prefix` removed
-/// from its name. If `name` is `test`, returns the first entry that has a URI.
+/// Returns the JSON text of the entry `name` in a list of tools, prompts or resources, with `prefix` removed from its
+/// name. If `name` is `test`, returns the first resource or resource template instead.
 fn entry(list: &str, name: &str, prefix: &str) -> String {
     let start = match name {
         "test" => list.find("{\"uri").expect("an entry"),

@@ -30,7 +30,8 @@ fn blocks_below<'b>(blocks: &'b [Block], heading: &str) -> Vec<&'b Block> {
     blocks.iter().filter(of_client).collect()
 }
 
-/// Returns the configuration file that `lockhouse init` creates for an AI client that has none yet.
+/// Returns the text of the configuration file that `lockhouse init` creates for an AI client without a configuration
+/// file. The path of Lockhouse in the text is replaced by [`PROGRAM`].
 fn init_output(client: &str, file: &str) -> Result<String, String> {
     let lockhouse = Lockhouse::new();
     let done = lockhouse.command(&["init", "--client", client, "--yes"]).output().unwrap();

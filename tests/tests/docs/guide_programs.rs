@@ -9,7 +9,7 @@ const GUIDE: &str = "docs/writing-code.md";
 const SERVERS: [&str; 8] = ["arxiv", "chroma", "gdrive", "github", "notes", "reports", "slack", "weather"];
 
 /// Returns the documented answer of the program in the block with the index `program`: the next JSON block below the
-/// same heading. Several programs may share one answer. Returns `Err` if there is none.
+/// same heading. Several programs may share one answer. Returns `Err` if no JSON block follows below that heading.
 fn expected<'b>(blocks: &'b [Block], program: usize) -> Result<Value, String> {
     let block: &'b Block = &blocks[program];
     let answer = blocks[program..].iter().find(|other| other.language == "json");

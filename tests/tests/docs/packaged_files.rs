@@ -10,7 +10,8 @@ use lockhouse_tests::{Lockhouse, Table, ensure};
 
 use super::code_blocks::{blocks, page};
 
-/// Configuration keys that cannot be used together with another key of the same table.
+/// Configuration keys of the example that stay commented out, because each cannot be used together with another key of
+/// its table.
 const EXCLUDED: [&str; 2] = ["bearer_token", "private_key"];
 
 fn configuration() -> String {

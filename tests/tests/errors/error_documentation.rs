@@ -1,5 +1,5 @@
 //! Compares `docs/errors.md` with the error snapshots: every error code and status in a snapshot is documented, and
-//! every documented one occurs in a snapshot.
+//! every documented error code occurs in a snapshot.
 
 use std::collections::BTreeSet;
 use std::path::Path;
