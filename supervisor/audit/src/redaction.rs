@@ -1,5 +1,4 @@
-//! Redaction in audit records: of argument values by the names of the arguments, and of the configuration's secrets in
-//! any text.
+//! Redacts audit records: the values of arguments with certain names, and the configuration's secrets in any text.
 
 use std::borrow::Cow;
 

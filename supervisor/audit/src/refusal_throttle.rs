@@ -1,5 +1,5 @@
-//! The audit log: limits how many refused runs are recorded for each AI client, so that a client cannot fill the disk
-//! with refused requests.
+//! Limits how many refused runs the audit log records for each AI client, so that a client cannot fill the disk with
+//! refused requests.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -22,8 +22,8 @@ struct Window {
 }
 
 impl RefusalThrottle {
-    /// Counts a refused run of an AI client. Returns `None` if it must not be recorded. Otherwise returns how many
-    /// refused runs of the client were left out since its last recorded one.
+    /// Counts a refused run of an AI client. Returns `None` if the audit log must not record the run. Otherwise returns
+    /// how many refused runs of the client were not recorded since the last recorded one.
     pub(super) fn admit(&mut self, client: &str, now: Instant) -> Option<u64> {
         let is_over = |window: &Window| now.saturating_duration_since(window.since) >= WINDOW;
         if !self.0.contains_key(client) && self.0.len() >= CLIENTS_MAX {

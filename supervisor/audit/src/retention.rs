@@ -1,5 +1,5 @@
-//! The audit log: removes expired segments (log files), and stored programs that no remaining record refers to. The
-//! index of segments records each removal.
+//! Removes expired segments (log files) of the audit log, and stored programs that no remaining record refers to. The
+//! index of segments records the removal of each segment.
 
 use std::io;
 use std::path::Path;
@@ -12,11 +12,12 @@ use super::signing::SigningKeys;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-/// Once this many bytes of the index of segments are lines about removed segments (log files), these lines are removed.
+/// Minimum size of the expired lines of the index of segments, in bytes, before these lines are removed. A line expires
+/// together with the segments (log files) of its day.
 const CUT_BYTES_MIN: usize = 1024 * 1024;
 
-/// Removes segments (log files) that are older than `keep_days` days, and stored programs that have not run
-/// for one more day than that.
+/// Removes segments (log files) that are older than `keep_days` days, and stored programs that last ran more than
+/// `keep_days + 1` days ago.
 pub(super) fn expire(
     directory: &Path,
     secrets: &SigningKeys,

@@ -21,7 +21,7 @@ impl SegmentName {
         Self(format!("{}-{}{EXTENSION}", day(now), uuid::Uuid::new_v7(timestamp).simple()))
     }
 
-    /// Parses a file name. Returns `None` if it is not the name of a segment (a file of the audit log).
+    /// Parses a file name. Returns `None` if the file is not a segment (a file of the audit log) according to its name.
     pub(super) fn parse(name: &str) -> Option<Self> {
         let (day, rest) = (name.get(..DAY_CHARS)?, name.get(DAY_CHARS..)?);
         let is_day = day.bytes().enumerate().all(|(at, byte)| match at {

@@ -16,11 +16,12 @@ pub(super) struct SegmentFile {
     bytes: u64,
 }
 
-/// The error if lines could not be appended to a segment (log file).
+/// Why lines could not be appended to a segment (log file).
 #[derive(Debug)]
 pub(super) struct AppendError {
     pub(super) source: io::Error,
-    /// Number of bytes of an incomplete line that could not be removed from the end of the file. 0 if there are none.
+    /// Number of bytes that an incomplete write left at the end of the file because they could not be removed. 0 if no
+    /// such bytes remain.
     pub(super) torn: u64,
 }
 
@@ -45,8 +46,9 @@ impl SegmentFile {
         self.file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
     }
 
-    /// Appends all of `lines`, or nothing. Makes one write call if possible: a killed process then leaves only complete
-    /// lines, and programs that follow the file see only complete lines.
+    /// Appends `lines` to the file. If the write fails, removes the part that was already written, if possible. Makes
+    /// one write call if possible: a killed process then leaves only complete lines, and programs that follow the file
+    /// see only complete lines.
     pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), AppendError> {
         let Err(source) = (&*self.file).write_all(lines) else {
             self.bytes += lines.len() as u64;

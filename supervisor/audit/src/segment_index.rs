@@ -1,9 +1,10 @@
 //! The index of the audit log, `segments.jsonl`. It lists all segments (log files), so that a removed or truncated
 //! segment is detected.
 //!
-//! All processes share one hash chain in this file and write to it under a file lock. Every line is signed. That is
-//! cheap, because a process writes few lines to the index and thousands to a segment. While a process holds the lock,
-//! the index and the segments agree.
+//! All processes share one hash chain in this file. Every line is signed. Signing each line is affordable, because a
+//! process writes few lines to the index and thousands to a segment. A process locks the index before it creates,
+//! closes or removes a segment, and releases the lock after it has written the line about the segment. Another process
+//! that locks the index therefore finds that the index and the segments agree.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -116,7 +117,7 @@ impl Index {
         Ok(Self { file, chain, bytes })
     }
 
-    /// Appends a line to the index: a segment (log file) starts with a line that has the hash `first`.
+    /// Appends a line to the index: a segment (log file) was created, and the hash of its first line is `first`.
     pub(super) fn opened(
         &mut self,
         now: SystemTime,
@@ -129,8 +130,8 @@ impl Index {
         self.add(now, secrets, &body)
     }
 
-    /// Appends a line to the index: a segment (log file) ended with a line that has the number `last_seq` and the hash
-    /// `last`.
+    /// Appends a line to the index: a segment (log file) was closed. Its last line has the sequence number `last_seq`
+    /// and the hash `last`.
     pub(super) fn closed(
         &mut self,
         now: SystemTime,
@@ -153,9 +154,9 @@ impl Index {
         self.add(now, secrets, &RecordBody::new("expired").text("segment", name.as_str()))
     }
 
-    /// Removes the lines of the index that are older than the time `before`, if they have at least `bytes_min` bytes.
-    /// The new index starts with a line that records the removal. Consumes the locked index, because its file is
-    /// replaced.
+    /// Removes the lines of the index that are older than the time `before`, if these lines have at least `bytes_min`
+    /// bytes in total. The new index starts with a line that records the removal. Consumes the locked index, because
+    /// its file is replaced.
     pub(super) fn cut(
         mut self,
         directory: &Path,

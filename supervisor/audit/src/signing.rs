@@ -1,5 +1,5 @@
-//! The audit log's key, which signs checkpoints, and its salt for keyed hashes. Both are created once per user, in
-//! private files.
+//! The audit log's key, which signs records such as checkpoints, and its salt for keyed hashes. Both are created once
+//! per user, in private files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 /// Name of the file that contains the signing key, as PKCS#8.
 const KEY_FILE: &str = "audit-key";
 const SALT_FILE: &str = "audit-salt";
-/// Maximum number of bytes of a key file. An Ed25519 key has 83 bytes.
+/// Maximum number of bytes of the file with the signing key or the salt. A file with an Ed25519 key has 83 bytes.
 const FILE_BYTES_MAX: u64 = 1024;
 /// Returns the paths of the two files in a directory that contain secrets of the audit log: the signing key and the
 /// salt.
@@ -21,8 +21,8 @@ pub fn key_files(directory: &std::path::Path) -> [std::path::PathBuf; 2] {
     [KEY_FILE, SALT_FILE].map(|name| directory.join(name))
 }
 
-/// Text before the signed bytes (domain separation). It makes signatures of the audit log invalid for any other purpose
-/// of the key.
+/// Prefix of all bytes that the key signs (domain separation). Because of the prefix, a signature of the audit log is
+/// not valid for anything else that the same key might sign.
 const DOMAIN: &[u8] = b"lockhouse audit 1\n";
 
 /// Why the audit log's signing key or salt cannot be loaded.
@@ -42,8 +42,8 @@ pub(super) struct SigningKeys {
 }
 
 impl SigningKeys {
-    /// Loads the signing key and the salt from a directory, and creates those that are missing. If several processes
-    /// create them at the same time, all use those of the first process.
+    /// Loads the signing key and the salt from files in a directory, and creates missing files. If several processes
+    /// create the same file at the same time, all of them use the content that was stored first.
     pub(super) fn load_or_create(directory: &Path) -> Result<Self, KeyError> {
         let (path, key) = read_or_make(directory, KEY_FILE, make_key)?;
         let key = Ed25519KeyPair::from_pkcs8(&key).map_err(|_| KeyError::InvalidKey(path))?;
@@ -124,7 +124,7 @@ impl PublicKey {
         Ok(Some(Self(key.public_key().as_ref().to_vec())))
     }
 
-    /// Whether this signature (hexadecimal) of the text is valid.
+    /// Whether the signature `signature`, in hexadecimal, is a valid signature of the text by this key.
     pub(super) fn verifies(&self, text: &[u8], signature: &str) -> bool {
         let Ok(signature) = HEXLOWER_PERMISSIVE.decode(signature.as_bytes()) else { return false };
         UnparsedPublicKey::new(&ED25519, &self.0).verify(&[DOMAIN, text].concat(), &signature).is_ok()

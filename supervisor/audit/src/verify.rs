@@ -214,8 +214,8 @@ fn fault(report: &mut dyn FnMut(Finding), file: &str, what: String) {
 
 type Index = BTreeMap<String, IndexEntry>;
 
-/// Reads the index of segments and lists the segments (log files) at the same moment, so that both agree. The index is
-/// `None` if it is missing or is not a regular file.
+/// Returns the index of segments and the names of the segments (log files), both as of the same moment, so that they
+/// agree. The index is `None` if its file is missing or is not a regular file.
 fn read_index(
     directory: &Path,
     key: &PublicKey,

@@ -19,9 +19,9 @@ const LINE_CHARS_MAX: usize = 400;
 /// are truncated to [`LINE_CHARS_MAX`], and a secret from the environment can have up to 128 KiB.
 const LINE_BYTES_MAX: usize = 128 * 1024 + 4 * LINE_CHARS_MAX;
 
-/// Number of bytes of a child's standard error that are read without delay (4 MiB). After that,
-/// `BYTES_PER_SECOND` applies, and a child process that writes faster blocks on its pipe. Each line is
-/// charged `LINE_BYTES` more than its length, because short lines take time as well.
+/// Number of bytes of a child's standard error that are read without delay (4 MiB). After that, at most
+/// `BYTES_PER_SECOND` are read (1 MiB), and a child process that writes faster blocks on its pipe. Each line is charged
+/// `LINE_BYTES` (64) more than its length, because short lines take time as well.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
 const BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
 const LINE_BYTES: usize = 64;

@@ -14,8 +14,8 @@ pub fn state() -> Option<PathBuf> {
     absolute("STATE_DIRECTORY").or_else(|| xdg("XDG_STATE_HOME", ".local/state"))
 }
 
-/// Returns the directory of logs: `$LOGS_DIRECTORY` (systemd). If it returns `None`, the caller stores logs in the
-/// state directory.
+/// Returns the directory of the audit log: `$LOGS_DIRECTORY` (systemd). If the variable is not set, the caller stores
+/// the audit log in the state directory.
 pub fn logs() -> Option<PathBuf> {
     absolute("LOGS_DIRECTORY")
 }

@@ -12,8 +12,8 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_with(path, content, |_| Ok(()))
 }
 
-/// Replaces the file atomically, and syncs it to disk so that it survives a power loss. Blocks until the disk has
-/// written it.
+/// Replaces the file atomically. Syncs the new content to disk first, so that the file has its old or its new content
+/// after a power loss. Blocks until the disk has written the content.
 pub fn replace_durably(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_with(path, content, File::sync_all)
 }
@@ -56,8 +56,8 @@ pub fn create_durably(path: &Path, content: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Writes the content into a temporary file in the directory of `path`, calls `finish` with the open file and `publish`
-/// with the path of the temporary file, and removes the temporary file.
+/// Writes the content into a temporary file beside `path`, lets `finish` prepare the open file (for example sync it to
+/// disk), and lets `publish` rename or link the temporary file to `path`. Removes the temporary file in the end.
 fn write_via_temporary(
     path: &Path,
     content: &[u8],
@@ -102,9 +102,9 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
     open_regular_file(OpenOptions::new().read(true), path)
 }
 
-/// Opens a regular file. Returns an error if the path is a symbolic link, and does not block if it is a pipe.
-/// Another user with write access to the directory could have put a link or a pipe there. An example is the
-/// user of a service whose commands root runs.
+/// Opens a regular file. Returns an error, and does not block, if the path is a symbolic link, a pipe or another kind
+/// of file. Another user who may write to the directory could have put such a file there: for example, the user of a
+/// service, when root runs a command for that service.
 pub fn open_regular_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let opened = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {

@@ -25,7 +25,7 @@ const RESERVED_KEY: &str = "$serde_json::private::RawValue";
 /// count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// The number of values in the text, or before the fault if there is one.
+    /// The number of values in the text. If there is a fault, the number of values that were counted before it.
     pub values: usize,
     pub fault: Option<JsonFault>,
 }

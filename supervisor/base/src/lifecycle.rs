@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Minimum time that AI clients are told to wait (`Retry-After`) when they are refused because the process drains.
 const RETRY_MIN: Duration = Duration::from_secs(1);
-/// After the drain timeout, how long the process waits until the results of the cancelled runs are sent.
+/// How long the process waits, after the drain timeout, until the results of the cancelled runs are sent.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The lifecycle of this process. Clones refer to the same lifecycle.

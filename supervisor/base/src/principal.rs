@@ -26,8 +26,8 @@ impl Owner {
         Self(u128::from(LAST.fetch_add(1, Ordering::Relaxed)) + 1)
     }
 
-    /// Returns the owner for an authenticated name. It is the same on every connection. Different names have different
-    /// owners.
+    /// Returns the owner for an authenticated name. The owner is the same on every connection with this name. Different
+    /// names have different owners.
     pub fn from_name(name: &str) -> Self {
         let digest = Sha256::digest(name.as_bytes());
         let mut bits = [0; 16];
@@ -47,7 +47,7 @@ impl Owner {
     }
 }
 
-/// An AI client: its identity, and how long that is valid. Clones share the identity.
+/// An AI client: its identity, and how long its authentication is valid. Clones share the identity.
 #[derive(Clone, Debug)]
 pub struct Principal(Arc<Inner>);
 

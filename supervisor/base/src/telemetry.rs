@@ -31,8 +31,8 @@ pub enum Stage {
     Lease,
     /// The run executes in its worker, including its calls of upstream servers.
     Run,
-    /// The gate checks a call against the policy. The time in which the gate waits is not counted: for
-    /// approvers, for upstream servers that are busy or start, and for the audit log.
+    /// The gate checks a call against the policy. Not counted is the time in which the gate waits for approvers, for
+    /// upstream servers that are busy or start, or for the audit log.
     Gate,
     /// A record of the audit log is written.
     Audit,

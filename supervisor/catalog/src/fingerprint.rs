@@ -32,8 +32,8 @@ fn count_values(value: &Value) -> usize {
 }
 
 /// Returns the SHA-256 of the names and definitions of an upstream server's tools, in hexadecimal. It does not depend
-/// on the order of the tools. If `is_all` is set, `tools` are all tools of the server; the digest then differs from
-/// that of a selection of the same tools.
+/// on the order of the tools. `is_all` tells whether `tools` are all tools of the server or only a selection. The
+/// digest of all tools differs from the digest of a selection, even if both contain the same tools.
 pub fn tools_digest<'a>(server: &ServerName, is_all: bool, tools: impl Iterator<Item = &'a Tool>) -> String {
     let mut tools: Vec<_> = tools.map(|tool| (tool.name.as_str(), &tool.fingerprint)).collect();
     tools.sort_unstable();

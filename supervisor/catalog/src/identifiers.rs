@@ -22,9 +22,9 @@ pub(crate) fn identifier(name: &str) -> String {
     }
 }
 
-/// Returns a distinct identifier for each tool name. A name that is already an identifier stays
-/// unchanged. If several other names would have the same identifier, numbers are appended in alphabetical
-/// order of the names.
+/// Returns a distinct identifier for each tool name. A name that is already an identifier stays unchanged. If another
+/// name would have an identifier that is in use, a number is appended. Numbers are assigned in alphabetical order of
+/// the names.
 pub(crate) fn identifiers(names: &[&str]) -> Vec<String> {
     make_distinct(names, identifier)
 }
@@ -34,8 +34,8 @@ pub(crate) fn parameter_identifiers(names: &[&str]) -> Vec<String> {
     make_distinct(names, python_name)
 }
 
-/// Returns the name of a parameter or a server's module in Python. In TypeScript, both names are strings and stay
-/// unchanged.
+/// Converts the name of a parameter or of an upstream server to the name of the keyword argument or module in Python.
+/// In TypeScript, both names are strings and stay unchanged.
 pub fn python_name(name: &str) -> String {
     let identifier = sanitize(name);
     if contains_word(&identifier, PYTHON_KEYWORDS) { identifier + "_" } else { identifier }

@@ -41,7 +41,7 @@ pub const TOOLS_MAX: usize = 2_000;
 /// Maximum total size of the tool definitions of one upstream server, in bytes. Further tools are dropped
 /// with a warning.
 pub const DEFINITIONS_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Maximum size of one tool definition, in bytes. A larger one is skipped.
+/// Maximum size of one tool definition, in bytes. A tool with a larger definition is skipped.
 const DEFINITION_BYTES_MAX: usize = 256 * 1024;
 /// Maximum characters of the description of a tool. Longer descriptions are cut.
 const DESCRIPTION_CHARS_MAX: usize = 8_000;
@@ -75,11 +75,10 @@ pub struct Tool {
     /// The names of the parameters in the order of the schema, but required parameters first.
     pub parameters: Vec<String>,
     pub required: usize,
-    /// For each parameter in `parameters`, the special values that it accepts, and its name in Python.
+    /// For each parameter in `parameters`: whether it accepts `null` or an object, and its name in Python.
     pub accepted_values: Box<[AcceptedValues]>,
-    /// Whether the tool takes no parameters except `parameters`. This is true unless the schema explicitly
-    /// permits other properties. (JSON Schema permits them by default, but servers usually mean the list to
-    /// be complete.)
+    /// Whether `parameters` are all parameters of the tool. This is true unless the schema explicitly permits other
+    /// properties. (JSON Schema permits them by default, but servers usually mean the list to be complete.)
     pub is_closed: bool,
     /// Whether the upstream server's library wraps results in an object: `{"result": VALUE}`.
     pub wraps_result: bool,
@@ -112,10 +111,10 @@ pub enum ToolChange {
 /// Maximum length of a parameter's type in the result of [`Tool::describe`], in characters.
 const TYPE_CHARS_MAX: usize = 240;
 
-/// The special values that a parameter of a tool accepts, and its name in Python.
+/// Whether a parameter of a tool accepts `null` or an object, and the parameter's name in Python.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedValues {
-    /// The name of the keyword argument in Python; `None` if it is the parameter's name.
+    /// The name of the keyword argument in Python; `None` if it is the same as the parameter's name.
     pub keyword: Option<Box<str>>,
     /// Whether the parameter accepts `null`. OpenAPI's keyword `nullable` does not count, because JSON Schema
     /// validators ignore it.
@@ -173,7 +172,7 @@ pub struct DescribeOptions {
     /// The JSON Schema of the tool's results, inferred from the results of earlier calls. `None` if the tool
     /// has an output schema or no results were observed.
     pub observed_output: Option<Value>,
-    /// The language of the signatures and types in the entry; `None` for both languages.
+    /// The language of the signatures and types in the JSON object; `None` for both languages.
     pub language: Option<Language>,
 }
 
@@ -200,8 +199,7 @@ impl Tool {
         self.side_effects == SideEffects::None
     }
 
-    /// Returns the tool's signature in a language, without notes such as that a person is asked before each
-    /// call.
+    /// Returns the tool's signature in a language, without notes such as the note that calls require approval.
     pub fn signature(&self, language: Language) -> &str {
         match language {
             Language::Python => &self.python_signature,
@@ -209,8 +207,8 @@ impl Tool {
         }
     }
 
-    /// Parses a tool definition, which is an entry of a server's `tools/list`. Returns `None` if it is too large, is
-    /// not valid JSON or has no valid name.
+    /// Parses a tool definition, which is an entry of a server's `tools/list`. Returns `None` if the definition is too
+    /// large, is not valid JSON or has no valid name.
     pub fn from_json(text: &str) -> Option<Self> {
         if text.len() > DEFINITION_BYTES_MAX {
             return None;
@@ -263,7 +261,7 @@ impl Tool {
         })
     }
 
-    /// Changes the tool's identifier, because another tool has the same one. Changes the signatures too.
+    /// Changes the tool's identifier, also in its signatures. Used if another tool has the same identifier.
     fn set_identifier(&mut self, identifier: String) {
         for signature in [&mut self.python_signature, &mut self.typescript_signature] {
             signature.replace_range(..self.identifier.len(), &identifier);
@@ -329,8 +327,8 @@ impl Tool {
         self.with_signatures(self.name_entry(server, options.requires_approval), options)
     }
 
-    /// Adds the tool's signatures to its entry `shown`. A note is added if the tool's calls require approval
-    /// or its result type was inferred from earlier results.
+    /// Adds the tool's signatures to `shown`, a JSON object about the tool. The signatures get a note if the tool's
+    /// calls require approval, and a note if the result type was inferred from earlier results.
     fn with_signatures(&self, mut shown: Value, options: &DescribeOptions) -> Value {
         let (mut python, mut typescript) = (self.python_signature.clone(), self.typescript_signature.clone());
         let mut notes: Vec<&str> = Vec::new();
@@ -426,7 +424,8 @@ impl Tool {
         self.without_hidden_text(full)
     }
 
-    /// Replaces invisible characters in `shown`, an entry about the tool, if the tool's definition has any.
+    /// Replaces invisible characters in `shown`, a JSON object about the tool, if the tool's definition has invisible
+    /// characters.
     fn without_hidden_text(&self, shown: Value) -> Value {
         if self.has_hidden_text { hidden_text::make_visible(shown) } else { shown }
     }

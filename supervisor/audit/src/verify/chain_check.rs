@@ -9,10 +9,10 @@ use super::super::hash_chain::Hash;
 use super::line_reader::{ChainMembers, LineReader, LogLine, SignedRecord, hash_from_hex};
 use super::{Finding, FindingKind};
 
-/// Maximum number of ranges of missing records that verification remembers until the end of the file, and
-/// maximum number of records that came too early. Above these numbers, each further one is reported at once.
+/// Maximum number of ranges of missing records that verification remembers, and maximum number of records that came too
+/// early. Remembered records may turn out to be moved. Further records are reported at once as dropped or inserted.
 const PENDING_RANGES_MAX: usize = 10_000;
-/// Maximum number of lines that the remains of one incomplete write can have.
+/// Maximum number of lines that verification skips as the remains of one incomplete write.
 const TORN_LINES_MAX: usize = 8;
 
 /// How a hash chain is verified: the file name for findings, and the events that must be signed.
@@ -36,8 +36,8 @@ pub(super) struct ChainSummary {
     pub(super) unsigned: u64,
 }
 
-/// A range of sequence numbers. It describes records that are missing before the line `line`, or one record
-/// in that line that came too early.
+/// A range of sequence numbers: either the records that are missing before the line `line`, or the one record in that
+/// line that came too early.
 struct SequenceRange {
     from: u64,
     to: u64,
@@ -95,7 +95,7 @@ pub(super) fn check_chain<R: BufRead>(
 }
 
 impl<R: BufRead> ChainCheck<'_, R> {
-    /// Verifies a line. Returns its record if that is the next record of the chain, else `None`.
+    /// Verifies a line. Returns the record in the line if it is the next record of the chain, else `None`.
     fn take(&mut self, line: LogLine) -> io::Result<Option<ChainMembers>> {
         if !self.is_next(&line) && self.skips_torn(&line)? {
             return Ok(None);
@@ -147,8 +147,8 @@ impl<R: BufRead> ChainCheck<'_, R> {
         })
     }
 
-    /// Skips the remains of an incomplete write, if a `gap` record in one of the next lines accounts for them. Returns
-    /// whether lines were skipped.
+    /// Skips the lines that an incomplete write left, from `line` on, if one of the next lines is a `gap` record that
+    /// states their number of bytes. Returns whether lines were skipped.
     fn skips_torn(&mut self, line: &LogLine) -> io::Result<bool> {
         for ahead in 0..TORN_LINES_MAX {
             let (expected, prev) = (self.expected, self.prev);
@@ -263,7 +263,8 @@ impl<R: BufRead> ChainCheck<'_, R> {
         Ok(next.is_some_and(|next| next.members.seq == expected && Some(next.members.prev) == prev))
     }
 
-    /// Remembers a record whose sequence number is too high, because its correct position may follow.
+    /// Remembers a record whose sequence number is too high, because the position to which the record belongs may
+    /// follow later in the file.
     fn record_early(&mut self, seq: u64, line: u64) {
         if self.early_records.len() < PENDING_RANGES_MAX {
             self.early_records.push(SequenceRange { from: seq, to: seq, line });
@@ -272,8 +273,8 @@ impl<R: BufRead> ChainCheck<'_, R> {
         }
     }
 
-    /// Remembers that the records `from` to `to` are missing before a line, because they may follow later. A record
-    /// that came too early is reported as moved instead.
+    /// Remembers that the records `from` to `to` are missing before a line, because they may follow later in the file.
+    /// If only one record is missing and that record came too early, reports that the record was moved.
     fn expect_later(&mut self, from: u64, to: u64, line: u64) {
         if from == to
             && let Some(at) = self.early_records.iter().position(|record_early| record_early.from == from)
@@ -334,7 +335,8 @@ impl<R: BufRead> ChainCheck<'_, R> {
     }
 }
 
-/// Whether this is a signed `cut` record. An index starts with such a record after its older lines were removed.
+/// Whether a record is a signed `cut` record. The index of segments starts with such a record after its older lines
+/// were removed.
 fn is_index_cut(record: &SignedRecord) -> bool {
     record.members.event == "cut" && record.signature == Some(true)
 }

@@ -27,7 +27,7 @@ impl ProgramCheck {
         Self { directory, location, seen: HashSet::new(), verified: 0, absent: 0 }
     }
 
-    /// Compares the stored program that an audit record refers to, if any, with the record. Calls `report` for a
+    /// If an audit record refers to a stored program, compares the program with the record. Calls `report` for a
     /// difference.
     pub(super) fn check(&mut self, members: &ChainMembers, report: &mut dyn FnMut(FindingKind, String)) {
         let (Some(code), Some(language)) = (&members.code, &members.language) else { return };

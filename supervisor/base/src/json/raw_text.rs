@@ -8,7 +8,8 @@ use std::ops::Range;
 /// Maximum nesting depth of values whose ends are stored in the index of [`JsonText`].
 const INDEXED_LEVELS_MAX: usize = 64;
 
-/// JSON text with an index of the ends of its long values, so that reading the text scans no long value twice.
+/// JSON text with an index of the positions at which its long values end. With the index, a reader can skip a long
+/// value without scanning all of it again.
 pub struct JsonText<'t> {
     text: &'t str,
     /// Number of bytes above which a value counts as long.

@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 use super::{Entry, JsonText, nesting_depth};
 pub use text::{group_thousands, truncate as truncate_text};
 
-/// Number of nesting levels at which lists and objects are truncated entry by entry. Below these levels, a list or
-/// object that does not fit is replaced by [`ELLIPSIS`].
+/// Number of nesting levels at which lists and objects are truncated entry by entry. At deeper levels, a list or object
+/// that does not fit is replaced by [`ELLIPSIS`].
 const LEVELS_MAX: usize = 60;
-/// Maximum nesting depth of the result. A value that would be deeper is not kept whole.
+/// Maximum nesting depth of the result. A value that is nested more deeply is truncated, even if its bytes fit.
 const DEPTH_MAX: usize = 100;
 /// Maximum number of omissions that are listed with the result. Further omissions are only counted.
 const OMISSIONS_MAX: usize = 8;
 /// Maximum number of characters of a member's name in the path of an omission.
 const NAME_CHARS_MAX: usize = 40;
-/// A list with at most this number of items keeps all of them, each truncated if necessary. A longer list that does not
-/// fit keeps items of its head and its tail.
+/// Maximum number of items of a small list. A small list that does not fit can keep all its items, each truncated if
+/// necessary. A longer list that does not fit keeps only items of its head and its tail.
 const SMALL_LIST_ITEMS_MAX: usize = 8;
-/// A list or object that does not fit keeps all its entries if there is room for at least this number of bytes of each
-/// value.
+/// A small list or an object that does not fit keeps all its entries if there is room for at least this number of bytes
+/// of each value.
 const ENTRY_BYTES_MIN: usize = 32;
 /// In a list or object that does not keep all its entries, a value that takes more than 1/`ITEM_SHARE` of the room is
 /// truncated.
@@ -38,15 +38,16 @@ const MARK_BYTES_MAX: usize = 80;
 /// A truncated JSON text, and the list of the omissions in it.
 #[derive(Debug)]
 pub struct TruncatedJson {
-    /// Valid JSON that is at most as long as the limit, or [`ELLIPSIS`] if that is longer than the limit.
+    /// Valid JSON. Its maximum length is the limit, or the length of [`ELLIPSIS`] if the limit is lower.
     pub json: String,
-    /// The places at which something was omitted, each as a JSON object: `{"path", "items" | "keys" |
-    /// "characters", "shown"}`. A list or object is listed before the places inside it.
+    /// The places at which something was omitted, each as a JSON object: `{"path", "items" | "keys" | "characters",
+    /// "shown"}`. A list or object is listed before the places inside it. If there are more than [`OMISSIONS_MAX`]
+    /// places, the last entry is `{"more": NUMBER}`.
     pub omissions: Vec<Value>,
 }
 
 impl TruncatedJson {
-    /// Parses the truncated JSON. If it cannot be parsed, returns its text as a JSON string.
+    /// Parses the truncated JSON. Returns the JSON text as a JSON string if it cannot be parsed.
     pub fn value(&self) -> Value {
         super::parse_bounded(self.json.as_bytes(), usize::MAX).unwrap_or_else(|_| self.json.as_str().into())
     }
@@ -57,7 +58,8 @@ pub fn decode_string(json: &str) -> Option<String> {
     if json.trim_start().starts_with('"') { serde_json::from_str(json).ok() } else { None }
 }
 
-/// Truncates valid JSON to at most `limit` bytes, in linear time. JSON that fits is returned unchanged.
+/// Truncates valid JSON to at most `limit` bytes (or to the length of [`ELLIPSIS`], if the limit is lower), in linear
+/// time. JSON that fits and is not nested too deeply is returned unchanged.
 pub fn truncate(json: &str, limit: usize) -> TruncatedJson {
     let text = JsonText::new(json, limit);
     let mut truncator =
@@ -87,8 +89,8 @@ struct EndEntries {
 }
 
 impl Truncator<'_> {
-    /// Writes the value at the byte range `value` in at most `room` bytes, or writes [`ELLIPSIS`]. `level` is the
-    /// nesting level of the value.
+    /// Writes the value at the byte range `value` in at most `room` bytes (or in the length of [`ELLIPSIS`], if the
+    /// room is smaller). `level` is the nesting level of the value.
     fn value(&mut self, value: Range<usize>, room: usize, level: usize) {
         let text = self.text.part(value.clone());
         if text.len() <= room.max(ELLIPSIS.len()) && nesting_depth(text) + level <= DEPTH_MAX {

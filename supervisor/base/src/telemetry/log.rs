@@ -20,7 +20,7 @@ use super::traces;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// Text for people. An entry is one line, unless its message has several.
+    /// Text for people. An entry is one line, or several lines if its message has several.
     #[default]
     Text,
     /// One JSON object in each line.
@@ -29,8 +29,8 @@ pub enum Format {
     Journald,
 }
 
-/// Starts logging with the filter in the environment variable `LOCKHOUSE_LOG`, or with the filter `default` if the
-/// variable is not set or not valid.
+/// Starts logging with the log filter in the environment variable `LOCKHOUSE_LOG`, or with the log filter `default` if
+/// the variable is not set or not valid. Also starts the export of spans if the environment names a collector.
 pub fn install(format: Format, default: &str) {
     let filter = EnvFilter::try_from_env("LOCKHOUSE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     // rmcp may log OAuth codes and tokens while it authorizes. Spans of traces are not log lines.

@@ -68,7 +68,8 @@ const KNOWN_LABEL_VALUES: [(&str, &str, &[&str]); 7] = [
     ("lockhouse_http_requests_total", "status", &["200", "401", "503"]),
 ];
 
-/// Registers the descriptions of all metrics, and sets counters and gauges without labels to zero.
+/// Registers the descriptions of all metrics. Sets the counters and gauges without labels, and the counters in
+/// [`KNOWN_LABEL_VALUES`], to zero.
 pub(super) fn describe_all() {
     for (name, kind, labels, description) in METRICS {
         let unit = unit(name);
@@ -88,7 +89,7 @@ pub(super) fn describe_all() {
     }
 }
 
-/// Returns the unit of a metric, which is the suffix of its name as Prometheus requires.
+/// Returns the unit of a metric according to the suffix of its name: `_seconds` or `_bytes`, else a count.
 fn unit(name: &str) -> Unit {
     let name = name.strip_suffix("_total").unwrap_or(name);
     match name.rsplit('_').next() {

@@ -97,7 +97,7 @@ pub fn record_rpc_error(span: &Span, code: i32) {
     record_error(span, &code.to_string());
 }
 
-/// Opens the span of a run. It has the execution id that the audit log uses.
+/// Opens the span of a run. The span has the same execution ID as the records of the run in the audit log.
 pub fn code_run(execution: ExecutionId, language: &'static str) -> Span {
     tracing::info_span!(
         target: TARGET,

@@ -29,15 +29,15 @@ fn is_question(text: &str) -> bool {
 /// itself is first.
 pub(super) struct QueryTerm {
     pub(super) variants: Vec<(String, f32)>,
-    /// Whether the word alone may describe a wanted tool, as most nouns do. Words of little meaning and words
-    /// that were added because the query is a question do not count.
+    /// Whether the word alone may describe a wanted tool, as most nouns do. False for words of little meaning, for two
+    /// words joined into one, and for words that were added because the query is a question.
     pub(super) is_topic: bool,
 }
 
 pub(super) struct Query {
     pub(super) terms: Vec<QueryTerm>,
-    /// The texts of the query that may be tool names, in lower case without punctuation: first the complete
-    /// query, then words of it.
+    /// The texts of the query that may be tool names, in lower case without punctuation: first the complete query, then
+    /// its words that contain `_`, `.`, `-` or `/`.
     pub(super) names: Vec<String>,
 }
 
@@ -92,8 +92,8 @@ impl QueryTerm {
         Self { variants, is_topic: weight >= 1.0 }
     }
 
-    /// Adds variants for a query word that is not in the index: indexed words of which it may be a
-    /// misspelling, and indexed words that begin like it.
+    /// Adds variants for a query word that is not in the index: indexed words of which it may be a misspelling, and
+    /// indexed words of which one begins with the other.
     fn add_guesses(&mut self, corpora: &[Corpus<'_>]) {
         let Some((word, _)) = self.variants.first().cloned() else { return };
         let length = word.chars().count();

@@ -17,8 +17,8 @@ const LENGTH_NORMALIZATION: [f32; FIELDS] = [1.0, 0.45, 0.8, 0.4, 0.35];
 const SATURATION: f32 = 2.2;
 /// The share of its score that a tool keeps at least, even if it matches only a small part of the query.
 const COVERAGE_FLOOR: f32 = 0.33;
-/// Minimum score with which a tool counts as a good match for one word of the query, relative to the best
-/// tool for that word.
+/// Minimum score with which a tool counts as a good match for one word of the query, as a share of the best tool's
+/// score for that word.
 const TOPIC_SCORE_MIN: f32 = 0.6;
 
 /// A tool that matches the query: the position of its server in the list of corpora, the position of the tool in the
@@ -30,8 +30,8 @@ pub struct Hit {
     /// How certain it is that the query names this tool, from 1 to 4; 0 if the query does not name it.
     pub(super) named: u8,
     pub(super) score: f32,
-    /// The words of the query that this tool matches about as well as any other tool. Each bit stands for the
-    /// word at that position.
+    /// The words of the query for which this tool is a good match: with at least the share [`TOPIC_SCORE_MIN`] of the
+    /// best tool's score for the word. Bit N stands for the searched word N, counted from 0.
     pub(super) topics: u32,
 }
 
@@ -47,8 +47,8 @@ impl Hit {
         self.named > 0
     }
 
-    /// Returns the words of the query that this tool matches about as well as any other tool. Each bit stands
-    /// for the word at that position.
+    /// Returns the words of the query for which this tool is a good match: with at least 60 % of the best tool's score
+    /// for the word. Bit N stands for the searched word N, counted from 0.
     pub fn topics(&self) -> u32 {
         self.topics
     }

@@ -25,8 +25,9 @@ pub fn truncate(text: &str, limit: usize) -> Option<String> {
     Some(format!("{lines_head}… {lines} lines left out …\n{lines_tail}"))
 }
 
-/// Returns a head and a tail of the text that fit into `room` bytes together with the mark between them. If there is no
-/// room for the mark, the tail is empty. `cost` returns the number of bytes that a character takes in the output.
+/// Returns a head and a tail of the text that fit into `room` bytes together with the mark between them. If `room` is
+/// less than twice [`MARK_BYTES_MAX`], the tail is empty. `cost` returns the number of bytes that a character takes in
+/// the output.
 pub(super) fn head_and_tail(text: &str, room: usize, cost: impl Fn(char) -> usize) -> (&str, &str) {
     let Some(sides) = room.checked_sub(MARK_BYTES_MAX).filter(|sides| *sides >= MARK_BYTES_MAX) else {
         return (&text[..prefix_length(text.chars(), room.saturating_sub('…'.len_utf8()), &cost)], "");
