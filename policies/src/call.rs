@@ -12,8 +12,8 @@ use crate::printable::{printable, truncate_chars};
 /// The maximum length of an AI client's name, in characters. Longer names are truncated.
 const CLIENT_CHARS_MAX: usize = 64;
 
-/// The name of an AI client, which selects its tables `[clients.NAME]` in a policy. At most 64 characters, without
-/// control or invisible characters.
+/// The name of an AI client. The name selects the client's table `[clients.NAME]` in a policy. A name has at most 64
+/// characters, and no control or invisible characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String")]
 pub struct ClientName(String);
@@ -64,7 +64,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Creates a call without arguments, AI client, definition digest and resolved paths.
+    /// Creates a call that has no arguments, AI client, definition digest or resolved paths.
     #[must_use]
     pub fn new(server: &ServerName, item: impl Into<CallTarget>) -> Self {
         Self {

@@ -53,12 +53,12 @@ pub(crate) enum ConditionResult {
     Absent,
     /// The argument's value does not meet the condition.
     NotMet,
-    /// The condition could not be evaluated; the text says why. It then fails closed: an `allow` rule does not apply,
-    /// and an `ask` or `deny` rule does.
+    /// The condition could not be evaluated; the text says why. The condition then fails closed: an `allow` rule does
+    /// not apply, and an `ask` or `deny` rule does.
     Unknown(&'static str),
 }
 
-/// The targets of the symbolic links in the paths of a call, which conditions on paths need.
+/// What is known about the symbolic links in a call's paths. Only conditions on paths use this value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PathResolution<'c> {
     Known(&'c ResolvedPaths),
@@ -147,8 +147,9 @@ fn paths_of<'a>(value: &'a Value, rest: Option<&str>, found: &mut impl FnMut(&'a
     }
 }
 
-/// Returns each member of `map` that a dotted name can lead to. For `a.b` these are the member `a.b` with no
-/// rest, and the member `a` with the rest `b`, which is still to be looked up inside the member.
+/// Returns each member of `map` that a dotted name can lead to, with the rest of the name. For the name `a.b`, this
+/// function returns the member `a.b` without a rest, and the member `a` with the rest `b`. The caller looks up the rest
+/// inside the member.
 fn readings<'a, 'n>(
     map: &'a Map<String, Value>,
     name: &'n str,

@@ -27,7 +27,8 @@ pub enum Decision {
 }
 
 impl Policy {
-    /// Decides one call. A call that no list or rule of the policy allows is denied.
+    /// Decides one call. A call that no list or rule of the policy permits is denied. Saving a skill is an exception:
+    /// it requires approval if the policy has no table `[servers.skills]`.
     pub fn decide(&self, call: Call) -> Decision {
         let (view, statement) = self.strictest_statement(&call);
         let location = || statement.location(view.layer).unwrap_or_else(|| view.layer.location(0));

@@ -9,16 +9,16 @@ use crate::printable::{printable, truncate_chars};
 use crate::source::Source;
 use crate::source_excerpt::SourceExcerpt;
 
-/// The maximum number of errors that are reported for one document. Further errors are counted but not
-/// described.
+/// The maximum number of errors or warnings that are described for one document. Further errors and warnings are only
+/// counted.
 pub const DIAGNOSTICS_MAX: usize = 50;
 
 /// The maximum length of a diagnostic's title, label or help text, in characters. Longer texts are truncated, because
 /// these texts may quote the file.
 const MESSAGE_CHARS_MAX: usize = 500;
 
-/// An error or warning about a file that a user wrote. Its texts contain no control characters, even if the file
-/// does.
+/// An error or warning about a file that a user wrote. The texts of a diagnostic contain no control characters, even if
+/// the file does.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     path: String,
@@ -77,7 +77,8 @@ impl Diagnostic {
         &self.title
     }
 
-    /// Returns the help text, which says what the reader can do about the error; `None` if there is none.
+    /// Returns the help text, which says what the reader can do about the error; `None` if the diagnostic has no help
+    /// text.
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         self.help.as_deref()
@@ -89,14 +90,15 @@ impl Diagnostic {
         &self.label
     }
 
-    /// Returns the line that the diagnostic points at, counted from 1; `None` if it is about the whole file.
+    /// Returns the line that the diagnostic points at, counted from 1; `None` if the diagnostic is about the whole
+    /// file.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.excerpt.as_ref().map(|excerpt| excerpt.line)
     }
 
-    /// Returns the column that the diagnostic points at, counted from 1 in characters; `None` if it is about the
-    /// whole file.
+    /// Returns the column that the diagnostic points at, counted from 1 in characters; `None` if the diagnostic is
+    /// about the whole file.
     #[must_use]
     pub fn column(&self) -> Option<usize> {
         self.excerpt.as_ref().map(|excerpt| excerpt.column)

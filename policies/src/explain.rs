@@ -122,9 +122,9 @@ fn consider(view: LayerView<'_>, statement: Statement<'_>, call: &Call, why: Str
     }
 }
 
-/// Returns why a statement that decides in its own policy view (the server tables for all clients, or for
-/// one client) does not decide the call. `effect` is this statement's effect; `deciding_statement` is the
-/// effect of the statement that decides.
+/// Returns why a policy statement does not decide the call, although it has precedence in its own policy view (the
+/// server tables for all clients, or for one client). `effect` is the effect of this statement; `deciding_statement` is
+/// the effect of the statement that decides.
 fn why_not_deciding(effect: Effect, deciding_statement: Effect) -> String {
     let why = if effect == deciding_statement {
         "has the same effect as the deciding line"
@@ -134,8 +134,8 @@ fn why_not_deciding(effect: Effect, deciding_statement: Effect) -> String {
     why.to_owned()
 }
 
-/// Returns why a policy statement that applies to the call is not used: `first`, a statement of the same
-/// policy document, has precedence over it.
+/// Returns why a policy statement that applies to the call is not used: the statement `first` of the same policy
+/// document has precedence.
 fn why_outranked(statement: Statement<'_>, first: Statement<'_>) -> String {
     let why = match (first, statement) {
         (Statement::InDeny(_), Statement::InDeny(_)) => "another pattern in deny is more specific",

@@ -4,14 +4,14 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// A rate limit: a maximum number of calls per period, and how many of them may be made at once.
+/// A rate limit: a maximum number of calls per period, and the part of this number that may be used at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// The maximum number of calls per period.
     pub calls: NonZeroU32,
     /// The length of the period in which at most `calls` calls may be made.
     pub per: Duration,
-    /// The maximum number of calls that may be made at once after a pause.
+    /// The maximum number of calls that may be made in immediate succession after a pause.
     pub burst: NonZeroU32,
 }
 

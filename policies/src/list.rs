@@ -35,8 +35,8 @@ impl PatternList {
         Self { line, entries, by_name, by_canonical_uri: None }
     }
 
-    /// Creates the list of the key `deny`. This list also matches differently written forms of the same URI, so
-    /// that they cannot evade it. `line` is the line of the key.
+    /// Creates the list of the key `deny`. This list also matches other spellings of a denied URI, so that another
+    /// spelling cannot evade the denial. `line` is the line of the key.
     pub(crate) fn for_deny(line: usize, entries: Vec<ListEntry>) -> Self {
         let plain: Vec<_> = entries
             .iter()
@@ -55,8 +55,8 @@ impl PatternList {
         fitting.filter(move |entry| !(may_escape_folder && entry.pattern.is_starred()))
     }
 
-    /// Returns the `deny` entries that match the target of a call, the most specific first. An entry also matches
-    /// other ways to write its URI, such as percent escapes, that a server may treat as the same URI.
+    /// Returns the `deny` entries that match the target of a call, the most specific first. An entry also matches other
+    /// spellings of its URI, such as with percent escapes, if a server may treat them as the same URI.
     pub(crate) fn denies(&self, item: &CallTarget) -> impl Iterator<Item = &ListEntry> {
         let literally = self.by_name.matching(item.as_str());
         let plainly: Vec<usize> = match (item, &self.by_canonical_uri) {

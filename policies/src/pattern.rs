@@ -19,7 +19,7 @@ enum PatternForm {
     Prefix(String),
 }
 
-/// The kind of names that a pattern matches, which depends on the policy list that contains the pattern.
+/// The kind of names that a pattern matches. The kind depends on the policy list that contains the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatternKind {
     /// The pattern matches names of tools, as in the lists `allow` and `ask`.

@@ -14,8 +14,8 @@ pub(crate) struct PatternIndex {
 #[derive(Clone, Debug)]
 struct Prefix {
     text: Box<str>,
-    /// The index in `prefixes` of the next shorter prefix with which this one starts, such as `list_` for
-    /// `list_iss`; `None` if there is none.
+    /// The index in `prefixes` of the longest shorter prefix with which this prefix starts, such as `list_` for
+    /// `list_iss`; `None` if this prefix starts with no other.
     within: Option<u32>,
     entries: Vec<u32>,
 }

@@ -78,7 +78,7 @@ impl Policy {
     }
 
     /// Whether the policy permits the reading of at least one resource whose URI starts with `beginning`. Lockhouse
-    /// lists a resource template only if the policy permits this for the beginning of the template.
+    /// lists a resource template only if this function returns true for the text before the template's first variable.
     #[must_use]
     pub fn permits_any_with_prefix(
         &self,

@@ -34,8 +34,9 @@ pub(crate) enum Statement<'p> {
     Ask(&'p ListEntry),
     /// An entry of the server's list that allows calls of this kind: `allow`, `resources` or `prompts`.
     Allow(&'p ListEntry),
-    /// The server's list `resources` or `prompts`. If this list exists, clients may request the server's
-    /// resources or prompts. The server's answer is then filtered by the entries of the list.
+    /// The list `resources` or `prompts` of the server's policy table. If this list exists, AI clients may request
+    /// which resources or prompts the server has. The server's answer is then filtered by the entries of the policy's
+    /// list.
     Listing(&'p PatternList),
     /// The default of a server table whose allowlist has no entry for the call: the call is denied.
     NotInAllow(&'p ServerTable, &'p PatternList),
@@ -128,7 +129,7 @@ impl<'p> LayerView<'p> {
 }
 
 /// Returns the entries of `ask` and of the allowlist that match `item`. An entry with a more specific pattern comes
-/// first; of two equally specific entries, that of `ask`.
+/// first. Of two equally specific entries, the entry of `ask` comes first.
 fn list_statements<'p>(table: &'p ServerTable, item: &CallTarget) -> Vec<Statement<'p>> {
     let rank =
         |entry: &ListEntry| (entry.pattern.is_starred(), std::cmp::Reverse(entry.pattern.stem().len()));

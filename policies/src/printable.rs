@@ -62,9 +62,9 @@ pub(crate) fn truncate_chars(text: &str, chars_max: usize) -> String {
     }
 }
 
-/// Makes text of several lines safe to show to a model or a user: replaces control and invisible characters with
-/// U+FFFD, and normalises line ends. Removes variation selectors and joiners, which only choose the form of
-/// neighbouring characters.
+/// Makes text of several lines safe to show to a model or a user: normalises line ends, and replaces control and
+/// invisible characters, except tabs, with U+FFFD. Variation selectors, joiners and soft hyphens are removed, because
+/// they only affect the form of the text around them.
 pub fn visible_text(text: &str) -> Cow<'_, str> {
     let stays = |c: char| matches!(c, '\n' | '\t') || !is_hidden(c);
     if text.chars().all(stays) {

@@ -15,9 +15,9 @@ const OPEN: [&str; 8] =
 /// object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaParameters {
-    /// Any name is possible, because the schema does not list the names or permits others too.
+    /// Any name is possible, because the schema does not list the names or permits other names too.
     Any,
-    /// Only these names are possible. Each name has the possible names of its own members.
+    /// Only these names are possible. The map has, for each name, the possible names of the members of this parameter.
     Named(BTreeMap<String, SchemaParameters>),
 }
 

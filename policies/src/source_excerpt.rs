@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::printable::printable;
 
-/// The maximum number of characters that are kept of each of the three parts of a line: before, in and after the
-/// marked range. This is more than the width of a screen, so that the renderer decides what to show. It bounds the
+/// The maximum number of characters that are kept of each of the three parts of a line: before, in and after the marked
+/// range. This number exceeds the width of a screen, so that the renderer decides what to show. The maximum bounds the
 /// memory that many errors on one long line need.
 const CHARS_MAX: usize = 1000;
 
@@ -25,9 +25,9 @@ pub(crate) struct SourceExcerpt {
 }
 
 impl SourceExcerpt {
-    /// Takes the line part around the byte range `span` from `text`, and marks the range. An invalid range (past
-    /// the end, reversed, or inside a character) is moved to the nearest valid one. If the range spans several
-    /// lines, only its part on the first line is marked.
+    /// Creates an excerpt of the line of `text` in which the byte range `span` starts, and marks the range. An invalid
+    /// range (past the end, reversed, or inside a character) is moved to the nearest valid one. If the range spans
+    /// several lines, only its part on the first line is marked.
     pub(crate) fn new(text: &str, span: &Range<usize>) -> Self {
         let start = text.floor_char_boundary(span.start);
         let end = text.ceil_char_boundary(span.end.min(text.len())).max(start);

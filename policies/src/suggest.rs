@@ -10,7 +10,7 @@ use crate::document::{PATTERNS_MAX, TEXT_BYTES_MAX};
 use crate::printable::printable;
 
 /// The number of bytes that are reserved at the end of the generated policy, for closing brackets and for the comment
-/// that counts what was left out.
+/// that states how many targets were left out.
 const TAIL_BYTES: usize = 1024;
 
 /// The maximum number of AI clients that are named in the comment on one entry of a generated policy.
@@ -44,9 +44,9 @@ struct UsageCount<'u> {
 /// or prompt to its use in recorded calls.
 type ServerLists<'u> = BTreeMap<&'static str, BTreeMap<&'u str, UsageCount<'u>>>;
 
-/// Generates a policy that allows exactly the tools, resources, prompts and lists of the recorded calls, with
-/// any arguments. `uses` maps each server, target and AI client to its number of calls. Targets that exceed
-/// the size limits of a policy are left out, and a comment states their number.
+/// Generates a policy that allows exactly the tools, resources, prompts and lists of the recorded calls, with any
+/// arguments. `uses` maps each server, target and AI client to its number of calls. Targets that exceed the size limits
+/// of a policy, and targets with a `*` in their names, are left out; a comment states their number.
 #[must_use]
 pub fn suggest_policy(uses: &BTreeMap<CallKey, u64>) -> String {
     let mut servers: BTreeMap<&ServerName, ServerLists<'_>> = BTreeMap::new();

@@ -11,8 +11,8 @@ use crate::printable::one_line;
 /// The maximum length of the summary that the policy shows after a tool's name, in characters.
 pub const SUMMARY_CHARS_MAX: usize = 80;
 
-/// The number of bytes that are reserved at the end of the generated policy, for closing brackets and for the comment
-/// that counts what was left out.
+/// The number of bytes that are reserved at the end of the generated policy, for closing brackets and for the comments
+/// that state how many tools and servers were left out.
 const TAIL_BYTES: usize = 1024;
 
 const HEADER: &str = "\
@@ -56,8 +56,8 @@ pub struct ToolOffer {
 /// Renders a policy that allows exactly the read-only tools. All other tools are commented out; a user can
 /// delete their `#` to allow them.
 ///
-/// A tool that is offered twice is allowed only if it is read-only both times. Tools that exceed the size
-/// limits of a policy are left out and therefore denied; a comment states their number.
+/// A tool that is offered twice is allowed only if it is read-only both times. Tools and servers that exceed the
+/// size limits of a policy are left out and therefore denied; comments state their number.
 #[must_use]
 pub fn render_template(servers: &[ServerOffer]) -> String {
     let mut text = HEADER.to_owned();

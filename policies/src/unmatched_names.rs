@@ -62,7 +62,8 @@ struct UnmatchedNames<'s> {
     exact: HashSet<&'s str>,
     members: &'s dyn Fn(&str) -> SchemaParameters,
     read: HashMap<&'s str, SchemaParameters>,
-    /// The warnings found so far. Each has its byte offset in the policy document as sort key.
+    /// The warnings found so far. Each warning has its byte offset in the policy document, by which the warnings are
+    /// sorted.
     found: Vec<(usize, Diagnostic)>,
     left_out: usize,
 }

@@ -63,14 +63,14 @@ pub enum Violation {
         /// The current phase of the conversation, for error texts.
         phase: &'static str,
     },
-    /// The worker sent a request whose id, given here, is not larger than the ids of all earlier requests.
+    /// The worker sent a request with this id, which is not larger than the ids of all earlier requests.
     #[error("it used call id {}, which is not larger than its last one", .0.0)]
     ReusedCallId(CallId),
-    /// The worker sent an empty piece of output. Empty pieces would never reach the limit of output.
+    /// The worker sent an empty piece of output. No number of empty pieces would exceed the limit on output.
     #[error("it sent an empty piece of output")]
     EmptyOutput,
-    /// The worker sent a request although [`ConversationLimits::parallel_calls`] requests, the number given here, had
-    /// no reply yet.
+    /// The worker sent a request although the maximum number of requests had no reply yet. The value is this maximum,
+    /// [`ConversationLimits::parallel_calls`].
     #[error("it has more than {0} requests in flight")]
     TooManyInFlight(u32),
 }
@@ -96,8 +96,8 @@ impl Phase {
     }
 }
 
-/// The state of the protocol between the supervisor and one worker. It begins with the fork of the worker,
-/// and ends with the outcome of the worker's only run or, in a session, of its last run.
+/// The state of the protocol between the supervisor and one worker. The conversation begins with the fork of the
+/// worker, and ends with the outcome of the worker's only run or, in a session, of its last run.
 #[derive(Debug)]
 pub struct Conversation {
     limits: ConversationLimits,
@@ -128,8 +128,8 @@ impl Conversation {
         }
     }
 
-    /// Records that a program is sent to the worker. Returns false, and records nothing, if the worker may not
-    /// get a program now. It may get one if it is idle and has not run a program, or if it belongs to a session
+    /// Records that a program is sent to the worker. Returns false, and records nothing, if the worker may not get a
+    /// program now. A worker may get a program if it is idle and has not run a program, or if it belongs to a session
     /// and is between two runs.
     #[must_use]
     pub fn start_run(&mut self, in_session: bool) -> bool {
@@ -153,8 +153,8 @@ impl Conversation {
         calls
     }
 
-    /// Records that a request gets its reply. Returns false if the worker waits for no reply to `call`; the caller must
-    /// not send one then.
+    /// Records that a request gets its reply. Returns false if the worker does not wait for a reply to `call`; the
+    /// caller must then send no reply.
     #[must_use]
     pub fn reply(&mut self, call: CallId) -> bool {
         self.in_flight.remove(&call)

@@ -76,9 +76,9 @@ pub fn policy_document(bytes: &[u8]) -> Coverage {
     reached
 }
 
-/// Decides a call of one tool of `POLICY`, and checks with a second, simpler implementation that an allowed argument
-/// meets the tool's condition. The first byte selects the tool; the remaining bytes are the argument's value, as JSON
-/// or else as text.
+/// Decides a call of one tool of `POLICY`. If the policy allows the call, checks the argument with a second, simpler
+/// implementation. The first byte of the input selects the tool. The remaining bytes are the argument's value: JSON, or
+/// a text if they are not valid JSON.
 pub fn decision(bytes: &[u8]) -> Coverage {
     let Some((first, rest)) = bytes.split_first() else { return Coverage::new() };
     let tool = TOOLS[usize::from(*first) % TOOLS.len()];
@@ -100,8 +100,8 @@ pub fn decision(bytes: &[u8]) -> Coverage {
     Coverage::from([format!("{tool} {}", name(&decision))])
 }
 
-/// Whether a value meets the condition of the tool's rule in `POLICY`. This implementation is independent of
-/// the policy crate, so it can check the crate's decision.
+/// Whether the rule of `tool` in `POLICY` may allow the value. This check accepts more values than the rule does, but
+/// it is independent of the policy crate, so it can find values that the crate allows by mistake.
 fn agrees(tool: &str, value: &Value) -> bool {
     match (tool, value) {
         ("nested", _) => true,

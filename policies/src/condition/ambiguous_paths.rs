@@ -1,7 +1,7 @@
 //! Detects paths that programs may read in different ways.
 //!
-//! A server may normalize a path (NFKC, IDNA), convert it to another character set, drop characters that it cannot
-//! represent, or undo escapes. A policy condition evaluates a path only if none of these can produce a separator, a
+//! A server may normalize a path (NFKC, IDNA), convert it to another character set, drop characters that the set
+//! lacks, or undo escapes. A policy condition evaluates a path only if no such conversion can produce a separator, a
 //! dot or a `..`.
 
 use icu_normalizer::ComposingNormalizerBorrowed;

@@ -1,4 +1,4 @@
-//! Patterns for text arguments in policy conditions, in which `*` matches any number of characters.
+//! Patterns in policy conditions on text arguments. A `*` in a pattern matches any number of characters.
 
 use std::fmt;
 

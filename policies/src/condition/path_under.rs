@@ -1,8 +1,8 @@
 //! The policy condition `under`: a path is in a folder. The path as written and the path with symbolic links
 //! resolved must both be in the folder.
 //!
-//! The folder may itself contain symbolic links; the resolved path is then compared with the resolved folder.
-//! The caller resolves all links, because this crate does no I/O.
+//! The path of the folder may contain symbolic links. The resolved path is therefore compared with the resolved
+//! folder. The caller resolves all links, because this crate does no I/O.
 
 use std::fmt;
 

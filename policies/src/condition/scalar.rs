@@ -14,8 +14,8 @@ pub(crate) enum Scalar {
     Boolean(bool),
 }
 
-/// Compares the value of an argument with each scalar. The condition is met if one of them is equal; it cannot be
-/// evaluated if none of them has the type of the value.
+/// Compares the value of an argument with each scalar. The condition is met if one scalar is equal to the value. The
+/// condition cannot be evaluated if no scalar has the type of the value.
 pub(super) fn evaluate(scalars: &[Scalar], value: &Value) -> ConditionResult {
     let mut comparable = false;
     for scalar in scalars {

@@ -21,8 +21,8 @@ impl CallDigest {
     }
 }
 
-/// A call for which the policy requires approval. An approval that contains the digest of the call turns it into a
-/// [`PermittedCall`].
+/// A call for which the policy requires approval. [`approve`](Self::approve) turns the call into a [`PermittedCall`] if
+/// the approval contains the digest of the call.
 #[must_use = "the call requires approval before it can be sent"]
 #[derive(Debug)]
 pub struct PendingCall {
@@ -66,16 +66,16 @@ impl PendingCall {
         &self.rule
     }
 
-    /// Whether the policy line at [`rule`](Self::rule) is the only one that requires approval. It is false if
+    /// Whether the policy line at [`rule`](Self::rule) is the only one that requires approval. The result is false if
     /// another policy document, or the policy table of the AI client, requires approval too.
     #[must_use]
     pub fn is_only_approval_requirement(&self) -> bool {
         self.is_only_approval_requirement
     }
 
-    /// Returns the digest of the call and `occasion`. It covers the server, the requested item, and the arguments
-    /// in the order in which they are sent. `occasion` identifies one call of one execution, so that two calls
-    /// with the same arguments have different digests.
+    /// Returns the SHA-256 digest of `occasion` and this call: the server, the requested item, and the arguments in the
+    /// order in which they are sent. `occasion` identifies one call of one execution, so that two calls with the same
+    /// arguments have different digests.
     #[must_use]
     pub fn digest(&self, occasion: &str) -> CallDigest {
         let Call { server, item, arguments, .. } = &self.call;
@@ -83,7 +83,7 @@ impl PendingCall {
         CallDigest(Sha256::digest(whole.to_string()).into())
     }
 
-    /// Turns the call into a permitted one, after a user approved the call with this digest.
+    /// Turns the call into a permitted call. `digest` is the digest of the call that a user approved.
     ///
     /// # Errors
     /// Returns the call unchanged when `digest` is not the digest of this call for `occasion`.

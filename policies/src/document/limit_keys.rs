@@ -1,5 +1,5 @@
-//! Parses the policy keys that limit calls, such as `rate` and `timeout_seconds`. The same keys are valid in
-//! the tables for all calls, a client, a server and a tool.
+//! Parses the policy keys that limit calls, such as `rate` and `timeout_seconds`. A policy table for all calls, for a
+//! client, for a server or for a tool may contain these keys.
 
 use std::num::NonZeroU32;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! Writes seeds for the fuzzer into the corpus: an example of each message and of each phase of the conversation. Run
-//! it after a change of the protocol: `cargo run --example seeds`.
+//! this program after a change of the protocol: `cargo run --example seeds`.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Fuzzes the conversation with a worker: any sequence of messages, replies and runs.
+//! Fuzz target for the conversation with a worker: performs the messages, replies and runs that the fuzzer generates.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

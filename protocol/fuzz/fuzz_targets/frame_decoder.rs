@@ -1,4 +1,5 @@
-//! Fuzzes the frame decoder: any stream in any pieces, for each message type and several limits.
+//! Fuzz target for the frame decoder: decodes generated streams in generated pieces. The input also selects the message
+//! type and the frame limit.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Fuzzes the decoding of datagrams between supervisor and zygote.
+//! Fuzz target for the decoding of datagrams between supervisor and zygote.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -29,7 +29,8 @@ pub fn conversation(bytes: &[u8]) -> Coverage {
     observed.reached
 }
 
-/// The conversation under test, with state and counts that the fuzzer computes independently in order to compare them.
+/// The conversation under test, and the state and counts that the fuzzer expects. The fuzzer computes them
+/// independently of the conversation.
 struct ObservedConversation {
     conversation: Conversation,
     limits: ConversationLimits,
@@ -112,7 +113,8 @@ impl ObservedConversation {
         }
     }
 
-    /// Sends up to `times` lookups and answers each at once, because single steps cannot reach the limit on lookups.
+    /// Sends up to `times` lookups and answers each at once. An input has too few steps to reach the limit on lookups
+    /// if each step sends only one.
     fn look_up(&mut self, times: u32) {
         for _ in 0..times {
             let (before, id) = (self.lookups, self.last_id.saturating_add(1));
@@ -132,8 +134,8 @@ impl ObservedConversation {
         }
     }
 
-    /// Starts a run if the conversation permits it. Checks that it does so exactly if the worker is idle and has
-    /// not run a program, or is between two runs of a session.
+    /// Starts a run. Checks that the conversation permits the run exactly if the worker is idle and has not run a
+    /// program, or if the worker is between two runs of a session and `in_session` is true.
     fn run(&mut self, in_session: bool) {
         let idle = self.sealed && self.ran.is_none() && !self.over;
         let may = idle || self.resting && !self.over && in_session;

@@ -10,8 +10,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::Coverage;
 use super::input::Input;
 
-/// Frame limits in bytes: one that every message exceeds, one for the smallest messages only, two within the
-/// configurable range, the maximum of that range, and the largest number.
+/// Frame limits in bytes: 0, which every message exceeds; 5, which only the smallest messages do not exceed; three
+/// larger limits; and the largest number.
 const LIMITS: [u32; 6] = [0, 5, 64 * 1024, 8 * 1024 * 1024, 60 * 1024 * 1024, u32::MAX];
 
 /// Maximum length of an error text, in bytes. Error texts become part of responses, so they must be short.
@@ -63,7 +63,7 @@ fn with_length(body: &[u8]) -> Vec<u8> {
     [&length.to_le_bytes(), body].concat()
 }
 
-/// The messages of a stream, and the error that ended it, if any.
+/// The messages that were decoded from a stream, and the error that ended the decoding, in `refusal`.
 struct DecodedStream<T> {
     messages: Vec<T>,
     refusal: Option<String>,
@@ -129,7 +129,7 @@ fn expected_error(rest: &[u8], limit: u32) -> Option<&'static str> {
     }
 }
 
-/// Divides the stream into pieces. The sizes are used in turn, and repeat until the stream ends.
+/// Divides the stream into pieces of the given sizes. When the sizes are used up, they are used again from the first.
 fn cut<'a>(mut stream: &'a [u8], sizes: &[u8]) -> Vec<&'a [u8]> {
     let mut pieces = Vec::new();
     if sizes.iter().any(|size| *size > 0) {

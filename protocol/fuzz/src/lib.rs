@@ -1,11 +1,11 @@
 //! Invariants of the protocol that must hold for every input. Each function takes bytes, panics when an invariant is
 //! violated, and returns the kinds of results that the input produced. Ordinary tests replay the corpus through the same
-//! functions and check that it still covers all kinds.
+//! functions and check that the corpus still covers all kinds of results.
 //!
 //! `make fuzz` stores its findings in `fuzz/found`. To merge them into the corpus, copy the corpus there and run in the
 //! folder `protocol`: `cargo +nightly fuzz cmin TARGET fuzz/found/TARGET -- -set_cover_merge=1 -use_counters=0 -max_len=120`.
-//! The remaining inputs, the fewest with the same coverage, are the new corpus. Keep the files `boundary-…`: see
-//! `examples/seeds.rs`.
+//! This command keeps the fewest inputs with the same coverage; they are the new corpus. Keep the files `boundary-…`
+//! too; `examples/seeds.rs` says why.
 
 mod conversation;
 mod frames;
