@@ -79,7 +79,7 @@ pub(crate) struct Files {
     /// An AI client's configuration file to read servers from; may be given several times, and the first server of a name wins
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) servers: Vec<PathBuf>,
-    /// Who can use the servers whose tables do not say so. Set by `lockhouse serve --expose`.
+    /// Who can use the servers whose configuration tables do not set this. Set by `lockhouse serve --expose`.
     #[arg(skip)]
     pub(crate) expose: ExposeMode,
 }
@@ -97,7 +97,7 @@ pub(crate) enum ExposeMode {
 }
 
 impl ExposeMode {
-    /// The name of the mode on the command line.
+    /// Returns the name of the mode on the command line.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Code => "code",
@@ -191,7 +191,7 @@ impl Settings {
     }
 }
 
-/// Loads the configuration file in use. Without one, returns the defaults and an empty path.
+/// Loads the configuration file in use. If there is no configuration file, returns the defaults and an empty path.
 fn load_document(
     files: &Files,
     environment: &Environment,
@@ -209,7 +209,7 @@ fn load_document(
     }
 }
 
-/// Path of the configuration file in use, if one exists.
+/// Returns the path of the configuration file in use, if one exists.
 pub(crate) fn config_path(files: &Files) -> Option<PathBuf> {
     search_paths::config_file(files.config.as_deref(), "config.toml")
 }
@@ -270,7 +270,7 @@ pub(crate) fn load_policy(files: &Files) -> Result<Policy, ConfigError> {
     Ok(requirements::policies()?.into_iter().fold(own, Policy::restricted_by))
 }
 
-/// Path of the policy file in use, if one exists.
+/// Returns the path of the policy file in use, if one exists.
 pub(crate) fn find_policy(files: &Files) -> Option<PathBuf> {
     search_paths::config_file(files.policy.as_deref(), "policy.toml")
 }
@@ -303,8 +303,9 @@ pub(crate) fn load_token_file(files: &Files) -> Result<TokenFile, ConfigError> {
     client_access::token_file(&document.http, &path, &environment).ok_or(ConfigError::NoStateDirectory)
 }
 
-/// The directory for secret files that placeholders in the configuration refer to, so that the configuration holds no
-/// secret in plain text. `None` if the user's configuration directory is not known.
+/// Returns the directory in which Lockhouse stores secrets as files. Placeholders in the configuration name these
+/// files, so that the configuration holds no secret in plain text. `None` if the user's configuration directory is
+/// not known.
 pub(crate) fn secrets_directory() -> Option<PathBuf> {
     Some(directories::configuration()?.join("secrets"))
 }
@@ -314,14 +315,14 @@ pub(crate) fn readable_by_others<'p>(files: impl Iterator<Item = &'p Path>) -> V
     file_permissions::readable_secrets(files.map(Path::to_owned))
 }
 
-/// The path to which `lockhouse policy init` writes the policy file.
+/// Returns the path to which `lockhouse policy init` writes the policy file.
 pub(crate) fn policy_path(files: &Files) -> Result<PathBuf, ConfigError> {
     let default = || directories::configuration().map(|directory| directory.join("policy.toml"));
     files.policy.clone().or_else(default).ok_or(ConfigError::NoPolicyDirectory)
 }
 
-/// The policy file in use, if it was named on the command line or belongs to this user. `None` if the system-wide
-/// policy file or no policy file is in use.
+/// Returns the policy file in use, if it was named on the command line or belongs to this user. `None` if the
+/// system-wide policy file or no policy file is in use.
 fn own_policy(files: &Files) -> Option<PolicyFile> {
     let own = || directories::configuration().map(|directory| directory.join("policy.toml"));
     let path = files.policy.clone().or_else(own)?;

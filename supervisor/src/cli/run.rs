@@ -150,13 +150,13 @@ async fn prompt_on_terminal(mut watcher: Watcher) {
     }
 }
 
-/// Where the program of a command comes from.
+/// The program that a command runs or checks: a file or the text of the program, and the language.
 pub(super) struct ProgramSource {
-    /// The file with the program; `-` for standard input.
+    /// The path of the file with the program; `-` for standard input. Ignored if [`Self::code`] is given.
     pub(super) file: Option<PathBuf>,
-    /// The program itself.
+    /// The text of the program.
     pub(super) code: Option<String>,
-    /// The language. `None` for the language of the file's extension.
+    /// The language of the program. If `None`, the extension of the file determines the language.
     pub(super) language: Option<LanguageName>,
 }
 

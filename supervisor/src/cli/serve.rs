@@ -45,7 +45,7 @@ pub(super) struct Arguments {
     expose: ExposeMode,
 }
 
-/// How much earlier than the AI client's own time limit a request gets its answer.
+/// How long before the AI client's own time limit a request is answered, but at most half of that time limit.
 const BEFORE_CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The environment variable in which Claude Code gives its time limit of a tool call, in milliseconds.
 const CLIENT_TIMEOUT_VARIABLE: &str = "MCP_TOOL_TIMEOUT";
@@ -64,8 +64,8 @@ impl Arguments {
     }
 }
 
-/// Returns how long requests may wait so that they are answered before the AI client that started this process gives up.
-/// `None` if the environment does not say when that is.
+/// Returns how long requests may wait so that they are answered before the AI client that started this process gives
+/// up. `None` if the environment variable MCP_TOOL_TIMEOUT is not set or is not a number.
 fn client_timeout() -> Option<Duration> {
     let milliseconds: u64 = std::env::var(CLIENT_TIMEOUT_VARIABLE).ok()?.trim().parse().ok()?;
     let timeout = Duration::from_millis(milliseconds);
@@ -257,8 +257,8 @@ async fn serve_metrics(
     }
 }
 
-/// Stops the server on SIGTERM or SIGINT. If `drains` (over HTTP), the first signal lets running code finish, and a
-/// second signal stops it.
+/// Stops the server on SIGTERM or SIGINT. With `drains` (set for HTTP), the first signal lets running code finish,
+/// and a second signal stops running code.
 fn end_on_signal(life: &Lifecycle, drains: bool) {
     for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
         let life = life.clone();

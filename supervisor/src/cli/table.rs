@@ -1,7 +1,7 @@
 //! Renders the tables that commands print.
 
-/// Renders rows in aligned columns. The last column may have any width. Control characters in cells are replaced by
-/// printable text.
+/// Renders rows in aligned columns, without a limit on the width of a cell. Control characters in cells are replaced
+/// by printable text.
 pub(crate) fn render(head: &[&str], rows: &[Vec<String>]) -> String {
     let cells = |row: &Vec<String>| row.iter().map(|cell| lockhouse_policies::printable(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
@@ -20,7 +20,8 @@ pub(crate) fn render(head: &[&str], rows: &[Vec<String>]) -> String {
     lines.join("\n")
 }
 
-/// Renders rows in aligned columns, with long cells wrapped to the width of the terminal.
+/// Renders rows in aligned columns. Long cells are wrapped, so that the table fits the width in the environment
+/// variable COLUMNS, or else [`WIDTH`].
 pub(crate) fn render_wrapped(head: &[&str], rows: &[Vec<String>]) -> String {
     use comfy_table::{ContentArrangement, Table, presets};
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());

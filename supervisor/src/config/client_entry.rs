@@ -1,5 +1,5 @@
-//! Inserts the server entry that starts Lockhouse into an AI client's own configuration file. All other text of the
-//! file stays the same, byte for byte.
+//! Inserts the server entry that starts Lockhouse into an AI client's own configuration file. Other settings, and
+//! comments outside of the entry, stay unchanged.
 
 mod codex;
 mod continue_yaml;
@@ -33,15 +33,15 @@ pub(crate) struct Insertion {
 pub(crate) struct LaunchCommand {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<String>,
-    /// Whether the user chose that only programs of `run_code` use the servers. A client's own code mode then leaves
-    /// Lockhouse's tools to the model.
+    /// Whether the user chose that only programs of `run_code` use the servers. If so, Codex is also configured to
+    /// keep Lockhouse's tools out of its own code mode.
     pub(crate) only_code: bool,
 }
 
 impl LaunchCommand {
-    /// Returns the arguments with which `client` starts Lockhouse, with the form of the answers: values for a client
-    /// that processes answers with code of its own, and labelled ones for a client that takes every answer that is JSON
-    /// for an object.
+    /// Returns the arguments with which `client` starts Lockhouse, including `--answer` for AI clients that need a
+    /// special form of answers. Codex, OpenCode and Qwen Code process answers with code of their own, and get values.
+    /// Gemini CLI takes every JSON answer for an object, and gets labelled answers.
     fn arguments_for(&self, client: AiClient) -> Vec<String> {
         let form = match client {
             AiClient::Codex | AiClient::Opencode | AiClient::Qwen => Some(AnswerForm::Value),
@@ -264,7 +264,8 @@ fn property(name: &str, value: &Json, layout: &Layout, depth: usize) -> String {
     format!("{}: {}", Json::from(name), pretty(value, layout, depth))
 }
 
-/// Formats JSON with the indentation of the file. `depth` is the number of levels at which the JSON begins.
+/// Formats JSON with the indentation of the file. `depth` is the nesting depth of the place where the JSON is
+/// inserted.
 fn pretty(value: &Json, layout: &Layout, depth: usize) -> String {
     let mut bytes = Vec::new();
     let formatter = serde_json::ser::PrettyFormatter::with_indent(layout.unit.as_bytes());

@@ -9,7 +9,7 @@ use super::keys::TableSpec;
 use super::multi_error_parser::FieldError;
 use super::redacted_diagnostic::line_number;
 
-/// Words whose occurrence means that a line may belong to a server entry, in which values may be secrets.
+/// Words that mark a line as possibly part of a server entry, whose values may be secrets.
 const WORDS_OF_SERVERS: [&str; 2] = ["servers", "env"];
 
 /// Creates diagnostics for one `config.toml`.
@@ -60,9 +60,9 @@ impl<'s> ConfigDiagnostics<'s> {
         }
     }
 
-    /// Whether the line at byte offset `at` may belong to a server entry, whose values may be secrets. This is
-    /// assumed if one of [`WORDS_OF_SERVERS`] occurs between the last header of a table without secrets and the
-    /// end of the line.
+    /// Whether the line at byte offset `at` may belong to a server entry, whose values may be secrets. A line is
+    /// assumed to belong to a server entry if one of [`WORDS_OF_SERVERS`] occurs between the last header of a table
+    /// without secrets and the end of the line. A header of the form `[servers.NAME]` holds no secret.
     fn may_hold_secrets(&self, at: usize) -> bool {
         let text = &self.source.text;
         let start = text[..at].rfind('\n').map_or(0, |end| end + 1);

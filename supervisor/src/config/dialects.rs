@@ -93,11 +93,12 @@ pub(crate) struct ListedServer {
     pub(crate) entry: Result<ServerEntry, SkipReason>,
 }
 
-/// A servers file: its path, and the environment in which its placeholders are resolved.
+/// A servers file: its path, the environment in which its placeholders are resolved, and its declared inputs.
 struct SourceFile<'p> {
     path: &'p str,
     environment: &'p Environment,
-    /// The identifier and description of each of the file's `inputs`: values that VS Code asks its user for.
+    /// The identifier and description of each entry of `inputs` in the file. An input is a value that VS Code asks
+    /// its user for.
     inputs: Vec<(String, Option<String>)>,
 }
 

@@ -44,8 +44,8 @@ pub(super) fn diff(files: &Files, arguments: &Arguments) -> Result<ExitCode, Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// Parses one policy file, without the policies that the administrator requires: those would apply equally to both
-/// compared files.
+/// Parses one policy file. The policies that the administrator requires are left out, since they would apply equally
+/// to both compared files.
 fn parse_policy(path: &Path) -> Result<Policy, ExitCode> {
     let policy = read_source(path).map_err(ConfigError::from).and_then(|source| Ok(Policy::parse(source)?));
     policy.map_err(|error| print_config_error(&error))

@@ -141,8 +141,8 @@ fn new_decision(policy: &Policy, call: &Call) -> NewDecision {
     NewDecision::Decided { effect: explanation.effect, rule }
 }
 
-/// The numbers of recorded calls: of all calls, of those whose decision the new policy keeps or changes, and of those
-/// for which the new decision depends on arguments that are not recorded.
+/// Counts of recorded calls: all calls, calls whose decision the new policy keeps or changes, and calls whose new
+/// decision depends on arguments that are not recorded.
 struct Summary {
     calls: u64,
     unchanged: u64,

@@ -1,6 +1,5 @@
-//! Looks up the data on which policy decisions depend besides the policy and the call: the last known
-//! definitions of the servers' tools, and the targets of symbolic links on this host. No server is started
-//! for this.
+//! Looks up the data on which policy decisions depend besides the policy and the call: the last known definitions of
+//! the servers' tools, and the targets of symbolic links on this host. The lookup starts no server.
 
 use std::collections::HashMap;
 
@@ -46,7 +45,8 @@ impl Environment {
         Some(self.catalogue(&call.server)?.tool(tool)?.fingerprint.clone())
     }
 
-    /// Returns the last known tools of a server from the cache of tool definitions. `None` if the cache has none.
+    /// Returns the last known tools of a server from the cache of tool definitions. `None` if the cache has no tools
+    /// of the server.
     pub(super) fn catalogue(&mut self, server: &ServerName) -> Option<&Catalogue> {
         let Self { settings, catalogues } = self;
         let read = || {

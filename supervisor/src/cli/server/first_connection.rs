@@ -1,5 +1,5 @@
-//! Connects once to servers that were just configured, so that their tools are cached: an AI client then gets them from
-//! its first start on, without waiting for the servers.
+//! Connects once to newly configured servers, so that their tools are cached. An AI client that later starts
+//! Lockhouse then gets the tools without waiting for the servers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::config::{Files, Settings};
 /// The maximum time for all first connections together.
 const CONNECT_MAX: Duration = Duration::from_secs(30);
 
-/// Connects to the servers whose tools are not cached yet, all of them or those with the given names. Prints the number
-/// of tools of each, or why it is not connected.
+/// Connects to servers whose tools are not cached yet: to those in `names`, or to all if `names` is `None`. Prints
+/// for each server the number of its tools, or why the server is not connected.
 pub(in crate::cli) async fn cache_tools(files: &Files, names: Option<&[String]>) {
     // A fault of the configuration was reported by the command that wrote it.
     let Ok(settings) = Settings::load(files) else { return };

@@ -76,7 +76,7 @@ pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// The names of a server's tools, grouped by the policy's decision about calls of them.
+/// The names of a server's tools, grouped by what the policy decides about calls of each tool.
 struct ToolsByDecision {
     permitted: Vec<String>,
     /// Tools of which each call requires approval.

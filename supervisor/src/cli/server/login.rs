@@ -19,8 +19,8 @@ use crate::config::{Files, Settings};
 
 /// How long the user may take to log in to the upstream server in the browser.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
-/// How long the requests to the upstream server and its authorization server may take: once before the user's login in
-/// the browser, and once after it.
+/// The time limit for the requests to the upstream server and its authorization server. The limit applies separately
+/// to the requests before the user's login in the browser, and to those after the login.
 const SERVERS_TIMEOUT: Duration = Duration::from_secs(60);
 /// The maximum length of a redirect address that the user pastes, in bytes.
 const PASTED_CHARS_MAX: usize = 16 * 1024;

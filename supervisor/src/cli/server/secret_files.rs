@@ -17,7 +17,8 @@ pub(super) fn secret_files(server: &dyn TableLike) -> Vec<PathBuf> {
     files.filter(|file| file.parent() == Some(&*directory)).map(Path::to_owned).collect()
 }
 
-/// Appends all strings in a TOML item to `texts`, also those in its nested arrays and tables.
+/// Appends the strings in a TOML item to `texts`: the item itself, the elements of an array, and recursively the
+/// items of a table.
 fn collect_strings<'i>(item: &'i Item, texts: &mut Vec<&'i str>) {
     texts.extend(item.as_str());
     if let Some(array) = item.as_array() {

@@ -60,7 +60,8 @@ fn parse(arguments: &[String]) -> Result<(Vec<Value>, Map<String, Value>), Inval
     Ok((by_position, by_name))
 }
 
-/// Creates the program that calls the skill. In TypeScript, the arguments by name are one object, the last argument.
+/// Creates the program that calls the skill. In TypeScript, the arguments that are given by name are passed as one
+/// object, which is the last argument.
 fn program(skill: &Skill, mut by_position: Vec<Value>, by_name: Map<String, Value>) -> String {
     let name = Value::from(skill.name.as_str());
     // A JSON string is a string literal in both languages, too.

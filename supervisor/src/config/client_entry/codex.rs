@@ -5,12 +5,15 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::{AiClient, Insertion, LaunchCommand, NAME};
 
-/// The key without which Codex sends concurrent calls to a server one after the other.
+/// The key that lets Codex send calls to a server concurrently. Without the key, Codex sends them one after the
+/// other.
 const PARALLEL_CALLS: &str = "supports_parallel_tool_calls";
-/// The key of `[features.code_mode]` with the tools that only the model calls, and the name of Lockhouse's tools there.
+/// The key of `[features.code_mode]` that lists the namespaces of tools that only the model calls, and not code in
+/// Codex's code mode.
 const DIRECT_ONLY: &str = "direct_only_tool_namespaces";
 const NAMESPACE: &str = "mcp__lockhouse";
-/// The path below the Lockhouse entry of the key that decides whether Codex asks before each call of `run_code`.
+/// The path, below the Lockhouse entry, of the key that sets whether Codex asks its user before each call of
+/// `run_code`.
 const APPROVAL_PATH: [&str; 3] = ["tools", "run_code", "approval_mode"];
 
 pub(super) fn insert(source: &Source, start: &LaunchCommand) -> Result<Option<Insertion>, Diagnostics> {
@@ -75,8 +78,8 @@ pub(super) fn insert(source: &Source, start: &LaunchCommand) -> Result<Option<In
     Ok(Some(Insertion { text: document.to_string(), before, after, section: "mcp_servers".into() }))
 }
 
-/// Keeps Lockhouse's tools out of Codex's own code mode. Returns whether the document was changed: a user's own setting
-/// stays.
+/// Keeps Lockhouse's tools out of Codex's own code mode, unless the user has set the key already. Returns whether the
+/// document was changed.
 fn leave_to_model(document: &mut DocumentMut) -> bool {
     let mut missing = Table::new();
     missing.set_implicit(true);
@@ -91,8 +94,9 @@ fn leave_to_model(document: &mut DocumentMut) -> bool {
     true
 }
 
-/// Returns the new text of the file with the entry's key that permits calls of `run_code` without a question of Codex.
-/// `None` if the file has no Lockhouse entry, or already says what Codex does before such a call.
+/// Returns the new text of Codex's configuration file, with a key in the Lockhouse entry that lets Codex call
+/// `run_code` without asking its user. `None` if the file has no Lockhouse entry, or if the entry already sets
+/// whether Codex asks.
 ///
 /// # Errors
 /// The file is not valid TOML.

@@ -7,7 +7,7 @@ use super::{AiClient, Insertion, LaunchCommand, NAME};
 
 /// The key of the list of MCP servers, at the top level of the file.
 const SECTION: &str = "mcpServers";
-/// What a new file begins with: the keys that Continue requires.
+/// The first lines of a new configuration file: the keys that Continue requires.
 const HEADER: &str = "name: Main\nversion: 1.0.0\nschema: v1\n";
 
 pub(super) fn insert(source: &Source, start: &LaunchCommand) -> Result<Option<Insertion>, Diagnostics> {
@@ -46,7 +46,8 @@ pub(super) fn insert(source: &Source, start: &LaunchCommand) -> Result<Option<In
     Ok(Some(Insertion { text, before: String::new(), after, section: SECTION.into() }))
 }
 
-/// Whether one of the lines after the key of the list names Lockhouse, before the next key of the top level.
+/// Whether the list of MCP servers has an entry named `lockhouse`. `lines` begins with the line of the list's key.
+/// The list ends before the next key at the top level.
 fn names_lockhouse(lines: &[String]) -> bool {
     let ends = |line: &&String| line.starts_with(|c: char| c.is_ascii_alphabetic());
     let items = lines.iter().skip(1).take_while(|line| !ends(line));
@@ -56,7 +57,7 @@ fn names_lockhouse(lines: &[String]) -> bool {
     })
 }
 
-/// The lines of the entry. Strings are written as JSON, which YAML reads as the same strings.
+/// Returns the lines of the Lockhouse entry. Strings are written as JSON strings, which YAML reads as the same text.
 fn entry_lines(start: &LaunchCommand, indent: &str) -> Vec<String> {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let arguments = start.arguments_for(AiClient::Continue);

@@ -1,5 +1,5 @@
-//! Checks whether the program of an upstream server exists, or its host name resolves. These are the most common
-//! reasons why a server does not work.
+//! Checks whether the program of an upstream server exists, or whether the server's host name resolves. A missing
+//! program and an unknown host name are the most common reasons why a server does not work.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
