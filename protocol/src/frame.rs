@@ -13,18 +13,18 @@ const LENGTH_BYTES: usize = 4;
 /// Minimum size of the space that a decoder offers for received bytes. Most messages are shorter.
 const SPACE_BYTES_MIN: usize = 4 * 1024;
 
-/// Small frames: the maximum length of the message in bytes, and the maximum number of bytes that bincode may allocate
-/// for it. The limit depends on the length, so that a short frame that claims to contain a long text cannot cause a
-/// large allocation. It exceeds the length, because elements of containers take more space in memory than in the frame.
+/// The limits of small frames: the maximum length of the message in bytes, and the maximum number of bytes that bincode
+/// may allocate for the message. The allocation limit depends on the length, so that a short frame that claims to
+/// contain a long text cannot cause a large allocation. The allocation limit exceeds the length, because elements of
+/// containers take more space in memory than in the frame.
 const SMALL: (usize, usize) = (64 * 1024, 1024 * 1024);
-/// The maximum message length and the maximum allocation for medium frames, in bytes, as [`SMALL`] has them
-/// for small frames.
+/// The limits of medium frames: the maximum length of the message and the maximum allocation, both in bytes.
 const MEDIUM: (usize, usize) = (1024 * 1024, 8 * 1024 * 1024);
 /// The maximum number of bytes that bincode may allocate for the message in a large frame, which is longer
 /// than the length in [`MEDIUM`]. The largest frame that can be configured has 64 MiB and 64 KiB.
 const LARGE_ALLOCATION: usize = 80 * 1024 * 1024;
-/// Above this size, a buffer is given back when its messages are decoded, so that it does not count towards the memory
-/// limit of a worker.
+/// The maximum size of a buffer that a decoder keeps for later frames, in bytes. A larger buffer is freed when its
+/// messages have been decoded, so that it does not count towards the memory limit of a worker.
 const KEPT_BUFFER_BYTES_MAX: usize = 1024 * 1024;
 
 /// Returns the configuration of bincode: little endian, fixed-width integers, lengths of eight bytes. `ALLOCATION` is
@@ -88,8 +88,8 @@ pub fn encode<T: Serialize>(message: &T, limit: u32) -> Result<Vec<u8>, FrameErr
     Ok(frame)
 }
 
-/// Encodes the beginning of a frame whose message ends with `tail` bytes, which the caller sends after it without a copy.
-/// `message` must be the same message with an empty byte sequence as its last field.
+/// Encodes the beginning of a frame: all but the last `tail` bytes of its message, which the caller sends separately to
+/// save a copy. `message` must be the same message with an empty byte sequence as its last field.
 ///
 /// # Errors
 /// [`FrameError::TooLarge`] if the encoded message would exceed `limit` bytes with the tail.
@@ -145,7 +145,7 @@ fn decode_message<T: DeserializeOwned>(body: &[u8]) -> Result<T, FrameError> {
 #[derive(Debug)]
 pub struct FrameDecoder {
     limit: u32,
-    /// Decoded bytes up to `consumed`, then received bytes up to `end`, then free space.
+    /// The buffer contains decoded bytes up to `consumed`, then received bytes up to `end`, then free space.
     buffer: Vec<u8>,
     consumed: usize,
     end: usize,
@@ -158,11 +158,11 @@ impl FrameDecoder {
         Self { limit, buffer: Vec::new(), consumed: 0, end: 0 }
     }
 
-    /// Returns free space for bytes that are received next, of at least 4 KiB. The space grows with the bytes that were
-    /// received, not with the length that a frame claims, and hardly beyond that length.
+    /// Returns at least 4 KiB of free space for the bytes that are received next. The buffer grows with the number of
+    /// received bytes, not with the length that a frame claims.
     ///
-    /// Before the caller reads more bytes, it must call [`next`](Self::next) until that returns `None`. The decoder then
-    /// never buffers more than one frame and the bytes of one read.
+    /// Before the caller reads more bytes, it must call [`next`](Self::next) until `next` returns `None`. The decoder
+    /// then never buffers more than one frame and the bytes of one read.
     pub fn space(&mut self) -> &mut [u8] {
         self.discard_decoded();
         if self.buffer.len() - self.end < SPACE_BYTES_MIN {
@@ -185,7 +185,8 @@ impl FrameDecoder {
         self.end = self.buffer.len();
     }
 
-    /// Returns the length of the first frame, as the frame claims; `usize::MAX` if it is not received yet.
+    /// Returns the length of the first frame as the frame claims it; `usize::MAX` if the length field has not been
+    /// received completely.
     fn claimed_length(&self) -> usize {
         let length = self.buffer[..self.end].first_chunk::<LENGTH_BYTES>();
         length.map_or(usize::MAX, |length| LENGTH_BYTES + u32::from_le_bytes(*length) as usize)

@@ -4,8 +4,8 @@
 //! ```text
 //! supervisor ──ToZygote──► zygote     Prepare once, then Fork as often as needed
 //! supervisor ◄─FromZygote─ zygote     Prepared | Refused, then Forked (with two descriptors) and Exited
-//! supervisor ──ToWorker──► worker     Run once, then a Reply to each Request
-//! supervisor ◄─FromWorker─ worker     Ready | Refused, then any Output and Request, then Done once
+//! supervisor ──ToWorker──► worker     Run, then a Reply to each Request; in a session, any number of runs
+//! supervisor ◄─FromWorker─ worker     Ready | Refused, then for each Run any Output and Request, and Done
 //! ```
 //!
 //! This crate contains data types and decisions about them: it has no I/O, no clock and no threads. A worker is assumed

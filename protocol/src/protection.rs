@@ -24,7 +24,7 @@ pub enum Protection {
     /// Landlock denies TCP connections.
     LandlockTcp,
     /// Landlock denies signals to processes outside the worker's Landlock domain, and connections to abstract Unix
-    /// sockets there.
+    /// sockets of such processes.
     LandlockScopes,
     /// The worker is in namespaces of its own, with an empty, read-only root file system.
     EmptyRoot,

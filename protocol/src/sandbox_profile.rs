@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The number of bytes of a frame that are not available to the JSON value in it. Names, and the fields of a message around the
-/// value, need less.
+/// The number of bytes of a frame that are reserved for the other fields of a message, such as names. The JSON value in
+/// the message may use the rest of the frame.
 pub const FRAME_OVERHEAD_BYTES: u32 = 64 * 1024;
 
-/// The limits on the messages that one execution may send.
+/// The limits on the messages between supervisor and worker in one execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationLimits {
     /// The maximum number of calls of upstream servers in one execution.
     pub calls: u32,
-    /// The maximum number of requests that wait for a reply at the same time. The worker queues further requests. A
-    /// worker that sends them violates the protocol.
+    /// The maximum number of requests that wait for a reply at the same time. The worker must queue further requests; a
+    /// worker that sends them anyway violates the protocol.
     pub parallel_calls: u32,
     /// The maximum total size of an execution's stdout and stderr, in bytes.
     pub output_bytes: u64,
-    /// The maximum size of one encoded message between supervisor and worker, in bytes. A JSON value may have
-    /// [`FRAME_OVERHEAD_BYTES`] less.
+    /// The maximum size of one encoded message between supervisor and worker, in bytes. The JSON value in a message may
+    /// have [`FRAME_OVERHEAD_BYTES`] less than this size.
     pub frame_bytes: u32,
 }
 

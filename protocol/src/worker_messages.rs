@@ -11,7 +11,7 @@ use crate::search_options::SearchDetail;
 /// A message from the supervisor to a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToWorker {
-    /// Tells the worker to run a program: the worker's only one, or the next one of its session.
+    /// Tells the worker to run a program. Only a worker of a session runs more than one program.
     Run(Job),
     /// The reply to a [`FromWorker::Request`].
     Reply {
@@ -37,8 +37,10 @@ pub struct Job {
     pub session: bool,
     /// Whether the program is only checked: its syntax, and the calls that it will make.
     pub check_only: bool,
-    /// The entries of tools that the program may use: a JSON array of server, name in the program, and entry as in the reply
-    /// to [`Request::ListTools`]. Empty if there are none. Other tools are requested when they are used.
+    /// The entries of the tools that the program mentions, so that the worker need not request them. This is a JSON
+    /// array, with one array for each tool: the server, the name in the program, and the entry as in the reply to
+    /// [`Request::ListTools`]. Empty if the program mentions no known tool. The worker requests other tools when the
+    /// program uses them.
     #[serde(with = "serde_bytes")]
     pub tools: Vec<u8>,
 }
@@ -92,8 +94,8 @@ pub enum Request {
         /// The arguments of the call: a JSON object, or a JSON array of values in the order of the tool's parameters.
         #[serde(with = "serde_bytes")]
         arguments: Vec<u8>,
-        /// The values in the arguments that are results of earlier calls, and that the worker decoded from JSON text.
-        /// If the tool's schema does not permit such a value, the supervisor sends it as text instead.
+        /// The values in the arguments that the worker decoded from the JSON text of earlier results. If the tool's
+        /// schema does not permit such a value, the supervisor sends the text as a string instead.
         decoded: Vec<DecodedArgument>,
         /// How long to wait for the result, in milliseconds; `None` for the server's configured timeout. The supervisor
         /// limits this time.
@@ -117,7 +119,8 @@ pub enum Request {
         /// The name of the server's tool.
         tool: ToolName,
     },
-    /// Searches the tools that the policy permits; the reply is a JSON array, best match first.
+    /// Searches the tools that the policy permits. The reply is a JSON object: `tools` has the tools that were found,
+    /// best match first, and `missing` has the servers that could not be searched, with the reasons.
     Search {
         /// The words to search for.
         query: String,
@@ -157,7 +160,7 @@ pub enum Request {
     /// Requests a result that the supervisor stored because it was too long for an answer; the reply is the result as
     /// JSON.
     LoadResult {
-        /// The handle of the stored result, which the truncated result in the answer contains.
+        /// The handle of the stored result. The answer with the truncated result contains this handle.
         handle: ResultHandle,
     },
     /// Requests the code of a saved skill; the reply is a JSON object.
@@ -172,10 +175,11 @@ pub enum Request {
         /// The maximum number of results.
         limit: u32,
     },
-    /// Checks the calls that a program will make, before it runs. The reply is a JSON object. Its field
-    /// `findings` has the failures of calls that cannot succeed, and `tools` describes the tools that are called.
+    /// Checks the calls that a program will make, before the program runs. The reply is a JSON object: its field
+    /// `findings` has the failures of calls that cannot succeed, and its field `tools` describes the tools that are
+    /// called.
     CheckCalls {
-        /// The calls. Those after the first [`PLANNED_CALLS_MAX`] are not checked.
+        /// The planned calls. Calls after the first [`PLANNED_CALLS_MAX`] are not checked.
         calls: Vec<PlannedCall>,
     },
 }
@@ -183,7 +187,8 @@ pub enum Request {
 /// The maximum number of planned calls of one program that are checked before it runs.
 pub const PLANNED_CALLS_MAX: usize = 64;
 
-/// A call that a program will make.
+/// A call that a program makes on every path and whose failure it cannot catch, so that the call can be checked before
+/// the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedCall {
     /// The name of the upstream server.
@@ -199,8 +204,8 @@ pub struct PlannedCall {
     pub line: Option<u32>,
 }
 
-/// A value in a call's arguments that is the result of an earlier call, which the worker decoded from JSON text. If the
-/// tool's schema does not permit the value, the supervisor sends the text as a string instead.
+/// A value in a call's arguments that the worker decoded from the JSON text of an earlier result. If the tool's schema
+/// does not permit the value, the supervisor sends the text as a string instead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecodedArgument {
     /// The JSON pointer (RFC 6901) to the value in the arguments, such as `/content` or `/0`.
@@ -266,7 +271,8 @@ pub enum FailureCode {
     UpstreamUnavailable,
     /// The tool or its upstream server reported an error, or the request failed for a reason that no other code covers.
     ToolFailed,
-    /// The result is larger than a message to the worker, or than the results that the policy permits in one execution.
+    /// The result is larger than a message to the worker may be, or the results of the execution exceed the total size
+    /// that the policy permits.
     ResultTooLarge,
     /// The call requires approval, and an approver declined it or could not be asked.
     ApprovalDeclined,

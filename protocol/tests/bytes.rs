@@ -49,7 +49,7 @@ fn dump<T: Serialize + DeserializeOwned + PartialEq + Debug>(examples: &[T]) -> 
     text
 }
 
-/// Returns the number of variants of the enum `T`. It is found in the error that the decoder returns for a
+/// Returns the number of variants of the enum `T`. The number is taken from the error that the decoder returns for a
 /// variant number that is too high.
 fn variants<T: DeserializeOwned + Debug>() -> usize {
     let frame = encode(&u32::MAX, LIMIT).unwrap();

@@ -229,7 +229,7 @@ fn variant_replaced(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
     frame
 }
 
-/// Returns two frames combined: one after the other, one inside the other, or as the body of one frame.
+/// Returns two frames combined: the second frame comes after the first, or at the end of its body.
 fn frames_combined(random: &mut Random, examples: &[Box<[u8]>]) -> Vec<u8> {
     let (first, second) = (random.pick(examples), random.pick(examples));
     match random.below(3) {
@@ -243,7 +243,7 @@ fn with_length(body: &[u8]) -> Vec<u8> {
     [&u32::try_from(body.len()).unwrap().to_le_bytes(), body].concat()
 }
 
-/// The numbers of frames by the result of decoding them.
+/// Counts the results of decoding, by kind of result.
 #[derive(Debug, Default)]
 struct DecodeCounts {
     messages: u64,

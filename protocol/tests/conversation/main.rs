@@ -39,8 +39,7 @@ fn done() -> FromWorker {
     FromWorker::Done(Outcome::Value(None))
 }
 
-/// Returns a conversation in its first phase, `sealing`, in which the worker enters its sandbox. Each of the functions
-/// below returns a conversation in the phase that it is named after.
+/// Returns a conversation in its first phase, in which the worker enters its sandbox.
 fn sealing() -> Conversation {
     Conversation::new(AMPLE)
 }

@@ -6,12 +6,12 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    /// The size in bytes of the largest single allocation of this thread since the count was last reset.
+    /// The size in bytes of the largest single allocation of this thread since this value was last reset.
     static LARGEST: Cell<usize> = const { Cell::new(0) };
     /// The bytes that this thread has allocated minus the bytes that it has freed. The number is negative if the thread
     /// frees memory that other threads have allocated.
     static HELD: Cell<isize> = const { Cell::new(0) };
-    /// The maximum of [`HELD`] since it was last reset, in bytes.
+    /// The maximum of [`HELD`] since this value was last reset, in bytes.
     static MOST: Cell<isize> = const { Cell::new(0) };
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn largest<T>(work: impl FnOnce() -> T) -> (usize, T) {
     (LARGEST.get(), done)
 }
 
-/// Runs `work`, and returns the maximum number of bytes that it had allocated at one time, with its result.
+/// Runs `work`, and returns the maximum number of bytes that `work` had allocated at one time, with its result.
 pub(crate) fn peak<T>(work: impl FnOnce() -> T) -> (usize, T) {
     let before = HELD.get();
     MOST.set(before);

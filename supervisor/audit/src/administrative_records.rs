@@ -62,8 +62,8 @@ pub struct RefusedRun<'a> {
 /// A change to an access token for Lockhouse's own HTTP endpoint.
 #[derive(Clone, Copy, Debug)]
 pub enum TokenChange<'a> {
-    /// The token is about to be created. `only` lists the upstream servers and tools that it may use (`None`: all).
-    /// `expires` is its expiry (`None`: never).
+    /// The token is about to be created. `only` lists the upstream servers and tools that the token may use (`None`:
+    /// all). `expires` is the expiry of the token (`None`: never).
     Created {
         only: Option<&'a [String]>,
         expires: Option<SystemTime>,

@@ -1,5 +1,5 @@
-//! The audit log: how a record describes the arguments of a call. It always has the names and types (the shape) and a
-//! keyed hash of the arguments. It has their values only if the configuration enables that.
+//! The audit log: how a record describes the arguments of a call. A record always has the names and types (the shape)
+//! and a keyed hash of the arguments. A record has the values of the arguments only if the configuration enables that.
 
 use serde_json::{Map, Value};
 

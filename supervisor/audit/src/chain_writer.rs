@@ -1,5 +1,5 @@
-//! The audit log: writes the hash chain of one process. Appends records, signs checkpoints, and records gaps after failed
-//! writes.
+//! The audit log: writes the hash chain of one process. The writer appends records, signs checkpoints, and records gaps
+//! after failed writes.
 
 mod segment_rotation;
 
@@ -63,7 +63,7 @@ struct Segment {
     /// The day of the segment, as the number of days from the Unix epoch in UTC.
     day: u64,
     file: SegmentFile,
-    /// When the file system was last asked whether the file was removed.
+    /// When this process last asked the file system whether the segment's file was removed.
     removal_checked: SystemTime,
     chain: Chain,
     /// Number of records after the last signed record.
@@ -96,8 +96,8 @@ impl Writer {
         }
     }
 
-    /// Returns whether a write failed, or records may have been lost otherwise, and no `gap` record has been written
-    /// since.
+    /// Returns whether records may be missing from the log without a `gap` record that says so, for example because a
+    /// write failed.
     pub(super) fn has_gap(&self) -> bool {
         self.gap.is_some()
     }

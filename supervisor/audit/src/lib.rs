@@ -213,8 +213,8 @@ impl Audit {
     }
 
     /// Stores a program in a file beside the audit log, if the configuration enables that. Returns the SHA-256 of the
-    /// stored text, or `None` if nothing was stored. The file is created on a blocking thread, because that may wait
-    /// for the journal of the file system.
+    /// stored text, or `None` if nothing was stored. The file is created on a blocking thread, because creating a file
+    /// may wait for the journal of the file system.
     async fn keep_code(self: &Arc<Self>, language: Language, code: &str, hash: &str) -> Option<String> {
         if !self.settings.code {
             return None;
@@ -272,8 +272,9 @@ impl Audit {
         self.append(&body.text_if("approval", approval).text_if("policy", policy))
     }
 
-    /// Records the decision of an approver about a call. `digest` is the digest of the call that the approver was
-    /// shown. `through` is the channel of the answer, and `by` is the user of this machine who answered, if known.
+    /// Records that an approver was asked about a call (outcome `asked`), or how the request for approval ended.
+    /// `digest` is the digest of the call. `through` is the channel of the question or the answer, and `by` is the user
+    /// of this machine who answered, if known.
     pub fn approval(
         &self,
         subject: CallSubject<'_>,
@@ -289,7 +290,7 @@ impl Audit {
         })
     }
 
-    /// Records a call that was denied by the policy, or that required approval and did not get it. `rule` is the
+    /// Records a call that was denied by the policy, or that required approval and was not approved. `rule` is the
     /// location of the policy rule that denies the call, if there is one.
     pub fn denial(
         &self,

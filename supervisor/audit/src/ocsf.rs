@@ -10,12 +10,13 @@ use serde_json::{Map, Value, json};
 use super::reader::LocatedRecord;
 use super::record::{Arguments, CallIdentity, Event};
 
-/// Version of the OCSF schema. The events use the profile `security_control` (action and disposition), which their
-/// class supports since 1.4.0.
+/// Version of the OCSF schema. The class of the events supports the profile `security_control` (action and disposition)
+/// since version 1.4.0.
 const SCHEMA: &str = "1.5.0";
 const API_ACTIVITY: u32 = 6003;
-/// Maximum number of calls and executions without an end record that are kept in memory. Above it, the oldest
-/// one becomes an event with the status `Unknown`. A killed process leaves calls without an end record.
+/// Maximum number of calls and executions without an end record that are kept in memory. When another one would exceed
+/// this maximum, the oldest becomes an event with the status `Unknown`. A process that is killed leaves calls and
+/// executions without an end record.
 const OPEN_MAX: usize = 65_536;
 
 /// Combines audit records into events of the Open Cybersecurity Schema Framework (OCSF). The records must be added in

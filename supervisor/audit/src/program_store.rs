@@ -24,8 +24,8 @@ const BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum number of new program files that wait to be synced to disk together. Further files are synced one by one
 /// when they are written.
 const UNSYNCED_MAX: usize = 1_000;
-/// Start of the text that replaces a secret in a stored program. It identifies redacted programs whose audit record,
-/// from an older version, has no `code_kept`.
+/// Start of the text that replaces a secret in a stored program. Older versions wrote audit records without
+/// `code_kept`; this text shows that the stored program of such a record was redacted.
 const REDACTED: &str = "[redacted ";
 
 /// Returns the path of the file of a stored program, by the SHA-256 of its content.
@@ -34,8 +34,8 @@ fn path(directory: &Path, language: &str, hash: &str) -> PathBuf {
     directory.join(DIRECTORY).join(format!("{hash}.{ending}"))
 }
 
-/// Maximum number of stored programs that are remembered, and for how long. A program that is submitted again within
-/// this time is not read from its file again.
+/// Maximum number of stored programs that are remembered. Each is remembered for the time `REMEMBERED_FOR`. A
+/// remembered program that is submitted again is not read from its file again.
 const REMEMBERED_MAX: usize = 256;
 const REMEMBERED_FOR: Duration = Duration::from_secs(3_600);
 
@@ -52,8 +52,8 @@ pub(super) struct ProgramStore {
 #[derive(Debug)]
 struct StoredFile {
     path: PathBuf,
-    /// Device, inode, size and time of the last change of the inode, with its nanoseconds. They stay equal as long as
-    /// nobody writes, replaces, or changes the attributes of the file.
+    /// Device, inode number and size of the file, and the seconds and nanoseconds of its `ctime`. One of these values
+    /// changes whenever the file is written or replaced, or its attributes are changed.
     version: [u64; 5],
     since: Instant,
 }
@@ -83,8 +83,8 @@ impl ProgramStore {
         Ok(())
     }
 
-    /// Stores a program in a file that is named by its hash. If the file exists already, only its modification time is
-    /// renewed. If its content was changed, the file is rewritten.
+    /// Stores a program in a file that is named by `hash`. If the file already contains the program, only its
+    /// modification time is renewed. If the file has another content, it is rewritten.
     pub(super) fn keep(&self, language: Language, text: &str, hash: &str) -> io::Result<()> {
         let path = path(&self.directory, language.as_str(), hash);
         match files::open_to_read(&path).and_then(|file| Ok((has(&file, text)?, file))) {
@@ -109,7 +109,8 @@ impl ProgramStore {
         Ok(())
     }
 
-    /// Syncs new program files to disk. Without this, a power failure could lose them, which would look like tampering.
+    /// Syncs new program files to disk. A power failure could lose files that are not synced, and a lost file would
+    /// look like tampering.
     pub(super) fn sync(&self) -> io::Result<()> {
         let new = std::mem::take(&mut *self.unsynced());
         if new.is_empty() {
@@ -124,7 +125,7 @@ impl ProgramStore {
     }
 }
 
-/// Returns what changes whenever the file at `path` changes; see [`StoredFile`].
+/// Returns the values by which a change of the file at `path` is detected, as in `StoredFile::version`.
 fn version(path: &Path) -> io::Result<[u64; 5]> {
     let file = std::fs::symlink_metadata(path)?;
     Ok([file.dev(), file.ino(), file.len(), file.ctime() as u64, file.ctime_nsec() as u64])
@@ -147,8 +148,8 @@ fn has(file: &File, text: &str) -> io::Result<bool> {
     Ok(content == text.as_bytes())
 }
 
-/// Whether the directory of stored programs was replaced by something else, for example a link. `false` if nothing is
-/// there.
+/// Whether the directory of stored programs was replaced by something else, for example a link. Returns `false` if
+/// nothing exists at its path.
 fn is_replaced_directory(directory: &Path) -> io::Result<bool> {
     match std::fs::symlink_metadata(directory.join(DIRECTORY)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

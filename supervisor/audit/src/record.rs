@@ -62,7 +62,8 @@ pub enum Event {
         /// Scope of the approval, such as `once`. `None` if the policy required no approval.
         approval: Option<String>,
     },
-    /// An approver was asked about a call. `through` is the channel of the question, and `outcome` is the decision.
+    /// An approver was asked about a call (outcome `asked`), or a request for approval ended. `through` is the channel
+    /// of the question or the answer.
     Approval {
         about: CallIdentity,
         digest: String,

@@ -13,8 +13,8 @@ use crate::segment_append::SegmentFile;
 use crate::segment_index::Index;
 use crate::signing::SigningKeys;
 
-/// Interval at which appends check whether the segment's file was removed. A check for each record would cost a third of
-/// its write.
+/// Minimum time between two checks whether the segment's file was removed. The checks are part of appending records. A
+/// check for each record would take a third of the time that writing the record takes.
 const REMOVAL_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Writer {
