@@ -64,8 +64,8 @@ impl UnfinishedRequest {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Waits until more than 1 MB of the body has been sent. That much is read only after the request has got its share
-    /// of the memory for request bodies.
+    /// Waits until more than 1 MB of the body has been sent. The daemon reads that much of a body only after it has
+    /// given the request a permit for a large body.
     async fn wait_for_permit(&self) {
         wait_until("it has a place", async || (self.taken() > 1_000_000).then_some(())).await;
     }
@@ -85,8 +85,9 @@ fn post_stream(
     tokio::spawn(request.body(body).send())
 }
 
-/// Returns a direct `tools/call` of the tool `echo` as JSON text. The text is assembled by hand, because `json!` would
-/// sort the keys.
+/// Returns a direct `tools/call` of the tool `echo` as JSON text. `value` is the argument of the call, and `meta` is a
+/// member of `_meta`, both as JSON text. The text is assembled by hand because the test needs a certain order of the
+/// keys, which `json!` would sort.
 fn echo(http_client: &HttpClient, value: &str, meta: &str) -> String {
     let mut message = http_client.calling("fixture__echo", json!({}));
     let own = message["params"]["_meta"].to_string();
@@ -105,7 +106,8 @@ async fn post(http_client: &HttpClient, kind: &str, body: String) -> Reply {
     Reply { status, headers, body: response.text().await.unwrap_or_default() }
 }
 
-/// Checks that a reply refuses the request: its HTTP status, its JSON-RPC error code, and a part of its error message.
+/// Checks that a reply refuses the request with this HTTP status and JSON-RPC error code, and with an error message
+/// that contains `words`.
 fn check_refused(reply: &Reply, status: u16, code: i64, words: &str) -> Result<(), String> {
     let error = &reply.answer()["error"];
     let says = error["message"].as_str().is_some_and(|message| message.contains(words));

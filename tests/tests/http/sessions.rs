@@ -122,7 +122,7 @@ async fn an_idle_session_expires_unless_a_run_is_in_flight() {
     assert_eq!(idle.request("tools/list", json!({})).await.status, 404);
 }
 
-/// Sends eight requests with the same id, and checks that seven of them are refused. If all were accepted, seven
+/// Sends seven further requests with the id of a request in flight. The daemon must refuse them; otherwise their seven
 /// response streams would stay open.
 #[tokio::test]
 async fn a_request_id_in_flight_is_refused_and_no_stream_stays_open() {

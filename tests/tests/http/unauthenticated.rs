@@ -56,7 +56,7 @@ async fn is_closed(connection: &mut TcpStream) -> bool {
     matches!(read, Ok(Ok(0) | Err(_)))
 }
 
-/// Returns whether the daemon accepted the request of this response, so that its status is neither 401 nor 503.
+/// Returns whether a response shows that the daemon accepted the request: its status is neither 401 nor 503.
 fn is_admitted(answer: &str) -> bool {
     let status = answer.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3));
     status.is_some_and(|status| !["401", "503"].contains(&status))

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::layering::source::root;
 
-/// Lockhouse's crates: the name, the source folder, and the workspace crates that the crate may depend on. These may
-/// only be crates earlier in the list.
+/// Lockhouse's crates, each with its name, its source folder, and the workspace crates that it may depend on. A crate
+/// may depend only on crates that precede it in this list.
 pub(crate) const CRATES: [(&str, &str, &[&str]); 14] = [
     ("lockhouse-protocol", "protocol/src", &[]),
     ("lockhouse-policies", "policies/src", &["protocol"]),

@@ -1,13 +1,13 @@
-//! Tests of the forms of answers to `run_code`: the text that a model reads, and the first content block. It
-//! must never contain a truncated value that a program could parse as a complete one.
+//! Tests of the forms of answers to `run_code`: the text that a model reads, and the first content block. The first
+//! content block must never contain a truncated value that a program could parse as a complete one.
 
 use lockhouse_tests::{LANGUAGES, Lockhouse, Session, Table, ensure, equal};
 use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
 const CONFIG: &str = "[limits]\nshown_bytes = 1000\n";
-/// The key in `_meta` of a tool result. It holds the parts of the run's answer that are not in the text for
-/// models.
+/// The key in `_meta` of a tool result whose value holds the parts of the run's answer that the text for the model
+/// lacks.
 const META_KEY: &str = "lockhouse/run";
 
 async fn connect(lockhouse: &Lockhouse, form: &str) -> Session {

@@ -4,8 +4,8 @@ use lockhouse_tests::{HttpAnswer, HttpRequest, HttpServer, Lockhouse, Table, ens
 use serde_json::{Value, json};
 
 const POLICY: &str = "version = 1\n[servers.web]\nallow = [\"*\"]\n";
-/// A configuration with a frame limit of 64 KiB, the maximum size of a message between supervisor and worker.
-/// The limit on messages of upstream servers follows from it; a message of `OVER` bytes exceeds that limit.
+/// A configuration that limits a message between supervisor and worker to 64 KiB (`frame_kib`). A message of an
+/// upstream server may be three times as large; a message of `OVER` bytes exceeds that limit.
 const SMALL: &str = "[limits]\nframe_kib = 64\ncode_kib = 1\n";
 const OVER: usize = 64 * 1024 * 3 + 1;
 /// The Python function `look`, which calls the upstream tool `look` and returns its result, or the code, message and

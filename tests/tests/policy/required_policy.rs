@@ -6,7 +6,7 @@ use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal};
 const USER_POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"add\", \"text\"]\n";
 
 /// Returns a Lockhouse test fixture with the administrator's required policy in a file of its own. `requirements` is
-/// the text of the requirements file; by default, it only has the path of that policy.
+/// the text of the requirements file. If it is `None`, the file only contains the path of the required policy.
 fn required(policy: &str, requirements: Option<&str>) -> Lockhouse {
     let lockhouse = Lockhouse::new().server("fixture", &[]).policy(USER_POLICY);
     let path = lockhouse.file("required-policy.toml", policy);

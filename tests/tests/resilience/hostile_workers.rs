@@ -14,14 +14,14 @@ use serde_json::Value;
 
 const CONFIG: &str =
     "[limits]\noutput_kib = 64\ncalls = 50\nparallel_calls = 8\n[pool]\nidle = 2\nrunning = 8\n";
-/// The maximum growth of the supervisor's memory after the warm-up rounds, in KiB. It is the size of one of the largest
-/// messages.
+/// The maximum growth of the supervisor's memory after the warm-up rounds, in KiB: the maximum size of one message
+/// between supervisor and worker.
 const GROWTH_KIB_MAX: u64 = 8 * 1024;
-/// The maximum memory of the supervisor in KiB. It has room for eight running workers, each with one raw and one parsed
-/// message, its replies, and lines of an upstream server.
+/// The maximum memory of the supervisor in KiB: 64 MiB for each of the eight running workers. This is enough for one
+/// message of the worker in raw and in parsed form, the replies to the worker, and lines of an upstream server.
 const PEAK_KIB_MAX: u64 = 8 * 64 * 1024;
-/// The maximum length, in bytes, of the error about a worker that could not be started: the limit of any error message,
-/// and the words that introduce it.
+/// The maximum length, in bytes, of the error message about a worker that could not be started. Lockhouse truncates the
+/// text of the worker that the message quotes.
 const MESSAGE_BYTES_MAX: usize = 4_100;
 /// The number of rounds after the warm-up with `LOCKHOUSE_TESTS=full`. Each round runs all hostile behaviours at once.
 const ROUNDS: usize = 20;

@@ -8,7 +8,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
-/// The name of the server's environment variable that contains the secret.
+/// The name of the environment variable that contains the secret. The Lockhouse server has this variable, and so has a
+/// control run outside the sandbox.
 pub(crate) const SECRET_VARIABLE: &str = "LOCKHOUSE_CANARY";
 
 /// Files and listening sockets that every user may access, so only the sandbox protects them against the attack.
@@ -82,7 +83,8 @@ pub(crate) fn make_world_writable(path: &Path) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
 }
 
-/// Returns every path in a directory, with a text of its content and of all metadata that an attack could change.
+/// Returns every path in a directory, with a text that describes the content of the file and all metadata that an
+/// attack could change.
 fn snapshot(directory: &Path) -> BTreeMap<PathBuf, String> {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let paths = entries.chain([directory.to_owned()]);

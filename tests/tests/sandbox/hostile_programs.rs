@@ -151,8 +151,9 @@ impl AttackServer {
         ensure(next["value"] == 2, format!("the next program: {next}"))
     }
 
-    /// Returns the hostile program wrapped in code that catches its error, which must be possible for every error of
-    /// the sandbox. Returns `None` if its expected outcome is not such an error, or it cannot be wrapped.
+    /// Returns the hostile program wrapped in code that catches its error. A program must be able to catch every error
+    /// that the sandbox causes. Returns `None` if the program's expected outcome is not such an error, or if the
+    /// program cannot be wrapped.
     fn catching(&self, program: &str, outcomes: &[Outcome]) -> Option<String> {
         let [Outcome::Failure { statuses, words }] = outcomes else { return None };
         if *statuses != ["error"] || !words.contains(REFUSED) {
@@ -171,8 +172,8 @@ impl AttackServer {
         }
     }
 
-    /// Runs the hostile program without a sandbox, as a control. It may change the targets `world`, which belong to
-    /// this control alone.
+    /// Runs the hostile program without a sandbox, as a control. The program may change the targets `world`, because no
+    /// other run uses them.
     async fn outside(&self, attack: &Attack, world: &AttackTargets) -> Result<(), String> {
         let program = world.fill_placeholders(&attack.source);
         let (interpreter, options, ending): (_, &[&str], _) = match self.language.as_str() {

@@ -88,8 +88,9 @@ async fn code_searches_at_the_same_levels_and_within_a_server() {
     }
 }
 
-/// Programs that search for, describe and list the tool `send_mail`. For each of four results they return the
-/// languages in which it has a signature.
+/// Programs (Python, TypeScript) that search for, describe and list the tool `send_mail`. Each program returns the
+/// languages of the signatures in four results: the found tool, the described tool, its first parameter, and the listed
+/// tool.
 const PRINT_DESCRIPTIONS: [&str; 2] = [
     "from mcp_tools import describe, search_tools, small\n\
      found, described = search_tools('send_mail', limit=1)[0], describe('small', 'send_mail')\n\

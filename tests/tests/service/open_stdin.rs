@@ -48,8 +48,9 @@ fn socket() -> Streams {
     Streams { read, write: ours.into(), input: theirs.try_clone().unwrap(), output: theirs }
 }
 
-/// Starts `lockhouse serve` with this connection, and waits for its first response and its child processes. Returns the
-/// process, the open input, whether the response was valid, and the child processes.
+/// Starts `lockhouse serve` with this connection, and waits for its first response and for the processes that it
+/// starts. Returns the process, the test's end of its standard input, whether the response was valid, and the started
+/// processes.
 async fn start_serving(lockhouse: &Lockhouse, streams: Streams) -> (Child, File, bool, Vec<Process>) {
     let Streams { read, mut write, input, output } = streams;
     let mut command = lockhouse.command(&["serve"]);

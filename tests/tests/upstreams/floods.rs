@@ -12,7 +12,7 @@ use crate::upstreams::scripted_server::{Scripted, processes};
 const MIB: usize = 1024 * 1024;
 /// The maximum resident memory of the supervisor during a flood, in KiB.
 const MEMORY_KIB_MAX: u64 = 200 * 1024;
-/// The reason with which Lockhouse disconnects a flooding server.
+/// The reason that Lockhouse states when it disconnects a flooding server.
 const TOO_MUCH: &str = "it exceeded the limit for unsolicited messages";
 const LONG_NAME: &str = "whose `id` or `method` is longer than 256 bytes";
 

@@ -16,8 +16,8 @@ fn memory_kib(session: &Session) -> u64 {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// Returns the number of open file descriptors of the supervisor. Returns `None` if this user may not read them: only
-/// root may, because the process is not dumpable.
+/// Returns the number of open file descriptors of the supervisor. Returns `None` if the user of the tests is not root:
+/// others may not read the list, because the supervisor is not dumpable.
 fn descriptors(session: &Session) -> Option<usize> {
     Some(std::fs::read_dir(format!("/proc/{}/fd", session.pid())).ok()?.count())
 }

@@ -7,8 +7,8 @@ use std::process::Command;
 use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure};
 use serde_json::{Value, json};
 
-/// Returns the cells of the table below a heading of docs/values.md, row by row. Panics if a row has another number of
-/// columns.
+/// Returns the cells of the table below a heading of docs/values.md, row by row. Panics if a row does not have
+/// `columns` cells.
 fn rows(heading: &str, columns: usize) -> Vec<Vec<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/values.md");
     let text = std::fs::read_to_string(path).expect("the document");
@@ -116,8 +116,8 @@ async fn values_of_libraries_are_converted_as_documented() {
     table.finish();
 }
 
-/// Returns the path of a Python interpreter that can import a library: that of tests/libraries/prepare.sh, the
-/// system's, or the first in `PATH`. Returns `None` if none of them has the library.
+/// Returns the path of the first Python interpreter that can import a library: the one that tests/libraries/prepare.sh
+/// installs, `/usr/bin/python3`, or one in `PATH`. Returns `None` if none of them has the library.
 fn python_with(library: &str) -> Option<PathBuf> {
     let prepared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../build/libraries/venv/bin/python");
     let path = std::env::var_os("PATH").unwrap_or_default();

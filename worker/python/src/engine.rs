@@ -17,7 +17,8 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyModule, PyString};
 
 use crate::native;
 
-/// The module that is executed first: it imports the standard modules, and compiles the others.
+/// The embedded Python module that is executed first: it imports the standard modules, and compiles the modules in
+/// [`MODULES`].
 const STANDARD_MODULES: &str = include_str!("../lib/standard_modules.py");
 
 /// Embedded Python modules, in an order in which each one imports only earlier ones.
@@ -120,10 +121,11 @@ impl Engine for PythonEngine {
         }
     }
 
-    /// The hooks of the interpreter and of the standard modules reset locks that other threads may have held, and delete
-    /// the state of other threads. The zygote has one thread and holds no lock, so they would change nothing but the
-    /// seeds of `random` and the kernel's number of the main thread, which the runner sets. They touch many memory pages,
-    /// each of which is then copied.
+    /// Restores the interpreter's signal handlers, and reseeds random number generators. Calls the fork hooks of the
+    /// interpreter and of the modules only if packages were preloaded. The hooks of the standard modules reset locks
+    /// that other threads may have held, and delete the state of other threads; but the zygote has one thread and holds
+    /// no lock. Their only needed effects are the seeds of `random` and the stored id of the main thread, which the
+    /// runner sets. The hooks also write to many memory pages, and the kernel copies each of these pages.
     fn after_fork(&mut self) {
         if self.needs_fork_hooks {
             // SAFETY: follows PyOS_BeforeFork, in the child.

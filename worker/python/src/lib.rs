@@ -1,8 +1,8 @@
-//! The Python engine: the extension module `_lockhouse` for the system's own `python3`.
+//! The Python language engine: the extension module `_lockhouse` for the `python3` of the system.
 //!
 //! The supervisor starts `python3 -I` with code that loads this extension and calls [`_lockhouse::zygote`]. From then
-//! on Rust controls the process: zygote loop, fork, sandbox and channel. The Python modules in `worker/python/lib`
-//! are embedded, since a sealed worker cannot open files.
+//! on Rust controls the process: zygote loop, fork, sandbox and channel. The Python modules in `worker/python/lib` are
+//! embedded, because a sandboxed worker cannot open files.
 #![allow(missing_docs)] // pyo3's macros make items that cannot carry any.
 
 mod engine;

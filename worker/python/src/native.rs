@@ -1,6 +1,7 @@
-//! Native functions for the Python library: requests to the supervisor, and output.
+//! Native functions that the Python library calls to send requests and output to the supervisor.
 //!
-//! Every request returns a pair: `(True, JSON text)` or `(False, (code, message, server, tool, retryable))`.
+//! A function that waits for the reply to a request returns a pair: `(True, JSON text)`, or after a failure `(False,
+//! (code, message, server, tool, retryable))`.
 
 use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
@@ -40,8 +41,8 @@ fn pair(py: Python<'_>, reply: Reply) -> PyResult<Pair<'_>> {
     }
 }
 
-/// Sends a request to the supervisor and waits for the reply. The interpreter lock is released while it
-/// waits, so Python signal handlers can run; if one raises an exception, the request is given up.
+/// Sends a request to the supervisor and waits for the reply. The wait releases the interpreter lock, so that Python
+/// signal handlers can run. If a handler raises an exception, the wait ends, and this function raises that exception.
 fn ask<E: ToString>(py: Python<'_>, request: Result<Request, E>) -> PyResult<Pair<'_>> {
     let request = match request {
         Ok(request) => request,
@@ -79,8 +80,9 @@ fn call_request(
     Ok(Request::Call { server, tool, arguments: arguments.to_vec(), decoded, timeout_ms, line })
 }
 
-/// Arguments of a call that are results of earlier calls, decoded from JSON text: the JSON pointer of each,
-/// and the text from which it was decoded. The text is `None` if the program changed the value.
+/// The values in the arguments of a call that are results of earlier calls, and that the worker decoded from JSON text.
+/// Each has its JSON pointer within the arguments, and the text from which it was decoded. The text is `None` if the
+/// program changed the value.
 type DecodedTexts = Vec<(String, Option<String>)>;
 
 /// Calls a tool and waits for its result.
@@ -165,7 +167,7 @@ pub(crate) fn search<'py>(py: Python<'py>, query: String, limit: u32, detail: &s
     ask(py, detail.map(|detail| Request::Search { query, limit, detail }))
 }
 
-/// Loads the result of an earlier tool call that the supervisor stores under `handle`.
+/// Loads the result that the supervisor stores under `handle` because it was too long for an answer.
 #[pyfunction]
 pub(crate) fn load_result<'py>(py: Python<'py>, handle: &str) -> PyResult<Pair<'py>> {
     match ResultHandle::new(handle) {
@@ -188,12 +190,12 @@ pub(crate) fn search_skills(py: Python<'_>, query: String, limit: u32) -> PyResu
     ask(py, Ok::<_, InvalidName>(Request::SearchSkills { query, limit }))
 }
 
-/// A call that the program makes: server, tool, arguments as JSON, and line. The arguments are `None` if
-/// their names are not known before the run.
+/// A planned call: server, tool, arguments as JSON, and line. The arguments are `None` if the program text does not
+/// determine the names of the arguments.
 type Planned = (String, String, Option<Vec<u8>>, u32);
 
-/// Asks the supervisor to check the calls that a program will make, before it runs. If a name is invalid,
-/// returns a failure without asking the supervisor.
+/// Asks the supervisor to check the planned calls of a program before the program runs. If a name is invalid, returns a
+/// failure without asking the supervisor.
 #[pyfunction]
 pub(crate) fn check_calls(py: Python<'_>, planned: Vec<Planned>) -> PyResult<Pair<'_>> {
     let call = |(server, tool, arguments, line): Planned| {
@@ -228,8 +230,8 @@ pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Returns the replies that have arrived for calls of [`start_call`]: number of the call, success, and result
-/// or failure.
+/// Returns the replies that have arrived for calls of [`start_call`]. Each has the number of the call, whether the call
+/// succeeded, and its result or failure.
 #[pyfunction]
 pub(crate) fn drain(py: Python<'_>) -> PyResult<Vec<(u32, bool, Bound<'_, PyAny>)>> {
     let host = host()?;
@@ -240,14 +242,13 @@ pub(crate) fn drain(py: Python<'_>) -> PyResult<Vec<(u32, bool, Bound<'_, PyAny>
     replies.into_iter().map(triple).collect()
 }
 
-/// Descriptor that is readable when the supervisor has sent data.
+/// Returns the descriptor that becomes readable when the supervisor sends data.
 #[pyfunction]
 pub(crate) fn fileno() -> PyResult<i32> {
     Ok(host()?.socket().as_raw_fd())
 }
 
-/// Descriptor that is readable when a reply for [`drain`] has arrived that another thread read from the
-/// socket.
+/// Returns the descriptor that becomes readable when another thread has read a reply for [`drain`] from the socket.
 #[pyfunction]
 pub(crate) fn wake_fileno() -> PyResult<i32> {
     Ok(host()?.reply_event().as_raw_fd())
@@ -262,7 +263,8 @@ pub(crate) fn write(py: Python<'_>, stream: i32, text: &str) -> PyResult<()> {
     Ok(())
 }
 
-/// Raises MemoryError if `bytes` cannot be allocated now. Does not touch the memory.
+/// Raises MemoryError if a block of `bytes` bytes cannot be allocated now. The check writes nothing to the block, so it
+/// uses no physical memory.
 #[pyfunction]
 pub(crate) fn require_memory(bytes: usize) -> PyResult<()> {
     let mut room = Vec::<u8>::new();
