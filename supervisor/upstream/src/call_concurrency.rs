@@ -31,9 +31,9 @@ pub struct CallSlot {
 /// Why a call to an upstream server was not admitted by the limit on concurrent calls.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SlotError {
-    /// The queue is full: it already contains the configured maximum number of calls, which is given here.
+    /// The queue already contains the configured maximum number of calls. Contains this maximum.
     QueueFull(usize),
-    /// No call to the server ended within the configured queue timeout, which is given here.
+    /// The call got no slot within the configured queue timeout. Contains this timeout.
     QueueTimeout(Duration),
 }
 
@@ -68,7 +68,7 @@ impl CallSlots {
         self.limits.calls_max - self.free.available_permits()
     }
 
-    /// Waits until no call has used the server for the duration `limit`.
+    /// Waits until the server has been idle for the duration `limit`, that is, without a call in flight.
     pub(super) async fn wait_idle(&self, limit: Duration) {
         loop {
             let since = *self.last_used.lock();
@@ -93,7 +93,7 @@ impl CallSlots {
         }
     }
 
-    /// Records that the server is in use now, which restarts its idle time. Takes no slot.
+    /// Restarts the server's idle time, because the server is in use now. Takes no slot.
     pub(super) fn record_use(&self) {
         *self.last_used.lock() = Instant::now();
     }

@@ -1,5 +1,5 @@
-//! Converts an upstream server's result of a call for submitted code. Only the outer structure of the result is parsed;
-//! its content remains JSON text.
+//! Converts the results of calls to an upstream server into the form that submitted code receives. Only the outer
+//! structure of a result is parsed; its content remains JSON text.
 
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::FailureCode;
@@ -46,7 +46,7 @@ struct Block<'a> {
 
 /// The parsed answer of an upstream server to a call.
 pub(super) enum CallAnswer {
-    /// The server requires input of the user before it completes the call. Contains the JSON text of its
+    /// The server requires input of the user before the call can be completed. Contains the JSON text of the server's
     /// `input_required` result.
     Asks(String),
     Result {
@@ -55,7 +55,7 @@ pub(super) enum CallAnswer {
     },
 }
 
-/// Parses the raw JSON answer of a server to a call, in time linear in its length.
+/// Parses the raw JSON answer of a server to a call. The time is linear in the length of the answer.
 pub(super) fn read_answer(
     item: &CallTarget,
     raw: String,
@@ -73,7 +73,7 @@ pub(super) fn read_answer(
 /// How the results of an upstream server's tool are converted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ResultOptions {
-    /// Whether the server's library wraps values as `{"result": …}`; the inner value is used then.
+    /// Whether the server's library wraps values as `{"result": …}`. If so, the program gets the inner value.
     wrapped: bool,
     /// Whether a result text that is JSON reaches the program as the parsed value.
     decodes: bool,
@@ -82,8 +82,8 @@ pub(super) struct ResultOptions {
 }
 
 impl ResultOptions {
-    /// Creates the options for a tool. `declares_values` is whether the tool's output schema describes more than
-    /// text, so that its text results are not parsed as JSON under [`TextDecoding::Auto`].
+    /// Creates the options for a tool. `declares_values` is whether the tool's output schema describes more than text.
+    /// If so, [`TextDecoding::Auto`] does not parse the tool's text results as JSON.
     pub(super) fn new(wrapped: bool, declares_values: bool, decoding: TextDecoding) -> Self {
         let decodes = match decoding {
             TextDecoding::Auto => !declares_values,
@@ -109,15 +109,16 @@ struct WrappedResult<'a> {
     result: &'a RawValue,
 }
 
-/// Parses the outer structure of a result; `None` if it is not one that MCP knows.
+/// Parses the outer structure of a result; `None` if the text is not a result as MCP defines it.
 fn outline_of(result: &str) -> Option<Outline<'_>> {
     serde_json::from_str(result).ok()
 }
 
-/// Builds the JSON envelope in which the worker gets a result. For a tool: `{"structured"}` if there is
-/// structured content, else `{"text"}` for a single text block, else `{"content"}`. With `"decode": true`,
-/// the worker parses text that is JSON; with `"list": true`, it converts a single text to a list. For a
-/// resource: `{"contents"}`; for a prompt: `{"messages"}`.
+/// Builds the JSON envelope in which the worker gets a result. For a resource, the envelope is `{"contents"}`; for a
+/// prompt, `{"messages", "description"}`. For a tool, it is `{"structured"}` if there is structured content, else
+/// `{"text"}` for a single text block, else `{"content"}`; structured content that is a text to decode also becomes
+/// `{"text"}`. With `"decode": true`, the worker parses text that is JSON; with `"list": true`, the worker converts a
+/// single text to a list.
 fn envelope(
     item: &CallTarget,
     outline: Option<Outline<'_>>,

@@ -25,12 +25,12 @@ impl CallError {
     }
 }
 
-/// What is sent when a call is repeated because its server required input: the user's answers and the server's opaque
-/// state.
+/// The input that is sent when a call is repeated because its server required input: the user's answers and the
+/// server's opaque state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InputResponses {
     pub(super) responses: Option<BTreeMap<String, Value>>,
-    /// The opaque `requestState` that the repeated call returns to the server, exactly as the server sent it; `None`
-    /// if it sent none.
+    /// The opaque `requestState` of the server. The repeated call returns it exactly as the server sent it. `None` if
+    /// the server sent none.
     pub(super) state: Option<String>,
 }

@@ -20,7 +20,7 @@ pub(super) struct CallerSignals {
     answers: watch::Sender<CallStats>,
 }
 
-/// Statistics about the answered calls of one connection.
+/// Statistics about the calls that one upstream server has answered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CallStats {
     pub(super) answered_calls: u64,

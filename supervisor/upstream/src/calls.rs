@@ -30,8 +30,9 @@ impl Connection {
     /// are not checked.
     ///
     /// # Errors
-    /// If `item` is a resource or the list of resources, and the server does not announce the capability
-    /// `resources`; likewise for prompts and the list of prompts.
+    /// Returns an error if `item` is a resource or the list of resources and the server does not announce the
+    /// capability `resources`, or if `item` is a prompt or the list of prompts and the server does not announce the
+    /// capability `prompts`.
     pub fn check_offered(&self, offer: &ConnectedServer, item: &CallTarget) -> Result<(), Failure> {
         let capabilities = offer.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default();
         let lacking = match item {
@@ -48,8 +49,8 @@ impl Connection {
         Err(self.failure(FailureCode::UnknownTool, message))
     }
 
-    /// Sends a call that the policy has permitted, and returns its result as JSON. `slot` permits one of the server's
-    /// concurrent calls. If the future is dropped, the call is cancelled at the server.
+    /// Sends a call that the policy has permitted, and returns its result as JSON. `slot` is the call's slot among the
+    /// server's concurrent calls. If the future is dropped, the call is cancelled at the server.
     pub async fn call(
         &self,
         offer: &ConnectedServer,
@@ -78,9 +79,9 @@ impl Connection {
         outcome.map_err(|error| Failure { tool: named, ..self.failure(error.code, error.message) })
     }
 
-    /// Returns the timeout of a call. `timeout` is the one that submitted code set; it is reduced to the
-    /// configured maximum and does not restart. If it is `None`, the configured timeout applies, which restarts
-    /// with each progress notification.
+    /// Returns the timeout of a call. `timeout` is the timeout that submitted code has set; it is reduced to the
+    /// configured maximum, and does not restart. If submitted code has set none, the configured timeout applies, which
+    /// restarts with each progress notification.
     fn timeout(&self, timeout: Option<Duration>) -> CallTimeout {
         match timeout {
             Some(timeout) => {

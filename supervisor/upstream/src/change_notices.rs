@@ -1,5 +1,5 @@
-//! Notices to AI clients that the tools, resources or prompts of an upstream server that they use directly have
-//! changed.
+//! Change notices: they tell AI clients that the tools, resources or prompts of an upstream server have changed. Only
+//! AI clients that use the server directly get them.
 
 use lockhouse_protocol::ServerName;
 use tokio::sync::broadcast;
@@ -20,8 +20,8 @@ pub enum ChangeNotice {
     Everything,
 }
 
-/// Broadcasts the change notices of all upstream servers to the fronts (the side of Lockhouse that faces AI
-/// clients), which send them to AI clients.
+/// Broadcasts the change notices of all upstream servers to the front (the side of Lockhouse that faces AI clients),
+/// which sends the notices to AI clients.
 #[derive(Clone, Debug)]
 pub struct ChangeNotices(broadcast::Sender<ChangeNotice>);
 

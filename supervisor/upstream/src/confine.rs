@@ -29,13 +29,14 @@ use tokio::process::Command;
 use super::definition::Confinement;
 use program::Program;
 
-/// The oldest Landlock ABI that is accepted, its number, and the kernel version that introduced it. Older ABIs do not
-/// restrict truncation, so a sandboxed server could empty every file of its user.
+/// The oldest Landlock ABI that is accepted: the ABI, its number, and the kernel version that introduced it. Older ABIs
+/// do not restrict truncation, so a sandboxed server could empty every file of its user.
 const NEEDED: (ABI, i64, &str) = (ABI::V3, 3, "Linux 6.2");
 /// The newest Landlock ABI whose rights are used if the kernel supports them.
 const NEWEST: ABI = ABI::V9;
 
-/// Why the sandbox of an upstream server cannot be set up as configured. The server is not started then.
+/// Why the sandbox of an upstream server cannot be set up as configured. If the sandbox cannot be set up, the server is
+/// not started.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
     #[error(
@@ -71,7 +72,8 @@ pub enum ConfineError {
 ///
 /// # Errors
 ///
-/// If the kernel cannot enforce the sandbox or a configured path does not exist.
+/// Returns an error if the kernel cannot enforce the sandbox, or if a configured path is not absolute or cannot be
+/// opened.
 pub(super) fn confined(confinement: &Confinement, program: &str) -> Result<Command, ConfineError> {
     check_kernel()?;
     rules(confinement)?;
@@ -90,7 +92,8 @@ pub(super) fn confined(confinement: &Confinement, program: &str) -> Result<Comma
     Ok(command)
 }
 
-/// Puts this process into the sandbox and executes the program `name`. Returns, with the error, only if that fails.
+/// Puts this process into the sandbox and executes the program `name`. Returns only if one of these steps fails, with
+/// the error.
 pub fn exec_confined(confinement: &Confinement, name: &OsStr, arguments: &[OsString]) -> ConfineError {
     let program = match Program::find(name) {
         Some(program) => program,
@@ -129,8 +132,8 @@ fn reading() -> BitFlags<AccessFs> {
     AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir
 }
 
-/// Returns the Landlock access rights for paths of the configured list `write`: reading and changing, but no
-/// execution and no creation of device nodes.
+/// Returns the Landlock access rights for paths of the configured list `write`: reading and changing, but no execution,
+/// no creation of device nodes and no ioctl(2) on devices.
 fn writing() -> BitFlags<AccessFs> {
     let devices = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
     AccessFs::from_all(NEWEST) & !(devices | AccessFs::Execute)

@@ -20,7 +20,7 @@ pub(super) enum ConnectError {
     Closed,
     /// The server answered with a JSON-RPC error.
     Refused(ErrorData),
-    /// The server's answer is not valid MCP, for the reason in this text. The text may quote the server.
+    /// The server's answer is not valid MCP. The text describes the reason and may quote the server.
     Strange(String),
     /// The HTTP request to the server failed.
     Http(HttpError),
@@ -60,7 +60,7 @@ impl From<ClientInitializeError> for ConnectError {
 }
 
 impl ConnectError {
-    /// Whether another attempt, with the older MCP handshake (`initialize`), may succeed.
+    /// Whether another attempt to connect may succeed if it uses the older MCP handshake (`initialize`).
     pub(super) fn may_need_legacy_handshake(&self) -> bool {
         !matches!(self, Self::Http(fault) if fault.kind != HttpErrorKind::Answered)
     }

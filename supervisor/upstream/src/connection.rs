@@ -25,7 +25,7 @@ use super::storage_paths::StoragePaths;
 use super::tool_cache::ToolCache;
 use super::tool_pins::Pins;
 
-/// How long callers wait after a server's start timeout has passed, so that they receive the error of the start.
+/// Time that a caller waits beyond a server's start timeout, so that the caller receives the error of the start.
 const START_MARGIN: Duration = Duration::from_secs(1);
 
 /// A handle to one upstream server's connection task, by which callers use the server. Clones use the same
@@ -127,8 +127,8 @@ impl Connection {
     }
 
     /// Returns how long a caller should still wait for the current attempt to connect: the smaller of `most` and the
-    /// start timeout, less the time that the attempt has already taken. Callers that come one after another thus do not
-    /// each wait for the full time if a server never answers.
+    /// start timeout, less the time that the attempt has already taken. If a server never answers, successive callers
+    /// thus do not each wait for the full time.
     pub fn connect_time_left(&self, most: Duration) -> Duration {
         let begun = matches!(self.state(), ConnectionState::Connecting)
             .then(|| self.status().attempt_began)
@@ -172,7 +172,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If the server cannot be started or does not start in time.
+    /// Returns an error if the server cannot be started, or does not start in time.
     pub async fn connected_server(&self) -> Result<Arc<ConnectedServer>, Failure> {
         if let ConnectionState::Connected(connected_server) = &*self.state.borrow() {
             return Ok(connected_server.clone());
@@ -212,7 +212,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If the queue is full or no slot becomes free within the queue timeout.
+    /// Returns an error if the queue is full, or if no slot becomes free within the queue timeout.
     pub async fn call_slot(&self) -> Result<CallSlot, Failure> {
         self.signals.slots.acquire().await.map_err(|busy| {
             let (name, at_once) = (&self.name, self.limits.calls_max);

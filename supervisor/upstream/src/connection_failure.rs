@@ -19,8 +19,8 @@ impl ConnectionFailure {
     }
 }
 
-/// Records why a connection failed, and wakes the tasks that wait for its failure. Needed because the end of an HTTP
-/// stream or a pipe does not tell the reason.
+/// Records why a connection failed, and wakes the tasks that wait for its failure. The end of an HTTP stream or a pipe
+/// does not tell the reason, so the signal carries the reason.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FailureSignal {
     reason: Arc<OnceLock<ConnectionFailure>>,

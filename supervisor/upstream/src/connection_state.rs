@@ -18,8 +18,8 @@ pub enum ConnectionState {
     Connecting,
     /// The server is connected and can be called.
     Connected(Arc<ConnectedServer>),
-    /// The last attempt to connect failed, for this reason, and another attempt will follow. The reason contains no
-    /// text of the server.
+    /// The last attempt to connect failed, or the server was disconnected because it exceeded a limit or broke the
+    /// protocol. Another attempt to connect will follow. Contains the reason, without any text of the server.
     Failed(String),
 }
 

@@ -2,23 +2,23 @@
 
 use std::time::{Duration, Instant};
 
-/// The status of one upstream server since Lockhouse started. The connection task records it, except the statistics of
-/// answered calls, which callers record.
+/// The status of one upstream server since Lockhouse started. Callers record the statistics of answered calls; the
+/// connection task records everything else.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionStatus {
     /// When the most recent attempt to connect to the server began; `None` before the first.
     pub attempt_began: Option<Instant>,
     /// The MCP protocol version that was negotiated at the most recent start; `None` until the handshake has ended.
     pub protocol_version: Option<String>,
-    /// Whether the server was started with the older MCP handshake (`initialize`) because a start with the newest one
-    /// had failed.
+    /// Whether the server was started with the older MCP handshake (`initialize`) because the configuration requires
+    /// it, or because an attempt with the newest protocol version had failed.
     pub used_legacy_handshake: bool,
-    /// How long it took until the server's process was running, at the most recent start; `None` for HTTP servers.
+    /// Time from the server's most recent start until the server's process was running; `None` for HTTP servers.
     pub spawn_time: Option<Duration>,
     /// Time from the server's most recent start to the end of its MCP handshake; `None` until the handshake has ended.
     pub handshake_time: Option<Duration>,
-    /// How long the server's most recent successful start took, including the listing of its tools; `None` before the
-    /// first.
+    /// How long the server's most recent successful start took. This includes the wait for the limit on concurrent
+    /// starts, and the listing of the server's tools. `None` before the first successful start.
     pub start_time: Option<Duration>,
     /// How long the most recently answered call took; `None` before the first answer.
     pub last_latency: Option<Duration>,

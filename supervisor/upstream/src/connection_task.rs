@@ -44,13 +44,14 @@ pub(super) struct ConnectionTask {
     pub(super) name: ServerName,
     pub(super) starter: Arc<ServerStarter>,
     pub(super) tools: PublishedTools,
-    /// The time without a call after which the server is stopped; `None` if it never is.
+    /// The time without a call after which the server is stopped; `None` if the server is never stopped for lack of
+    /// calls.
     pub(super) idle_stop: Option<Duration>,
     pub(super) state: watch::Sender<ConnectionState>,
     pub(super) status: watch::Sender<ConnectionStatus>,
     pub(super) signals: Arc<CallerSignals>,
-    /// Statistics of answered calls. Marked as seen when an attempt to connect begins, so a change means that a call
-    /// was answered since then.
+    /// Statistics of answered calls. The current value is marked as seen when an attempt to connect begins. A later
+    /// change means that a call was answered on that connection.
     pub(super) answers: watch::Receiver<CallStats>,
     /// Whether the server is known to understand only the older MCP handshake (`initialize`).
     pub(super) legacy_handshake: bool,
@@ -62,7 +63,7 @@ pub(super) struct ConnectionTask {
 /// What the connection task is waiting for.
 enum Wait {
     Demand,
-    /// An attempt to start the server, which completes with its result and its duration.
+    /// An attempt to start the server. The future returns the result of the attempt and how long the attempt took.
     Start(BoxFuture<'static, (Result<StartedServer, StartFailure>, Duration)>),
     Connection(Box<ConnectionMonitor>),
     Drain(Box<LiveConnection>, BoxFuture<'static, ()>),
@@ -129,7 +130,7 @@ impl ConnectionTask {
         waiting_for
     }
 
-    /// Starts the server once the limit on concurrent starts permits it. The start timeout begins only then.
+    /// Starts the server once the limit on concurrent starts permits the start. Only then does the start timeout begin.
     fn connect(&mut self) -> Wait {
         self.answers.mark_unchanged();
         let (starts, starter, legacy_handshake, begun) =

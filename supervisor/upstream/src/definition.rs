@@ -50,7 +50,7 @@ pub struct ServerCommand {
 }
 
 /// What a sandboxed upstream server may access, in addition to the files that every program needs to run. The kernel
-/// enforces it. Paths are absolute.
+/// enforces these restrictions. All paths are absolute.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Confinement {
@@ -80,9 +80,10 @@ pub enum Authorization {
     OnDemand,
     /// A fixed bearer token from the configuration.
     Bearer(String),
-    /// OAuth with this configured client, after a user has logged in with `lockhouse server login`.
+    /// The tokens that a user obtained with `lockhouse server login`, which uses this configured OAuth client.
     OAuth(OAuthClient),
-    /// The client credentials grant of OAuth with this client, without any user.
+    /// An access token that Lockhouse itself obtains with this client by the client credentials grant of OAuth, without
+    /// any user.
     ClientCredentials(OAuthClient),
 }
 
@@ -107,7 +108,8 @@ pub struct ServerLimits {
     pub start_timeout: Duration,
     /// Time limit of one call, from when it is sent to the server.
     pub call_timeout: Duration,
-    /// The longest timeout that submitted code can set for a call. Never less than `call_timeout`.
+    /// The longest timeout that submitted code can set for a call. If it is less than `call_timeout`, `call_timeout` is
+    /// the longest timeout.
     pub call_timeout_max: Duration,
     /// Maximum number of concurrent calls to the server; further calls wait in a queue.
     pub calls_max: usize,
@@ -115,7 +117,7 @@ pub struct ServerLimits {
     pub queue_max: usize,
     /// How long a call may wait in the server's queue before it fails.
     pub queue_timeout: Duration,
-    /// Maximum size of one message that the server sends, in bytes. A result that exceeds it fails its call.
+    /// Maximum size in bytes of one message that the server sends. A call whose result exceeds this size fails.
     pub message_bytes_max: usize,
 }
 
@@ -141,18 +143,18 @@ pub struct StartOptions {
     pub legacy_handshake: bool,
     /// Whether the server is started only when it is first needed.
     pub lazy: bool,
-    /// The server is stopped after this time without a call, and started again when it is needed. `None` if it is never
-    /// stopped for lack of calls.
+    /// The server is stopped after this time without a call, and started again when a caller needs it. `None` means
+    /// that the server is never stopped for lack of calls.
     pub idle_stop: Option<Duration>,
 }
 
-/// Rules for one upstream server which say for which tools a program gets JSON result text as a parsed value.
+/// Rules that say for which tools of one upstream server a program gets JSON result text as a parsed value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DecodeRules {
     /// How result text is treated for tools that no entry of `tools` matches.
     pub default: TextDecoding,
-    /// How result text is treated for single tools. The string is the name of a tool, or the beginning of tool
-    /// names followed by `*`. If several entries match a tool, the longest applies.
+    /// How result text is treated for the named tools. The string is the name of a tool, or a prefix of tool names
+    /// followed by `*`. If several entries match a tool, the longest string applies.
     pub tools: Vec<(String, TextDecoding)>,
 }
 
@@ -241,7 +243,8 @@ impl Default for Exposure {
 /// Which tools of an upstream server Lockhouse offers, selected by exact name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolSelection {
-    /// The names of the only tools that are offered; `None` if all are. A tool in `except` is never offered.
+    /// The names of the only tools that are offered; `None` if all tools are offered. A tool in `except` is never
+    /// offered.
     pub only: Option<Vec<String>>,
     pub except: Vec<String>,
 }
@@ -278,8 +281,8 @@ impl ServerDefinition {
             && *on_change == other.on_change
     }
 
-    /// Returns the values to redact from the server's output, since they may be secrets. The keys are their names in
-    /// the configuration.
+    /// Returns the values to redact from the server's output, since they may be secrets. The keys are the names of the
+    /// values in the configuration.
     pub fn secrets(&self) -> BTreeMap<String, String> {
         let mut secrets = match &self.endpoint {
             Endpoint::Stdio(command) => command.environment.clone(),

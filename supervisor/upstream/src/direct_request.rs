@@ -25,8 +25,8 @@ pub enum DirectRequestKind {
 #[derive(Debug, Default)]
 pub struct DirectRequest {
     pub verb: DirectRequestKind,
-    /// Whether the AI client itself answers `input_required` results, by repeating the call. If so, such results are
-    /// forwarded to the client.
+    /// Whether the AI client itself handles `input_required` results: it asks its user and repeats the call. If so,
+    /// such results are forwarded to the client.
     pub retries_with_input: bool,
     responses: Mutex<InputResponses>,
     failure: Mutex<Option<DirectFailure>>,
@@ -54,8 +54,8 @@ impl DirectRequest {
         Self { verb, retries_with_input, responses, failure: Mutex::default() }
     }
 
-    /// Removes and returns the user's answers and the server's state, which are sent with the first request of
-    /// the call. Returns empty ones when called again.
+    /// Removes and returns the user's answers and the server's state, which are sent with the first request of the
+    /// call. A second call of this function returns no answers and no state.
     pub(super) fn take_responses(&self) -> InputResponses {
         std::mem::take(&mut *self.responses.lock())
     }

@@ -10,7 +10,8 @@ use crate::ai_client::Answer;
 
 /// Returns the client capabilities that Lockhouse announces to upstream servers: elicitation by form and by URL. Many
 /// AI clients share a connection, so the `initialize` handshake of older protocol versions announces these capabilities
-/// for all of them. From version 2026-07-28 on, each request announces those of its own AI client.
+/// for all of them. From version 2026-07-28 on, each request announces the capabilities of the AI client that it comes
+/// from.
 pub(super) fn capabilities() -> ClientCapabilities {
     let elicitation = ElicitationCapability::new()
         .with_form(FormElicitationCapability::new())

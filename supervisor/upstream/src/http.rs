@@ -1,7 +1,7 @@
 //! Streamable HTTP transport to an upstream server.
 //!
-//! The library rmcp implements the protocol: sessions, protocol versions, headers, resumed streams. [`client`] and
-//! [`exchange`] send rmcp's HTTP requests and limit how much of the responses is read.
+//! The library rmcp implements the protocol: sessions, protocol versions, headers, and resuming of streams. [`client`]
+//! and [`exchange`] send rmcp's HTTP requests and limit how much of the responses is read.
 
 mod backlog_limits;
 mod buffer_budget;
@@ -37,8 +37,8 @@ use super::definition::{HttpEndpoint, ServerLimits};
 use super::http_error::{HttpError, HttpErrorKind};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an unused TCP connection is kept open. Servers on Node.js close it after five seconds, and a request that
-/// is sent at that moment would be lost.
+/// How long an unused TCP connection is kept open. Servers on Node.js close an unused connection after five seconds,
+/// and a request that is sent at that moment would be lost.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 /// Interval of TCP keepalive probes, which detect peers that vanished.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -46,7 +46,8 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
 /// First delay before an event stream that the server closed is opened again. The delay grows up to `REOPEN_MAX`.
 const REOPEN_MIN: Duration = Duration::from_secs(1);
 const REOPEN_MAX: Duration = Duration::from_secs(30);
-/// Number of concurrent HTTP requests to one server that are permitted in addition to its concurrent calls.
+/// Number of HTTP requests that may be sent concurrently to one server, in addition to the requests of its concurrent
+/// calls.
 const OTHER_REQUESTS_MAX: usize = 16;
 const PROXY_VARIABLES: [&str; 6] =
     ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
@@ -130,8 +131,7 @@ fn connector(endpoint: &HttpEndpoint) -> reqwest::Result<reqwest::Client> {
     if endpoint.is_on_this_host() { builder.no_proxy() } else { builder }.build()
 }
 
-/// Returns `HOST:PORT` of the endpoint for error messages, followed by the name of the proxy variable that is set, if
-/// any.
+/// Returns `HOST:PORT` of the endpoint for error messages. If a proxy variable is set, its name follows.
 fn host_and_port(endpoint: &HttpEndpoint) -> String {
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     match PROXY_VARIABLES.iter().find(|name| is_set(name) && !endpoint.is_on_this_host()) {

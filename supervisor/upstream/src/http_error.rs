@@ -19,14 +19,15 @@ pub(crate) struct HttpError {
     pub(crate) server_text: String,
 }
 
-/// The kind of an HTTP error, which decides whether the server is started again with the older MCP handshake.
+/// The kind of an HTTP error. Decides whether the server is started again with the older MCP handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HttpErrorKind {
     /// No connection to the server could be established, or the connection broke.
     Unreachable,
-    /// The server requires an access token, or a token other than the one that was sent.
+    /// The server requires an access token that Lockhouse does not have, or refused the token that was sent.
     Unauthorized,
-    /// The endpoint cannot be used whatever the request is: its configuration is invalid, or it is no MCP endpoint.
+    /// No request to the endpoint can succeed: the endpoint's configuration is invalid, or the URL is not that of an
+    /// MCP endpoint.
     Unusable,
     /// The server answered with an HTTP error status.
     Answered,

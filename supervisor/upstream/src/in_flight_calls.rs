@@ -53,7 +53,7 @@ struct InFlightCall {
 struct CallSignals {
     /// Notified when the server has sent a progress notification for the call.
     progressed: Notify,
-    /// Notified when the server asks for input that no user can give. The call fails then.
+    /// Notified when the server asks for input that no user can give. This makes the call fail.
     unanswerable: Notify,
 }
 
@@ -65,12 +65,12 @@ pub(super) struct CallRegistration {
     signals: Arc<CallSignals>,
 }
 
-/// The caller that a request of the server, such as a question, is for. The request names no call, so the caller is
-/// inferred from the calls in flight.
+/// The caller for which a request of the server, such as a question, is meant. The request names no call, so the caller
+/// is inferred from the calls in flight.
 pub(super) enum RequestOrigin {
-    /// All calls in flight belong to one execution, whose caller this is.
+    /// This caller made all calls in flight, which belong to one execution.
     One(Arc<Caller>),
-    /// The caller is unknown: no call is in flight, or calls of several executions are.
+    /// The caller is unknown: either no call is in flight, or the calls in flight belong to several executions.
     Unclear,
 }
 
@@ -97,8 +97,8 @@ impl InFlightCalls {
         }
     }
 
-    /// Fails the call in flight because its server asks for input that no user can give. If several calls are in
-    /// flight, fails none, since it is not known which call the input is for.
+    /// Fails the call in flight because its server asks for input that no user can give. Does nothing if several calls
+    /// are in flight, since the server does not say which call needs the input.
     pub(super) fn fail_only_call(&self) {
         let state = self.state();
         if let (1, Some(call)) = (state.calls.len(), state.calls.values().next()) {
@@ -106,8 +106,8 @@ impl InFlightCalls {
         }
     }
 
-    /// Forwards a progress notification of a server to the AI client whose call has the notification's progress
-    /// token. Dropped if no call has it.
+    /// Forwards a progress notification of a server to the AI client whose call has the notification's progress token.
+    /// Drops the notification if no call in flight has this token.
     pub(super) fn progress(
         &self,
         server: &ServerName,
@@ -129,7 +129,7 @@ impl InFlightCalls {
     }
 
     /// Forwards a log message of the server to the AI client that uses the server directly. A log message names no
-    /// call, so it is dropped unless all calls in flight belong to one such client.
+    /// call, so the message is dropped unless all calls in flight belong to one execution.
     pub(super) fn log(&self, line: Value) {
         if let RequestOrigin::One(caller) = self.request_origin()
             && let Caller { ai_client: Some(ai_client), direct: Some(_), .. } = &*caller

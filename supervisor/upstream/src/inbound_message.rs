@@ -26,15 +26,15 @@ pub(super) const TYPED_BYTES_MAX: usize = 1024 * 1024;
 const NOTIFICATION_BYTES_MAX: usize = 64 * 1024;
 /// Maximum number of JSON values in a notification of the server. Notifications with more values are dropped.
 const NOTIFICATION_VALUES_MAX: usize = 256;
-/// Maximum number of JSON values in a message that is parsed completely. Limited in addition to the size, because two
-/// bytes of text can become a value that takes a hundred bytes of memory.
+/// Maximum number of JSON values in a message that is parsed completely. The size limit alone does not suffice, because
+/// two bytes of text can become a value that takes a hundred bytes of memory.
 pub(super) const TYPED_NODES_MAX: usize = 4096;
 /// Number of bytes that are charged to the server's traffic allowance for each JSON value of a completely parsed
 /// message, in addition to the size of the message. The first `VALUES_FREE` values are free. Parsing takes up to 0.6 µs
 /// for each value, because rmcp tries each type that the message could have.
 const VALUE_BYTES: usize = 64;
 const VALUES_FREE: usize = 32;
-/// Maximum size in bytes of the `id` or the `method` of a message. A server that sends a longer one is disconnected.
+/// Maximum size in bytes of the `id` or the `method` of a message. A server that exceeds this limit is disconnected.
 const NAME_BYTES_MAX: usize = 256;
 
 const LONG_NAME: &str = "it sent a message whose `id` or `method` is longer than 256 bytes";
@@ -43,7 +43,8 @@ const LONG_NAME: &str = "it sent a message whose `id` or `method` is longer than
 /// is answered with an error.
 pub(super) const REFUSED_METHOD: &str = "lockhouse/refused";
 
-/// Messages of more bytes than this take milliseconds to parse and are parsed on another thread.
+/// Maximum size in bytes of a message that is parsed on the current thread. Larger messages take milliseconds to parse,
+/// and are parsed on another thread.
 const LARGE_BYTES: usize = 256 * 1024;
 
 pub(super) type RxMessage = RxJsonRpcMessage<RoleClient>;
@@ -52,10 +53,10 @@ pub(super) type RxMessage = RxJsonRpcMessage<RoleClient>;
 pub(super) enum InboundMessage {
     /// The response of the server to Lockhouse's request with this ID.
     Answer(RequestId, RxMessage),
-    /// A request or notification of the server; `None` if it is dropped, because it cannot be parsed or exceeds a
-    /// limit.
+    /// A request or notification of the server. `None` if the message is dropped, because it cannot be parsed or
+    /// exceeds a limit.
     Unsolicited(Option<RxMessage>),
-    /// A message that violates the protocol or a limit, for the reason in this text. The server is disconnected.
+    /// A message that violates the protocol or a limit, so the server is disconnected. Contains the reason.
     Violation(&'static str),
 }
 
@@ -114,8 +115,8 @@ pub(super) fn parse(
 }
 
 /// Parses a message completely if it is within the given limits. Returns the number of bytes to charge to the server's
-/// traffic allowance, and the message; or, in place of the message, an error text if it is invalid or exceeds a limit.
-/// A message that is not parsed costs only its size.
+/// traffic allowance, and the message. In place of a message that is invalid or exceeds a limit, returns an error text.
+/// The values of a message are not charged if the message is not valid JSON or has more than `values_max` values.
 pub(super) fn parse_typed(
     text: &[u8],
     bytes_max: usize,
@@ -135,8 +136,8 @@ pub(super) fn parse_typed(
     (text.len() + of_values, message)
 }
 
-/// Converts a result for rmcp as unparsed JSON text. Parsed completely, a hostile result would take a hundred times its
-/// size in memory.
+/// Converts a result for rmcp as unparsed JSON text. If results were parsed completely, a hostile result would take a
+/// hundred times its size in memory.
 pub(super) fn raw_result(result: &RawValue) -> ServerResult {
     ServerResult::CustomResult(CustomResult(Value::String(result.get().to_owned())))
 }
@@ -218,7 +219,7 @@ mod tests {
         }
     }
 
-    /// How these tests describe the placeholder that replaces a request that is too large to be parsed.
+    /// The text by which these tests describe the placeholder for a request that is too large to be parsed.
     const REFUSED: &str = r#"unsolicited: {"jsonrpc":"2.0","id":1,"method":"lockhouse/refused""#;
 
     #[test]

@@ -37,8 +37,8 @@ impl TokenProvider {
         Err(HttpError::new(HttpErrorKind::Unauthorized, reason, &self.redact(&server_text)))
     }
 
-    /// Renews a stored access token with its refresh token, unless another process has renewed it meanwhile. Returns
-    /// the new token.
+    /// Renews the access token `stale` with the stored refresh token, and returns the new token. If another process has
+    /// already renewed the token, returns that process's token.
     pub(super) async fn refreshed(
         &self,
         file: &TokenFile,
@@ -85,8 +85,8 @@ impl TokenProvider {
     }
 }
 
-/// Whether a token was requested less than [`RENEWAL_EVERY`] ago, so that no new one may be requested yet.
-/// `asked` is the time of the last request.
+/// Whether a token was requested less than [`RENEWAL_EVERY`] ago. If so, no other token may be requested yet. `asked`
+/// is the time of the last request.
 pub(super) fn is_recent(asked: Option<Instant>) -> bool {
     asked.is_some_and(|at| at.elapsed() < RENEWAL_EVERY)
 }

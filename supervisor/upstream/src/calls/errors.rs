@@ -52,7 +52,7 @@ pub(super) fn call_error(
     }
 }
 
-/// Returns the server's own error with secrets redacted; `None` if Lockhouse made the error.
+/// Returns the server's own error with secrets redacted; `None` if the error was created by Lockhouse.
 pub(super) fn own_error(secrets: &Secrets, error: &ErrorData) -> Option<ErrorData> {
     if matches!(&*error.message, TOO_LARGE | CUT_OFF | NOT_JSON) {
         return None;

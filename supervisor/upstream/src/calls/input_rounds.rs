@@ -22,8 +22,8 @@ use crate::input_required;
 use crate::outgoing_request::OutgoingRequest;
 use crate::request::{CallTimeout, RequestError, send_for};
 
-/// Delay before a call is repeated because the server asked for that without requiring input. The delay doubles with
-/// each round, up to 32 times this one.
+/// Delay before a call is repeated if the server asked for the repetition and required no input. The delay doubles with
+/// each round, up to 32 times this value.
 const STATE_ONLY_DELAY: Duration = Duration::from_millis(50);
 
 /// A call to an upstream server, with everything that stays the same when the call is repeated.
@@ -36,7 +36,7 @@ pub(super) struct InputRounds<'a> {
     pub(super) caller: &'a Arc<Caller>,
 }
 
-/// What is done after a server's answer to a call.
+/// The step that follows a server's answer to a call.
 enum NextStep {
     /// The call is complete, with this result as JSON.
     Result(Vec<u8>),
@@ -106,7 +106,7 @@ impl InputRounds<'_> {
         }
     }
 
-    /// Parses the server's answer to the call and obtains the input that the answer requires, if any.
+    /// Parses the server's answer to the call. If the answer requires input, obtains the input.
     async fn next(&self, raw: String) -> Result<NextStep, CallError> {
         let (of, how) = ((*self.item).clone(), self.reading());
         let read = offload_if_large(raw.len(), move || read_answer(&of, raw, how)).await;
@@ -130,7 +130,7 @@ impl InputRounds<'_> {
         }
     }
 
-    /// Returns how the results of the called tool are converted.
+    /// Returns the options for converting the results of the called tool.
     fn reading(&self) -> ResultOptions {
         let tool = match self.item {
             CallTarget::Tool(name) => self.offer.catalogue.tool(name),

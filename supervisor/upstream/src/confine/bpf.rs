@@ -1,7 +1,7 @@
 //! Instructions of classic BPF for the seccomp filters of sandboxed upstream servers, and how a filter is installed.
 //!
-//! Filters compare the low 32 bits of system call arguments: all arguments inspected here are `int`, of which the
-//! kernel uses the low half.
+//! Filters compare only the low 32 bits of a system call argument. This suffices, since all arguments that the filters
+//! inspect are of type `int`, of which the kernel uses the low half.
 #![allow(unsafe_code, reason = "seccomp(2) has no wrapper in nix")]
 
 use std::io;
@@ -25,15 +25,16 @@ const OWN_ARCHITECTURE: u32 = 0xc000_00b7;
 const X32: u32 = 0x4000_0000;
 
 pub(super) const ALLOWED: u32 = libc::SECCOMP_RET_ALLOW;
-/// The filter's result that fails a system call with ENOSYS, as a kernel without this system call does.
+/// The filter's result that makes a system call fail with ENOSYS, as on a kernel without this system call.
 pub(super) const UNKNOWN: u32 = refused(libc::ENOSYS);
 
 pub(super) const fn refused(errno: i32) -> u32 {
     libc::SECCOMP_RET_ERRNO | errno as u32
 }
 
-/// The first instructions of every filter. They refuse system calls of another architecture, whose numbers the rules do
-/// not cover, and load the system call number for comparison.
+/// The first instructions of every filter. They kill a process that uses system calls of another architecture, and
+/// refuse system calls of the x32 ABI: both have numbers that the rules do not cover. Then they load the system call
+/// number for comparison.
 #[rustfmt::skip] // One instruction a line.
 pub(super) const HEAD: [sock_filter; 6] = [
     load(ARCHITECTURE),
@@ -122,7 +123,7 @@ pub(super) mod tests {
         verdict(program, OWN_ARCHITECTURE, number as u32, arguments)
     }
 
-    /// Checks that the filter refuses system calls that use the numbers of another architecture.
+    /// Checks that the filter permits no system calls with the numbers of another architecture or of the x32 ABI.
     pub(crate) fn check_other_numbers(program: &[sock_filter]) {
         const I386: u32 = 0x4000_0003;
         for number in 0..600 {

@@ -2,8 +2,9 @@
 //! their limits, priorities, memory and signals, and objects that the kernel shares among all processes of a user (SysV
 //! and POSIX queues, shared memory, keyrings).
 //!
-//! A filter sees only numbers and cannot know which processes the server has started. A system call that takes a PID is
-//! therefore allowed only with the PID 0, which means the calling process itself.
+//! A filter sees only numbers and cannot know which processes the server has started. A system call that changes the
+//! limits, priority, scheduling or memory of the process with a given PID is therefore allowed only with the PID 0,
+//! which means the calling process itself.
 
 use std::io;
 
@@ -15,7 +16,8 @@ const REFUSED: u32 = refused(libc::EPERM);
 const PRIO_PROCESS: u32 = 0;
 /// The value of the first argument of ioprio_set(2) that selects one process.
 const IOPRIO_WHO_PROCESS: u32 = 1;
-/// The ioctl(2) request, from linux/sockios.h, that has a signal sent to a process when a descriptor becomes readable.
+/// The ioctl(2) request, from linux/sockios.h, that selects a process. The kernel sends this process a signal when a
+/// descriptor becomes readable.
 const FIOSETOWN: u32 = 0x8901;
 /// Another ioctl(2) request with the same effect as `FIOSETOWN`.
 const SIOCSPGRP: u32 = 0x8902;
@@ -63,8 +65,8 @@ const ABSENT: [libc::c_long; 22] = [
     libc::SYS_pidfd_send_signal,
 ];
 
-/// System calls that take a PID, each with the required values of its arguments (index and value). A call
-/// with other argument values is refused.
+/// System calls that change the process with a given PID. Each is allowed only if its arguments have the values in the
+/// list, of which each entry is the index and the value of an argument.
 const ONLY: [(libc::c_long, &[(u32, u32)]); 9] = [
     (libc::SYS_prlimit64, &[(0, 0)]),
     (libc::SYS_setpriority, &[(0, PRIO_PROCESS), (1, 0)]),
@@ -77,9 +79,9 @@ const ONLY: [(libc::c_long, &[(u32, u32)]); 9] = [
     (libc::SYS_move_pages, &[(0, 0)]),
 ];
 
-/// System calls that are refused if one argument has a certain value: the call, the index of the argument,
-/// and its value. With this value, the call requests that a process receives a signal when a descriptor
-/// becomes readable.
+/// System calls that are refused if one argument has a certain value. Each entry contains the system call, the index of
+/// the argument, and the value. With this value, the system call requests that a process receives a signal when a
+/// descriptor becomes readable.
 const NOT_WITH: [(libc::c_long, u32, u32); 5] = [
     (libc::SYS_fcntl, 1, libc::F_SETOWN as u32),
     (libc::SYS_fcntl, 1, F_SETSIG),
@@ -124,8 +126,9 @@ fn reload() -> sock_filter {
     HEAD[3]
 }
 
-/// Lists the system calls that can send a signal to the supervisor, its process group, or all processes of the user:
-/// each with the index and the value of its PID argument. A negative PID means a process group.
+/// Lists the system calls that can send a signal to the supervisor, its process group, or all processes of the user.
+/// Each entry contains the system call, and the index and the value of its PID argument. A negative PID means a process
+/// group, and -1 all processes.
 fn signals(supervisor: i32) -> impl Iterator<Item = (libc::c_long, u32, u32)> {
     let ways = [
         (libc::SYS_kill, supervisor),

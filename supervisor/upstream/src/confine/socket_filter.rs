@@ -1,8 +1,8 @@
 //! A seccomp filter for sandboxed upstream servers without network access: they can create no sockets except connected
 //! pairs.
 //!
-//! Landlock is not sufficient for this. It restricts only TCP, and the Unix sockets of the host (D-Bus, Docker) may
-//! permit more than the network does.
+//! Landlock is not sufficient for this purpose: it restricts only TCP. A Unix socket of the host (D-Bus, Docker) may
+//! permit a server more than the network does.
 
 use std::io;
 

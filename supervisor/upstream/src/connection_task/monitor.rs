@@ -1,5 +1,5 @@
-//! Monitors a live connection to an upstream server and returns the next event: the end of the connection, a change of
-//! the tools, a call that timed out, and so on.
+//! Monitors a live connection to an upstream server and returns the next event, such as the end of the connection or a
+//! change of the server's tools.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,8 +29,8 @@ const ACCEPTANCE_EVERY: Duration = Duration::from_secs(1);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 const SILENT: &str = "it does not answer any more";
 
-/// A live connection to an upstream server, with a ping and a listing of its tools that may be in progress, and its
-/// idle timer.
+/// A live connection to an upstream server, with the timer that stops an idle server. A ping and a listing of the
+/// server's tools may be in progress.
 pub(super) struct ConnectionMonitor {
     pub(super) link: LiveConnection,
     pub(super) peer: Peer<RoleClient>,
@@ -39,9 +39,9 @@ pub(super) struct ConnectionMonitor {
     changed: Arc<Notify>,
     /// Completes once the server has been idle for the configured time.
     idle: BoxFuture<'static, ()>,
-    /// The listing of the server's tools that is in progress, if any; at most one at a time.
+    /// The current listing of the server's tools. Terminated if no listing is in progress.
     listing: Fuse<BoxFuture<'static, Result<Catalogue, ConnectError>>>,
-    /// The ping that is in progress, if any. Completes with whether the server answered.
+    /// The current ping, which returns whether the server answered. Terminated if no ping is in progress.
     ping: Fuse<BoxFuture<'static, bool>>,
 }
 

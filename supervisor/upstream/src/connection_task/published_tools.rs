@@ -13,8 +13,8 @@ use crate::definition::ToolSelection;
 use crate::tool_cache::ToolCache;
 use crate::tool_pins::{FileVersion, Pins};
 
-/// Publishes the tools of one upstream server: has the channel to callers, the tool cache, and the pins with which
-/// tools are compared.
+/// Publishes the tools of one upstream server to its callers. Keeps the tools in a cache, and compares them with the
+/// pins (accepted tool definitions).
 pub(crate) struct PublishedTools {
     name: ServerName,
     selection: ToolSelection,
@@ -24,8 +24,8 @@ pub(crate) struct PublishedTools {
     known: watch::Sender<Option<Arc<Catalogue>>>,
     /// Expired tools from the cache, which are published only if the server cannot be started.
     fallback: Option<Catalogue>,
-    /// The version of the file of accepted tool definitions (pins) with which the tools were last compared; `None` if
-    /// there was no file.
+    /// The version of the pins file (accepted tool definitions) with which the tools were last compared; `None` if the
+    /// file did not exist.
     pinned: Option<FileVersion>,
 }
 
@@ -43,7 +43,8 @@ impl PublishedTools {
     }
 
     /// Publishes the tools in the cache file, unless they have expired. Returns whether the server understood only the
-    /// older MCP handshake (`initialize`) at its last connection; false if the cached tools have expired.
+    /// older MCP handshake (`initialize`) at its last connection. Returns false if the cache has no tools or they have
+    /// expired.
     pub(super) fn load_cached(&mut self) -> bool {
         let Some(remembered) = self.cache.load() else { return false };
         let mut catalogue = remembered.catalogue;

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use super::restart_backoff::{DoublingDelay, RestartBackoff, RestartDelay};
 use crate::connection_failure::ConnectionFailure;
 
-/// The shortest and the longest delay before a server's tools are listed again after it announced a change. The delay
-/// doubles with each announcement and resets after a calm period.
+/// The shortest and the longest delay before a server's tools are listed again after the server announced a change of
+/// its tools. The delay doubles with each listing. It is reset if the previous listing was more than twice the longest
+/// delay ago.
 const LISTING_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// An event of the connection to an upstream server.
@@ -40,7 +41,7 @@ pub(super) enum Event {
     CloseRequested,
     /// No call is in flight any more, or the time limit for draining has passed.
     Drained,
-    /// The MCP connection has ended, and the server's process, if any, has exited.
+    /// The MCP connection has ended. The process of a server over standard input and output has exited.
     Disconnected {
         /// Whether any call was answered since the server was started.
         has_answered: bool,
@@ -200,8 +201,8 @@ impl StateMachine {
     }
 }
 
-/// Returns the phase and the effects that end the connection. The effects first change the connection state
-/// that callers see, and then close the connection, so that new callers wait for the next connection.
+/// Returns the phase and the effects that end the connection. The first effect changes the connection state that
+/// callers see, so that new callers wait for the next connection. The second effect closes the connection.
 fn disconnect(reason: EndReason, next: Next) -> (Phase, Vec<Effect>) {
     let publish = if reason == EndReason::Idle { Effect::PublishIdle } else { Effect::PublishConnecting };
     (Phase::Disconnecting(next), vec![publish, Effect::Disconnect(reason)])

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::connection_failure::FailureSignal;
 use crate::traffic_limits::TrafficLimiter;
 
-/// Maximum total size in bytes of the tools with header parameters that a server may list: rmcp keeps the schema of
-/// every tool name that it has seen.
+/// Maximum total size in bytes of the tools with header parameters that a server may list. The size is limited because
+/// rmcp keeps the schema of every tool name that it has seen.
 const ANNOTATED_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Maximum number of the server's requests that are not answered yet: rmcp answers each in a task of its own.
+/// Maximum number of requests of the server that Lockhouse has not answered yet. The number is limited because rmcp
+/// answers each request in a task of its own.
 const UNANSWERED_MAX: usize = 512;
 
 /// Counts and limits what the server of one connection accumulates in rmcp. Clones share the counters.

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The budget of a connection, as the number of responses of the maximum size that it may buffer at a time.
+/// Number of responses of the maximum size that a connection may buffer at one time. This is the budget of the
+/// connection.
 const FULL_SIZE_MESSAGES: usize = 2;
 /// Number of bytes that each response may always buffer, so that a small message never fails for lack of budget.
 const GUARANTEED_BYTES: usize = 64 * 1024;
@@ -22,13 +23,13 @@ impl BufferBudget {
         Self { bytes: Arc::default(), bytes_max }
     }
 
-    /// Returns a share of the budget for one more response or event stream. It holds no bytes yet.
+    /// Returns a share of the budget for one more response or event stream. The share holds no bytes yet.
     pub(super) fn share(&self) -> BufferShare {
         BufferShare { budget: self.clone(), bytes: 0 }
     }
 }
 
-/// The bytes of the budget that one response or event stream holds. They are released on drop.
+/// The bytes of the budget that one response or event stream holds. Dropping the share releases them.
 pub(super) struct BufferShare {
     budget: BufferBudget,
     bytes: usize,
@@ -49,8 +50,7 @@ impl BufferShare {
         self.budget.bytes.fetch_sub(std::mem::replace(&mut self.bytes, bytes), Ordering::Relaxed);
     }
 
-    /// Sets the number of bytes that this share holds and returns true; if the budget does not permit it, changes
-    /// nothing and returns false.
+    /// Sets the number of bytes that this share holds, if the budget permits this number. Returns whether it did.
     pub(super) fn try_hold(&mut self, bytes: usize) -> bool {
         let try_hold = bytes <= self.bytes_max();
         if try_hold {

@@ -40,8 +40,8 @@ struct Inner {
     exchange: HttpExchange,
     held: BufferBudget,
     load: BacklogLimiter,
-    /// Whether a stream for the server's own messages was opened before. If so, the status 404 for a new stream means
-    /// that the MCP session has ended.
+    /// Whether a stream for the server's own messages has been opened successfully. If so, the status 404 for a new
+    /// stream means that the MCP session has ended.
     has_streamed: AtomicBool,
 }
 
@@ -110,9 +110,10 @@ impl UpstreamHttpClient {
         }
     }
 
-    /// Handles a response with an HTTP error status. Returns the JSON-RPC error in its body, if there is one, as the
-    /// server's answer. Otherwise returns `fault`, unless the status shows that the server uses an older protocol
-    /// version.
+    /// Handles a response with an HTTP error status. If the body is a JSON-RPC error, returns this error as the
+    /// server's answer. If the status shows that the server uses an older protocol version, returns the error that
+    /// makes rmcp try that version. Otherwise returns an error, which is `fault` unless the server uses the deprecated
+    /// transport HTTP+SSE.
     async fn handle_error_status(
         &self,
         asked: &PendingRequest,

@@ -83,7 +83,8 @@ impl EventReader {
         }
     }
 
-    /// Reads the next chunk of the stream. Returns whether the stream continues; `None` if it had already ended.
+    /// Reads the next chunk of the stream. Returns whether more chunks may follow; `None` if the stream had already
+    /// ended.
     async fn piece(&mut self) -> Option<reqwest::Result<bool>> {
         let traffic = &self.load.traffic;
         let response = self.response.as_mut()?;
@@ -147,8 +148,8 @@ impl EventReader {
         Some(sse)
     }
 
-    /// Decodes the message in an event's data and charges it to the server's traffic limits. `None` if there is no
-    /// message for rmcp.
+    /// Decodes the message in an event's data and charges the message to the server's traffic limits. Returns `None` if
+    /// rmcp gets no message.
     async fn message(&self, data: String) -> Option<RxMessage> {
         let traffic = &self.load.traffic;
         let (request, load) = (self.request.clone(), self.load.clone());

@@ -69,8 +69,8 @@ impl HttpExchange {
         })
     }
 
-    /// Reads the body of a response. Before a chunk is added, `fits` is called with the new total size in bytes.
-    /// Returns `None` if `fits` returns false.
+    /// Reads the body of a response. Before each chunk is added, `fits` is called with the new total size in bytes. If
+    /// `fits` returns false, reading stops and the result is `None`.
     pub(super) async fn body(
         &self,
         mut response: Response,
@@ -104,8 +104,8 @@ impl HttpExchange {
         (body, fault)
     }
 
-    /// Whether the server uses the deprecated HTTP+SSE transport: a stream whose first event names another endpoint for
-    /// messages.
+    /// Whether the server uses the deprecated HTTP+SSE transport. Such a server answers a GET request with an event
+    /// stream whose first event names another endpoint for messages.
     pub(super) async fn is_deprecated(&self) -> bool {
         let request = self.http.get(self.url.clone()).header(ACCEPT, EVENTS);
         let first_event = async {
@@ -132,7 +132,7 @@ pub(super) fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-/// The content type of an HTTP response, as far as MCP distinguishes it.
+/// The content type of an HTTP response. Only the types that MCP uses are distinguished.
 #[derive(PartialEq, Eq)]
 pub(super) enum ResponseContent {
     Json,

@@ -19,8 +19,7 @@ use crate::bounded_list::BoundedList;
 use crate::inbound_message::TYPED_BYTES_MAX;
 
 const ANNOTATION: &str = "\"x-mcp-header\"";
-/// The `_meta` key under which a tool list for rmcp contains the raw text of the whole list, as the server
-/// sent it.
+/// The key in `_meta` of a tool list for rmcp. Its value is the raw text of the whole list, as the server sent it.
 const RAW: &str = "lockhouse/raw";
 
 /// The fields that rmcp needs of a tool with header parameters.
@@ -31,8 +30,8 @@ struct Annotated {
     input_schema: JsonObject,
 }
 
-/// Converts the result of `tools/list` for rmcp. The tools with header parameters are parsed, if there are any; the
-/// whole list remains raw text.
+/// Converts the result of `tools/list` for rmcp. Tools with header parameters are parsed. The whole list is kept as raw
+/// text.
 pub(super) fn tool_list(result: &RawValue, load: &BacklogLimiter) -> ServerResult {
     let mut room = TYPED_BYTES_MAX;
     let mut fits = |tool: &&RawValue| {

@@ -27,7 +27,8 @@ pub(super) fn is_session_expired(status: StatusCode, session: Option<&str>) -> b
     status == StatusCode::NOT_FOUND && session.is_some()
 }
 
-/// Ends the session at the server. If the server does not answer, the session expires there by itself.
+/// Ends the session at the server. If the request fails or is not answered, the server ends the session by itself when
+/// it expires.
 pub(super) async fn end_session(exchange: &HttpExchange, session: &str, headers: HeaderMap) {
     let request = exchange.http.delete(exchange.url.clone()).headers(headers);
     let _ = timeout(DELETE_TIMEOUT, exchange.send(with_session(request, Some(session)))).await;

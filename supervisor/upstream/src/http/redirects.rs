@@ -1,4 +1,5 @@
-//! Which redirects of an upstream server are followed: none to another origin, because requests carry tokens.
+//! Decides which redirects of an upstream server are followed. A redirect to another origin is not followed, because
+//! requests carry tokens.
 
 use reqwest::redirect::{Action, Attempt, Policy};
 
@@ -9,8 +10,8 @@ pub(super) fn same_origin() -> Policy {
     Policy::custom(follow_at_home)
 }
 
-/// Decides whether to follow a redirect. Follows redirects only to the same origin, so that headers and tokens are not
-/// sent elsewhere, and only with the statuses 307 and 308, which repeat the request unchanged.
+/// Decides whether to follow a redirect. The target must have the same origin, so that headers and tokens are not sent
+/// elsewhere. The status must be 307 or 308, which repeat the request unchanged.
 fn follow_at_home(attempt: Attempt<'_>) -> Action {
     let is_home = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
     let repeats = matches!(attempt.status().as_u16(), 307 | 308);

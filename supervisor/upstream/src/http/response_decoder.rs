@@ -19,7 +19,7 @@ pub(super) struct PendingRequest {
     pub(super) method: RequestMethod,
 }
 
-/// The method of a request, as far as it affects how the result is decoded.
+/// The method of a request. Only the methods that affect how the result is decoded are distinguished.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestMethod {
     Initialize,
@@ -45,7 +45,7 @@ impl PendingRequest {
         error_response(message, self.id.clone())
     }
 
-    /// Decodes the body of an HTTP response as the answer to this request, whatever ID the body contains.
+    /// Decodes the body of an HTTP response as the answer to this request, even if the body contains another ID.
     pub(super) fn decode_body(&self, body: &[u8], load: &BacklogLimiter) -> RxMessage {
         let message = serde_json::from_slice::<Envelope<'_>>(body).ok();
         let Some(message) = message else { return self.failed(NOT_JSON) };
@@ -78,8 +78,8 @@ impl PendingRequest {
         }
     }
 
-    /// Returns the error that rmcp gets if a server refuses `server/discover` with an HTTP status. The server is then
-    /// an older one, and rmcp sends `initialize`.
+    /// Returns the error that rmcp gets if a server refuses `server/discover` with an HTTP status. Such a server uses
+    /// an older protocol version. The error makes rmcp send `initialize`.
     pub(super) fn legacy_error(&self) -> RxMessage {
         let error = ErrorData::new(ErrorCode::INVALID_REQUEST, "the probe was refused", None);
         RxMessage::error(error, Some(self.id.clone()))
@@ -97,7 +97,7 @@ impl PendingRequest {
 }
 
 /// Decodes the message in an event's data. Returns the number of bytes to charge to the server's traffic allowance, and
-/// the message. `asked` is the request that the event stream answers, if any.
+/// the message. `asked` is the request that the event stream answers; `None` for a stream of the server's own messages.
 pub(super) fn decode_event(
     data: &str,
     asked: Option<&PendingRequest>,

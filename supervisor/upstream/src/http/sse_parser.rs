@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::Sse;
 
-/// Number of bytes that are kept of the data of an event over the size limit. They suffice to find the ID of the
+/// Number of bytes that are kept of the data of an event over the size limit. These bytes suffice to find the ID of the
 /// request that the event answers.
 const KEEP_BYTES: usize = 256;
 
-/// Number of bytes that each line counts in addition to its length, towards the size limit of its event or
-/// the server's traffic limits, since parsing short lines takes time as well. Only the first line of an
-/// event's data is exempt.
+/// Number of bytes that are counted for a line in addition to its length, since parsing short lines takes time as well.
+/// They count towards the size limit of the event or towards the server's traffic limits. The first data line of an
+/// event is exempt.
 const LINE_BYTES: usize = 16;
 
 /// Minimum of the event field `retry`, in milliseconds, so that a server cannot make Lockhouse reconnect without delay.
@@ -38,13 +38,14 @@ pub(super) struct SseParser {
     follows_carriage_return: bool,
     event: Sse,
     data: Option<Vec<u8>>,
-    /// Number of bytes that the current event's lines of data count in addition to their length, towards the size
-    /// limit.
+    /// Number of bytes that are counted towards the size limit for the data lines of the current event, in addition to
+    /// the length of the lines.
     lines_bytes: usize,
-    /// Number of bytes received of the current event since it was reported as too large; `None` if it is not too large.
+    /// Number of bytes counted for the current event since it was reported as too large: the length of its lines, plus
+    /// [`LINE_BYTES`] for each line. `None` if the event is not too large.
     skipped: Option<usize>,
-    /// Number of bytes received that are no data of an event, such as comments, since [`Self::take_ignored`] was last
-    /// called.
+    /// Number of bytes counted for lines that are no data of an event, such as comments, since the last call of
+    /// [`Self::take_ignored`].
     ignored: usize,
 }
 
@@ -67,14 +68,15 @@ impl SseParser {
         self.ready.pop_front()
     }
 
-    /// Returns the number of bytes received since the last call that are no data of an event: comments, and fields
-    /// other than `data`.
+    /// Returns the number of bytes to charge for lines that are no data of an event and were received since the last
+    /// call of this function. Such lines are comments, empty lines, and fields other than `data`. Each counts its
+    /// length plus [`LINE_BYTES`].
     pub(super) fn take_ignored(&mut self) -> usize {
         std::mem::take(&mut self.ignored)
     }
 
-    /// Returns the number of bytes that count towards the size limit of the current event: those that are
-    /// buffered, plus a fixed number ([`LINE_BYTES`]) for each line of data after the first.
+    /// Returns the number of bytes that count towards the size limit of the current event: the buffered bytes, plus
+    /// [`LINE_BYTES`] for each line of data after the first.
     pub(super) fn held(&self) -> usize {
         self.data.as_ref().map_or(0, Vec::len) + self.lines_bytes + self.line.len()
     }
@@ -89,8 +91,8 @@ impl SseParser {
         self.held() + self.ready.iter().map(data).sum::<usize>()
     }
 
-    /// Returns the number of bytes of the current event that were received after it was reported as too large; 0 if it
-    /// was not.
+    /// Returns the number of bytes counted for the current event since it was reported as too large; 0 if the event is
+    /// not too large.
     pub(super) fn skipped(&self) -> usize {
         self.skipped.unwrap_or(0)
     }
@@ -112,8 +114,8 @@ impl SseParser {
         }
     }
 
-    /// Appends a piece to the current line. If its event thereby exceeds `bytes_max`, reports the event as too large
-    /// instead.
+    /// Appends a piece to the current line. If this would make the event larger than `bytes_max` bytes, reports the
+    /// event as too large instead.
     fn keep(&mut self, piece: &[u8], bytes_max: usize) {
         if self.skipped.is_none() && self.held() + piece.len() <= bytes_max {
             return self.line.extend_from_slice(piece);

@@ -29,8 +29,8 @@ fn lost(is_violation: bool) -> (Event, Vec<Effect>) {
     (Event::Lost(reason(is_violation)), vec![PublishConnecting, Disconnect(over)])
 }
 
-/// Checks the state machine with a sequence of events: each row has the seconds since the previous row, the event, and
-/// the effects that are expected.
+/// Checks the state machine with a sequence of events. Each row has the seconds since the previous row, the event, and
+/// the expected effects.
 fn check(name: &str, is_lazy: bool, rows: Vec<(f64, Event, Vec<Effect>)>) {
     let mut now = Instant::now();
     let (mut machine, first) = StateMachine::new(is_lazy, now);
@@ -42,8 +42,8 @@ fn check(name: &str, is_lazy: bool, rows: Vec<(f64, Event, Vec<Effect>)>) {
     }
 }
 
-/// Checks the state machine of a server that is already connected: each row has the seconds since the previous row, the
-/// event, and the effects that are expected.
+/// Checks the state machine of a server that is already connected. Each row has the seconds since the previous row, the
+/// event, and the expected effects.
 fn check_started(name: &str, rows: Vec<(f64, Event, Vec<Effect>)>) {
     let started = [(0.0, Event::Connected, vec![])];
     check(name, false, started.into_iter().chain(rows).collect());
@@ -165,7 +165,7 @@ fn lost_without_reason() -> Vec<Effect> {
     vec![PublishConnecting, Disconnect(EndReason::Lost(None))]
 }
 
-/// Events that have no meaning in the current phase have no effect.
+/// Tests that an event that has no meaning in the current phase has no effects.
 #[test]
 fn an_event_of_another_phase_leads_to_nothing() {
     for event in [Event::Connected, Event::Drained, UNANSWERED, Event::RestartDue, Event::Lost(None)] {
