@@ -1,9 +1,9 @@
 //! Approval of calls that the policy marks `ask`, by a person.
 //!
-//! Each execution has one [`ExecutionApprovals`]. It groups calls that arrive close together ([`batch`]), renders one
-//! prompt for each group ([`prompt`]), and sends the prompt to the user of the AI client ([`elicitation_form`]) or to
-//! the watchers of the [`approval_queue`]. An answer applies only to the calls of its prompt. The model is never asked,
-//! and no text that it writes can become an answer.
+//! Each execution has one [`ExecutionApprovals`]. It groups calls that arrive close together ([`batch`]) and renders
+//! one prompt for each group ([`prompt`]). It sends the prompt to the user of the AI client ([`elicitation_form`]), to
+//! the watchers of the [`approval_queue`], or to both. An answer applies only to the calls of its prompt. The model is
+//! never asked, and no text that it writes can become an answer.
 
 mod approval_queue;
 mod approval_request;
@@ -68,10 +68,11 @@ pub enum Approval {
     /// The approval covers only the calls shown in the prompt.
     #[default]
     Once,
-    /// The approval covers all further calls of the same tools in this execution.
+    /// The approval covers the calls shown in the prompt, and all further calls of the same tools, resources and
+    /// prompts in this execution.
     Execution,
-    /// The approval covers all further calls of the same tools in this execution, and the policy file is changed
-    /// so that it also allows such calls in the future.
+    /// The approval covers the same calls as [`Self::Execution`], as far as the same policy rules require approval for
+    /// them. In addition, the policy file is changed so that it also allows such calls in the future.
     Always,
 }
 

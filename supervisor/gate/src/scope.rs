@@ -31,14 +31,15 @@ pub enum ScopeError {
     NoServer { name: String, source: InvalidName },
 }
 
-/// The scope of an execution: the upstream servers that it may use, for some servers which of their tools,
-/// and whether it may save skills (reusable code; in a request, the name `skills`).
+/// The scope of an execution: the upstream servers and tools that the execution may use, and whether it may save
+/// skills (reusable code). For each server, the scope contains all tools or only some.
 #[derive(Clone, Debug)]
 pub struct Scope {
     /// The servers in the scope.
     servers: Vec<ServerName>,
-    /// The servers of which only part of the tools is in the scope, each with its lists of patterns. A tool is in
-    /// the scope if it matches at least one pattern of each list.
+    /// The servers of which only part of the tools is in the scope, each with lists of tool patterns. The token's
+    /// grant and the request can each add one list. A tool is in the scope if it matches at least one pattern of
+    /// each list.
     tools: BTreeMap<ServerName, Vec<Vec<Pattern>>>,
     /// Whether the execution may save skills (reusable code for later executions).
     skills: bool,
@@ -97,7 +98,7 @@ impl Scope {
         self
     }
 
-    /// Removes the servers that are not in `known`, the servers that are configured now.
+    /// Removes the servers that are not in `known`, for example because they are no longer configured.
     pub fn retain_configured(mut self, known: &[ServerName]) -> Self {
         self.servers.retain(|server| known.contains(server));
         self
@@ -129,8 +130,8 @@ impl Scope {
         self.known.contains(server)
     }
 
-    /// Returns the failure for an item outside of the scope: the request excluded it, or the token does not grant it.
-    /// `None` if neither a request nor a token restricts the scope.
+    /// Returns the failure for an item outside of the scope. The message says whether the request excluded the item
+    /// or the token does not grant it. Returns `None` if neither a request nor a token restricts the scope.
     pub(super) fn out_of_scope_failure(&self) -> Option<Failure> {
         let message = match &self.written {
             Some(written) => format!("this execution was started with servers = {written}"),

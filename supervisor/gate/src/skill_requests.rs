@@ -71,7 +71,7 @@ enum State {
     Draft,
 }
 
-/// Saves the skill that the arguments of `skills.save` describe. It becomes the current version.
+/// Saves the skill that the arguments of `skills.save` describe. The saved skill becomes the current version.
 pub(super) async fn save(skills: &Arc<Skills>, arguments: &Map<String, Value>) -> Reply {
     write_skill(skills, arguments, |skills, skill| skills.save(skill).map(|saved| (saved, State::Saved)))
         .await

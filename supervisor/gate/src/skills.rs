@@ -59,7 +59,8 @@ pub struct SkillEntry {
     pub folder: String,
     pub origin: Origin,
     pub skill: Result<Skill, LoadError>,
-    /// Whether programs import another skill of this name instead, from a directory with higher precedence.
+    /// Whether programs cannot import this skill because a directory with higher precedence has a skill of the same
+    /// name.
     pub hidden: bool,
 }
 
@@ -68,13 +69,12 @@ pub struct SkillEntry {
 pub enum SkillNotFound {
     #[error("the skill {name} cannot be used: {why}")]
     Unusable { name: Name, why: LoadError },
-    /// No skill has this name. Contains the error message, which suggests a similar name or lists the existing
-    /// names.
+    /// No skill has this name. Contains the error message, with advice such as a similar name or the existing names.
     #[error("{0}")]
     Unknown(String),
 }
 
-/// The skills that an AI client can use: its own and the shared ones.
+/// The skills that an AI client can use: the client's own skills and the shared skills.
 #[derive(Clone, Debug)]
 pub struct Skills {
     /// The store of the AI client's own skills and drafts; `None` if there is no state directory.
@@ -87,9 +87,9 @@ impl Skills {
         Self { own: settings.own.clone().map(Store::new), shared: settings.shared.clone() }
     }
 
-    /// Returns the skills that an authenticated AI client can use: those in its own store, and the shared skills.
-    /// It cannot import skills that other clients have saved. If `client` is `None`, the own store is that of the
-    /// user.
+    /// Returns the skills that an authenticated AI client can use: the skills in the client's own store, and the
+    /// shared skills. The client cannot import skills that other clients have saved. If `client` is `None`, returns
+    /// the skills of the user.
     pub fn for_client(&self, client: Option<&str>) -> Self {
         let Some(client) = client else { return self.clone() };
         Self { own: self.own.as_ref().map(|own| own.for_client(client)), shared: self.shared.clone() }
@@ -120,8 +120,8 @@ impl Skills {
         Err(SkillNotFound::Unknown(self.not_found_message(name)))
     }
 
-    /// Returns the error message for a skill name that programs cannot import, with a similar name or the
-    /// existing names.
+    /// Returns the error message for a name that no importable skill has. If a draft has the name, the message says
+    /// how a person approves the draft. Otherwise the message suggests a similar name or lists existing names.
     pub fn not_found_message(&self, name: &Name) -> String {
         if self.own.as_ref().is_some_and(|own| own.draft(name).is_ok()) {
             let approve = self.approve_command(name);
@@ -183,12 +183,12 @@ impl Skills {
         self.own.as_ref().map_or(Err(LoadError::Absent), |own| own.draft(name))
     }
 
-    /// Reads one version of a skill of this store, current or older.
+    /// Reads the current version or an older version of a skill in the client's own store.
     pub fn version(&self, name: &Name, version: u32) -> Result<Skill, LoadError> {
         self.own.as_ref().map_or(Err(LoadError::Absent), |own| own.version(name, version))
     }
 
-    /// Returns the version numbers of the older versions of a skill of this store.
+    /// Returns the version numbers of the older versions of a skill in the client's own store.
     pub fn older_versions(&self, name: &Name) -> Vec<u32> {
         self.own.as_ref().map(|own| own.older_versions(name)).unwrap_or_default()
     }
@@ -212,8 +212,8 @@ impl Skills {
         Ok(saved)
     }
 
-    /// Removes a skill from this store, with all of its versions and its draft. Returns whether there was anything
-    /// to remove. Shared skills stay.
+    /// Removes a skill from the client's own store, with all of its versions and its draft. Returns whether the
+    /// store had the skill or a draft of it. Shared skills stay.
     pub fn remove(&self, name: &Name) -> Result<bool, StoreError> {
         self.store()?.remove(name)
     }

@@ -16,8 +16,8 @@ use super::schema::{BlockingSlot, run_blocking};
 /// Maximum time for resolving the symbolic links of a call's paths, since a file system may be remote or may hang.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Resolves the symbolic links of paths on a blocking thread. Paths that cannot be resolved in time are missing from
-/// the result.
+/// Resolves the symbolic links of paths on a blocking thread. The result omits paths that cannot be resolved, and is
+/// empty if resolving takes longer than [`RESOLVE_TIMEOUT`].
 pub(super) async fn resolve_in_background(paths: Vec<String>, slot: &BlockingSlot) -> ResolvedPaths {
     if paths.is_empty() {
         return ResolvedPaths::new();
@@ -25,8 +25,8 @@ pub(super) async fn resolve_in_background(paths: Vec<String>, slot: &BlockingSlo
     run_blocking(slot, RESOLVE_TIMEOUT, move || resolve_paths(paths)).await.unwrap_or_default()
 }
 
-/// Resolves the symbolic links of paths on the current thread, without a timeout. Only for commands of the
-/// user, which may block, unlike the supervisor.
+/// Resolves the symbolic links of paths on the current thread, without a timeout. Only for `lockhouse` commands of
+/// the user: such a command may block on a slow file system, but the supervisor may not.
 pub fn resolve_paths(paths: Vec<String>) -> ResolvedPaths {
     let resolved = |path: String| Some((path.clone(), resolve_path(Path::new(&path))?));
     paths.into_iter().filter_map(resolved).collect()

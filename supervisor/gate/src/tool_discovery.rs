@@ -65,8 +65,9 @@ impl Gate {
         Some(self.permitted_tools_of(server, &catalogue, None, &scope).map(row).collect())
     }
 
-    /// Describes the given servers that are not available and whose tools are therefore taken from a cache. Each
-    /// text contains the server's name and the reason.
+    /// Describes those of the given servers that are not connected, so that their tools are known only from a cache.
+    /// Each text contains the server's name and why it is not connected. Omits idle servers, which connect when they
+    /// are needed.
     pub fn stale_servers(&self, servers: &[ServerName]) -> Vec<String> {
         let describe_stale = |name: &ServerName| {
             let connection = self.upstreams.get(name)?;
@@ -81,8 +82,8 @@ impl Gate {
         servers.iter().filter_map(describe_stale).collect()
     }
 
-    /// Answers a worker's request for the list of servers. It contains the servers that the execution may use,
-    /// each with its state and the number of its permitted tools.
+    /// Answers a worker's request for the list of servers. The reply contains the servers that the execution may
+    /// use, each with its state and the number of its permitted tools.
     pub(super) fn list_servers(&self, requester: &Requester) -> Reply {
         let row = |name: &ServerName| {
             let connection = self.upstreams.get(name);
@@ -146,8 +147,9 @@ impl Gate {
         Ok(json)
     }
 
-    /// Returns the permitted tool for a tool name in another spelling. Returns `None` if the name is the exact
-    /// name of a tool, if it matches no permitted tool, or if the server's tools are not known.
+    /// Returns the exact name of the permitted tool to which `tool`, a name in another spelling, refers. Returns
+    /// `None` if `tool` is already the exact name of a tool, if it matches no permitted tool, or if the server's
+    /// tools are not known.
     pub(super) fn resolve_tool_name(
         &self,
         requester: &Requester,
@@ -196,8 +198,8 @@ impl Gate {
         Ok(definition.describe(server.as_str(), &options).to_string().into_bytes())
     }
 
-    /// Refuses a request about a tool if the policy cannot permit any call of it. The error is the same as for a
-    /// call.
+    /// Refuses a request about a tool if the tool is outside of the execution's scope or the policy permits no call
+    /// of the tool. A call of the tool would fail with the same error.
     pub(super) fn refuse_withheld_tool(
         &self,
         lookup: &ToolLookup<'_>,
@@ -275,8 +277,8 @@ impl Gate {
         }
     }
 
-    /// Returns the failure for a tool that the server does not have. Its message suggests a similar permitted
-    /// tool or lists the permitted ones.
+    /// Returns the failure for a tool that the server does not have. The message suggests a similar permitted tool
+    /// or lists permitted tools.
     pub(super) fn unknown_tool_failure(
         &self,
         requester: &Requester,
@@ -296,8 +298,9 @@ impl Gate {
         failure(FailureCode::UnknownTool, format!("server {server} has no tool {tool}; {suggestion}"))
     }
 
-    /// Returns the failure for a tool that the server does not have. `None` if the server has the tool or its tools are
-    /// not known. Requesting a tool that does not exist is a mistake, and is not recorded as a denial.
+    /// Returns the failure for a tool that the server does not have. Returns `None` if the server has the tool, or
+    /// if the server's tools are not known. The audit log has no denial for this failure, because a request for a
+    /// tool that does not exist is only a mistake.
     pub(super) fn misspelled_tool_failure(
         &self,
         requester: &Requester,

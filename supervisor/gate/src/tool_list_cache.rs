@@ -1,5 +1,5 @@
-//! Caches the answers to the worker request `ListTools`. An answer depends only on the server's tool
-//! catalogue, the AI client, the language and the policy.
+//! Caches the answers to the worker request `ListTools`, for executions whose scope contains all tools of the
+//! server. Such an answer depends only on the server's tool catalogue, the AI client, the language and the policy.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,7 +29,8 @@ struct CachedList {
 }
 
 impl ToolListCache {
-    /// Returns the cached tool list. `None` if there is none, or if it was made from another catalogue or policy.
+    /// Returns the cached tool list. Returns `None` if no list is cached for this key, or if the list was made from
+    /// another catalogue or policy.
     pub(super) fn get(
         &self,
         key: &CacheKey,

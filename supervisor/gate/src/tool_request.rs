@@ -121,8 +121,8 @@ impl ToolRequest {
 #[derive(Clone, Debug)]
 pub struct CallRecord {
     pub server: String,
-    /// The kind of the called item, such as `tool`, `resource` or `prompt`, or which of these kinds the call
-    /// lists.
+    /// The kind of the called item, such as `tool`, `resource` or `prompt`. For a call that lists resources or
+    /// prompts, the kind of the list.
     pub kind: &'static str,
     /// The name of the tool or prompt, or the URI of the resource.
     pub name: String,

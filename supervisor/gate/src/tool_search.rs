@@ -19,8 +19,8 @@ use super::scope::Scope;
 /// Maximum time that a search waits for the first connection to an upstream server, measured from the start of the
 /// connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Minimum score of a tool that counts as relevant, as a fraction of the best score. A relevant tool may
-/// displace a tool of a server that has more results.
+/// Minimum score of a relevant tool, as a fraction of the best score. Only a relevant tool can take the place of a
+/// better tool whose server has too large a share of the results.
 const RELEVANCE_MIN: f32 = 0.35;
 /// Prefix of the word in a query that restricts the search to one server, such as `server:github`.
 const SERVER_PREFIX: &str = "server:";
@@ -51,7 +51,7 @@ pub struct SearchResult {
     pub missing: Vec<String>,
 }
 
-/// The tools of one server among which a search can find results.
+/// The tools of one server that a search may return.
 struct ServerTools {
     server: ServerName,
     catalogue: Arc<Catalogue>,
@@ -159,7 +159,8 @@ fn unsearched_reason(server: &ServerName, state: ConnectionState) -> String {
     }
 }
 
-/// Splits a query into the server to which it is restricted, if any, and the remaining words.
+/// Splits a query into its server filter (the name after [`SERVER_PREFIX`]) and the remaining words. The filter is
+/// `None` if the query names no server.
 fn split_server_filter(query: &str) -> (Option<String>, String) {
     let mut only = None;
     let rest = query.split_whitespace().filter(|word| match word.strip_prefix(SERVER_PREFIX) {
@@ -173,8 +174,8 @@ fn split_server_filter(query: &str) -> (Option<String>, String) {
     (only, rest)
 }
 
-/// Divides the ranked tools into those to return, at most `limit`, and the other relevant ones. No server
-/// gets more than half of the results while other servers have relevant tools.
+/// Selects at most `limit` of the ranked tools as results. Returns the results, and the relevant tools that are not
+/// among them. No server gets more than half of the results (rounded up) while other servers have relevant tools.
 fn select_hits(ranked: &[Hit], limit: usize) -> (Vec<Hit>, Vec<Hit>) {
     let best = ranked.iter().map(Hit::score).fold(0.0, f32::max);
     let is_worth_it = |hit: &Hit| hit.is_named() || hit.score() >= best * RELEVANCE_MIN;
@@ -199,9 +200,9 @@ fn select_hits(ranked: &[Hit], limit: usize) -> (Vec<Hit>, Vec<Hit>) {
     (of(true).collect(), of(false).filter(is_worth_it).collect())
 }
 
-/// Ensures that the results contain a tool for each topic (word) of the query, if any tool matches it. A
-/// missing tool replaces the last result whose topics other results also match. A query such as "calendar
-/// events and invoices" thus finds tools for both.
+/// Ensures that the results contain a tool for each topic (word) of the query that any tool matches. If a topic is
+/// missing, the best tool for this topic replaces the last result whose topics better results also match. A query
+/// such as "calendar events and invoices" thus finds tools for calendars and tools for invoices.
 fn serve_every_topic(ranked: &[Hit], is_shown: &mut [bool]) {
     let all = ranked.iter().fold(0, |all, hit| all | hit.topics());
     let mut kept = vec![false; ranked.len()];

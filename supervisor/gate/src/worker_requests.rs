@@ -46,8 +46,8 @@ impl Gate {
         (self.limit_reply(reply), None)
     }
 
-    /// Replaces another spelling of a tool's name in a request, such as its identifier in programs, by the exact
-    /// name. Only permitted tools are found in this way; the name of a tool that the policy denies must be exact.
+    /// Replaces the tool name in a request by the exact name if the program uses another spelling, such as the
+    /// tool's identifier. Recognizes other spellings only of permitted tools.
     fn with_resolved_name(&self, requester: &Requester, tool_request: ToolRequest) -> ToolRequest {
         match &tool_request.item {
             CallTarget::Tool(tool) => match self.resolve_tool_name(requester, &tool_request.server, tool) {

@@ -1,5 +1,6 @@
-//! Validates and cleans elicitation and sampling requests of upstream servers before an AI client shows them. A
-//! validated request is limited in size, has no hidden characters, and names the server that asks.
+//! Validates elicitation and sampling requests of upstream servers before an AI client gets them. Both are limited
+//! in size. A validated elicitation request also has no hidden characters, and its message names the server that
+//! asks. A sampling request is not changed.
 
 use lockhouse_base::json::{self, JsonFault};
 use lockhouse_policies::printable;
@@ -33,8 +34,8 @@ pub enum Question {
     Form { message: String, schema: Value },
     /// A web page that the user is asked to open.
     Url { message: String, url: String, id: String },
-    /// A sampling request: the parameters of `sampling/createMessage`, unchanged. The AI client decides what it shows
-    /// of them. Lockhouse presents nothing in them as its own text.
+    /// A sampling request: the parameters of `sampling/createMessage`, unchanged. The AI client decides which of the
+    /// parameters it shows. Lockhouse does not present them as its own text.
     Sampling(Value),
 }
 
@@ -141,8 +142,9 @@ fn check_form(schema: &Value) -> Result<(), InvalidQuestion> {
     if fields.values().all(is_flat) { Ok(()) } else { Err(InvalidQuestion::Form) }
 }
 
-/// Removes hidden characters from the titles and descriptions in a form's schema. Rejects hidden characters in field
-/// names and choices, because the AI client returns those to the server unchanged.
+/// Removes hidden characters from the texts in a form's schema that are only displayed: titles, descriptions and
+/// names of choices (`enumNames`). Rejects hidden characters in all other texts, because the AI client returns field
+/// names and choices to the server unchanged.
 fn sanitize_texts(value: &mut Value) -> Result<(), InvalidQuestion> {
     match value {
         Value::Object(map) => map.iter_mut().try_for_each(|(name, value)| {

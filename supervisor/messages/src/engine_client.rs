@@ -33,8 +33,8 @@ struct Shared {
     last: AtomicU64,
     settings: watch::Sender<FrontSettings>,
     open: Mutex<HashMap<ExchangeId, OpenExchange>>,
-    /// The numbers of grants (revocable permissions of AI clients). This connection waits for the revocation of
-    /// each of them, to report it to the engine.
+    /// The numbers of the grants (revocable permissions of AI clients) for which a task waits. The task reports the
+    /// revocation of the grant to the engine.
     grants: Mutex<HashSet<u64>>,
 }
 

@@ -71,7 +71,7 @@ pub struct FrontSettings {
     pub code_servers: Vec<String>,
     /// Which of Lockhouse's own tools AI clients get, and under which names.
     pub tools: BuiltinTools,
-    /// Optional protections of the sandbox that this host lacks, as far as known.
+    /// The optional protections of the sandbox that this host is known to lack.
     pub missing_protections: Vec<String>,
     /// How long an MCP request waits for its run to finish. Then the AI client gets a handle, and the run continues
     /// in the background.
@@ -86,7 +86,7 @@ pub struct FrontSettings {
 pub struct BuiltinTools {
     /// Whether AI clients get the tool `health`.
     pub health: bool,
-    /// The text before the name of each tool, such as `lockhouse_`. Empty by default.
+    /// The prefix of the name of each of Lockhouse's own tools, such as `lockhouse_`. Empty by default.
     pub prefix: String,
     /// The tools that AI clients do not get.
     pub hidden: Vec<BuiltinTool>,
@@ -105,7 +105,7 @@ impl BuiltinTool {
     /// All tools that can be hidden.
     pub const ALL: [Self; 3] = [Self::RunCode, Self::SearchTools, Self::GetResult];
 
-    /// The name of the tool without a prefix.
+    /// Returns the name of the tool without a prefix.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RunCode => "run_code",
@@ -213,8 +213,9 @@ pub enum Event {
     Question(OpenQuestion),
     Questions(Vec<OpenQuestion>),
     View(RunView),
-    /// The run was moved to the background. Contains the handle by which the AI client can ask for it, or `None`
-    /// if the run could not be moved, for example because there are too many background runs.
+    /// Answers [`Input::Detach`]. Contains the handle by which the AI client can ask for the background run.
+    /// Contains `None` if the run could not be moved to the background, for example because there are too many
+    /// background runs.
     Detached(Option<ResultHandle>),
     /// A progress message of the run, for the AI client.
     ProgressMessage(String),

@@ -25,8 +25,8 @@ pub struct RunCode {
     /// The name of the session (a worker that keeps its state between runs) in which the program runs. The
     /// session is started if it does not exist. `None` for a run outside of sessions.
     pub session: Option<String>,
-    /// Whether the AI client says that a program of its own code mode, and not its model, asks. The answer can then be
-    /// larger.
+    /// Whether the answer goes to a program and not to a model, according to the AI client. This is the case if the
+    /// AI client itself runs code that calls `run_code`. The answer can then be larger.
     pub for_program: bool,
 }
 
@@ -94,8 +94,8 @@ pub struct FinishedRun {
 }
 
 impl FinishedRun {
-    /// Returns this run with an error in place of its answer. It is stored if the answer is too large to be
-    /// stored.
+    /// Returns this run with an error in place of its answer. The caller stores the error if the answer is too large
+    /// to be stored.
     pub fn without_result(&self) -> Self {
         let field = |key: &str| self.json.get(key).cloned();
         let message = "the run has ended, but its result is too large to be stored";

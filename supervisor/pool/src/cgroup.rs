@@ -1,9 +1,8 @@
 //! Gives each worker process its own control group, if part of the cgroup v2 hierarchy is delegated to the
 //! supervisor (systemd's `Delegate=`).
 //!
-//! Control groups limit what resource limits cannot: the number of tasks of each single worker, and the
-//! memory that the kernel allocates for it. Below the group `G` in which the supervisor was started, the
-//! layout is:
+//! Control groups limit what resource limits cannot: the number of tasks of each single worker, and the memory that
+//! the kernel allocates for the worker. Below the group `G` in which the supervisor was started, the layout is:
 //!
 //! ```text
 //! G/supervisor    the supervisor and its zygotes (template processes from which workers are forked)
@@ -33,8 +32,8 @@ const ENABLE: &str = "+memory +pids";
 const OWN: &str = "supervisor";
 /// Maximum number of tasks (threads and processes) in the control group of one worker.
 const TASKS_MAX: u32 = 256;
-/// Number of bytes added to the memory limit of a worker's control group, for memory that the kernel allocates for the
-/// worker: control groups count it, resource limits do not.
+/// Number of bytes that are added to a worker's memory limit for the limit of its control group. A control group
+/// also counts the memory that the kernel allocates for the worker; resource limits do not.
 const KERNEL_MEMORY_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Why workers cannot have control groups, or why the control group of one worker could not be created.
@@ -66,7 +65,7 @@ pub struct ControlGroups {
     directory: PathBuf,
 }
 
-/// The control group of one worker. Dropping it removes the group; before that, the worker must have been killed.
+/// The control group of one worker. Dropping this value removes the group. The worker must have been killed before.
 #[derive(Debug)]
 pub(super) struct WorkerGroup {
     directory: PathBuf,

@@ -19,7 +19,8 @@ use super::worker::Worker;
 use super::zygote::{self, Reporter, ZygoteHandle, ZygoteReport};
 use super::{ControlGroupResult, PoolError, PoolSettings, ZygoteStart};
 
-/// Minimum number of idle workers of a pool. A worker that is taken is replaced within milliseconds.
+/// Minimum number of idle workers of a pool. One is enough, because a worker that is taken is replaced within
+/// milliseconds.
 const IDLE_MIN: usize = 1;
 
 /// Capacity of the channel for requests to the task that owns the pool. While the channel is full, callers
@@ -49,7 +50,7 @@ pub(super) enum Request {
 }
 
 impl HasEnded for Worker {
-    /// Whether an idle worker process has ended: a process outside of Lockhouse may have killed it.
+    /// Whether the worker process has ended. A process outside of Lockhouse may have killed an idle worker.
     fn has_ended(&self) -> bool {
         !self.process.is_alive()
     }

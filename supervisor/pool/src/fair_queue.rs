@@ -1,8 +1,9 @@
 //! A fair queue of requests that wait for a worker: first in, first out for each owner (AI client), and round-robin
 //! between owners.
 //!
-//! The owner with the fewest running executions is next; among owners with equal numbers, the one that has waited
-//! longest. So an owner that floods the queue uses free capacity only, and no more than its share when others wait.
+//! The next request is that of the owner with the fewest running executions. Among owners with equal numbers, the
+//! owner that has waited longest for its turn is next. So an owner that floods the queue gets only capacity that is
+//! free, and at most its share while other owners wait.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,8 +18,8 @@ pub struct QueueLimits {
     pub of_one: usize,
 }
 
-/// A queue of requests for workers. It serves all owners (AI clients) in turn, the one with the fewest running
-/// executions first.
+/// A queue of requests for workers. The queue serves all owners (AI clients) in turn, beginning with the owner that
+/// has the fewest running executions.
 #[derive(Debug)]
 pub(super) struct FairQueue<T> {
     bounds: QueueLimits,
@@ -42,10 +43,10 @@ impl<T> FairQueue<T> {
         self.lines.is_empty()
     }
 
-    /// Adds a request to the queue. Returns the rejected request, if any. The new request is rejected if its
-    /// owner has reached the limit for one owner. If the whole queue is full, the latest request of the owner
-    /// with the most waiting requests is rejected, so that one owner cannot keep out the others. If this would
-    /// leave that owner fewer requests than the new request's owner, the new request is rejected instead.
+    /// Adds a request to the queue. Returns the rejected request; `None` if no request was rejected. The new request
+    /// is rejected if its owner has reached the limit for one owner. If the whole queue is full, the latest request
+    /// of the owner with the most waiting requests is rejected, so that one owner cannot keep out the others. The
+    /// new request is rejected instead if its owner would otherwise have more waiting requests than that owner.
     pub(super) fn push(&mut self, owner: Owner, item: T) -> Option<T> {
         let own = self.waiting_of(owner);
         if own >= self.bounds.of_one {

@@ -24,7 +24,7 @@ const CLOSED_MAX: usize = 200;
 pub(super) enum AnswerChannel {
     /// MCP elicitation: the AI client asks its user.
     Client,
-    /// The control socket, with the Unix user who answered; `None` until the answer has arrived.
+    /// The control socket. Contains the Unix user who answered; `None` before the answer, or if the user is unknown.
     Local(Option<LocalUser>),
     Terminal,
 }
@@ -38,7 +38,8 @@ impl AnswerChannel {
         }
     }
 
-    /// Returns the Unix user who answered; `None` if the answer came through the AI client or has not arrived.
+    /// Returns the Unix user who answered. `None` if the answer came through the AI client, if the user is unknown, or
+    /// if there is no answer yet.
     pub(super) fn answered_by(self) -> Option<LocalUser> {
         match self {
             Self::Client => None,
@@ -48,7 +49,7 @@ impl AnswerChannel {
     }
 }
 
-/// How a watcher (a person who can answer approval questions outside of the AI client) is connected.
+/// How a watcher (a connection that can answer approval questions outside of the AI client) is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatcherKind {
     /// The watcher is connected over the control socket. Contains the Unix user at the other end, if known.
@@ -72,8 +73,8 @@ pub enum AnswerError {
     Scope,
 }
 
-/// The queue of pending approval questions, with the connected watchers who can answer them. Clones refer to
-/// the same queue.
+/// The queue of pending approval questions, with the connected watchers that can answer them. Clones refer to the same
+/// queue.
 #[derive(Clone, Debug, Default)]
 pub struct ApprovalQueue(Arc<Mutex<State>>);
 
@@ -116,13 +117,13 @@ impl State {
 }
 
 impl ApprovalQueue {
-    /// Whether a watcher is connected, who can answer questions.
+    /// Whether any watcher is connected, so that questions can be answered outside of the AI client.
     pub(super) fn has_watchers(&self) -> bool {
         !self.state().watchers.is_empty()
     }
 
     /// Sends a question to all watchers and waits for the first valid answer. Returns `None` if no valid answer arrives
-    /// before the timeout. Watchers who connect meanwhile receive the question too.
+    /// before the timeout. Watchers that connect meanwhile receive the question too.
     pub(super) async fn ask(
         &self,
         ask: ApprovalQuestion,
@@ -174,8 +175,8 @@ impl Drop for OpenQuestionGuard<'_> {
     }
 }
 
-/// The connection of a watcher, who receives approval questions and can answer them. Dropping the value
-/// disconnects the watcher.
+/// A watcher: a connection that receives approval questions and can answer them. Dropping the value disconnects the
+/// watcher.
 #[derive(Debug)]
 pub struct Watcher {
     queue: ApprovalQueue,
@@ -194,7 +195,8 @@ impl Watcher {
     /// Applies the watcher's answer to a pending question.
     ///
     /// # Errors
-    /// Fails if the question is closed or unknown, or if the digest or the scope is not one of this question.
+    /// Fails if the question is closed or unknown, if the digest does not match the question, or if the question does
+    /// not offer the scope.
     pub fn answer(&self, answer: &ApproverAnswer) -> Result<(), AnswerError> {
         let mut state = self.queue.state();
         let Some(open) = state.open.get(&answer.id) else {

@@ -63,15 +63,15 @@ impl ApprovalRequest {
         self.order.needs_own_prompt() || has_long_name(self.pending.item())
     }
 
-    /// Returns the key under which refusals of this call are counted: the tool; or all resources or all prompts of the
-    /// server, since the program chooses their names.
+    /// Returns the key under which refusals of this call are counted. The key of a tool call names the tool. The key of
+    /// a resource or prompt names only this kind of item, because the program chooses the names of the items.
     pub(super) fn refusal_key(&self) -> RefusalKey {
         let item = self.pending.item();
         let name = if item.kind() == "tool" { item.to_string() } else { format!("any {}", item.kind()) };
         (self.pending.server().clone(), name)
     }
 
-    /// Converts the approved request into a permitted call. Fails if the digest of the call is not `digest`.
+    /// Converts the approved request into a permitted call. Fails if the field `digest` is not the digest of the call.
     pub(super) fn into_permitted(self) -> Result<PermittedCall, Refusal> {
         self.pending.approve(&self.occasion, self.digest).map_err(|_| Refusal::Broken)
     }

@@ -1,5 +1,5 @@
-//! The messages between the supervisor and watchers (programs that show approval questions to a person) on
-//! the control socket, one JSON object per line. docs/approvals.md documents them for users.
+//! The messages between the supervisor and watchers (connections that show approval questions to a person) on the
+//! control socket, one JSON object per line. docs/approvals.md documents them for users.
 
 use std::time::Duration;
 

@@ -18,11 +18,12 @@ const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApproverKind {
-    /// The user of the AI client, if the client supports elicitation and does not decline at once. Otherwise a
-    /// watcher on this machine, which is connected over the control socket or is the terminal.
+    /// The user of the AI client, if the client supports elicitation, and the watchers on this machine, which are
+    /// connected over the control socket or are the terminal. All are asked at the same time, and the first answer
+    /// counts. A client that declines at once is ignored if a watcher is connected.
     #[default]
     Any,
-    /// Only a watcher on this machine, which is connected over the control socket or is the terminal. This is for
+    /// Only the watchers on this machine, which are connected over the control socket or are the terminal. This is for
     /// AI clients that may answer elicitations without asking their user.
     Local,
 }
@@ -58,7 +59,7 @@ impl Approvers {
         Self { settings, queue, refusals, policy, changed, changes: Mutex::new(changes) }
     }
 
-    /// Returns which approvers may answer.
+    /// Returns which approvers may answer questions about calls.
     pub(super) fn approver_kind(&self) -> ApproverKind {
         self.settings.through
     }

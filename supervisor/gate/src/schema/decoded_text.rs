@@ -37,8 +37,10 @@ impl ChangedResult {
     }
 }
 
-/// Replaces each decoded result that does not match the schema by the text from which it was decoded, and
-/// returns the arguments. Returns `None` if the arguments do not match the schema even with the texts.
+/// Replaces each decoded result that does not match the schema by the text from which it was decoded, and returns
+/// the arguments. Returns `None` if nothing was decoded, or if the arguments do not match the schema even with the
+/// texts. Returns an error if the arguments match the schema only with the text of a result that the program has
+/// changed, because the original text can no longer be used.
 pub(super) fn with_texts(
     validator: &Validator<BudgetedJson>,
     mut arguments: Value,

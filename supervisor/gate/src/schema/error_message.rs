@@ -48,8 +48,9 @@ fn signature(tool: &Tool, language: Language) -> String {
     truncate_to(tool.signature(language), LIST_CHARS_MAX)
 }
 
-/// If the error is that no alternative matches, returns the error of the best-matching alternative: the one whose error
-/// lies deepest in the arguments. Otherwise returns the error itself.
+/// Returns a more specific error if `error` says that no alternative of `anyOf` or `oneOf` matches: the error of the
+/// alternative that matches best, which is the alternative whose error lies deepest in the arguments. Returns other
+/// errors unchanged.
 fn deepest_error<'e, 'i>(error: &'e ValidationError<'i>, depth: usize) -> &'e ValidationError<'i>
 where
     'i: 'e,
@@ -159,8 +160,7 @@ fn accepted_names_text(names: &[String]) -> String {
     format!("; it takes {}", truncate_to(&names.join(", "), LIST_CHARS_MAX))
 }
 
-/// Returns the names of the properties that are declared by the part of the schema that the arguments do not
-/// match.
+/// Returns the names of the properties that the schema declares at the place of the error.
 fn property_names(tool: &Tool, error: &ValidationError<'_>) -> Vec<String> {
     let definition: Value = serde_json::from_str(tool.definition()).unwrap_or_default();
     let place = error.schema_path().as_str();

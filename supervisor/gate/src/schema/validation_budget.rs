@@ -8,9 +8,10 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
-/// How many times the validator reads a part of the value between two checks of its time limit.
+/// Number of reads of JSON values between two checks of a validation's time limit.
 const READS_PER_CLOCK_CHECK: u32 = 32;
-/// Maximum number of bytes of stack that the validator may use. Threads have at least two million bytes.
+/// Maximum number of bytes of stack that the validator may use. The stack of each thread has at least two million
+/// bytes.
 const STACK_BYTES_MAX: usize = 1024 * 1024;
 
 /// The limits of one validation of arguments against a schema.

@@ -36,7 +36,7 @@ pub enum FrontMatterFault {
 pub(super) struct FrontMatter {
     pub(super) name: Option<String>,
     pub(super) description: Option<String>,
-    /// The keys of the field `metadata`, each with its values. A key whose value is a list has several.
+    /// The keys of the field `metadata`, each with its values. A key whose value is a list has several values.
     pub(super) metadata: BTreeMap<String, Vec<String>>,
 }
 
@@ -138,7 +138,7 @@ impl Level {
     }
 }
 
-/// Records that a value has ended. If it is in a mapping, a key comes next.
+/// Updates `open` at the end of a value. If the value is in a mapping, a key comes next.
 fn finish_value(open: &mut [Level]) {
     if let Some(Level::Mapping(key)) = open.last_mut() {
         *key = None;

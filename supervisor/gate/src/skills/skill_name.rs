@@ -24,7 +24,7 @@ pub enum NameFault {
     Reserved,
 }
 
-/// The error for a skill name in a program that is not a valid name of a skill.
+/// The error for a program that uses an invalid skill name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{written:?} is no name for a skill: {fault}")]
 pub struct InvalidSkillName {

@@ -194,7 +194,8 @@ impl Store {
         }
     }
 
-    /// Removes a skill with all of its versions and its draft. Returns whether there was anything to remove.
+    /// Removes a skill with all of its versions and its draft. Returns whether the store had the skill or a draft of
+    /// it.
     pub(super) fn remove(&self, name: &Name) -> Result<bool, StoreError> {
         let _lock = self.lock()?;
         let mut found = false;
@@ -207,7 +208,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Removes the folder of a skill. It is renamed first, so that readers find the whole folder or nothing.
+    /// Removes the folder of a skill. The folder is renamed first, so that readers find the whole folder or nothing.
     fn remove_folder(&self, parent: &Path, name: &Name) -> Result<(), StoreError> {
         let (place, aside) = (parent.join(name.as_str()), staging_path(parent));
         let removed =
