@@ -1,5 +1,5 @@
-//! The list of upstream servers in the description of the tool `run_code`, with the signatures of all
-//! their tools if these are short enough.
+//! Formats the overview of upstream servers in the description of the tool `run_code`: the servers' names and numbers
+//! of tools, and the signatures of all their tools if these are short enough.
 
 use super::token_estimate::estimated_tokens;
 
@@ -24,8 +24,8 @@ pub enum OverviewState {
     Unavailable,
 }
 
-/// Returns the names of the servers with their numbers of tools, such as `calendar 6, github 42`. The
-/// list is cut at a maximum length and then ends with the number of omitted servers.
+/// Returns the names of the servers with their numbers of tools, such as `calendar 6, github 42`. A list that is too
+/// long is cut, and then ends with the number of omitted servers.
 pub fn server_names(servers: &[ServerOverview<'_>]) -> String {
     let (mut text, mut tokens) = (String::new(), 0);
     for (position, server) in servers.iter().enumerate() {
@@ -47,8 +47,8 @@ pub fn server_names(servers: &[ServerOverview<'_>]) -> String {
     text
 }
 
-/// Returns the signatures of all tools, with a line for each server. Returns `None` if they exceed `tokens_max`
-/// estimated tokens.
+/// Returns one line for each server: its name, and the signatures of its tools. Returns `None` if there are no servers,
+/// or if the lines exceed `tokens_max` estimated tokens. An item of `servers` is a server's name with these signatures.
 pub fn all_signatures(
     servers: impl Iterator<Item = (String, Vec<String>)>,
     tokens_max: usize,

@@ -13,7 +13,7 @@ const DEFAULT_CHARS_MAX: usize = 60;
 /// Maximum length of a parameter type in a short signature, in characters.
 const SHORT_TYPE_CHARS_MAX: usize = 60;
 const SHORT_RETURNS_CHARS_MAX: usize = 100;
-/// Maximum length of the parameter list, in bytes. Optional parameters that would exceed it are omitted.
+/// Maximum length of the parameter list, in bytes. Optional parameters beyond this length are replaced by `...`.
 const SIGNATURE_CHARS_MAX: usize = 1_600;
 
 /// The parts of a tool from which its one-line signature is formatted.
@@ -60,7 +60,8 @@ impl Signature<'_> {
         format!("{}({parameters}){returns}", self.identifier)
     }
 
-    /// Formats a signature with names and types only, such as `list_issues(owner: str, state?: str) -> list`.
+    /// Formats the short Python signature with names and types only, such as `list_issues(owner: str, state?: str) ->
+    /// list`.
     pub(super) fn short(&self) -> String {
         let types = OneLineFormat { language: Language::Python, parsed: self.input };
         let fields = self.arguments.fields.iter().zip(self.keywords);
@@ -105,8 +106,9 @@ fn shown_type(field: &Field) -> Cow<'_, Type> {
     }
 }
 
-/// Joins parameters with commas, and replaces those above the limits on number and length by `...`. The
-/// boolean of each parameter tells whether it is required. Required parameters come first.
+/// Joins parameters with commas. Parameters beyond the maximum number, and optional parameters beyond the maximum
+/// length, are replaced by `...`. The boolean of each parameter tells whether it is required. Required parameters come
+/// first.
 fn join_parameters(parameters: impl Iterator<Item = (bool, String)>) -> String {
     let (mut text, mut count) = (String::new(), 0);
     for (required, parameter) in parameters {

@@ -16,8 +16,8 @@ use super::types::{Object, ParsedSchema, parse_schema};
 pub use python::modules as python;
 pub use typescript::declarations as typescript;
 
-/// Type stubs that are the same for all servers. This one declares the Python package `mcp_tools`. The
-/// next constants declare its asynchronous variant, the TypeScript module and the TypeScript globals.
+/// The type stub of the Python package `mcp_tools`. This stub is the same for all upstream servers. So are the next
+/// three stubs: the package's asynchronous variant, the TypeScript module and the TypeScript globals.
 pub const PYTHON_PACKAGE: &str = include_str!("stubs/mcp_tools.pyi");
 pub const PYTHON_ASYNC_PACKAGE: &str = include_str!("stubs/aio.pyi");
 pub const TYPESCRIPT_PACKAGE: &str = include_str!("stubs/mcp_tools.d.ts");
@@ -60,9 +60,8 @@ impl<'a> Function<'a> {
         Self { tool, requires_approval, keywords: parameter_identifiers(&names), arguments, output, input }
     }
 
-    /// Returns whether the tool's first parameter accepts an object. If a Python call has an object as its
-    /// only argument, the object is then the value of that parameter. For other tools, it contains all
-    /// arguments.
+    /// Returns whether the tool's first parameter accepts an object. If so, an object that is the only argument of a
+    /// Python call is the value of that parameter. Otherwise, such an object contains all arguments.
     fn takes_object_first(&self) -> bool {
         self.tool.accepted_values.first().is_some_and(|first| first.object)
     }

@@ -7,7 +7,7 @@ const RESULT_CHARS_MIN: usize = 40;
 /// Abbreviations whose period does not end a sentence.
 const ABBREVIATIONS: [&str; 11] =
     ["e.g", "i.e", "etc", "vs", "cf", "approx", "no", "incl", "excl", "resp", "max"];
-/// Words with which a description begins what it says about the result.
+/// A sentence of a description is about the result if it begins with one of these words.
 const RESULT_WORDS: [&str; 4] = ["return", "returns", "returned", "response"];
 const DEPRECATED: &str = "DEPRECATED";
 
@@ -84,9 +84,8 @@ fn sentences(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns whether a sentence ends at the byte position `end`, which is after a period. It does if
-/// whitespace and then a character other than a lower-case letter follow, and the word before is no
-/// abbreviation.
+/// Returns whether a sentence ends at the byte position `end`, which is after a `.`, `!` or `?`. A sentence ends there
+/// if whitespace follows, then a character other than a lower-case letter, and if the word before is no abbreviation.
 fn is_sentence_end(text: &str, end: usize) -> bool {
     let (before, after) = text.split_at(end);
     let next = after.trim_start().chars().next();

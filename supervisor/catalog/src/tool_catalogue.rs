@@ -14,8 +14,8 @@ const NAMED_MAX: usize = 3;
 /// Maximum length of a skipped tool's name in the log, in characters.
 const NAME_CHARS_MAX: usize = 40;
 
-/// Minimum number of tools with the same first sentence in their descriptions. Such a sentence is omitted
-/// from summaries, because it does not tell the tools apart.
+/// Minimum number of tools whose descriptions begin with the same sentence before this sentence is omitted from
+/// summaries. A shared sentence does not tell the tools apart.
 const SHARING_MIN: usize = 3;
 
 /// The tools of one upstream server, as its last `tools/list` returned them.
@@ -28,8 +28,8 @@ pub struct Catalogue {
     pub definitions_bytes: usize,
     /// The search index, which is built at the first search.
     index: OnceLock<Index>,
-    /// The tools by the words with which programs name them, which is built at the first lookup. `None` if several tools
-    /// could be meant.
+    /// For each word with which a program can name a tool, the index of the tool in `tools`; `None` if the word could
+    /// mean several tools. Built at the first lookup.
     by_word: OnceLock<HashMap<String, Option<usize>>>,
 }
 
@@ -58,8 +58,8 @@ impl Catalogue {
         self.tools.len() == other.tools.len() && self.tools.iter().zip(&other.tools).all(same)
     }
 
-    /// Copies the tools without the search index. The copy can then be compared again with the definitions
-    /// that a user accepted.
+    /// Copies the tools without the search index. The copy is compared again with the definitions that a user accepted,
+    /// after these have changed.
     pub fn clone_tools(&self) -> Self {
         Self {
             tools: self.tools.clone(),
@@ -116,8 +116,8 @@ impl Catalogue {
         (catalogue, skipped)
     }
 
-    /// Adds tools from their definitions, each a JSON text, until the maximum number of tools or bytes is
-    /// reached. Counts tools whose definitions cannot be used in `skipped`.
+    /// Adds tools from their definitions, each a JSON text, until the maximum number of tools or bytes is reached.
+    /// Counts in `skipped` the tools whose definitions cannot be used.
     pub fn add<'a>(&mut self, definitions: impl Iterator<Item = &'a str>, skipped: &mut SkippedTools) {
         (self.index, self.by_word) = (OnceLock::new(), OnceLock::new());
         for definition in definitions {

@@ -50,7 +50,7 @@ pub(crate) enum Type {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Object {
     pub fields: Vec<Field>,
-    /// The type of properties other than `fields`; `None` if the object has no others.
+    /// The type of properties other than `fields`; `None` if the object has no other properties.
     pub rest: Option<Box<Type>>,
 }
 
@@ -85,8 +85,8 @@ pub(crate) struct ParsedSchema {
 const REFERENCE_STEPS_MAX: usize = 8;
 
 impl ParsedSchema {
-    /// Follows references until the type is not a reference. Returns [`Type::Any`] if there are more than
-    /// `REFERENCE_STEPS_MAX` of them.
+    /// Follows references until the type is not a reference. Returns [`Type::Any`] after `REFERENCE_STEPS_MAX`
+    /// references.
     pub(crate) fn resolve<'a>(&'a self, mut kind: &'a Type) -> &'a Type {
         for _ in 0..REFERENCE_STEPS_MAX {
             let Type::Named(index) = kind else { return kind };

@@ -1,4 +1,4 @@
-//! Finds rules of the access policy that name tools or parameters which an upstream server does not have.
+//! Finds rules of the policy that name tools or parameters which an upstream server does not have.
 
 use lockhouse_policies::{Diagnostics, Policy, SchemaParameters};
 use lockhouse_protocol::ServerName;
@@ -13,7 +13,7 @@ pub fn tool_members(tool: &Tool) -> SchemaParameters {
 }
 
 /// Returns a warning for each line of the policy that has no effect because the upstream server does not have the tool
-/// or parameter.
+/// or parameter that the line names.
 pub fn unmatched_rules(policy: &Policy, server: &ServerName, catalogue: &Catalogue) -> Diagnostics {
     let names: Vec<&str> = catalogue.tools.iter().map(|tool| tool.name.as_str()).collect();
     let of_tool = |name: &str| {

@@ -1,8 +1,8 @@
 //! Background runs: runs of submitted code that continue after the request that started them was answered.
 //!
-//! A request waits for its run until the run ends or a configured time is over. In the second case the run continues
-//! in the background, and the AI client gets a handle. With the handle, a later request of the same owner can wait
-//! for the run again or fetch its answer.
+//! A request waits for its run until the run ends or a configured time is over. If the time is over, the run continues
+//! in the background, and the AI client gets a handle. With the handle, a later request of the same owner can wait for
+//! the run again or fetch its answer.
 
 mod run_handle;
 
@@ -101,8 +101,8 @@ impl BackgroundRuns {
         }
     }
 
-    /// Looks up a run by its handle or execution ID. An ended run is found by its handle only, if its answer was
-    /// stored. Returns `None` if there is no such run or it belongs to another owner.
+    /// Looks up a run by its handle or execution ID. An ended run is found only by its handle, and only if its answer
+    /// was stored. Returns `None` if there is no such run or it belongs to another owner.
     pub(crate) fn find(&self, owner: Owner, name: &RunReference) -> Option<RunLookup> {
         let live = match name {
             RunReference::Execution(execution) => {

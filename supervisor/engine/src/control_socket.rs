@@ -1,12 +1,11 @@
-//! The control socket, through which `lockhouse approvals`, `sessions`, `runs` and `status` reach a running
-//! supervisor.
+//! The control socket, through which `lockhouse approvals`, `sessions`, `runs` and `status` reach a running supervisor.
 //!
-//! The control socket is a Unix domain socket in a directory with mode 0700. Each line is one JSON object: a message
-//! of the approval queue (`supervisor/gate/src/approvals*`) or one of `operator_commands.rs`. A connection either
-//! watches the approval queue or sends one request. The kernel reports the user ID of the peer; only the supervisor's
-//! own user and root are accepted. A worker cannot reach the socket: it has no file system access and cannot create
-//! sockets. Any other process of the same user can connect, for example an AI client with a shell; docs/approvals.md
-//! explains the consequences.
+//! The control socket is a Unix domain socket in a directory with mode 0700. Each line is one JSON object: a message of
+//! the approval queue (`supervisor/gate/src/approvals*`), or a request or response of `operator_commands.rs`. A
+//! connection either watches the approval queue or sends one request. The kernel reports the user ID of the peer; only
+//! the supervisor's own user and root are accepted. A worker cannot reach the socket: it has no file system access and
+//! cannot create sockets. Any other process of the same user can connect, for example an AI client with a shell;
+//! docs/approvals.md explains the consequences.
 
 mod connection;
 mod operator_commands;
@@ -37,7 +36,7 @@ const CONNECTIONS_MAX: usize = 16;
 /// files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
-/// The control socket could not be opened in any directory.
+/// The error if the control socket could not be opened in any directory.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot open the control socket, so `lockhouse approvals` cannot reach this process: {}", list(.attempts))]
 pub struct ControlSocketError {

@@ -1,5 +1,6 @@
-//! Upstream servers with `direct` access, which AI clients use without writing code: the names under which AI clients
-//! see their tools, resources and prompts, and what each AI client may see.
+//! Direct requests: AI clients use the tools, resources and prompts of upstream servers with `direct` access without
+//! writing code. This module defines the names under which AI clients see them, and which of them each AI client may
+//! see.
 
 mod exposed_names;
 mod listings;

@@ -1,8 +1,8 @@
-//! Executes one run of submitted code in its worker and returns the one final result.
+//! Executes one run of submitted code in its worker and returns the result.
 //!
 //! [`run`] is the supervisor's side of the conversation with the worker: it reads the worker's messages, passes the
-//! worker's requests to the gate, and enforces the limits. At the end, the worker is killed, or paused for the next
-//! run of its session. `state_machine.rs` decides what each event leads to, `state_machine/deadline_and_interrupt.rs`
+//! worker's requests to the gate, and enforces the limits. At the end, the worker is killed, or paused for the next run
+//! of its session. `state_machine.rs` decides what each event leads to, `state_machine/deadline_and_interrupt.rs`
 //! enforces the deadline, and `driver.rs` does the I/O.
 
 mod answer;
@@ -66,7 +66,7 @@ pub struct SubmittedProgram {
     pub code: String,
     /// Whether the program is only checked, and does not run.
     pub check_only: bool,
-    /// The entries of the tools that the program mentions.
+    /// The tools that the program mentions, as JSON: see [`Job::tools`].
     pub tools: Vec<u8>,
 }
 

@@ -1,5 +1,5 @@
-//! The result type (shape) of a tool, which is inferred from samples of its results. Each new sample adds
-//! to it.
+//! The result type (shape) of a tool, which is inferred from samples of its results. Each new sample adds types and
+//! fields to the shape.
 
 use std::collections::HashSet;
 
@@ -89,7 +89,7 @@ impl Shape {
         shape
     }
 
-    /// Adds the observations of another shape to this one.
+    /// Adds the types and fields of another shape to this one.
     pub(super) fn merge(&mut self, other: Self) {
         self.null |= other.null;
         self.boolean |= other.boolean;
@@ -285,8 +285,8 @@ impl Object {
     }
 }
 
-/// Returns whether the fields of an object look like the values of a map: all are objects with the same fields, or all
-/// are numbers.
+/// Returns whether the fields of an object look like the values of a map: at least two fields that are all objects with
+/// the same fields, or at least three fields that are all numbers.
 fn are_map_values(fields: &[Field]) -> bool {
     let [first, rest @ ..] = fields else { return false };
     if fields.len() >= NUMBERS_MIN && fields.iter().all(|field| field.shape.is_number()) {

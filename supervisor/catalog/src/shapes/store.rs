@@ -1,5 +1,5 @@
-//! Stores the result types (shapes) of an upstream server's tools that were inferred from earlier
-//! results. They are in memory and in a file that may be deleted at any time.
+//! Stores the result types (shapes) of an upstream server's tools that were inferred from earlier results. The shapes
+//! are kept in memory and in a file. The file may be deleted at any time.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashSet};
@@ -26,8 +26,8 @@ const TOOLS_MAX: usize = 500;
 const RESULT_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum size of the arguments of a call that is observed, in bytes.
 const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
-/// The first results of each tool, up to this number, are all observed. Of later results, only those
-/// whose number is a power of two are observed.
+/// Number of first calls of each tool whose results are all observed. Of later calls, only those whose number is a
+/// power of two are observed.
 const OBSERVE_ALL_MAX: u32 = 16;
 
 /// The result type (shape) of one tool, as observed in its results.
@@ -63,8 +63,8 @@ pub struct ResultShapes {
 struct StoreState {
     is_loaded: bool,
     tools: BTreeMap<ToolName, ToolShape>,
-    /// The number of calls of each tool in this process whose results could be observed. It decides which
-    /// results are observed.
+    /// The number of calls of each tool in this process whose results could be observed. Which results are observed
+    /// depends on this number: see [`OBSERVE_ALL_MAX`].
     counts: BTreeMap<ToolName, u32>,
 }
 
@@ -160,7 +160,7 @@ impl ResultShapes {
         tools
     }
 
-    /// Writes the file with observed shapes. Tools that other processes have added to the file are kept. If two
+    /// Writes the file with observed shapes. Keeps the shapes of tools that only other processes have observed. If two
     /// processes write the shape of the same tool, the last one overwrites the other.
     fn save(&self, state: &mut StoreState) {
         let Some(path) = &self.path else { return };

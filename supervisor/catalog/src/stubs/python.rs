@@ -16,9 +16,9 @@ const BUILTINS: [&str; 6] = ["bool", "dict", "float", "int", "list", "str"];
 /// Names from `typing_extensions` that stubs use. If a tool has the same name, the stub qualifies the
 /// Python name.
 const TYPING: [&str; 7] = ["Any", "Literal", "NoReturn", "NotRequired", "TypeAlias", "TypedDict", "overload"];
-/// Functions of each server's Python module besides its tools: the keyword that the asynchronous variant
-/// begins with (`def` or `async`), the signature with placeholders for types, and the docstring. A
-/// function is left out if a tool has the same name.
+/// The functions that each server's Python module has besides its tools. Each has three texts: `async` if the function
+/// is asynchronous in the `aio` variant of the module, else `def`; the signature with placeholders for types; the
+/// docstring. A function is left out if a tool has the same name.
 const BUILTIN_FUNCTIONS: [(&str, &str, &str); 5] = [
     ("def", "list_tools() -> {list}[{dict}[{str}, {Any}]]", "The permitted tools of this server."),
     ("async", "list_resources() -> {list}[{dict}[{str}, {Any}]]", "The permitted resources of this server."),

@@ -23,12 +23,11 @@ const BUILTIN_FUNCTIONS: [(&str, &str, &str); 5] = [
         "A prompt, with its messages.",
     ),
 ];
-/// Maximum length of a parameter's type, in bytes, that is repeated in the function overload with
-/// positional arguments. A longer type is referenced as a property of the interface that declares the
-/// arguments.
+/// Maximum length, in bytes, of a parameter type that is repeated in the function overload with positional arguments. A
+/// longer type is referenced as a property of the interface that declares the arguments.
 const REPEATED_CHARS_MAX: usize = 60;
-/// Global names of JavaScript and of common type libraries, separated by spaces. Servers with these names are not
-/// declared as globals.
+/// Global names of JavaScript and of common type libraries, separated by spaces. A server with such a name is not
+/// declared as a global.
 const GLOBALS: &str = "Object Function Error Iterator Array Infinity NaN undefined globalThis Number Boolean String Math \
     Reflect Symbol BigInt Date RegExp JSON Proxy Map Set Atomics Promise Temporal Intl escape unescape fetch module \
     exports process global Record Partial";

@@ -109,8 +109,8 @@ impl Intersection<'_> {
         Some(kind.clone())
     }
 
-    /// Returns the union of the intersections of each option with the type `kind`. If every intersection is empty,
-    /// returns `kind`.
+    /// Returns the union of the intersections of each option with the type `kind`. Returns `kind` if every intersection
+    /// is empty, or if too many parts of types were copied.
     pub(super) fn intersect_options(&mut self, options: Vec<Type>, kind: Type, depth: usize) -> Type {
         let mut intersected = Vec::new();
         for option in options {

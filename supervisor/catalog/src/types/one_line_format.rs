@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Object, ParsedSchema, Type, quoted};
 use crate::identifiers::is_identifier;
 
-/// The limits on what is shown of a type at one level of detail. Each limit is a maximum number.
+/// A level of detail: how much of a type is shown. Each field is a maximum number.
 #[derive(Clone, Copy)]
 struct Detail {
     /// The number of levels of nested objects that are shown.
@@ -24,7 +24,7 @@ const DETAILS: [Detail; 4] = [
     Detail { depth: 0, fields: 0, options: 4, values: 6 },
     Detail { depth: 0, fields: 0, options: 2, values: 2 },
 ];
-/// Maximum number of parts of a type that are formatted.
+/// Maximum number of parts of a type that are formatted. Further parts are shown as `Any` or `any`.
 const PARTS_MAX: usize = 400;
 const VALUE_CHARS_MAX: usize = 60;
 
@@ -152,7 +152,8 @@ pub(crate) fn property_name(name: &str, language: Language) -> String {
     if is_identifier(name) { name.to_owned() } else { quoted(name, language) }
 }
 
-/// Returns `T[]`, or `Array<T>` if `T` contains operators.
+/// Returns the TypeScript type of a list whose items have the type `items`: `T[]`, or `Array<T>` if `T` contains
+/// operators.
 pub(crate) fn array_of(items: &str) -> String {
     if items.contains([' ', '|', '?']) { format!("Array<{items}>") } else { format!("{items}[]") }
 }

@@ -21,7 +21,7 @@ const OPTIONS_MAX: usize = 64;
 const VALUES_MAX: usize = 512;
 /// Maximum number of definitions of one schema that are parsed.
 const DEFINITIONS_MAX: usize = 1_000;
-/// Maximum length of the name of a field or definition. In bytes for fields, and in characters for definitions.
+/// Maximum length of the name of a field, in bytes, and of the name of a definition, in characters.
 const NAME_BYTES_MAX: usize = 200;
 /// Maximum length of an enumeration value, in bytes.
 const VALUE_BYTES_MAX: usize = 200;
@@ -143,7 +143,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Parses the subschema for the contents of a list or object. It may refer to the type that encloses it.
+    /// Parses the subschema for the contents of a list or object. The subschema may refer to the type that encloses it.
     fn nested_type(&mut self, schema: &Value, depth: usize) -> Type {
         self.enclosing.push(Enclosing::Container);
         let kind = self.read(schema, depth + 1);
@@ -265,8 +265,8 @@ fn has_any(schema: &Map<String, Value>, keys: &[&str]) -> bool {
     keys.iter().any(|key| schema.contains_key(*key))
 }
 
-/// Returns the literal type of the values of an enumeration, or the union of their types if the values are too many or
-/// too large.
+/// Returns the literal type of the values of an enumeration. Returns the union of the values' types if there are too
+/// many values, or if a value is too large, a list or an object.
 fn type_of_values(values: &[Value]) -> Type {
     let literal = |value: &Value| match value {
         Value::Array(_) | Value::Object(_) => false,
@@ -305,7 +305,8 @@ fn description(schema: &Value) -> String {
     words.unwrap_or_default().chars().take(DESCRIPTION_CHARS_MAX).collect()
 }
 
-/// Decodes percent escapes, because a JSON pointer may be part of a URL.
+/// Decodes the percent escapes of a JSON pointer. A pointer in a `$ref` may have them, because it is the fragment of a
+/// URL.
 fn percent_decoded(pointer: &str) -> String {
     let mut bytes = Vec::with_capacity(pointer.len());
     let mut rest = pointer.as_bytes();

@@ -207,7 +207,7 @@ impl RunHandle {
         questions.all()
     }
 
-    /// Passes on the answer to the pending question with this key, or as `Err` the reason why it was not asked.
+    /// Passes the user's answer to the pending question with this key. An `Err` tells why the user could not be asked.
     pub(crate) fn answer(&self, key: &str, answer: Result<Answer, AskError>) {
         self.0.questions.lock().answer(key, answer);
     }

@@ -30,7 +30,7 @@ impl CpuCredit {
         owner.is_limited().then(|| CREDIT_MAX.saturating_sub(missing))
     }
 
-    /// Deducts the CPU time that a run has used from the CPU credit of its AI client.
+    /// Deducts the CPU time that a run has used from the CPU credit of its AI client. Deducts at most the full credit.
     pub(super) fn charge(&self, owner: Owner, used: Duration, now: Instant) {
         let mut accounts = self.accounts();
         accounts.retain(|_, full_at| *full_at > now);

@@ -1,4 +1,5 @@
-//! One connection of an operator's command to the control socket, and its protocol of JSON lines.
+//! Serves a connection of an operator's command, such as `lockhouse approvals`, to the control socket. Messages in both
+//! directions are lines of JSON.
 
 use std::io::{Error, ErrorKind, Result};
 use std::time::Duration;
@@ -19,9 +20,11 @@ pub const VERSION: u32 = 1;
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum bytes of a line that the supervisor reads from an operator's command over the control socket.
 const REQUEST_LINE_BYTES_MAX: usize = 4 * 1024;
-/// Time for a new connection to the control socket to send its first line. Then the connection is closed.
+/// Maximum time until a new connection to the control socket sends its first line. After this time the connection is
+/// closed.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time for an operator's command to read one message of the supervisor. Then the connection is closed.
+/// Maximum time in which an operator's command must read one message of the supervisor. After this time the connection
+/// is closed.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of lines that were read from an operator's command and wait to be processed.
 const QUEUED_LINES_MAX: usize = 4;

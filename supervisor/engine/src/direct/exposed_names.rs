@@ -19,14 +19,15 @@ const DIGEST_CHARS: usize = 8;
 pub(super) struct ExposedNames {
     targets: BTreeMap<String, (ServerName, String)>,
     exposed: HashMap<(ServerName, String), String>,
-    /// Descriptions of the tools and prompts that AI clients cannot see, because another tool or prompt already has
-    /// their exposed name.
+    /// Descriptions of the tools and prompts that AI clients cannot see, because their exposed name is the name of
+    /// another tool or prompt, or of one of Lockhouse's own tools.
     pub(super) refused: Vec<String>,
 }
 
 impl ExposedNames {
-    /// Assigns an exposed name to each tool or prompt, which is given as server, prefix and original name. If two
-    /// would get the same name, only the first gets it. Names that need no shortening are assigned first.
+    /// Assigns an exposed name to each tool or prompt in `targets`, which is given as server, prefix and original name.
+    /// If several would get the same name, only the first of them gets it. Names that stay unchanged are assigned
+    /// before names that are shortened or changed.
     pub(super) fn new<'a>(targets: impl Iterator<Item = (&'a ServerName, &'a str, &'a str)>) -> Self {
         let candidates = targets.map(|(server, prefix, name)| (server, name, exposed(server, prefix, name)));
         let (unchanged, clipped): (Vec<_>, Vec<_>) =

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::{DirectServers, ExposedNames, RequestingClient};
 use crate::supervisor::Supervisor;
 
-/// How long a call by name waits for the tools of upstream servers that are not yet known.
+/// How long a direct call of an unknown tool name waits for upstream servers whose tools are not yet known.
 pub(super) const CALL_WAIT: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
@@ -164,15 +164,16 @@ pub(super) fn prompt_names(listed: &[PromptEntry]) -> ExposedNames {
     ExposedNames::new(listed.iter().map(|(server, prefix, _, name)| (server, prefix.as_str(), name.as_str())))
 }
 
-/// Returns a definition for a tool that the policy denies. A program that calls it gets the rule as an error, and not the
-/// failure of its own language for an unknown function.
+/// Returns a definition for a tool that the policy denies, with the reason in its description. Because the tool is
+/// listed, a program that calls it gets the denial as its error, and not an error about an unknown function.
 fn denied_tool(name: &str, reason: &str) -> String {
     let description = format!("Denied: {reason}. A call fails.");
     json!({"name": name, "description": description, "inputSchema": {"type": "object"}}).to_string()
 }
 
-/// Removes the annotations `x-mcp-header` from a tool's definition. They would make an AI client send arguments as HTTP
-/// headers too, which a server must then compare with the arguments; Lockhouse reads only the arguments.
+/// Removes the annotations `x-mcp-header` from a tool's definition. Because of such an annotation, an AI client would
+/// also send an argument as an HTTP header, and the server would have to compare the header with the argument.
+/// Lockhouse reads only the arguments.
 fn without_header_annotations(definition: &str) -> Cow<'_, str> {
     const ANNOTATION: &str = "x-mcp-header";
     if !definition.contains(ANNOTATION) && !definition.contains("\\u") {

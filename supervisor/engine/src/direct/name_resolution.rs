@@ -86,8 +86,8 @@ impl DirectServers {
         Ok((server, CallTarget::Prompt(prompt)))
     }
 
-    /// Resolves a resource URI to its upstream server. With several servers, this is the first that lists the URI, or
-    /// otherwise the first that lists a URI template that matches the URI.
+    /// Resolves a resource URI to its upstream server. If several servers have `direct` access, returns the first that
+    /// lists the URI, or else the first that lists a URI template that matches the URI.
     async fn resolve_resource(
         &self,
         supervisor: &Supervisor,

@@ -40,7 +40,8 @@ impl Answer {
         })
     }
 
-    /// Returns the answer as JSON, with the value, output and calls from `parts`. Empty parts are omitted.
+    /// Returns the answer as JSON, with the value, output and calls from `parts`. Omits a value that is `None`, and
+    /// empty output.
     pub(super) fn to_json_with(&self, parts: AnswerParts<'_>) -> Value {
         let mut answer = json!({"execution": self.execution.to_string(), "status": self.status.as_str()});
         let mut insert = |name: &str, value: Value| answer[name] = value;
@@ -79,8 +80,8 @@ impl Answer {
     }
 }
 
-/// Parses the JSON text of a program's value. Returns the text as a JSON string if it is too deep or too large to be
-/// parsed.
+/// Parses the JSON text of a program's value. Returns the text as a JSON string if it cannot be parsed, for example
+/// because it is nested too deeply.
 pub fn parse_value(raw: &RawValue) -> Value {
     json::parse_bounded(raw.get().as_bytes(), usize::MAX).unwrap_or_else(|_| raw.get().into())
 }

@@ -1,5 +1,5 @@
-//! Truncates the answer to an execution for display: long values and outputs keep their head and tail, and a handle
-//! gives access to the whole, which is stored.
+//! Truncates the answer to an execution for display: long values and outputs keep their head and tail. The complete
+//! value or output is stored, and a handle in the answer gives access to it.
 
 mod embedded_files;
 
@@ -30,7 +30,8 @@ pub struct DisplayOptions<'a> {
 #[derive(Debug)]
 pub struct RenderedAnswer {
     pub json: Value,
-    /// Files that were moved out of the value. In the value, each file is replaced by its number, starting at 1.
+    /// Files that were moved out of the value. In the value, each file is replaced by an object. The object's member
+    /// `content` is the file's position in this list, starting at 1.
     pub files: Vec<ResultFile>,
 }
 
@@ -100,7 +101,8 @@ fn render_value(
     value
 }
 
-/// Parses the JSON text of a value. Returns the text as a JSON string if it is too deep or too large to be parsed.
+/// Parses the JSON text of a value. Returns the text as a JSON string if it cannot be parsed, for example because it is
+/// nested too deeply.
 fn tree(json: &str) -> Value {
     json::parse_bounded(json.as_bytes(), usize::MAX).unwrap_or_else(|_| json.into())
 }

@@ -41,12 +41,14 @@ impl Cancellation {
     }
 }
 
-/// Stops one run. If it is stopped several times, the first cause counts. All clones stop the same run.
+/// Stops one run. If the run is stopped several times, the first cause counts. All clones of the handle stop the same
+/// run.
 #[derive(Clone, Debug)]
 pub struct StopHandle {
     token: CancellationToken,
     cause: Arc<OnceLock<Cancellation>>,
-    /// The cause to report if the token is cancelled directly, and not by [`StopHandle::stop`], which has a cause.
+    /// The cause to report if the token is cancelled directly. [`StopHandle::stop`] reports the cause that it is given
+    /// instead.
     default_cause: Cancellation,
 }
 
@@ -65,9 +67,9 @@ impl StopHandle {
         }
     }
 
-    /// Waits until the run must stop, and returns the cause. The run stops when this handle is used, its session
-    /// ends, its AI client's token is revoked, or the process shuts down. If several apply, the first in this order
-    /// counts.
+    /// Waits until the run must stop, and returns the cause. The run must stop when it is stopped through this handle,
+    /// its session ends, its AI client's token is revoked, or the process shuts down. If several of these happened, the
+    /// first in this order is the cause.
     pub async fn requested(
         &self,
         session: Option<&CancellationToken>,

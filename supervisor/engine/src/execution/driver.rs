@@ -36,15 +36,15 @@ pub(super) struct RunClocks {
     pub(super) cpu_credit: Option<Duration>,
 }
 
-/// An event that does not come from the worker. Most runs see none, so the futures that wait for interrupts are polled
-/// only when one of them is woken.
+/// An event that does not come from the worker. Most runs have no such event. The futures that wait for these events
+/// are therefore polled only when one of them is woken.
 enum Interrupt {
     StopRequested(Cancellation),
     DeadlineReached,
     CpuLimitReached,
     /// The worker still runs after its CPU limit and the CPU grace time.
     CpuGraceExpired,
-    /// The AI client has used its CPU credit.
+    /// The run has used up the CPU credit of its AI client.
     CreditExhausted,
 }
 
@@ -89,8 +89,8 @@ impl<'a> RunDriver<'a> {
         }
     }
 
-    /// Resumes the stopped worker of a session. Before that, processes the output and the requests that threads of
-    /// the worker sent after the last run. Any other message ends the run: its end reason is returned, otherwise
+    /// Resumes the stopped worker of a session. Before that, processes the output and the requests that threads of the
+    /// worker sent after the last run. Any other message ends the run. Returns the end reason in that case, otherwise
     /// `None`.
     pub(super) fn resume(&mut self, worker: &mut Worker) -> Option<EndReason> {
         let Worker { process, decoder, socket, .. } = worker;

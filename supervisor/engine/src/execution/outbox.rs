@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use lockhouse_protocol::{FrameError, ToWorker, frame};
 
-/// Messages up to this size are joined, so that one write sends many of them. Larger ones are not copied.
+/// Maximum total size, in bytes, of messages that are joined so that one write sends them. A larger reply is not
+/// joined, so that it is not copied.
 const JOINED_BYTES_MAX: usize = 64 * 1024;
 
 /// Encoded messages that are not yet written to a worker, in their order. Their size is bounded, since a worker has a
@@ -12,14 +13,14 @@ const JOINED_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     pieces: VecDeque<Vec<u8>>,
-    /// How many bytes of the first piece are written.
+    /// How many bytes of the first piece were already written to the worker.
     written: usize,
-    /// How many bytes of all pieces are not written.
+    /// How many bytes of all pieces are not yet written to the worker.
     bytes: usize,
 }
 
 impl Outbox {
-    /// Encodes a message and adds it.
+    /// Encodes a message and adds it to the outbox.
     ///
     /// # Errors
     /// [`FrameError::TooLarge`] if the encoded message exceeds `limit` bytes.
@@ -49,7 +50,7 @@ impl Outbox {
         self.pieces.front().map_or(&[], |piece| &piece[self.written..])
     }
 
-    /// Removes the first `count` bytes of [`Self::next_bytes`], which are written.
+    /// Removes the first `count` bytes of [`Self::next_bytes`], after they were written to the worker.
     pub(super) fn advance(&mut self, count: usize) {
         self.written += count;
         self.bytes -= count;
@@ -59,7 +60,7 @@ impl Outbox {
         }
     }
 
-    /// Returns the number of bytes that are not written.
+    /// Returns the number of bytes that are not yet written to the worker.
     pub(super) fn len(&self) -> usize {
         self.bytes
     }

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-/// The start of the JSON object of a file. In valid JSON no other text can contain these characters unescaped.
+/// The start of the JSON object of a file. In valid JSON these characters can only start an object, because the
+/// quotation marks would be escaped inside a string.
 const OBJECT_START: &str = "{\"base64\":\"";
 const MIME_TYPE_BYTES_MAX: usize = 127;
 
