@@ -51,8 +51,8 @@ use tool_arguments::{read_result_request, search_request, truncate_name};
 /// upstream servers and tools that the client may use.
 const TOOLS_TTL_MS: u64 = 60_000;
 
-/// The key in `_meta` under which Codex gives the id of its own call, and the beginning of this id if a program makes the
-/// call.
+/// The key in `_meta` of a request under which the AI client Codex sends the id of its own call (`PROGRAM_CALL_KEY`),
+/// and the prefix of this id if a program of the client makes the call (`PROGRAM_CALL_PREFIX`).
 const PROGRAM_CALL_KEY: &str = "callId";
 const PROGRAM_CALL_PREFIX: &str = "exec-";
 
@@ -124,8 +124,9 @@ impl McpHandler {
         self.answers.wait_limit(principal).map_or(wait, |limit| wait.min(limit))
     }
 
-    /// Whether a program of the AI client's own code mode makes this request. Codex says so in the id of its call. This is
-    /// a claim, which only lets a client that is configured to get values get larger ones.
+    /// Whether a program that the AI client runs makes this request, rather than the model. Codex shows this in the id
+    /// of its call. The client could forge the id, but has no advantage: the result only lets an AI client with the
+    /// answer form `value` get longer values.
     fn is_from_program(&self, principal: &Principal, context: &RequestContext<RoleServer>) -> bool {
         let id = context.meta.get(PROGRAM_CALL_KEY).and_then(serde_json::Value::as_str);
         self.answers.form_for(principal) == AnswerForm::Value
@@ -366,8 +367,8 @@ impl McpHandler {
         tool_definitions::all(self.answers.form_for(principal), &self.engine.settings().tools, &catalogue)
     }
 
-    /// Returns the instructions for models. Only over stdio do they name the servers: over HTTP, a client may be
-    /// permitted to use some of them only.
+    /// Returns the instructions for models. Over stdio, they name the servers that code can use. Over HTTP, they name
+    /// no servers, because a client may be permitted to use only some of them.
     fn instructions(&self) -> String {
         let settings = self.engine.settings();
         let servers = match &self.transport {

@@ -65,7 +65,7 @@ pub(super) fn rfc3339_now() -> String {
     humantime::format_rfc3339_millis(SystemTime::now()).to_string()
 }
 
-/// Describes a run's progress in one line: finished calls, calls in flight, a pending question, time, and
+/// Describes a run's progress in one line: finished calls, calls in flight, a pending question, the elapsed time, and
 /// the last printed line. If `progress` is `None`, the line says that the run waits for a worker process.
 pub(super) fn progress_text(progress: Option<&Progress>, since: Duration) -> String {
     let Some(progress) = progress else {

@@ -61,7 +61,7 @@ pub(super) fn instructions(servers: &[String], settings: &FrontSettings) -> Stri
     sentences.join(" ")
 }
 
-/// Joins names with commas. Names that do not fit are counted.
+/// Joins names with commas, up to [`SERVER_NAMES_BYTES`]. If some names do not fit, their number follows.
 fn bounded_list(names: &[String]) -> String {
     let mut length = 0;
     let fits = |name: &&String| {
@@ -87,9 +87,9 @@ pub(super) fn unknown_tool_message(name: &str, tools: &BuiltinTools) -> String {
     }
 }
 
-/// Returns the definitions of Lockhouse's own tools that AI clients get, under their names. `catalogue` lists the servers
-/// and tools that the AI client may use, and is empty if there are none. With [`AnswerForm::Structured`], the tools have
-/// an output schema.
+/// Returns the definitions of those of Lockhouse's own tools that AI clients get, under their configured names.
+/// `catalogue` lists the servers and tools that the AI client may use, and is empty if there are none. With
+/// [`AnswerForm::Structured`], the tools have an output schema.
 pub(super) fn all(form: AnswerForm, names: &BuiltinTools, catalogue: &str) -> Vec<Tool> {
     let run_code = json!({
         "type": "object",

@@ -1,6 +1,6 @@
-//! Notifies AI clients when the list of tools changes, or the resources or prompts of directly exposed
-//! servers. From protocol 2026-07-28 on, an AI client gets the changes that it subscribes to. Older AI
-//! clients get all list changes, and the updates of subscribed resources.
+//! Notifies AI clients of changes to the list of tools, and to the resources and prompts of directly exposed servers.
+//! From protocol 2026-07-28 on, an AI client gets the changes to which it subscribes. A client of an older protocol
+//! version gets all list changes, and the updates of the resources to which it subscribes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,8 +58,8 @@ async fn next_change(changes: &mut Exchange) -> Option<ListChanges> {
 }
 
 impl McpHandler {
-    /// Starts to notify an AI client of an older protocol version of all changes in directly exposed servers, until its
-    /// connection closes.
+    /// Starts to notify an AI client of an older protocol version of all list changes and of updates of subscribed
+    /// resources, until its connection closes.
     pub(crate) fn follow_changes(&self, context: &NotificationContext<RoleServer>) {
         let Some(principal) = self.transport.principal(&context.extensions) else { return };
         let (peer, closed) = (context.peer.clone(), self.direct.subscriptions.0.closed.clone());

@@ -1,4 +1,5 @@
-//! Serves the lists of tools, resources and prompts of directly exposed servers, in pages.
+//! Serves the lists of tools, resources and prompts in pages. The lists contain the entries of directly exposed
+//! servers; the list of tools also contains Lockhouse's own tools.
 
 use lockhouse_messages::{ListKind, Request, Response};
 use rmcp::model::{ErrorData, JsonObject, MetaObject, PaginatedRequestParams};

@@ -24,12 +24,12 @@ use super::rate_limiter::RateLimiter;
 use super::tls::Tls;
 use crate::access::Peer;
 
-/// Pause before connections are accepted again, after an error that may pass, such as too many open files.
+/// Pause before connections are accepted again after a temporary error, such as too many open files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 /// Maximum number of connections that are being refused with a 503 response at the same time. Further connections are
 /// closed without a response.
 const REFUSALS_MAX: usize = 64;
-/// Timeout for sending a 503 response and reading what the peer has sent.
+/// Timeout for sending the response on a refused connection and reading what the peer has sent.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum number of bytes that are read and discarded from a refused connection.
 const REFUSAL_DRAIN_BYTES: u64 = 64 * 1024;
@@ -231,8 +231,7 @@ async fn accept(socket: &Socket) -> io::Result<(AcceptedSocket, Peer)> {
     }
 }
 
-/// Returns whether an error concerns only the connection that was to be accepted, rather than the listening socket or
-/// this process.
+/// Returns whether an error of `accept` concerns only one connection, rather than the listening socket or this process.
 fn is_connection_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)

@@ -31,8 +31,8 @@ use crate::access::{Authenticator, Rejection};
 const SMALL_BODY_BYTES: usize = 64 * 1024;
 /// Largest number of large bodies that are parsed at the same time, each on a thread of its own.
 const PARALLEL_PARSES_MAX: usize = 1;
-/// How much of the body of a refused request is read and discarded: at most this many times the limit `body_bytes`, for
-/// at most 2 s.
+/// Limits on reading and discarding the body of a refused request: `DISCARD_BODIES_MAX` times the limit `body_bytes`,
+/// and the time `DISCARD_TIMEOUT`.
 const DISCARD_BODIES_MAX: usize = 4;
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of bytes of an unauthenticated request's body that are read and discarded. No client is charged for
@@ -60,8 +60,8 @@ struct ReceivedBody {
     permit: Option<BodyPermit>,
 }
 
-/// Counts the received bytes of a body. When this is dropped, the client is charged for the bytes, even if the body was
-/// not received completely.
+/// Counts the received bytes of a body. When this value is dropped, the client is charged for the bytes, even if the
+/// body was not received completely.
 struct ByteCharge<'a> {
     authenticator: &'a Authenticator,
     owner: Owner,
@@ -179,8 +179,8 @@ impl BodyReader {
 enum Refusal {
     TooLarge(usize),
     Timeout,
-    /// No permit for a large body became free in time, or too many requests of the connection are already
-    /// waiting for a permit.
+    /// No permit for a large body became free in time, or too many requests of the connection already wait for a
+    /// permit.
     Busy,
     Broken,
     Message(MessageFault),
@@ -255,9 +255,9 @@ fn is_jsonrpc(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::POST && essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
-/// Reads and discards the rest of a request body, within a limit on bytes and time. Returns whether the end of the body
-/// was reached. Without this, an HTTP/1.1 client that sends its whole body before it reads would get a connection reset
-/// instead of the response. Over HTTP/2, nothing needs to be read.
+/// Reads and discards the rest of an HTTP/1.1 request body, within a limit on bytes and time. Returns whether the end
+/// of the body was reached. A client that sends its whole body before it reads would otherwise get a connection reset
+/// instead of the response. Over HTTP/2, this problem does not exist: reads nothing, and returns true.
 async fn discard(
     parts: &mut BodyDataStream,
     version: Version,

@@ -30,8 +30,8 @@ impl BodyPermits {
         Self { total, share: permits.div_ceil(4), by_client: Mutex::default() }
     }
 
-    /// Waits for a permit. Waiting requests get permits in their order. A client that holds its maximum waits without
-    /// delaying other clients.
+    /// Waits for a permit. A client that holds its maximum waits without delaying other clients. All other waiting
+    /// requests get permits in the order of their arrival.
     pub(super) async fn acquire(&self, owner: Owner) -> Option<BodyPermit> {
         let client_permit = self.client_semaphore(owner).acquire_owned().await.ok()?;
         let total_permit = self.total.clone().acquire_owned().await.ok()?;

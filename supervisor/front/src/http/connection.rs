@@ -33,7 +33,8 @@ use crate::access::Peer;
 
 /// Maximum time for a connection to finish after a graceful shutdown has begun.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-/// Interval of HTTP/2 keep-alive pings, and the time within which the client must answer one.
+/// Interval of HTTP/2 keep-alive pings (`PING_INTERVAL`), and the time within which the client must answer each ping
+/// (`PING_TIMEOUT`).
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// HTTP/2 flow-control windows, in bytes, of a stream (`STREAM_WINDOW`) and of a connection (`CONNECTION_WINDOW`). They

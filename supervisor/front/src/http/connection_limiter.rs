@@ -1,9 +1,9 @@
 //! The connection limiter: limits how many connections are open, and chooses one to close for a new one.
 //!
 //! A connection is unauthenticated until one of its requests was authenticated. All unauthenticated connections
-//! together may use a part of the limit; the rest is reserved for authenticated clients. At a limit, a new connection
-//! replaces the oldest unauthenticated one of the peer that has most of them, or else the authenticated one that was
-//! idle longest. A connection with an authenticated request in flight is never closed for another.
+//! together may use a part of the limit; the rest is reserved for authenticated clients. When a limit is reached, a new
+//! connection replaces an unauthenticated connection, or if there is none, an authenticated connection without requests
+//! in flight. It is the oldest or longest idle connection of the peer that has the most of them.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::cmp::Reverse;
@@ -39,7 +39,7 @@ struct Connection {
     evicted: CancellationToken,
 }
 
-/// The permission to keep one connection open. Dropping this gives the permission back.
+/// The permission to keep one connection open. Dropping this value gives the permission back.
 #[derive(Debug)]
 pub(super) struct ConnectionPermit {
     id: u64,

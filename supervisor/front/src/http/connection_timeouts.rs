@@ -28,7 +28,7 @@ const RESPONSE_DELAY_MAX: Duration = Duration::from_secs(30);
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// The use of a connection. From it, the connection limiter chooses a connection to close in favour of a
+/// How a connection is used. The connection limiter compares these values to choose the connection that it closes for a
 /// new one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConnectionUse {
@@ -97,8 +97,8 @@ impl ConnectionTracker {
         self.0.lock()
     }
 
-    /// Counts a request as in flight, from the end of its head until its response is sent and the returned guard is
-    /// dropped.
+    /// Counts a request as in flight until the returned guard is dropped. Called when the head of the request has been
+    /// received.
     pub(super) fn begin_request(&self, version: Version) -> RequestGuard {
         let mut state = self.state();
         state.active += 1;

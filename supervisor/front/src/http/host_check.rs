@@ -1,8 +1,8 @@
 //! Checks the `Host` and `Origin` of requests, against DNS rebinding.
 //!
-//! A web page of an attacker can send requests to this server from a user's browser. With a domain name that resolves
-//! to this server's address, it could read the responses too. Such requests carry the attacker's domain as `Host` and
-//! the page as `Origin`.
+//! A web page of an attacker can send requests to this server from a user's browser. If the page's domain name resolves
+//! to the address of this server, the page can also read the responses. Such requests carry the attacker's domain in
+//! the headers `Host` and `Origin`.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -104,7 +104,8 @@ pub(super) async fn check_host(
 
 type Refusal = (StatusCode, String);
 
-/// Returns the host of a request. `Host` header and URL must agree, and there must be exactly one `Host` header.
+/// Returns the host of a request, from its `Host` header or its URL. Fails if both are missing, if they differ, or if
+/// there are several `Host` headers.
 fn requested_host(request: &Request) -> Result<Authority, Refusal> {
     let bad = |words: &str| (StatusCode::BAD_REQUEST, words.to_owned());
     let mut hosts = request.headers().get_all(header::HOST).iter();
@@ -148,8 +149,8 @@ impl HostCheck {
         if is_configured || is_own_address(connection_info, &name, port) { Ok(()) } else { Err(error()) }
     }
 
-    /// Checks the `Origin` header. Accepts requests without it, with this server's own origin, and with the configured
-    /// origins.
+    /// Checks the `Origin` header. Accepts requests without this header, with this server's own origin, and with the
+    /// configured origins.
     fn check_origin(
         &self,
         headers: &HeaderMap,
@@ -197,8 +198,8 @@ fn normalized_name(authority: &Authority) -> String {
     name.trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// Returns the port of an authority, or `None` if it has no port. `Err` if the port is not a number, which `Authority`
-/// accepts.
+/// Returns the port of an authority, or `None` if it has no port. Fails if the port is not a number, because
+/// `Authority` does not check this.
 fn explicit_port(authority: &Authority) -> Result<Option<u16>, ()> {
     let rest = &authority.as_str()[authority.as_str().rfind(']').map_or(0, |end| end + 1)..];
     match rest.rsplit_once(':') {

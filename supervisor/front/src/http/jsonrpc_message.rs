@@ -2,7 +2,8 @@
 //! `tools/call`.
 //!
 //! rmcp parses a message once for each type that it could be, which takes up to 4 µs per JSON value on the event loop.
-//! rmcp therefore gets an outline: the message without the arguments of `tools/call`. These are parsed here, once.
+//! rmcp therefore gets an outline: the message without the arguments of `tools/call`. The arguments are parsed here,
+//! once.
 
 use parking_lot::Mutex;
 use std::borrow::Cow;
@@ -20,9 +21,9 @@ const OUTLINE_VALUES_MAX: usize = 500;
 /// Maximum size in bytes of an outline (a message without the arguments of `tools/call`).
 const OUTLINE_BYTES_MAX: usize = 256 * 1024;
 
-/// Number of bytes of a request body that cost one unit of the client's rate limit `requests`. Each
-/// request costs one more unit. A unit stands for 20 to 30 µs of the event loop, so a large request costs
-/// as much as the small requests that the client could send instead.
+/// Number of bytes of a request body that cost one unit of the client's rate limit `requests`. In addition, each
+/// request costs one unit. A unit stands for 20 to 30 µs of the event loop, so a large request costs as much as the
+/// small requests that the client could send instead.
 const BYTES_PER_UNIT: usize = 16 * 1024;
 const ARGUMENT_VALUES_PER_UNIT: usize = 64;
 const OUTLINE_VALUES_PER_UNIT: usize = 8;

@@ -11,8 +11,8 @@ pub struct HttpLimits {
     pub connections_per_peer: usize,
     /// Maximum number of open connections, of all clients together, on which no request has been authenticated yet.
     pub unauthenticated_connections: usize,
-    /// Maximum number of requests per second of one address or user that may fail authentication. Responses to further
-    /// ones are delayed.
+    /// Maximum number of requests per second that may fail authentication, for each address or user. When there are
+    /// more, the responses to such requests are delayed.
     pub unauthenticated_requests_per_peer_per_second: u32,
     /// Maximum number of TLS handshakes per second of one address that are not followed by an authenticated request.
     /// Further handshakes wait or are refused.

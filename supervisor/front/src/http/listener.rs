@@ -21,7 +21,7 @@ pub(super) struct Listener {
     pub(super) socket: Socket,
     /// The listen address, with the port that the kernel chose if the configuration says port 0.
     pub(super) address: ListenAddress,
-    /// The file of the Unix domain socket, if this process created it. The file is removed when this is dropped.
+    /// The file of the Unix domain socket, if this process created it. Dropping this value removes the file.
     _file: Option<SocketFile>,
 }
 

@@ -1,6 +1,6 @@
 //! MCP sessions, for the protocol versions that have them. Only the client that created a session can use it.
 //!
-//! A request with the session id of another client gets the same answer as with an id that does not exist.
+//! A request with the session id of another client gets the same answer as a request with an unknown session id.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -36,8 +36,8 @@ const PRIMING_SINCE: ProtocolVersion = ProtocolVersion::V_2025_11_25;
 const RECONNECT_AFTER: Duration = Duration::from_secs(3);
 
 tokio::task_local! {
-    /// The client that sent the current request. The session manager reads it from here, because rmcp does
-    /// not pass the client to it.
+    /// The client that sent the current request. rmcp does not pass the client to the session manager, so the session
+    /// manager reads this variable.
     static SESSION_CALLER: SessionCaller;
 }
 
@@ -53,7 +53,8 @@ struct SessionCaller {
 enum Refusal {
     /// The maximum number of MCP sessions is reached, and none can be ended to make room.
     Full,
-    /// A request with this id is already in flight in the session. A second one would never be answered.
+    /// A request with this id is already in flight in the session. A second request with the same id would never be
+    /// answered.
     IdInUse(RequestId),
 }
 
@@ -122,7 +123,8 @@ impl McpSessions {
         Self { inner, limits, table: SessionTable::default() }
     }
 
-    /// Returns whether the caller owns the session. If so, records that the session was used now.
+    /// Returns whether the client of the current request owns the session. If it does, records that the session was
+    /// used now.
     fn is_owned_by_caller(&self, id: &SessionId) -> bool {
         let owner = SESSION_CALLER.try_with(|caller| caller.owner).ok();
         let mut table = locked(&self.table);
@@ -130,7 +132,8 @@ impl McpSessions {
         session.map(|session| session.last_used = Instant::now()).is_some()
     }
 
-    /// Returns the ids of the requests in flight in a session. Fails if the caller does not own the session.
+    /// Returns the ids of the requests in flight in a session. Fails if the client of the current request does not own
+    /// the session.
     fn request_ids(&self, id: &SessionId) -> Result<RequestIds, SessionError> {
         self.check_owner(id)?;
         locked(&self.table).get(id).map(|session| session.ids.clone()).ok_or(SessionError::Unknown)
@@ -140,10 +143,10 @@ impl McpSessions {
         if self.is_owned_by_caller(id) { Ok(()) } else { Err(SessionError::Unknown) }
     }
 
-    /// Chooses the session to end so that this owner can open a new one. Returns `None` if there is room.
-    /// Normally, the owner's least recently used session is chosen. If the limit for all clients is reached,
-    /// the session of a client with more sessions than the owner is chosen, so that all clients get equal
-    /// shares.
+    /// Chooses the session to end so that this owner can open a new one. Returns `None` if no limit is reached.
+    /// Normally chooses the least recently used session of the owner. If only the limit for all clients is reached, and
+    /// another client has at least two sessions more than the owner, chooses a session of the client with the most
+    /// sessions.
     fn session_to_evict(&self, owner: Owner) -> Result<Option<SessionId>, SessionError> {
         let table = locked(&self.table);
         let is_own = |session: &&Session| session.owner == owner;
@@ -299,8 +302,8 @@ impl SessionManager for McpSessions {
         Ok(self.is_owned_by_caller(id) && self.inner.has_session(id).await?)
     }
 
-    /// Ends a session that the client of the current request owns. If a session has ended by itself, rmcp
-    /// calls this function outside of a request.
+    /// Ends a session. During a request, fails if the client of the request does not own the session. rmcp also calls
+    /// this function outside of requests, for a session that has ended by itself.
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
         if SESSION_CALLER.try_with(|_| ()).is_ok() {
             self.check_owner(id)?;

@@ -12,11 +12,12 @@ use tokio::time::Instant;
 
 use super::limit_key::LimitKey;
 
-/// Maximum burst, as a time: a peer that was idle for this time may use the permits of this time at once.
+/// Maximum burst of permits, as a time: a peer that was idle for this time may use the permits of this time at once.
 const BURST: Duration = Duration::from_secs(4);
 /// Maximum time that a peer waits for a permit.
 pub(super) const WAIT_MAX: Duration = Duration::from_millis(500);
-/// Number of peers in memory from which on idle peers are removed.
+/// Number of peers in memory. When it is reached, peers that were idle long enough to have all their permits are
+/// removed.
 const KEYS_MAX: usize = 10_000;
 
 /// Grants each peer a number of permits per second (generic cell rate algorithm). Clones share the state.

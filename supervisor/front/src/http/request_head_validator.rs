@@ -1,9 +1,9 @@
 //! Validates the heads of HTTP/1 requests before hyper parses them, against request smuggling.
 //!
-//! hyper accepts a bare LF as the end of a line, and prefers `Transfer-Encoding` to `Content-Length` (RFC 9112 permits
-//! both). A proxy that parses such a head differently would see other requests on the connection. Ambiguous heads are
-//! therefore refused: from the fault on, bytes are replaced by NUL, which every parser rejects, followed by
-//! [`INVALID_HEAD`]. hyper then answers 400 after the requests in flight and closes the connection.
+//! hyper accepts a bare LF as the end of a line, and prefers `Transfer-Encoding` to `Content-Length`; RFC 9112 permits
+//! both behaviours. A proxy that parses such a head differently would see other requests on the connection. Ambiguous
+//! heads are therefore refused: all bytes from the fault on are replaced by NUL, which every parser rejects, and
+//! [`INVALID_HEAD`] completes the head. hyper then answers 400 after the requests in flight and closes the connection.
 
 /// Maximum length of a line, as a multiple of hyper's limit for a whole head. The maximum is above
 /// hyper's limit, so that hyper refuses a long line first (431).

@@ -1,8 +1,9 @@
 //! Ids of the requests in flight in an MCP session.
 //!
-//! rmcp finds the stream for an answer by its request id. If two requests had the same id, one would never be answered
-//! and its stream would stay open. An id in flight is therefore refused until its answer has been sent or the request
-//! is cancelled, even if the client has disconnected, since the request continues.
+//! rmcp finds the stream for an answer by the id of the request. If two requests had the same id, one would never be
+//! answered and its stream would stay open. A request with the id of a request in flight is therefore refused. The id
+//! becomes free when the earlier request is answered or cancelled, but not when its client disconnects, because the
+//! request then continues.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
@@ -19,7 +20,8 @@ use rmcp::transport::Transport;
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestIds(Arc<Mutex<HashSet<RequestId>>>);
 
-/// An id that is reserved for a request. Dropping this releases the id, unless [`confirm`](Self::confirm) was called.
+/// An id that is reserved for a request. Dropping this value releases the id, unless [`confirm`](Self::confirm) was
+/// called.
 #[derive(Debug)]
 pub(super) struct ReservedId {
     ids: RequestIds,

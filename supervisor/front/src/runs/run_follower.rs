@@ -36,14 +36,15 @@ pub(crate) enum RunTool {
 struct RunRequest<'a> {
     exchange: Exchange,
     principal: &'a Principal,
-    /// Handle of the run. `None` if the run would end with this request.
+    /// Handle of the run. `None` for the tool `run_code`, until the engine has agreed to let the run continue without
+    /// the request.
     handle: Option<ResultHandle>,
     tool: RunTool,
     arguments: &'a JsonObject,
     wait: Duration,
     /// Whether the run may have unanswered questions from before this request.
     is_resumed: bool,
-    /// Keys of the questions that this request answers. They are not asked again, although the engine may
+    /// Keys of the questions that this request answers. These questions are not asked again, although the engine may
     /// still list them as pending.
     answered: Vec<String>,
 }
@@ -229,8 +230,8 @@ struct RunFollower<'a> {
 }
 
 impl<'a> RunFollower<'a> {
-    /// Starts to detach the request from its run, because the request has waited long enough. The run
-    /// continues, and the client can get its result later by its handle.
+    /// Starts to detach the request from its run, because the request has waited long enough. The run continues, and
+    /// the client can get the result later with the handle of the run.
     fn detach(&mut self) {
         let (detach, input) = match self.request.handle {
             Some(_) => (Detach::Reporting, Input::View),
@@ -265,8 +266,8 @@ impl<'a> RunFollower<'a> {
         ControlFlow::Continue(self)
     }
 
-    /// Handles the engine's reply to [`Input::Detach`], which asks that the run continue without this
-    /// request. If `handle` is `None`, the engine could not do that, and it is asked again later.
+    /// Handles the engine's reply to [`Input::Detach`], which asks that the run continue without this request. If the
+    /// engine refuses, `handle` is `None`, and the engine is asked again after [`DETACH_RETRY_DELAY`].
     fn set_kept(&mut self, handle: Option<ResultHandle>) {
         self.request.handle = handle;
         match self.request.handle {
@@ -284,9 +285,8 @@ impl<'a> RunFollower<'a> {
         }
     }
 
-    /// Ends the request with the questions to the user as its response, and keeps it as suspended until the
-    /// client repeats it with answers. Returns `Continue` if no question can be asked, or if too many
-    /// requests are suspended.
+    /// Ends the request with the questions to the user as its response, and suspends the request until the client
+    /// repeats it with answers. Returns `Continue` if no question can be asked, or if too many requests are suspended.
     fn suspend(mut self, mut questions: Vec<OpenQuestion>) -> ControlFlow<ToolResponse, Self> {
         let owner = self.request.principal.owner();
         if !self.handler.suspended.has_capacity(owner) {

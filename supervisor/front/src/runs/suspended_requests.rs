@@ -99,8 +99,8 @@ impl SuspendedRequests {
     }
 }
 
-/// Converts questions to MCP input requests. Returns them with the longest timeout of these questions, or
-/// with `None` if there are none. A question that MCP cannot express is answered with an error.
+/// Converts questions to MCP input requests. Returns the input requests, and the longest timeout of their questions;
+/// `None` if there are no input requests. A question that MCP cannot express is answered with an error.
 pub(super) fn input_requests(
     exchange: &Exchange,
     questions: Vec<OpenQuestion>,

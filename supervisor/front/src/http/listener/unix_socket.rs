@@ -43,7 +43,7 @@ pub(super) fn bind(path: &Path) -> Result<(UnixListener, SocketFile), UnixSocket
     Ok((listener, SocketFile::new(path)?))
 }
 
-/// Checks that no other user can write to the directory and replace the socket.
+/// Checks that no other user can write to the directory of the socket and replace the socket.
 fn check_directory(directory: &Path) -> Result<(), UnixSocketError> {
     let shown = directory.to_owned();
     let found = match std::fs::metadata(directory) {
@@ -60,8 +60,8 @@ fn check_directory(directory: &Path) -> Result<(), UnixSocketError> {
     }
 }
 
-/// Removes a socket file whose process has ended. Fails if a process still listens there, or if the file is not a
-/// socket.
+/// Removes a socket file that was left by a process that has ended. Fails if a process still listens at the socket, or
+/// if the file is not a socket.
 fn clear_stale(path: &Path) -> Result<(), UnixSocketError> {
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {
@@ -87,7 +87,7 @@ fn listener(path: &Path) -> io::Result<UnixListener> {
     UnixListener::from_std(socket.into())
 }
 
-/// The file of a listening socket. Dropping this removes the file, unless it was replaced.
+/// The file of a listening socket. Dropping this value removes the file, unless the file was replaced.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
