@@ -1,17 +1,18 @@
 //! Compiles the seccomp filters of each architecture from the JSON data in `seccomp/`.
 //!
 //! `common.json` holds what a worker may do, with a reason for every rule. `ARCHITECTURE.json` adds the system calls
-//! that exist on one architecture only. `zygote.json` holds what the zygote and the seal of a worker need besides.
-//! Each worker is confined by two programs, of which the stricter one decides about a call:
+//! that exist on one architecture only. `zygote.json` adds what the zygote needs, and what a worker needs until it has
+//! entered its sandbox. Two seccomp programs confine each worker; for each system call, the stricter result applies:
 //!
-//! - `ARCHITECTURE.zygote.bpf` allows both sets. The zygote installs it once, and its workers inherit it.
+//! - `ARCHITECTURE.zygote.bpf` allows what any of these files allows. The zygote installs it once, and its workers
+//!   inherit it.
 //! - `ARCHITECTURE.worker.bpf` refuses what only `zygote.json` allows. Each worker installs it.
 //!
 //! The kernel compiles a program when it is installed, which takes longer than all other layers of a worker together.
 //! So the program that each worker installs is short.
 //!
-//! A program finds a system call by binary search for its number; conditions on arguments are a program that
-//! seccompiler generates for the one call.
+//! Each program finds the range of a system call by binary search for its number. seccompiler generates the
+//! instructions that check the arguments of one call.
 #![allow(clippy::print_stdout, reason = "cargo reads what a build script prints")]
 
 use std::collections::BTreeMap;
@@ -35,7 +36,7 @@ const RETURN: u16 = 0x06;
 const KILL_PROCESS: u32 = 0x8000_0000;
 const ALLOW: u32 = 0x7fff_0000;
 const ERRNO: u32 = 0x0005_0000;
-/// Offsets of the system call number and of the architecture in `struct seccomp_data`.
+/// Offsets, in `struct seccomp_data`, of the system call number and of the architecture.
 const CALL_NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 /// First number of the x32 calls of x86-64, a separate ABI that is never used here. No other architecture has numbers
@@ -102,7 +103,7 @@ fn worker_program(filters: &Value, zygote: &[Value], target: TargetArch) -> Fall
     Ok(program)
 }
 
-/// Returns the program that refuses a call which no rule allows.
+/// Returns the BPF program for all system calls that no rule allows: it refuses the call.
 fn refused(filters: &Value) -> Fallible<BpfProgram> {
     Ok(vec![instruction(RETURN, 0, 0, value_of(&filters["allowed"]["mismatch_action"])?)])
 }
@@ -111,7 +112,7 @@ fn read(name: &str) -> Fallible<Value> {
     Ok(serde_json::from_slice(&std::fs::read(format!("seccomp/{name}.json"))?)?)
 }
 
-/// Returns the rules that only the zygote needs on one architecture.
+/// Returns the rules of `zygote.json` that apply to one architecture: the common rules and its own.
 fn zygote_rules(architecture: &str) -> Fallible<Vec<Value>> {
     let rules = read("zygote")?;
     let list = |name: &str| rules[name].as_array().cloned().ok_or("zygote.json lacks a list of rules");
@@ -152,7 +153,8 @@ fn verdicts(filters: &Value, target: TargetArch) -> Fallible<BTreeMap<u32, BpfPr
     Ok(verdicts)
 }
 
-/// Compiles the rules of one system call with seccompiler. The program loads the number of the call itself.
+/// Compiles the rules of one system call with seccompiler. The compiled program loads the system call number, and does
+/// not check the architecture.
 fn one_filter(
     matched: &Value,
     otherwise: &Value,
@@ -170,8 +172,8 @@ fn one_filter(
     }
 }
 
-/// Number of a system call. Only seccompiler's internal table has it, so it is read from a generated program: the
-/// first comparison.
+/// Returns the number of a system call. seccompiler keeps its table of numbers private, so the number is read from the
+/// first comparison of a program that seccompiler generates.
 fn number_of(name: &str, target: TargetArch) -> Fallible<u32> {
     let program = one_filter(&json!("allow"), &json!("kill_process"), &[&json!({"syscall": name})], target)?;
     let compared = program.iter().filter(|step| step.code == JUMP_IF_EQUAL).map(|step| step.k).next();
@@ -187,8 +189,8 @@ fn value_of(action: &Value) -> Fallible<u32> {
     }
 }
 
-/// Divides all system call numbers into ranges, each with its first number. Numbers that the data does not name get the
-/// program `others`.
+/// Divides all system call numbers into ranges with equal programs. Each range has its first number and its program.
+/// Numbers that are not in `verdicts` get the program `others`.
 fn ranges(verdicts: BTreeMap<u32, BpfProgram>, others: BpfProgram) -> Vec<(u32, BpfProgram)> {
     let mut ranges = vec![(0, others.clone())];
     for (number, steps) in verdicts {

@@ -21,20 +21,22 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::tool_host::{ToolHost, WaitOutcome};
 
-/// Number of bytes of printed output at which the buffer is sent to the supervisor; another message sends it earlier.
+/// Maximum number of bytes in the send buffer after printed output is added; a fuller buffer is sent at once. Any other
+/// message that is sent takes the buffered output with it.
 const FLUSH_BYTES: usize = 8 * 1024;
-/// Printed output is usually sent at once, so that a line printed before a long computation is visible. A
-/// token bucket of this size, with one new token per [`IMMEDIATE_FLUSH_INTERVAL`], limits it, since each
-/// flush is a system call.
+/// Size of the token bucket for sending printed output at once, which makes a line visible that is printed before a
+/// long computation. Sending costs a system call, so it takes a token; the bucket gains one token per
+/// [`IMMEDIATE_FLUSH_INTERVAL`]. Without a token, output stays in the send buffer.
 const IMMEDIATE_FLUSHES_MAX: u32 = 16;
 const IMMEDIATE_FLUSH_INTERVAL: Duration = Duration::from_millis(50);
-/// Number of bytes of started requests at which they are sent before the program waits for a reply.
+/// Maximum number of bytes in the send buffer after a request is started. A fuller buffer is sent at once, not only
+/// when the program waits for a reply.
 const OUT_BYTES_MAX: usize = 64 * 1024;
-/// Limits of the queue of requests that wait because too many are in flight: their number, and their total
-/// size in bytes.
+/// Maximum number of requests in the backlog, plus replies that the engine has not read. The backlog is the queue of
+/// requests that wait because too many are in flight; [`BACKLOG_BYTES_MAX`] limits its size.
 const BACKLOG_MAX: usize = 10_000;
 const BACKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Interval at which a thread that waits for the reading thread checks for interrupts.
+/// While one thread reads the socket, every other waiting thread checks for interrupts at this interval.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The worker's connection to the supervisor.
@@ -44,7 +46,7 @@ pub struct Channel {
     limits: ConversationLimits,
     readable: Epoll,
     reply_event: EventFd,
-    /// Locked by the thread that reads, while it may wait for data.
+    /// Decodes received frames. The thread that reads the socket holds the lock, also while its read blocks.
     decoder: Mutex<FrameDecoder>,
     state: Mutex<State>,
     changed: Condvar,
@@ -75,8 +77,8 @@ enum ReadResult {
 }
 
 impl Channel {
-    /// Takes over the inherited socket. Called after the sandbox is entered; creates only descriptors that the
-    /// sandbox permits.
+    /// Creates the channel from the inherited socket. The worker calls this function after it has entered its sandbox,
+    /// so the function creates only descriptors that the sandbox permits.
     ///
     /// # Errors
     /// Any error of the operating system.
@@ -115,8 +117,8 @@ impl Channel {
         self.wait_for_job()
     }
 
-    /// Sends the outcome and waits to be killed. The worker does not exit itself, so that the supervisor can
-    /// answer the AI client first.
+    /// Sends the outcome of the worker's only run, and waits until the supervisor kills the worker. The worker does not
+    /// exit itself, so that the supervisor can answer the AI client first.
     pub fn finish(&self, outcome: Outcome) -> ! {
         self.send_outcome(outcome);
         loop {
@@ -215,8 +217,8 @@ impl Channel {
         call
     }
 
-    /// Reads once and processes all received messages. The caller must have set `reader_active`, or be the only
-    /// thread.
+    /// Reads the socket once, for at most `timeout`, and processes all received messages. The caller must have set
+    /// `reader_active`, or be the only thread.
     fn read(&self, timeout: Option<Duration>) -> ReadResult {
         if let Some(timeout) = timeout {
             // Rounded up, since the wait must not end before the timeout.
@@ -256,7 +258,7 @@ impl Channel {
         ReadResult::Read
     }
 
-    /// Waits until the state changes, by reading or by waiting for the thread that reads already.
+    /// Waits until the state may have changed: reads the socket, or waits for the thread that already reads it.
     fn wait<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -279,7 +281,7 @@ impl Channel {
 }
 
 impl State {
-    /// Adds a frame to the bytes that are sent next. A frame that comes first is not copied.
+    /// Adds a frame to the send buffer. A large frame is not copied if the buffer is empty.
     fn queue(&mut self, frame: Vec<u8>) {
         match self.out.is_empty() && frame.len() > FLUSH_BYTES {
             true => self.out = frame,
@@ -414,7 +416,7 @@ fn arguments_too_large(error: &frame::FrameError) -> Failure {
     }
 }
 
-/// Exits when the supervisor has closed the socket.
+/// Exits the worker after the supervisor has closed the socket, or has sent an invalid message.
 fn exit_without_supervisor() -> ! {
     std::process::exit(0)
 }

@@ -5,7 +5,7 @@ use lockhouse_protocol::{Job, Outcome};
 use crate::sandbox::Sandboxed;
 use crate::tool_host::ToolHost;
 
-/// Why an interpreter cannot be prepared.
+/// The reason why an interpreter cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct EngineError(Box<dyn std::error::Error>);
@@ -17,31 +17,34 @@ impl EngineError {
     }
 }
 
-/// A language interpreter. It is prepared in the zygote, forked into a worker, and then sealed.
+/// A language interpreter. The zygote prepares it once. Each forked worker has a copy, and runs code with it in the
+/// sandbox.
 pub trait Engine {
-    /// Called once in the zygote. Loads everything that code may use, since a worker in its sandbox cannot open
-    /// files. Returns the interpreter's name and version for display.
+    /// Prepares the interpreter; the zygote calls this method once. Loads everything that code may use, because a
+    /// worker in its sandbox cannot open files. `preload` names additional modules. Returns the interpreter's name and
+    /// version for display.
     ///
     /// # Errors
-    /// What is missing, and how to correct it.
+    /// [`EngineError`] says what is missing, and how to correct it.
     fn prepare(&mut self, preload: &[String]) -> Result<String, EngineError>;
 
-    /// Called in the zygote before each fork.
+    /// Prepares the interpreter for a fork. The zygote calls this method before each fork.
     fn before_fork(&mut self) {}
 
-    /// Called in the zygote after each fork.
+    /// Readies the interpreter of the zygote after a fork. The zygote calls this method after each fork, even if the
+    /// fork failed.
     fn after_fork_in_zygote(&mut self) {}
 
-    /// Called in the worker after the fork and before the sandbox is entered. Must reseed all random number
+    /// Readies the interpreter of a forked worker, before the worker enters its sandbox. Must reseed all random number
     /// generators.
     fn after_fork(&mut self);
 
-    /// Called in the worker after it entered the sandbox. Provides the connection to the supervisor, and the
-    /// memory limit of the submitted code in bytes.
+    /// Gives the engine its connection to the supervisor, and the memory limit of the submitted code in bytes. The
+    /// worker calls this method after it has entered its sandbox.
     fn attach(&mut self, sandboxed: &Sandboxed, host: &'static dyn ToolHost, memory_bytes: u64);
 
-    /// Called in the sandboxed worker while it waits for a job. Runs a trivial program, so that later runs find
-    /// its memory pages mapped.
+    /// Runs a trivial program, so that later runs find its memory pages mapped. The sandboxed worker calls this method
+    /// before it waits for its first job, if the supervisor requested a warm-up.
     fn warm(&mut self, sandboxed: &Sandboxed);
 
     /// Runs the worker's only job, or the next job of its session.

@@ -1,5 +1,5 @@
-//! JavaScript and TypeScript engine: oxc removes the types, QuickJS-NG runs the result, both inside the sealed
-//! worker.
+//! The language engine for JavaScript and TypeScript: oxc removes the types, and QuickJS-NG runs the result, both
+//! inside the sandboxed worker.
 //!
 //! ```text
 //! job.code ──typescript──► one async function ──engine──► promise ──json_values──► JSON

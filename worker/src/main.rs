@@ -1,5 +1,5 @@
-//! `lockhouse-worker`: the zygote of the JavaScript engine. The supervisor starts it with its socket as standard
-//! input.
+//! `lockhouse-worker`: the zygote of the language engine for JavaScript and TypeScript. The supervisor starts this
+//! program with the socket between them as standard input.
 
 mod javascript;
 

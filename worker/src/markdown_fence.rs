@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 const FENCE: &str = "```";
 
-/// Replaces a Markdown fence around a whole program by spaces, so that all positions in the program stay the same. Returns other
-/// programs unchanged: a fence that is not on the first and the last line with text is part of the program, or an error.
+/// Replaces a Markdown fence around a whole program by spaces, so that all positions in the program stay the same. The
+/// closing fence may be missing. Returns other programs unchanged: a fence at another place is part of the program, or
+/// an error.
 #[must_use]
 pub fn blank_fence(code: &str) -> Cow<'_, str> {
     let body = code.trim();

@@ -71,14 +71,15 @@ pub struct Sandboxed(());
 pub struct PreparedSandbox {
     layers: Layers,
     in_user_namespace: bool,
-    /// Why the zygote has no namespaces of its own, if it has none.
+    /// The reason why the zygote has no namespaces of its own; `None` if it has them.
     namespaces_refused: Option<String>,
     /// Address space mapped by the zygote, in bytes. The memory limit of workers is added to it.
     mapped_bytes: u64,
     filter: seccomp::Filter,
 }
 
-/// Applies the zygote's part of the sandbox after everything is loaded: enters namespaces and drops privileges.
+/// Applies the zygote's part of the sandbox: enters namespaces, drops privileges, and makes the process not dumpable.
+/// The zygote calls this function after it has loaded everything that it needs.
 ///
 /// # Errors
 /// [`SandboxError`] if a step fails. The zygote must then end.
@@ -99,8 +100,9 @@ pub fn prepare(profile: &SandboxProfile, layers: Layers) -> Result<PreparedSandb
     Ok(PreparedSandbox { layers, in_user_namespace, namespaces_refused, mapped_bytes, filter })
 }
 
-/// Confines the zygote itself to what it needs to fork workers, which inherit the restriction. It must be the last step
-/// before the first fork of a worker; the sandbox's self-test must precede it, since it needs more system calls.
+/// Confines the zygote to the system calls that it needs to fork workers. Workers inherit the restriction. The zygote
+/// calls this function last before it forks its first worker, and after the self-test of the sandbox, which needs more
+/// system calls.
 ///
 /// # Errors
 /// [`SandboxError`] if the kernel rejects the filter. Each worker then installs the whole filter.
@@ -125,8 +127,8 @@ pub fn enter(
     enter_observed(prepared, profile, channel, &mut |_| ()).map_err(|(_, error, channel)| (error, channel))
 }
 
-/// Like [`enter`], but calls `after` when a layer has been applied, so that a self-test can try that layer.
-/// An error names the protection whose layer failed.
+/// Like [`enter`], but calls `after` when a layer has been applied, so that the self-test can try that layer. An error
+/// names the protection whose layer failed.
 fn enter_observed(
     prepared: &PreparedSandbox,
     profile: &SandboxProfile,

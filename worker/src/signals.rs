@@ -39,7 +39,7 @@ pub fn clear_pending() {
     PENDING.store(0, Ordering::Relaxed);
 }
 
-/// Returns the pending interrupt, if any.
+/// Returns the interrupt that has arrived and was not cleared, or `None`.
 #[must_use]
 pub fn pending() -> Option<Interrupt> {
     match PENDING.load(Ordering::Relaxed) {

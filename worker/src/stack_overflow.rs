@@ -12,8 +12,8 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 
 /// Size of the handler's stack. The kernel's signal frame takes a few KiB.
 const HANDLER_STACK_BYTES: usize = 64 * 1024;
-/// A memory fault within this many bytes of the stack pointer counts as a stack overflow. Stack frames of
-/// compiled code can be large.
+/// A memory fault within this many bytes of the stack pointer counts as a stack overflow. The distance is large because
+/// stack frames of compiled code can be large.
 const NEAR_BYTES: usize = 256 * 1024;
 
 static HANDLER_STACK: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());

@@ -19,12 +19,12 @@ pub enum WaitOutcome {
 /// Sends an engine's requests and output to the supervisor. No method returns an I/O error, since the process exits
 /// when the supervisor closes the connection.
 pub trait ToolHost: Sync {
-    /// Queues a request. It is sent with the next wait, or at once if the queue is long. Above the limit of
-    /// concurrent requests it stays queued until replies arrive.
+    /// Queues a request. The next wait sends the queue; a long queue is sent at once. While the maximum number of
+    /// requests is in flight, the request stays queued.
     fn start(&self, request: Request) -> CallId;
 
-    /// Whether the queue accepts another request. Code could start requests faster than they are answered, and the
-    /// queue does not count as memory of the code.
+    /// Whether the queue accepts another request. The queue is limited because code could start requests faster than
+    /// they are answered, and because the memory limit of the code does not include the queue.
     fn has_room(&self) -> bool;
 
     /// Sends all queued requests and waits for the next reply, without a limit if `timeout` is `None`.
@@ -44,9 +44,9 @@ pub trait ToolHost: Sync {
     /// [`Self::socket`] or [`Self::reply_event`] is readable.
     fn drain(&self) -> Vec<(CallId, Reply)>;
 
-    /// Descriptor that is readable when the supervisor has sent data.
+    /// Returns the descriptor that becomes readable when the supervisor sends data.
     fn socket(&self) -> BorrowedFd<'_>;
 
-    /// Descriptor that is readable when another thread has received a reply for [`Self::drain`].
+    /// Returns the descriptor that becomes readable when another thread has received a reply for [`Self::drain`].
     fn reply_event(&self) -> BorrowedFd<'_>;
 }

@@ -106,12 +106,14 @@ fn limit_malloc_arenas() {
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }
 
-/// Prepares the heap for forks. The kernel copies each page that a worker writes to, and free memory between the objects of
-/// the zygote lies in many pages. So whole free pages are given back, and the pieces between objects are allocated and
-/// never used: what a worker allocates then lies side by side in few pages.
+/// Prepares the heap for forks. The kernel copies each page that a worker writes to. Without this preparation, a worker
+/// would write to many pages, because the free memory of the heap lies between the objects of the zygote. This function
+/// gives whole free pages back to the kernel, and allocates the free pieces between objects without using them. What a
+/// worker allocates then lies side by side in few pages.
 fn settle_heap() {
     const PIECE_BYTES_MAX: usize = 1024;
-    /// Larger than any free piece that is left, and small enough to come from the heap.
+    /// Size in bytes of a block that malloc must take from the end of the heap: larger than any free piece, and too
+    /// small for a mapping of its own.
     const TOP_BYTES: usize = 120 * 1024;
     const PIECES_MAX: usize = 16 * 1024;
     // SAFETY: allocates memory that nobody uses.
@@ -299,8 +301,8 @@ fn take_stdin() -> Result<OwnedFd, ZygoteError> {
     Ok(socket)
 }
 
-/// Receives the next message of the supervisor. `buffer` holds the largest message. Returns `None` if the supervisor has
-/// closed the socket.
+/// Receives the next message of the supervisor. `buffer` must have room for the largest message. Returns `None` if the
+/// supervisor has closed the socket.
 fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Option<ToZygote>, ZygoteError> {
     let mut parts = [IoSliceMut::new(buffer)];
     let count = loop {

@@ -1,6 +1,6 @@
-//! Interprets the compiled seccomp filters of every architecture: for each system call number, the two programs of a
-//! worker together must return the result that the filter data defines. The programs are tested in the same way for the
-//! zygote, which has only the first one.
+//! Interprets the compiled seccomp filters of every architecture. For each system call number, the two programs of a
+//! worker together must return the result that the filter data defines. The first program alone must do so for the
+//! zygote, which has no second one.
 //!
 //! The filter for aarch64 is tested only in this way, not on a machine of that architecture.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]

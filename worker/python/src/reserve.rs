@@ -1,4 +1,5 @@
-//! Address space that is kept free for the report of an error, when code has used up the memory limit of its worker.
+//! Keeps some address space free, so that an error can still be reported after code has used up the memory limit of its
+//! worker.
 #![allow(unsafe_code, reason = "mmap has no safe wrapper")]
 
 use std::ptr::NonNull;
@@ -7,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
-/// Mapped memory of which no page is ever touched. An allocation by Python could be in recycled memory, which it would
-/// fill with zeros.
+/// A memory mapping that uses only address space, because none of its pages is ever written. A Python object would not
+/// do: it could lie in recycled memory, and Python would fill it with zeros and so write its pages.
 struct Reserve {
     start: NonNull<libc::c_void>,
     bytes: usize,
@@ -35,7 +36,8 @@ impl Drop for Reserve {
     }
 }
 
-/// Reserves address space, unless it is reserved already. Raises MemoryError if there is too little.
+/// Reserves `bytes` bytes of address space, unless a reserve exists already. Raises MemoryError if too little address
+/// space is left.
 #[pyfunction]
 pub(crate) fn keep_reserve(bytes: usize) -> PyResult<()> {
     let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -15,7 +15,7 @@ use super::traceback;
 
 /// Maximum number of failures that one error lists.
 const SHOWN_MAX: usize = 5;
-/// Last line of the traceback. It tells that the check found the error before the program ran.
+/// Last line of the traceback of an error that the check found. The line says that the program has not run.
 const NOT_RUN: &str = "  found before the run: no call was sent";
 
 /// The supervisor's reply to [`Request::CheckCalls`].
@@ -35,8 +35,8 @@ struct Finding {
     message: String,
 }
 
-/// Asks the supervisor to check the planned calls. Keeps the tool definitions from the reply, so that the
-/// program need not request the tool lists of their servers.
+/// Asks the supervisor to check the planned calls. Keeps the tool definitions from the reply, so that the program need
+/// not request them.
 pub(super) fn check<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,
@@ -77,8 +77,8 @@ pub(super) fn check<'js>(
     }
 }
 
-/// Returns one error that describes all findings, at the position of the first failed call. `None` without
-/// findings.
+/// Returns one error with the messages of the first [`SHOWN_MAX`] findings, at the position of the first one. Returns
+/// `None` if there is no finding.
 fn report(
     source: &str,
     calls: &[(PlannedToolCall, PlannedCall)],

@@ -12,8 +12,8 @@ use super::errors;
 use super::realm::{self, Realm, Rejections};
 use super::run_loop::Execution;
 
-/// The share of the memory limit that is reserved for native code, as a divisor: 16 is one sixteenth. Rust aborts the
-/// process when an allocation fails, and allocators need more than the requested size.
+/// The divisor of the memory limit that gives the part for native code: one sixteenth. Native code needs this reserve
+/// because Rust aborts the process when an allocation fails, and because allocators need more than the requested size.
 const NATIVE_MEMORY_FRACTION: u64 = 16;
 
 /// Memory limit of the interpreter in the zygote, in bytes. Each worker sets its own limit.
@@ -44,17 +44,17 @@ const WARM_UP: &str = r#"
 #[error("QuickJS does not start: {0}")]
 struct StartError(rquickjs::Error);
 
-/// Engine for JavaScript and TypeScript.
+/// The language engine for JavaScript and TypeScript.
 #[derive(Default)]
 pub(crate) struct JavaScript {
-    /// The QuickJS runtime. Created in the zygote and shared with each worker by copy on write; `None` until
-    /// then.
+    /// The QuickJS runtime, which workers share with the zygote by copy on write. `None` until [`Engine::prepare`] has
+    /// created it.
     interpreter: Option<Interpreter>,
     host: Option<&'static dyn ToolHost>,
 }
 
-/// A QuickJS runtime with its realm. It is never dropped, since a worker ends with its run, and the kernel frees
-/// memory faster than QuickJS.
+/// A QuickJS runtime with its realm. The runtime is never dropped: the kernel frees the memory when the worker ends,
+/// which is faster.
 struct Interpreter {
     realm: ManuallyDrop<Realm>,
     rejections: ManuallyDrop<Rejections>,
@@ -111,7 +111,8 @@ impl Interpreter {
 }
 
 impl Engine for JavaScript {
-    /// Creates the realm once, in the zygote. Random number generators are seeded later in each worker.
+    /// Creates the realm and warms it up, once in the zygote. Each worker reseeds the random number generator after its
+    /// fork.
     fn prepare(&mut self, _preload: &[String]) -> std::result::Result<String, EngineError> {
         let start_error = |error| EngineError::new(StartError(error));
         let interpreter = Interpreter::new(MEMORY_BYTES).map_err(start_error)?;

@@ -15,7 +15,8 @@ use super::source_map::Position;
 /// Maximum number of characters shown of an expression.
 const EXPRESSION_CHARACTERS_MAX: usize = 60;
 
-/// Maximum bytes of a program's source. A larger one is not parsed for an error message, to save time.
+/// Maximum size in bytes of a program that is parsed for an error message. Larger programs are not parsed, to save
+/// time.
 const PARSED_BYTES_MAX: usize = 256 * 1024;
 
 /// Maximum number of names collected from one program, to suggest a similar one for an unknown name.
@@ -61,8 +62,8 @@ pub(super) fn bound_names(source: &str) -> Vec<String> {
     names.0
 }
 
-/// Position of the program's only `throw` of a value that is not an Error. `None` if there is none, or
-/// several.
+/// Returns the position of the program's only `throw` whose operand is plainly not an Error, such as `throw "text"`.
+/// Returns `None` if the program has no such `throw`, or several.
 pub(super) fn only_non_error_throw(source: &str) -> Option<Position> {
     let mut throws = NonErrorThrows::default();
     with_parsed(source, |program| throws.visit_program(program))?;

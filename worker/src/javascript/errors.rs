@@ -13,7 +13,7 @@ use super::typescript::SyntaxError;
 /// Maximum length of an error message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 4096;
 
-/// Maximum length of the message of a cause, in bytes.
+/// Maximum length of the message of an error's `cause`, in bytes.
 const CAUSE_BYTES_MAX: usize = 200;
 
 /// Maximum length of an error name, in bytes.
@@ -38,8 +38,8 @@ pub(super) fn syntax_error(source: &str, error: SyntaxError) -> CodeError {
     description
 }
 
-/// Adds the position and a traceback from a QuickJS stack to an error. If a constructor named `class` created
-/// the error, its frames are omitted.
+/// Adds the position and a traceback from a QuickJS stack to an error. Omits the innermost frames if they are of the
+/// function `class`, the constructor of the error.
 pub(super) fn add_traceback(error: &mut CodeError, stack: &str, source_map: Option<&SourceMap>, class: &str) {
     let is_constructor = |frame: &StackFrame| !class.is_empty() && frame.name == class;
     let frames: Vec<StackFrame> = traceback::frames(stack, source_map).skip_while(is_constructor).collect();
@@ -122,7 +122,7 @@ pub(super) fn describe_exception<'js>(
     error
 }
 
-/// Describes a thrown value that is no error.
+/// Creates the error report of a thrown value that is not an Error.
 fn describe_non_error<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,
@@ -168,7 +168,8 @@ fn causes<'js>(
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
-/// Calls one of the engine's own JavaScript functions with a value. Returns its text, or `None` if it fails.
+/// Calls one of the engine's own JavaScript functions with a value. Returns the text that the function returns, or
+/// `None` if the call fails.
 fn call_for_text<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,

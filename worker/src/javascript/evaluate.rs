@@ -3,7 +3,7 @@
 use rquickjs::context::EvalOptions;
 use rquickjs::{Ctx, FromJs, Result};
 
-/// Evaluates source text in sloppy mode. `name` is the file name in stacks.
+/// Evaluates source text in sloppy mode. `name` is the file name in stack traces.
 ///
 /// # Errors
 /// The exception that the code throws.
@@ -13,7 +13,7 @@ pub(super) fn evaluate_sloppy<'js, V: FromJs<'js>>(ctx: &Ctx<'js>, name: String,
     ctx.eval_with_options(source, options)
 }
 
-/// Evaluates source text. `name` is the file name in stacks.
+/// Evaluates source text in strict mode. `name` is the file name in stack traces.
 ///
 /// # Errors
 /// The exception that the code throws.

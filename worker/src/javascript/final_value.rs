@@ -1,5 +1,5 @@
-//! Determines the value of a program. Returns its last expression, calls a function that stands at its end,
-//! and creates advice for a program without a value.
+//! Determines the value of a program: makes its last expression the return value, calls an uncalled function at its
+//! end, and creates advice for a program without a value.
 
 use std::collections::BTreeSet;
 

@@ -3,7 +3,7 @@
 /// Maximum nesting depth of arrays and objects in JSON. Many parsers stop at 128.
 const DEPTH_MAX: usize = 120;
 
-/// A result or an argument is nested too deeply for JSON.
+/// The error of a result or an argument whose JSON is nested deeper than [`DEPTH_MAX`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooDeep;
 

@@ -38,7 +38,7 @@ impl<'a> Visit<'a> for ImportCollector {
     }
 }
 
-/// Replaces each `import()` by a call of [`IMPORT`], so that it finds the same modules as static imports.
+/// Replaces each `import()` by a call of [`IMPORT`], so that dynamic imports find the same modules as static imports.
 pub(super) fn replace_dynamic_imports<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a>) {
     DynamicImports { builder }.visit_program(program);
 }
@@ -166,7 +166,7 @@ impl Exports {
     }
 }
 
-/// Finds the first `await` outside of functions, which would run while a module is loaded.
+/// Finds the first `await` outside of functions. Such an `await` would run while the module is loaded.
 pub(super) fn top_level_await(program: &Program) -> Option<Span> {
     let mut top = TopLevelAwait::default();
     top.visit_program(program);
@@ -195,8 +195,9 @@ impl<'a> Visit<'a> for TopLevelAwait {
     }
 }
 
-/// Turns imports whose names are never used into imports without names. TypeScript's transformer would remove
-/// them, and an unknown module would not be reported. Imports of types alone are left to the transformer.
+/// Turns imports whose names are never used into imports without names. Otherwise TypeScript's transformer would remove
+/// these imports, and unknown modules in them would not be reported. Imports of types alone are left to the
+/// transformer.
 pub(super) fn keep_unused_imports(program: &mut Program, scoping: &Scoping) {
     for statement in &mut program.body {
         let Statement::ImportDeclaration(import) = statement else { continue };
@@ -219,8 +220,8 @@ fn is_type(specifier: &ImportDeclarationSpecifier) -> bool {
     matches!(specifier, ImportDeclarationSpecifier::ImportSpecifier(one) if one.import_kind.is_type())
 }
 
-/// Removes the imports from a program, and appends a line to `head` for each. The line looks up the module,
-/// before other code runs. Returns the spans of the removed imports.
+/// Removes the imports from a program. Appends one line to `head` for each import. This line looks up the module before
+/// other code runs. Returns the spans of the removed imports.
 pub(super) fn take_imports(program: &mut Program, head: &mut String, in_session: bool) -> Vec<Span> {
     let mut imports = Vec::new();
     program.body.retain(|statement| {
@@ -234,8 +235,8 @@ pub(super) fn take_imports(program: &mut Program, head: &mut String, in_session:
     imports
 }
 
-/// Appends the code that looks up an imported module and declares the imported names. It does not use
-/// destructuring, since QuickJS records no position for that.
+/// Appends the code that looks up an imported module and declares the imported names. The code does not use
+/// destructuring, because QuickJS records no position for it.
 fn write_lookup(import: &ImportDeclaration, head: &mut String, in_session: bool) {
     let module = format!("{MODULE}({})", string_literal(&import.source.value));
     let _ = write!(head, "{module};");
@@ -262,7 +263,7 @@ fn write_lookup(import: &ImportDeclaration, head: &mut String, in_session: bool)
     head.push('\n');
 }
 
-/// Formats a JavaScript string literal, for which JSON is valid.
+/// Formats a text as a JavaScript string literal. Every JSON string is such a literal.
 fn string_literal(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! Native functions that the realm's JavaScript code calls.
+//! Native functions, written in Rust, that the engine's own JavaScript code calls.
 
 use std::rc::Rc;
 
@@ -177,8 +177,8 @@ fn add_randomness<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedS
     natives.set("randomBytes", Function::new(ctx.clone(), bytes)?)
 }
 
-/// Adds the functions that encode and decode text. Bytes are passed as strings of U+0000 to U+00FF, since
-/// Rust can read a typed array only with unsafe code.
+/// Adds the functions that encode and decode text. JavaScript passes bytes to these functions as strings of the
+/// characters U+0000 to U+00FF, because Rust can read a typed array only with unsafe code.
 fn add_encodings<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> {
     let to_utf8 = |ctx: Ctx<'js>, text: String| TypedArray::<u8>::new(ctx, text.into_bytes());
     natives.set("toUtf8", Function::new(ctx.clone(), to_utf8)?)?;

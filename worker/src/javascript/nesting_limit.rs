@@ -21,7 +21,7 @@ struct Level {
     in_template: bool,
 }
 
-/// Returns the byte offset at which a program exceeds the nesting limits, if it does.
+/// Returns the byte offset at which a program exceeds the nesting limits, or `None` if the program is within them.
 ///
 /// Skips strings, comments, template text, and regular expressions where no division is possible. After a name or a
 /// closing bracket, a slash counts as division, since only a parser could decide; this matters only for regular
@@ -223,8 +223,8 @@ fn end_of_line(source: &str, at: usize) -> usize {
     length.map_or(source.len(), |length| at + length)
 }
 
-/// Returns the byte offset after a regular expression's closing slash. `None` if its line has none; the
-/// opening slash is then a division.
+/// Returns the byte offset after a regular expression's closing slash. Returns `None` if the line has no closing slash;
+/// the opening slash is then a division.
 fn end_of_regular_expression(bytes: &[u8], mut at: usize) -> Option<usize> {
     let mut in_class = false;
     loop {

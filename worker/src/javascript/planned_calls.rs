@@ -1,8 +1,8 @@
 //! Finds the tool calls that a program certainly makes, and whose failure it does not catch. The supervisor
 //! checks these calls before the run.
 //!
-//! Counts only awaited calls `SERVER.TOOL(…)` outside of `try`, branches, loops and callbacks, up to the
-//! first statement that may end the program.
+//! Finds only awaited calls `SERVER.TOOL(…)` outside of `try`, branches, loops and callbacks. The search ends at the
+//! first statement that contains a `return`, or that is of a kind that the search does not support, such as `throw`.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ const SAFE_INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
 /// A call of a tool that the program makes on every path.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PlannedToolCall {
-    /// The global name of the server.
+    /// The name by which the program refers to the server, such as `github`.
     pub(super) server: String,
     pub(super) tool: String,
     /// The arguments as JSON, with `null` for values that are not literals. `None` if the names or the number of
@@ -95,7 +95,8 @@ struct Finder<'p, 'a> {
 }
 
 impl<'p, 'a> Finder<'p, 'a> {
-    /// Visits statements in order. Stops at the first one after which the program may not continue.
+    /// Visits statements in order. Stops after a statement that contains a `return`, and at a statement of an
+    /// unsupported kind, such as `throw`.
     fn statements(&mut self, statements: &'p [Statement<'a>], is_program: bool) {
         for (position, statement) in statements.iter().enumerate() {
             match statement {
@@ -212,7 +213,7 @@ impl<'p, 'a> Finder<'p, 'a> {
         });
     }
 
-    /// Looks at the statements of an async function of the program that is called and awaited.
+    /// Visits the statements of the program's async function `name`, which the program calls and awaits.
     fn follow(&mut self, name: &str) {
         let is_single = self.bound.get(name) == Some(&1);
         let Some(body) = self.functions.get(name).copied().filter(|_| is_single) else { return };
@@ -224,8 +225,8 @@ impl<'p, 'a> Finder<'p, 'a> {
     }
 }
 
-/// Returns the arguments of a call as JSON: an object of named arguments, or an array of values. `None` if
-/// they are not known before the run.
+/// Returns the arguments of a call as JSON: an object of named arguments, or an array of values. Returns `None` if the
+/// names or the number of the arguments are not known before the run.
 fn arguments(call: &CallExpression) -> Option<Value> {
     let given: Option<Vec<&Expression>> = call.arguments.iter().map(Argument::as_expression).collect();
     match given?.as_slice() {

@@ -37,7 +37,8 @@ struct MarkerInserter<'b, 'a> {
 }
 
 impl<'a> MarkerInserter<'_, 'a> {
-    /// Returns the marker that records the position of a statement; `None` if QuickJS records it itself.
+    /// Returns the marker that records the position of a statement. Returns `None` if QuickJS records the position
+    /// without a marker.
     fn marker_before(&self, statement: &Statement<'a>) -> Option<Statement<'a>> {
         let start = statement.span().start;
         // Source maps omit empty spans.

@@ -76,8 +76,8 @@ impl ProgramFailure {
         }
     }
 
-    /// Creates the outcome of a program that failed without an interrupt. `is_full` and `was_full` tell whether
-    /// much of its memory limit is, or was, in use.
+    /// Creates the outcome of a program that failed without an interrupt. `is_full` and `was_full` tell whether most of
+    /// the worker's memory limit is in use, or was in use. An unclear failure then counts as a lack of memory.
     pub(super) fn into_failed_outcome<'js>(
         self,
         ctx: &Ctx<'js>,

@@ -24,7 +24,7 @@ const PARTS: [(&str, &str); 9] = [
     ("lockhouse:web", include_str!("web.js")),
 ];
 
-/// Maximum C stack used by QuickJS. The rest of the usual 8 MiB is for oxc and native functions.
+/// Maximum size in bytes of the C stack that QuickJS uses. The rest of the usual 8 MiB is for oxc and native functions.
 const STACK_BYTES: usize = 1024 * 1024;
 
 /// Maximum number of promises recorded that were rejected without a handler.
@@ -55,7 +55,7 @@ pub(super) fn runtime(memory_bytes: u64) -> Result<(Runtime, Rejections)> {
     Ok((runtime, rejections))
 }
 
-/// A context, and the functions in it that the engine calls.
+/// A QuickJS context with the global scope of programs, and the JavaScript functions that the engine calls.
 pub(super) struct Realm {
     context: Context,
     functions: Persistent<Object<'static>>,

@@ -19,7 +19,8 @@ use super::realm::{Realm, Rejections};
 use super::typescript::{self, GENERATED};
 use super::{json_values, tool_requests};
 
-/// Maximum duration of one sleep while waiting for timers, so that a signal that arrives just before it is noticed.
+/// Maximum duration of one sleep while a program waits for timers. A signal that arrives just before a sleep does not
+/// interrupt it, so the sleep must be short.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
 
 /// Memory in bytes that is available beyond the memory limit to describe the error of a failed program.
@@ -184,14 +185,14 @@ impl Execution<'_> {
         Ok(Persistent::save(ctx, promise))
     }
 
-    /// Returns whether the program's promise is settled, after all pending jobs of the engine have run.
+    /// Runs all pending promise jobs, and returns the state of the program's promise.
     fn state(&self, main: &Persistent<Promise<'static>>) -> Result<PromiseState, ProgramFailure> {
         self.run_jobs()?;
         self.in_realm(|ctx, _| Ok(main.clone().restore(ctx)?.state()))
     }
 
     /// Runs pending promise jobs. Jobs can create further jobs forever, so the loop checks for interrupts after each
-    /// one. Exceptions of a job cannot be caught by the program.
+    /// one. An exception of a job ends the program, which cannot catch it.
     fn run_jobs(&self) -> Result<(), ProgramFailure> {
         loop {
             if signals::pending().is_some() {

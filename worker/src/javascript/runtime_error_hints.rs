@@ -107,7 +107,8 @@ pub(super) struct Hints<'a, 'js> {
 }
 
 impl<'js> Hints<'_, 'js> {
-    /// Adds a hint to an error. For a feature that the sandbox lacks, extends the message instead.
+    /// Adds a hint to an error. If the error is about a feature that the sandbox lacks, extends the message of the
+    /// error instead.
     pub(super) fn add(&self, error: &mut CodeError, is_retryable: bool) {
         if let Some(explanation) = absence_explanation(error) {
             error.message = format!("{}: {ABSENT}: {explanation}", error.message);
@@ -137,8 +138,8 @@ impl<'js> Hints<'_, 'js> {
         self.call_realm("suggestName", (name, error_expression::bound_names(self.source())))
     }
 
-    /// Improves a TypeError by the program's text: QuickJS names neither a called expression nor the object of a
-    /// missing property.
+    /// Finds the expression that caused a TypeError in the program, and names it in the message or in the returned
+    /// hint. QuickJS names neither a called expression nor the object of a missing property.
     fn hint_for_type(&self, error: &mut CodeError) -> Option<String> {
         let position = Position { line: error.line?, column: error.column.unwrap_or(1) };
         let find = |operation| error_expression::find(self.source(), position, operation);
@@ -203,8 +204,8 @@ impl<'js> Hints<'_, 'js> {
         self.call_realm("describeAnswers", ())
     }
 
-    /// Calls one of the engine's JavaScript functions. Returns `None` on an error, since the program may have
-    /// replaced built-in functions that it uses.
+    /// Calls one of the engine's JavaScript functions. Returns `None` on an error: the program may have replaced
+    /// built-in functions that the called function uses.
     fn call_realm<A: IntoArgs<'js>, V: FromJs<'js>>(&self, name: &str, arguments: A) -> Option<V> {
         let answer = self
             .functions

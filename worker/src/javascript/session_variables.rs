@@ -80,8 +80,8 @@ impl<'a> DeclarationRewriter<'_, 'a> {
         Expression::new_assignment_expression(span, AssignmentOperator::Assign, left, right, self.builder)
     }
 
-    /// Rewrites a function to `declare("f"); f = function () {};`. The function is anonymous, so that the name refers
-    /// to the session's variable inside it, too.
+    /// Rewrites a function to `declare("f"); f = function () {};`. The function is anonymous, so that `f` refers to the
+    /// session's variable inside the function, too.
     fn rewrite_function(&mut self, function: &mut Function<'a>) -> Vec<Statement<'a>> {
         let Some(id) = function.id.take() else { return Vec::new() };
         function.r#type = FunctionType::FunctionExpression;
@@ -292,8 +292,8 @@ impl<'a> VisitMut<'a> for DeclarationRewriter<'_, 'a> {
     fn visit_class(&mut self, _class: &mut Class<'a>) {}
 }
 
-/// Rewrites calls `f()` to `(0, f)()`: in the scope of a `with` statement, `f()` would get its object as
-/// `this`.
+/// Rewrites calls `f()` to `(0, f)()`. Otherwise a function that is found in the scope of a `with` statement would get
+/// the object of that statement as `this`.
 struct CallRewriter<'b, 'a> {
     builder: &'b AstBuilder<'a>,
 }

@@ -188,7 +188,7 @@ fn check_self_contained(statement: &Statement, scoping: &Scoping) -> Result<(), 
     if finder.has_calls { Err("that is made by a call") } else { Ok(()) }
 }
 
-/// Finds calls in the initializer of a constant, which would run when the saved module is loaded.
+/// Finds calls in the initializer of a constant. Such calls would run when the saved module is loaded.
 struct CallFinder<'s> {
     scoping: &'s Scoping,
     has_calls: bool,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::call_positions::CallPositions;
 
-/// Number of generated lines before the imports.
+/// Number of lines of the generated code before the lines of the imports.
 const LINES_BEFORE_IMPORTS: u32 = 1;
 
 /// A position in source code.
@@ -17,7 +17,7 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// Position of a byte offset.
+    /// Returns the position of a byte offset in `source`.
     pub(super) fn from_byte(source: &str, byte: usize) -> Self {
         let before = &source[..source.floor_char_boundary(byte)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -26,7 +26,8 @@ impl Position {
         Self { line: to_u32(line), column: to_u32(column) }
     }
 
-    /// Byte offset of a position; `None` beyond the end of the text.
+    /// Returns the byte offset of the position in `source`. A position beyond the end of its line or of the text gives
+    /// the offset of that end. Returns `None` only for line 0.
     pub(super) fn to_byte(self, source: &str) -> Option<usize> {
         let above: usize =
             source.split_inclusive('\n').take(self.line.checked_sub(1)? as usize).map(str::len).sum();
@@ -47,8 +48,8 @@ pub(super) struct Mapping {
 /// Maximum number of earlier programs of a session whose source maps are kept.
 const EARLIER_MAX: usize = 32;
 
-/// Source map of a program. Also contains those of earlier programs of the session and of skills, since their
-/// functions can appear in its stacks.
+/// Source map of a program. Also contains the source maps of earlier programs of the session and of imported skills,
+/// because functions of these can appear in the program's stack traces.
 pub(super) struct SourceMap {
     /// Number of the run in the session that executes this program; `None` outside of sessions.
     run: Option<u32>,
@@ -80,7 +81,7 @@ impl SourceMap {
         &self.source
     }
 
-    /// Source map of an earlier run of the session.
+    /// Returns the source map of the earlier run of the session with the number `run`.
     pub(super) fn earlier(&self, run: u32) -> Option<&Self> {
         self.earlier.iter().find(|source_map| source_map.run == Some(run))
     }
@@ -99,7 +100,7 @@ impl SourceMap {
         self.skills.insert(name, source_map);
     }
 
-    /// Source map of a skill that this or an earlier program of the session imported.
+    /// Returns the source map of a skill that this or an earlier program of the session imported.
     pub(super) fn skill(&self, name: &str) -> Option<&Self> {
         let here = self.skills.get(name);
         here.or_else(|| self.earlier.iter().find_map(|source_map| source_map.skills.get(name)))
@@ -150,7 +151,7 @@ impl SourceMap {
         Position::from_byte(&self.source, byte as usize)
     }
 
-    /// Converts a number of UTF-16 code units of a line to characters.
+    /// Converts a column of a line from UTF-16 code units to characters. Line and column count from 0.
     fn characters(&self, line: u32, units: u32) -> u32 {
         let text = self.source.split('\n').nth(line as usize).unwrap_or_default();
         let mut left = units as usize;

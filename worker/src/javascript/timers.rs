@@ -15,7 +15,7 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// Starts a timer and returns its number. After 2³² timers no further ones are created.
+    /// Starts a timer and returns its number. Numbers end at 2³² - 1, which all later timers share.
     pub(super) fn start(&mut self, delay_ms: f64) -> u32 {
         let delay_ms = if (0.0..=DELAY_MS_MAX).contains(&delay_ms) { delay_ms } else { 0.0 };
         self.last = self.last.saturating_add(1);

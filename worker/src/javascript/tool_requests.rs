@@ -11,9 +11,10 @@ pub(super) struct NativeRequest {
     pub(super) kind: String,
     /// Up to three arguments: server, name and JSON arguments for most kinds of requests.
     pub(super) texts: (String, String, String),
-    /// Arguments of a call that are results of earlier calls, decoded from JSON text.
+    /// The values in the arguments of a call that are results of earlier calls, and that the worker decoded from JSON
+    /// text.
     pub(super) decoded: Vec<DecodedArgument>,
-    /// Timeout in milliseconds; 0 for the configured one.
+    /// Timeout in milliseconds; 0 stands for the configured timeout.
     pub(super) timeout_ms: u32,
     /// Line of the program that sent the request.
     pub(super) line: Option<u32>,

@@ -19,14 +19,15 @@ const NAME_CHARACTERS_MAX: usize = 80;
 /// Maximum number of frames in a traceback.
 const FRAMES_MAX: usize = 20;
 
-/// Returns the line of a stack's innermost frame in the current program; `None` if it has none.
+/// Returns the line of a stack's innermost frame in the current program; `None` if no frame is in the current program.
 pub(super) fn line(stack: &str, source_map: Option<&SourceMap>) -> Option<u32> {
     frames(stack, source_map)
         .find(|frame| frame.origin == CodeOrigin::Program)
         .map(|frame| frame.position.line)
 }
 
-/// Returns the position of a stack's innermost frame in the current program; `None` if it has none.
+/// Returns the position of a stack's innermost frame in the current program; `None` if no frame is in the current
+/// program.
 pub(super) fn position_in_program(frames: &[StackFrame]) -> Option<Position> {
     frames.iter().find(|frame| frame.origin == CodeOrigin::Program).map(|frame| frame.position)
 }
@@ -90,8 +91,8 @@ impl StackFrame<'_> {
     }
 }
 
-/// Parses a stack into frames of user code, with positions in the submitted code. Frames that were translated
-/// before stay unchanged.
+/// Parses a stack into frames of user code, with positions in the submitted code. Frames that already have such
+/// positions stay unchanged.
 pub(super) fn frames<'s>(
     stack: &'s str,
     source_map: Option<&'s SourceMap>,

@@ -24,21 +24,22 @@ use super::source_map::{Mapping, Position, SourceMap};
 
 /// File name of the generated code in QuickJS; tracebacks show `code.ts` instead.
 pub(super) const GENERATED: &str = "lockhouse:code";
-/// Prefix of the file name of a skill's generated code, followed by its name.
+/// Prefix of the file name of a skill's generated code in QuickJS. The name of the skill follows it.
 pub(super) const GENERATED_SKILL: &str = "lockhouse:skills/";
 
 /// File name of the submitted code in the transformer and source map.
 const FILE: &str = "code.ts";
 
-/// Enables strict mode inside the program's function. The code around it needs `with`, which strict mode
-/// forbids.
+/// Enables strict mode inside the generated function of a skill or of a program in a session. In a session, the code
+/// around that function needs `with`, which strict mode forbids.
 const STRICT: &str = "\"use strict\";";
 
 /// A program that was translated to JavaScript.
 pub(super) struct Translation {
-    /// JavaScript expression for a function. Its parameters are the functions for static and dynamic imports and,
-    /// in a session, the session's scope and its declare function. It returns two functions: the program as an
-    /// async function, and one that returns the byte offset of the most recent `await`.
+    /// JavaScript expression for a function. Its parameters are the functions for static and dynamic imports and, in a
+    /// session, the session's scope and its declare function. For a program, it returns two functions: the program as
+    /// an async function, and one that returns the byte offset of the most recent `await`. For a skill, it returns the
+    /// exports.
     pub(super) javascript: String,
     /// Maps generated positions to the submitted code.
     pub(super) source_map: SourceMap,
@@ -260,7 +261,7 @@ fn remove_types<'a>(
     Ok((exported, flat_names))
 }
 
-/// Returns the first error, since later ones often follow from it.
+/// Fails with the first error of the diagnostics, because later errors often follow from the first.
 fn check_diagnostics(source: &str, diagnostics: &[OxcDiagnostic]) -> Result<(), SyntaxError> {
     let Some(first) = diagnostics.iter().find(|diagnostic| diagnostic.severity == Severity::Error) else {
         return Ok(());

@@ -26,7 +26,9 @@ pub(super) fn version() -> i64 {
     version.max(0)
 }
 
-/// Restricts this process irrevocably with Landlock: no access to files, TCP ports, signals of others or abstract sockets.
+/// Restricts this process irrevocably with Landlock: the process can no longer open files, use TCP, or reach processes
+/// outside its Landlock domain by signals or abstract sockets. An older kernel applies only the restrictions that it
+/// supports.
 pub(super) fn restrict() -> Result<(), SandboxError> {
     if version() == 0 {
         return Err(SandboxError::Landlock(std::io::Error::last_os_error().to_string()));

@@ -24,7 +24,8 @@ const KINDS: [&str; 5] = ["net", "ipc", "uts", "mnt", "cgroup"];
 pub(super) struct Namespaces {
     /// Whether the zygote has its own user namespace.
     pub(super) user: bool,
-    /// Why the zygote stayed in the host's namespaces, if it did.
+    /// The step that the host refused, with its error, so that the zygote stayed in the host's namespaces; `None` if
+    /// the zygote entered its own.
     pub(super) refused: Option<String>,
 }
 

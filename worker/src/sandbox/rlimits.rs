@@ -7,10 +7,11 @@ use super::SandboxError;
 
 const STACK_BYTES: u64 = 8 * 1024 * 1024;
 const DESCRIPTORS: u64 = 64;
-/// Maximum number of threads of a worker. The kernel counts them per user namespace.
+/// Maximum number of threads of a zygote and all its workers together, because the kernel counts threads per user
+/// namespace (`RLIMIT_NPROC`).
 const TASKS: u64 = 256;
 
-/// Size of the address space of this process, in bytes.
+/// Returns the size of the address space of this process, in bytes.
 pub(super) fn mapped_bytes() -> Result<u64, SandboxError> {
     let step = "read /proc/self/statm";
     let statm = std::fs::read_to_string("/proc/self/statm").map_err(SandboxError::step(step))?;

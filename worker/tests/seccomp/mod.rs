@@ -27,7 +27,7 @@ pub(crate) fn merged(architecture: &str) -> Value {
     document
 }
 
-/// Returns the rules that only the zygote needs on one architecture.
+/// Returns the rules of `zygote.json` that apply to one architecture: the common rules and its own.
 pub(crate) fn zygote(architecture: &str) -> Vec<Value> {
     let rules: Value = serde_json::from_str(ZYGOTE).unwrap();
     ["common", architecture].iter().flat_map(|list| rules[list].as_array().unwrap().clone()).collect()

@@ -21,8 +21,8 @@ enum ExpectedContent {
     Bounded,
 }
 
-/// The maximum length, in characters, of an error's message, traceback or hint. Lockhouse truncates each text to 4,000
-/// bytes, and appends one character that marks the truncation.
+/// An upper bound for the length, in characters, of an error's message, traceback or hint. Lockhouse truncates each of
+/// them to 4,000 bytes.
 const TEXT_CHARS_MAX: usize = 4_001;
 const NAME_CHARS_MAX: usize = 201;
 

@@ -38,8 +38,8 @@ impl fmt::Display for Attempt {
     }
 }
 
-/// Results of the attempts that Landlock must refuse. They are made before and after Landlock is applied;
-/// before it, they must succeed.
+/// Results of the attempts that Landlock must refuse. The self-test makes these attempts before it applies Landlock,
+/// when they must succeed, and afterwards.
 #[derive(Debug, Default)]
 pub(super) struct LandlockAttempts {
     pub(super) open: Attempt,
@@ -238,7 +238,8 @@ pub(super) fn write_xor_execute() -> Finding {
     }
 }
 
-/// Checks that pidfds work. A pidfd cannot refer to a later process with the same number.
+/// Checks that the kernel supports pidfds. Unlike a process id, a pidfd never refers to a later process with the same
+/// id.
 pub(super) fn pidfd(child: Pid) -> Finding {
     // SAFETY: no pointers.
     let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, child.as_raw(), 0) };
