@@ -47,9 +47,6 @@ pub enum SandboxError {
         /// The operating system's error.
         source: std::io::Error,
     },
-    /// The zygote ended after it had forked this worker and before the worker was sandboxed.
-    #[error("the zygote is gone")]
-    Orphaned,
 }
 
 impl SandboxError {

@@ -291,7 +291,7 @@ fn name_of(limit: ExceededLimit) -> &'static str {
 fn request(input: &mut Input<'_>) -> Request {
     let server = ServerName::new("s").expect("a name");
     let tool = ToolName::new("t").expect("a name");
-    match input.byte() % 8 {
+    match input.byte() % 12 {
         0 => Request::ListServers,
         1 => Request::ListTools { server },
         2 => Request::Describe { server, tool },

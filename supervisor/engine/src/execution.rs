@@ -112,8 +112,8 @@ pub async fn run(
     };
     let wall = started.elapsed();
     let RunDriver { state, requests, output, out, frame_bytes, .. } = run;
-    // When an AI client cancels, its pending approvals stay, as they do when a program ends by itself. Withdrawing
-    // them would let the client ask the approver again and again.
+    // The questions of pending approvals close with the run in every case. If the program or the AI client ended the run,
+    // they count as refusals: otherwise a client could cancel and ask the approver again and again.
     if matches!(end_reason, EndReason::Cancelled(cause, _) if cause != Cancellation::Client) {
         requests.cancel_approvals();
     }
