@@ -97,13 +97,17 @@ pub fn prepare(profile: &SandboxProfile, layers: Layers) -> Result<PreparedSandb
     Ok(PreparedSandbox { layers, in_user_namespace, namespaces_refused, mapped_bytes, filter })
 }
 
-/// Confines the zygote to the system calls that it needs to fork workers. Workers inherit the restriction. The zygote
-/// calls this function last before it forks its first worker, and after the self-test of the sandbox, which needs more
-/// system calls.
+/// Confines the zygote to the system calls that it needs to fork workers, and sets the resource limits that are the same
+/// for all workers. Workers inherit both. The zygote calls this function last before it forks its first worker, and after
+/// the self-test of the sandbox, which needs more system calls.
 ///
 /// # Errors
-/// [`SandboxError`] if the kernel rejects the filter. Each worker then installs the whole filter.
+/// [`SandboxError`] if the kernel rejects the filter or a limit. Without the filter, each worker installs the whole
+/// filter. Without the limits, the supervisor rejects the zygote.
 pub fn confine_zygote(prepared: &mut PreparedSandbox) -> Result<(), SandboxError> {
+    if prepared.layers.has(Layer::Limits) {
+        rlimits::set_in_zygote()?;
+    }
     if prepared.layers.has(Layer::Seccomp) {
         privileges::no_new_privileges()?;
         prepared.filter.install_in_zygote()?;

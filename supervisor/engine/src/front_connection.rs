@@ -111,7 +111,8 @@ impl EngineEndpoint for FrontConnection {
     }
 }
 
-/// Serves one request of the front (the part that serves AI clients) and sends the response.
+/// Serves one request of the front (the part that serves AI clients) and sends the response. The large futures are on the
+/// heap, because a task copies its future several times, and each request would pay for the largest one.
 async fn serve(
     supervisor: &Arc<Supervisor>,
     client: RequestingClient,
@@ -127,21 +128,21 @@ async fn serve(
             code_requests::resume_following(supervisor, &client, &name, &mut exchange).await
         }
         Request::Call(call) => {
-            call_requests::serve(supervisor, &client, call, &mut exchange, cancellation).await
+            Box::pin(call_requests::serve(supervisor, &client, call, &mut exchange, cancellation)).await
         }
         Request::FollowChanges => {
-            change_notifications::follow(supervisor, &client, &mut exchange, &cancellation).await
+            Box::pin(change_notifications::follow(supervisor, &client, &mut exchange, &cancellation)).await
         }
         Request::Search(search) => tokio::select! {
-            found = search_requests::serve(supervisor, &client, &search) => Some(Response::Json(found)),
+            found = Box::pin(search_requests::serve(supervisor, &client, &search)) => Some(Response::Json(found)),
             () = exchange.closed() => None,
         },
         Request::List(list) => tokio::select! {
-            entries = supervisor.direct().list(supervisor, &client, list) => Some(Response::Entries(entries)),
+            entries = Box::pin(supervisor.direct().list(supervisor, &client, list)) => Some(Response::Entries(entries)),
             () = exchange.closed() => None,
         },
         Request::DescribeCatalogue => tokio::select! {
-            text = supervisor.catalogue_description(&client) => Some(Response::Text(Some(text))),
+            text = Box::pin(supervisor.catalogue_description(&client)) => Some(Response::Text(Some(text))),
             () = exchange.closed() => None,
         },
         Request::ReadResult { handle, offset } => Some(supervisor.read_result(&client, &handle, offset)),

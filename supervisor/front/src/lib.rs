@@ -140,6 +140,8 @@ impl McpHandler {
     }
 }
 
+// Each method puts its future on the heap: rmcp keeps the futures of all methods in one task, which copies them several
+// times, so that each request would pay for the largest one.
 impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities =
@@ -158,11 +160,11 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         if self.has_direct() {
-            let meta = Some(self.list(ListKind::Tools, request, &context).await?);
+            let meta = Some(Box::pin(self.list(ListKind::Tools, request, &context)).await?);
             return Ok(ListToolsResult { meta, ..ListToolsResult::default() });
         }
         let principal = self.principal(&context)?;
-        let tools = self.builtin_tools(&principal, client_name(&principal, &context)).await;
+        let tools = Box::pin(self.builtin_tools(&principal, client_name(&principal, &context))).await;
         // The description of `run_code` lists the tools that this AI client may use.
         let list = ListToolsResult::with_all_items(tools).with_ttl_ms(TOOLS_TTL_MS);
         Ok(list.with_cache_scope(CacheScope::Private))
@@ -175,7 +177,7 @@ impl ServerHandler for McpHandler {
     ) -> Result<CallToolResponse, ErrorData> {
         let span = traces::tool_call(&request.name, trace_context(&context.meta));
         let form = self.answers.form_for(&self.principal(&context)?);
-        let answer = self.dispatch_tool(request, context).instrument(span.clone()).await;
+        let answer = Box::pin(self.dispatch_tool(request, context)).instrument(span.clone()).await;
         let answer = answer.map(|response| response.into_mcp(form));
         record_outcome(&span, &answer);
         // The AI client has closed the pipe: some clients fail if an answer still arrives. The process ends now.
@@ -190,7 +192,7 @@ impl ServerHandler for McpHandler {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.get_task_state(&self.principal(&context)?, &request.task_id).await
+        Box::pin(self.get_task_state(&self.principal(&context)?, &request.task_id)).await
     }
 
     async fn update_task(
@@ -198,7 +200,8 @@ impl ServerHandler for McpHandler {
         request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.send_task_input(&self.principal(&context)?, &request.task_id, request.input_responses).await
+        let principal = self.principal(&context)?;
+        Box::pin(self.send_task_input(&principal, &request.task_id, request.input_responses)).await
     }
 
     async fn cancel_task(
@@ -206,7 +209,7 @@ impl ServerHandler for McpHandler {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.cancel_run(&self.principal(&context)?, &request.task_id).await
+        Box::pin(self.cancel_run(&self.principal(&context)?, &request.task_id)).await
     }
 
     async fn list_resources(
@@ -215,7 +218,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         self.require_direct_servers::<ListResourcesRequestMethod>()?;
-        let meta = Some(self.list(ListKind::Resources, request, &context).await?);
+        let meta = Some(Box::pin(self.list(ListKind::Resources, request, &context)).await?);
         Ok(ListResourcesResult { meta, ..Default::default() })
     }
 
@@ -225,7 +228,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         self.require_direct_servers::<ListResourceTemplatesRequestMethod>()?;
-        let meta = Some(self.list(ListKind::ResourceTemplates, request, &context).await?);
+        let meta = Some(Box::pin(self.list(ListKind::ResourceTemplates, request, &context)).await?);
         Ok(ListResourceTemplatesResult { meta, ..Default::default() })
     }
 
@@ -235,7 +238,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         self.require_direct_servers::<ListPromptsRequestMethod>()?;
-        let meta = Some(self.list(ListKind::Prompts, request, &context).await?);
+        let meta = Some(Box::pin(self.list(ListKind::Prompts, request, &context)).await?);
         Ok(ListPromptsResult { meta, ..Default::default() })
     }
 
@@ -245,7 +248,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.require_direct_servers::<ReadResourceRequestMethod>()?;
-        self.read_direct_resource(request, &context).await
+        Box::pin(self.read_direct_resource(request, &context)).await
     }
 
     async fn get_prompt(
@@ -254,7 +257,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         self.require_direct_servers::<GetPromptRequestMethod>()?;
-        self.get_direct_prompt(request, &context).await
+        Box::pin(self.get_direct_prompt(request, &context)).await
     }
 
     async fn complete(
@@ -263,7 +266,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         self.require_direct_servers::<CompleteRequestMethod>()?;
-        self.complete_direct(request, &context).await
+        Box::pin(self.complete_direct(request, &context)).await
     }
 
     #[expect(deprecated)]
@@ -287,7 +290,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.require_direct_servers::<rmcp::model::SubscribeRequestMethod>()?;
-        self.set_subscription(&request.uri, &context, true).await
+        Box::pin(self.set_subscription(&request.uri, &context, true)).await
     }
 
     async fn unsubscribe(
@@ -296,7 +299,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.require_direct_servers::<rmcp::model::UnsubscribeRequestMethod>()?;
-        self.set_subscription(&request.uri, &context, false).await
+        Box::pin(self.set_subscription(&request.uri, &context, false)).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -308,7 +311,7 @@ impl ServerHandler for McpHandler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.send_changes(context).await
+        Box::pin(self.send_changes(context)).await
     }
 }
 

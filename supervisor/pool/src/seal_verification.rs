@@ -1,11 +1,13 @@
 //! Verifies from the supervisor that a worker process is in its sandbox, by what the kernel reports in
 //! `/proc`. The check does not rely on the worker's own report.
+//!
+//! Each worker is verified by `/proc/PID/status`. The resource limits that are the same for all workers are verified once,
+//! in their zygote: workers inherit them, and no process without Linux capabilities can raise them.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lockhouse_protocol::SECCOMP_FILTERS;
-use rlimit::Resource;
 
 use super::proc_status::{fields, peak_memory_bytes};
 use super::worker_process::WorkerProcess;
@@ -13,9 +15,12 @@ use super::worker_process::WorkerProcess;
 /// Why the sandbox of a worker could not be verified. Such a worker gets no code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// A field of `/proc/PID/status` or a resource limit has a value that a sandboxed worker cannot have.
+    /// A field of `/proc/PID/status` has a value that a sandboxed worker cannot have.
     #[error("the worker is not sealed: {field} is {found}, it must be {needed}")]
     Field { field: &'static str, found: String, needed: String },
+    /// A resource limit of the zygote is not 0, and its workers would inherit it.
+    #[error("the zygote is not confined: {limit} is {found}, it must be 0 0")]
+    ZygoteLimit { limit: &'static str, found: String },
     /// A file in `/proc/PID` cannot be read or belongs to another process.
     #[error("the seal of the worker cannot be verified: /proc/PID/{0}")]
     Unreadable(String),
@@ -23,13 +28,8 @@ pub enum SealError {
 
 /// An empty capability set, as written in `/proc/PID/status`.
 const NO_CAPABILITIES: &str = "0000000000000000";
-/// Resource limits of a worker that must be 0 (soft and hard), with their names in `/proc/PID/limits`.
-const LIMITS: [(&str, Resource); 4] = [
-    ("Max core file size", Resource::CORE),
-    ("Max file size", Resource::FSIZE),
-    ("Max locked memory", Resource::MEMLOCK),
-    ("Max msgqueue size", Resource::MSGQUEUE),
-];
+/// Resource limits of a zygote that must be 0 (soft and hard), as they are named in `/proc/PID/limits`.
+const LIMITS: [&str; 4] = ["Max core file size", "Max file size", "Max locked memory", "Max msgqueue size"];
 
 /// Fields of `/proc/PID/status` with the value that they must have for every worker. The field `Seccomp_filters` is
 /// not listed: its value depends on the filters of the supervisor itself.
@@ -50,19 +50,27 @@ static INHERITED_FILTERS: OnceLock<u32> = OnceLock::new();
 /// since a mounted `/proc` never changes its namespace.
 static PROC_IS_OWN: AtomicBool = AtomicBool::new(false);
 
-/// Verifies by `/proc/PID/status` and by its resource limits that a worker process is in its sandbox. Returns the peak
-/// resident memory of the process in bytes; 0 if it cannot be read.
+/// Verifies by `/proc/PID/status` that a worker process is in its sandbox. Returns the peak resident memory of the process
+/// in bytes; 0 if it cannot be read.
 pub(super) fn verify(process: &WorkerProcess) -> Result<u64, SealError> {
     if !PROC_IS_OWN.load(Ordering::Relaxed) {
         check_proc_namespace(process)?;
     }
-    let status = process.status().map_err(|error| unreadable("status", &error))?;
-    check_status(&status, inherited_filters()?)?;
-    check_limits(process)?;
+    let inherited_filters = inherited_filters()?;
+    let checked = process.with_status(|status| {
+        check_status(status, inherited_filters).map(|()| peak_memory_bytes(status).unwrap_or_default())
+    });
+    let peak_memory = checked.map_err(|error| unreadable("status", &error))??;
     match process.is_alive() {
-        true => Ok(peak_memory_bytes(&status).unwrap_or_default()),
+        true => Ok(peak_memory),
         false => Err(SealError::Unreadable("status belongs to a process that has ended".into())),
     }
+}
+
+/// Verifies the resource limits of a zygote, a running child process, which all its workers inherit.
+pub(super) fn verify_zygote_limits(pid: u32) -> Result<(), SealError> {
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits"));
+    check_limits(&limits.map_err(|error| unreadable("limits", &error))?)
 }
 
 fn unreadable(file: &str, error: &std::io::Error) -> SealError {
@@ -118,25 +126,14 @@ fn check_status(status: &str, inherited_filters: u32) -> Result<(), SealError> {
     }
 }
 
-fn check_limits(process: &WorkerProcess) -> Result<(), SealError> {
-    for (field, resource) in LIMITS {
-        match process.resource_limit(resource) {
-            Ok((soft, hard)) => expect_value(field, Some(&format!("{soft} {hard}")), "0 0")?,
-            // Everybody may read the file, but the kernel takes ten times as long to write it.
-            Err(_) => {
-                let limits = process.limits().map_err(|error| unreadable("limits", &error))?;
-                return check_limits_file(&limits);
-            }
-        }
-    }
-    Ok(())
-}
-
-fn check_limits_file(limits: &str) -> Result<(), SealError> {
-    for (field, _) in LIMITS {
-        let both = limits.lines().find_map(|line| line.strip_prefix(field));
+fn check_limits(limits: &str) -> Result<(), SealError> {
+    for limit in LIMITS {
+        let both = limits.lines().find_map(|line| line.strip_prefix(limit));
         let both = both.map(|both| both.split_whitespace().take(2).collect::<Vec<_>>().join(" "));
-        expect_value(field, both.as_deref(), "0 0")?;
+        let found = both.unwrap_or_else(|| "missing".to_owned());
+        if found != "0 0" {
+            return Err(SealError::ZygoteLimit { limit, found });
+        }
     }
     Ok(())
 }
@@ -186,11 +183,11 @@ mod tests {
 
     #[test]
     fn every_limit_that_differs_is_refused() {
-        assert_eq!(check_limits_file(LIMITED), Ok(()));
-        for (field, _) in LIMITS {
-            let line = LIMITED.lines().find(|line| line.starts_with(field)).expect("the limit");
+        assert_eq!(check_limits(LIMITED), Ok(()));
+        for limit in LIMITS {
+            let line = LIMITED.lines().find(|line| line.starts_with(limit)).expect("the limit");
             for other in [line.replace(" 0 ", " 1 "), String::new()] {
-                assert!(check_limits_file(&LIMITED.replace(line, &other)).is_err(), "{line} -> {other}");
+                assert!(check_limits(&LIMITED.replace(line, &other)).is_err(), "{line} -> {other}");
             }
         }
     }

@@ -9,7 +9,6 @@ use std::io::{Error, ErrorKind, Result};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::socket::{MsgFlags, recv, send};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -25,7 +24,6 @@ pub struct Socket {
 
 impl Socket {
     pub(super) fn new(socket: OwnedFd) -> Result<Self> {
-        fcntl(&socket, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         Ok(Self { readable: watch(socket, Interest::READABLE)?, writable: OnceLock::new() })
     }
 
@@ -37,7 +35,7 @@ impl Socket {
     pub async fn read(&self, buffer: &mut [u8]) -> Result<usize> {
         loop {
             let mut readable = self.readable.readable().await?;
-            match recv(self.descriptor(), buffer, MsgFlags::empty()).map_err(Error::from) {
+            match recv(self.descriptor(), buffer, MsgFlags::MSG_DONTWAIT).map_err(Error::from) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => readable.clear_ready(),
                 Ok(count) if count < buffer.len() => {
                     // The socket is empty now. The kernel reports the next data again.
@@ -67,7 +65,9 @@ impl Socket {
     /// Errors of send(2).
     pub async fn write(&self, bytes: &[u8]) -> Result<usize> {
         loop {
-            match send(self.descriptor(), bytes, MsgFlags::MSG_NOSIGNAL).map_err(Error::from) {
+            match send(self.descriptor(), bytes, MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT)
+                .map_err(Error::from)
+            {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait_for_space().await?,
                 result => return result,
             }

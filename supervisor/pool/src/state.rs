@@ -98,7 +98,6 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         self.apply_event(event, now, &mut effects);
         self.waiting.retain(|request| !request.has_ended());
         self.sessions.retain(|request| !request.has_ended());
-        self.remove_idle(|idle| idle.worker.has_ended(), &mut effects);
         self.lease(&mut effects);
         self.raise_idle_target(now);
         self.trim_idle(now, &mut effects);
@@ -266,6 +265,11 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
             && !self.waiting.is_empty()
             && let Some(Idle { generation, worker }) = self.idle.pop()
         {
+            // A process outside of Lockhouse may have killed it.
+            if worker.has_ended() {
+                effects.push(Effect::End(worker));
+                continue;
+            }
             let Some((owner, to)) = self.waiting.next() else {
                 return self.idle.push(Idle { generation, worker });
             };

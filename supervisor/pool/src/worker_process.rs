@@ -2,6 +2,7 @@
 //! scheduling priority.
 #![allow(unsafe_code, reason = "pidfd_send_signal and sched_setscheduler have no wrapper in nix")]
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -11,12 +12,21 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
+use nix::time::ClockId;
 use nix::unistd::Pid;
 
 use super::proc_status;
 
-/// Initial size of the buffer for a file of `/proc/PID`, in bytes. The files that are read have at most 2 KiB on most hosts.
+/// Initial size of the buffer for `/proc/PID/status`, in bytes. The file has at most 2 KiB on most hosts.
 const PROC_FILE_BYTES: usize = 8 * 1024;
+
+/// The kind of a process's CPU clock that counts the time of all its threads (`CPUCLOCK_SCHED` of the kernel).
+const CPUCLOCK_SCHED: i32 = 2;
+
+thread_local! {
+    /// The buffer for `/proc/PID/status`, which is read twice for each worker.
+    static PROC_FILE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Maximum number of times that [`set_idle_scheduling`] lists the threads of a process. Threads that start during one
 /// pass are found by the next pass. New threads inherit the scheduling policy of their creator, so each pass finds
@@ -73,38 +83,25 @@ impl WorkerProcess {
         info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
     }
 
-    /// Reads the worker's `/proc/PID/status`.
-    pub(super) fn status(&self) -> io::Result<String> {
-        match &self.status {
-            Ok(file) => read_proc_file(file),
-            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
-        }
-    }
-
-    /// Reads the worker's `/proc/PID/limits`.
-    pub(super) fn limits(&self) -> io::Result<String> {
-        read_proc_file(&File::open(format!("/proc/{}/limits", self.pid))?)
-    }
-
-    /// Returns a resource limit of the worker process, soft and hard.
-    ///
-    /// # Errors
-    /// Any error of prlimit(2). EPERM if the supervisor is root without CAP_SYS_RESOURCE, and workers have another user.
-    pub(super) fn resource_limit(&self, resource: rlimit::Resource) -> io::Result<(u64, u64)> {
-        let (mut soft, mut hard) = (0, 0);
-        rlimit::prlimit(self.pid.as_raw(), resource, None, Some((&mut soft, &mut hard)))?;
-        Ok((soft, hard))
+    /// Reads the worker's `/proc/PID/status`, and calls `read` with its text.
+    pub(super) fn with_status<T>(&self, read: impl FnOnce(&str) -> T) -> io::Result<T> {
+        let file = self.status.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
+        PROC_FILE.with_borrow_mut(|buffer| {
+            let length = read_proc_file(file, buffer)?;
+            std::str::from_utf8(&buffer[..length]).map(read).map_err(io::Error::other)
+        })
     }
 
     /// Returns the CPU time that the worker process has used so far; `None` if it cannot be read.
     pub fn cpu_time(&self) -> Option<Duration> {
-        let clock = nix::time::clock_getcpuclockid(self.pid).ok()?;
+        // clock_getcpuclockid(3) computes the same number, with a system call in addition.
+        let clock = ClockId::from_raw((!self.pid.as_raw() << 3) | CPUCLOCK_SCHED);
         nix::time::clock_gettime(clock).ok().map(Duration::from)
     }
 
     /// Returns the peak resident memory of the worker process in bytes; `None` if it cannot be read.
     pub fn peak_memory_bytes(&self) -> Option<u64> {
-        proc_status::peak_memory_bytes(&self.status().ok()?)
+        self.with_status(proc_status::peak_memory_bytes).ok()?
     }
 }
 
@@ -115,18 +112,18 @@ impl Drop for WorkerProcess {
     }
 }
 
-/// Reads a file of `/proc/PID` from its beginning, in one read if the text fits into the initial buffer.
-fn read_proc_file(file: &File) -> io::Result<String> {
-    let (mut text, mut length) = (vec![0; PROC_FILE_BYTES], 0);
+/// Reads a file of `/proc/PID` from its beginning, and returns its length. The kernel returns such a file in one read if it
+/// fits into the buffer, which is otherwise enlarged.
+fn read_proc_file(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    buffer.resize(buffer.len().max(PROC_FILE_BYTES), 0);
+    let mut length = 0;
     loop {
-        length += file.read_at(&mut text[length..], length as u64)?;
-        if length < text.len() {
-            break;
+        length += file.read_at(&mut buffer[length..], length as u64)?;
+        if length < buffer.len() {
+            return Ok(length);
         }
-        text.resize(2 * length, 0);
+        buffer.resize(2 * length, 0);
     }
-    text.truncate(length);
-    String::from_utf8(text).map_err(io::Error::other)
 }
 
 fn is_alive(pidfd: &OwnedFd) -> bool {

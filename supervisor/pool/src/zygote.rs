@@ -20,7 +20,7 @@ use super::launch_config::{ForkPurpose, LaunchConfig, ZygoteCommand};
 use super::worker::{UnverifiedWorker, Worker, WorkerExitReport};
 use super::worker_process::WorkerProcess;
 use super::{PoolError, bounded};
-use crate::protections;
+use crate::{protections, seal_verification};
 use socket::ZygoteSocket;
 
 /// Maximum time from the start of a zygote until it is ready to fork. Preloading Python takes a tenth of a second,
@@ -172,10 +172,14 @@ impl Zygote {
             Ok(Some((FromZygote::Prepared { runtime, mut findings }, _))) => {
                 findings.iter_mut().for_each(|finding| finding.found = bounded(&finding.found));
                 findings.push(launch.control_group());
-                match protections::evaluate(&findings, launch.command.require_full) {
-                    Ok(reduced) => Ok(ZygoteInfo { runtime, findings, reduced }),
-                    Err(reason) => Err(PoolError::Unprotected { reason, findings }),
+                let reduced = match protections::evaluate(&findings, launch.command.require_full) {
+                    Ok(reduced) => reduced,
+                    Err(reason) => return Err(PoolError::Unprotected { reason, findings }),
+                };
+                if let Some(pid) = self.child.id() {
+                    seal_verification::verify_zygote_limits(pid)?;
                 }
+                Ok(ZygoteInfo { runtime, findings, reduced })
             }
             Ok(Some((FromZygote::Refused { reason }, _))) => Err(PoolError::Refused(bounded(&reason))),
             Ok(Some(_)) => Err(PoolError::zygote(FOREIGN_PROTOCOL)),

@@ -24,6 +24,16 @@ pub(super) fn mapped_bytes() -> Result<u64, SandboxError> {
     bytes.ok_or_else(|| SandboxError::Step { step, source: missing() })
 }
 
+/// The resources of which neither a worker nor its zygote may use anything: core dumps, files, locked memory and message
+/// queues.
+const NONE: [Resource; 4] = [Resource::CORE, Resource::FSIZE, Resource::MEMLOCK, Resource::MSGQUEUE];
+
+/// Sets the limits of the zygote that are the same for all its workers, to 0. A forked worker inherits them, and no
+/// process without Linux capabilities can raise them.
+pub(super) fn set_in_zygote() -> Result<(), SandboxError> {
+    NONE.iter().try_for_each(|resource| set_limit(*resource, 0, 0))
+}
+
 /// Sets all resource limits of the worker. `RLIMIT_DATA` limits its private memory, `RLIMIT_AS` its whole
 /// address space. Both permit the profile's memory in addition to `mapped_bytes`.
 pub(super) fn set(
@@ -33,26 +43,23 @@ pub(super) fn set(
 ) -> Result<(), SandboxError> {
     let memory = mapped_bytes.saturating_add(profile.memory_bytes);
     let cpu = profile.cpu_seconds;
-    let mut limits = vec![
-        (Resource::CORE, 0, 0),
-        (Resource::FSIZE, 0, 0),
-        (Resource::NOFILE, DESCRIPTORS, DESCRIPTORS),
-        (Resource::MEMLOCK, 0, 0),
-        (Resource::MSGQUEUE, 0, 0),
-        (Resource::STACK, STACK_BYTES, STACK_BYTES),
-        (Resource::CPU, cpu, cpu.saturating_add(1)),
-        (Resource::DATA, memory, memory),
-        (Resource::AS, memory, memory),
-    ];
+    NONE.iter().try_for_each(|resource| set_limit(*resource, 0, 0))?;
+    set_limit(Resource::NOFILE, DESCRIPTORS, DESCRIPTORS)?;
+    set_limit(Resource::STACK, STACK_BYTES, STACK_BYTES)?;
+    set_limit(Resource::CPU, cpu, cpu.saturating_add(1))?;
+    set_limit(Resource::DATA, memory, memory)?;
+    set_limit(Resource::AS, memory, memory)?;
     // Without its own user namespace, the count would include all other processes of the user.
     if in_user_namespace {
-        limits.push((Resource::NPROC, TASKS, TASKS));
-    }
-    for (resource, soft, hard) in limits {
-        // A lower hard limit of the host is kept.
-        let (_, host) = resource.get().map_err(SandboxError::step("getrlimit"))?;
-        let hard = hard.min(host);
-        resource.set(soft.min(hard), hard).map_err(SandboxError::step("setrlimit"))?;
+        set_limit(Resource::NPROC, TASKS, TASKS)?;
     }
     Ok(())
+}
+
+fn set_limit(resource: Resource, soft: u64, hard: u64) -> Result<(), SandboxError> {
+    // A limit of 0 needs no comparison with the host's.
+    let host = if hard == 0 { 0 } else { resource.get().map_err(SandboxError::step("getrlimit"))?.1 };
+    // A lower hard limit of the host is kept.
+    let hard = hard.min(host);
+    resource.set(soft.min(hard), hard).map_err(SandboxError::step("setrlimit"))
 }

@@ -29,10 +29,11 @@ pub(super) async fn run(
     let request = CodeRequest { timeout, servers, session, ..CodeRequest::new(language, code) };
     let (channel, follower) = client.open_channel();
     let (engine, stop) = (supervisor.clone(), cancellation.clone());
-    let answering = async move {
+    // On the heap: a task copies its future several times, and this one has kilobytes.
+    let answering = Box::pin(async move {
         let answer = engine.run_code_for(Some(channel), request, &stop).await;
         render(&engine, &client, answer, for_program)
-    };
+    });
     follow(supervisor, supervisor.background_runs().start(owner, follower, cancellation, answering), exchange)
         .await
 }

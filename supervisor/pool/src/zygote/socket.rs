@@ -57,7 +57,7 @@ impl ZygoteSocket {
 fn receive_datagram(socket: RawFd, buffer: &mut [u8]) -> std::io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = nix::cmsg_space!([RawFd; 2]);
     let mut parts = [IoSliceMut::new(buffer)];
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_DONTWAIT;
     let message = recvmsg::<()>(socket, &mut parts, Some(&mut space), flags)?;
     let mut descriptors = Vec::new();
     for control in message.cmsgs()? {
