@@ -6,6 +6,9 @@ use std::borrow::Cow;
 /// Replaces each control or invisible character of the text with U+FFFD, so that the text can neither control a
 /// terminal nor hide characters.
 pub fn printable(text: &str) -> String {
+    if text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+        return text.to_owned();
+    }
     text.chars().map(|c| if is_hidden(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 

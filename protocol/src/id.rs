@@ -20,9 +20,18 @@ pub struct ExecutionId(pub u128);
 
 impl fmt::Display for ExecutionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let group = |from_bit: u32, bits: u32| self.0 >> from_bit & ((1 << bits) - 1);
-        let (first, last) = (group(96, 32), group(0, 48));
-        write!(f, "{first:08x}-{:04x}-{:04x}-{:04x}-{last:012x}", group(80, 16), group(64, 16), group(48, 16))
+        // Several times faster than the formatting of numbers, and each run formats its id often.
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [b'-'; 36];
+        let mut place = 0;
+        for (index, byte) in self.0.to_be_bytes().into_iter().enumerate() {
+            // A hyphen stays before these bytes.
+            place += usize::from(matches!(index, 4 | 6 | 8 | 10));
+            text[place] = DIGITS[usize::from(byte >> 4)];
+            text[place + 1] = DIGITS[usize::from(byte & 15)];
+            place += 2;
+        }
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
     }
 }
 

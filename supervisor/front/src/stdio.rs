@@ -1,17 +1,18 @@
 //! The MCP server over standard input and output, for one AI client.
 
+mod line_transport;
+
 use lockhouse_base::principal::Principal;
 use lockhouse_messages::EngineClient;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use thiserror::Error;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use super::cancel_on_eof::CancelOnEof;
-use super::direct::raw_results::UnpackingWriter;
 use super::{AnswerSettings, ClientTransport, McpHandler};
+use line_transport::LineTransport;
 
 /// Maximum size of a message from the AI client, in bytes. It is larger than the size limit for code, so that code that
 /// is too long is answered with an error.
@@ -35,8 +36,7 @@ pub async fn serve_stdio(
 ) -> Result<(), StdioError> {
     let (input, output) = rmcp::transport::stdio_pipes();
     let input = CancelOnEof::new(input, closing.clone());
-    let transport = AsyncRwTransport::new_server(input, UnpackingWriter::new(output))
-        .with_max_line_length(LINE_BYTES_MAX);
+    let transport = LineTransport::new(input, output, LINE_BYTES_MAX);
     let client = ClientTransport::Stdio(Principal::for_new_connection());
     let handler = McpHandler::new(engine, client, answers, closing.clone());
     let running = tokio::select! {

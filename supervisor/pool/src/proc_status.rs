@@ -1,20 +1,20 @@
 //! Parses the text of `/proc/PID/status`.
 
-/// Returns the names and values of all fields in the text of `/proc/PID/status`, in which each line ends with a newline.
-pub(super) fn fields(status: &str) -> impl Iterator<Item = (&str, &str)> {
-    let lines = memchr::memchr_iter(b'\n', status.as_bytes())
-        .scan(0, move |start, end| Some(&status[std::mem::replace(start, end + 1)..end]));
-    lines.filter_map(|line| {
-        let colon = memchr::memchr(b':', line.as_bytes())?;
-        Some((&line[..colon], line[colon + 1..].trim_ascii()))
-    })
+use memchr::memmem;
+
+/// Returns the value of a field in the text of `/proc/PID/status`; `None` if the text does not contain the field. `name`
+/// ends with the colon. The first field of the text, the name of the process, cannot be read.
+pub(super) fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    // The kernel escapes line breaks in the name of the process, so each line break begins a field.
+    let mut found = memmem::find_iter(status.as_bytes(), name);
+    let start =
+        found.find(|start| start.checked_sub(1).is_some_and(|before| status.as_bytes()[before] == b'\n'))?;
+    status[start + name.len()..].lines().next().map(str::trim)
 }
 
 /// Returns the peak resident memory in bytes from the text of `/proc/PID/status`; `None` if the text does not contain
 /// it.
 pub(super) fn peak_memory_bytes(status: &str) -> Option<u64> {
-    const NAME: &str = "\nVmHWM:";
-    let start = memchr::memmem::find(status.as_bytes(), NAME.as_bytes())? + NAME.len();
-    let (peak, _) = status[start..].split_once(" kB")?;
-    peak.trim_ascii().parse::<u64>().ok().map(|kib| kib * 1024)
+    let peak = field(status, "VmHWM:")?;
+    peak.strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }

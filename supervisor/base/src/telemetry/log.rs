@@ -81,7 +81,9 @@ fn json() -> Box<dyn Layer<Registry> + Send + Sync> {
 
 /// Writes one field of an entry as text: `NAME=VALUE`, and for the message only its value.
 fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn std::fmt::Debug) -> std::fmt::Result {
-    let value = escape_control_characters(&format!("{value:?}"));
+    let value = format!("{value:?}");
+    let is_plain = value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    let value = if is_plain { value } else { escape_control_characters(&value) };
     match field.name() {
         "message" => write!(writer, "{value}"),
         name => write!(writer, "{name}={value}"),

@@ -5,22 +5,26 @@
 //! empty one. The key is generated at start and never leaves the process, so no upstream server can forge it.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::LazyLock;
-use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::Response;
 use futures_util::TryStreamExt;
+use memchr::memmem;
 use rmcp::model::{JsonObject, MetaObject};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tokio::io::AsyncWrite;
 
 use crate::runs::new_handle;
 
 static KEY: LazyLock<String> = LazyLock::new(|| format!("lockhouse/{}", new_handle()));
+static KEY_FINDER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(KEY.as_bytes()));
+
+/// Returns whether a raw result may be packed in these messages. Nearly all have none.
+fn has_key(messages: &[u8]) -> bool {
+    KEY_FINDER.find(messages).is_some()
+}
 
 /// Packs a raw JSON result: returns metadata that contains it as a string, for an MCP result that is
 /// otherwise empty.
@@ -45,7 +49,7 @@ struct Packed<'a> {
 /// Replaces the result of a JSON-RPC message by the raw result that is packed in its metadata. Returns `None` if no raw
 /// result is packed in it.
 fn unpack_message(message: &str) -> Option<String> {
-    if !message.contains(KEY.as_str()) {
+    if !has_key(message.as_bytes()) {
         return None;
     }
     let result = serde_json::from_str::<Message<'_>>(message).ok()?.result?.get();
@@ -58,7 +62,7 @@ fn unpack_message(message: &str) -> Option<String> {
 /// Unpacks the raw results in lines, which are JSON-RPC messages or server-sent events with one message each. Returns
 /// `None` if no raw result is packed in them.
 fn unpack_lines(lines: &[u8]) -> Option<Vec<u8>> {
-    let lines = std::str::from_utf8(lines).ok().filter(|lines| lines.contains(KEY.as_str()))?;
+    let lines = has_key(lines).then(|| std::str::from_utf8(lines).ok())??;
     let mut unpacked_lines = String::with_capacity(lines.len());
     for line in lines.split_inclusive('\n') {
         let (field, message) = line.strip_prefix("data:").map_or(("", line), |message| ("data:", message));
@@ -68,6 +72,17 @@ fn unpack_lines(lines: &[u8]) -> Option<Vec<u8>> {
         }
     }
     Some(unpacked_lines.into_bytes())
+}
+
+/// Writes a message as one line, with the raw result that is packed in it, if there is one.
+///
+/// # Errors
+/// Errors of serde_json.
+pub(crate) fn to_line(message: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let json = serde_json::to_vec(message)?;
+    let mut line = unpack_lines(&json).unwrap_or(json);
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// Unpacks the raw results in the body of an HTTP response. In an event stream, each chunk of the body must be a whole
@@ -85,64 +100,9 @@ pub(crate) async fn unpack_response(response: Response) -> Response {
     Response::from_parts(parts, Body::from(unpacked(bytes)))
 }
 
-/// A writer that unpacks the raw results in the JSON-RPC messages written to it, one message per line.
-pub(crate) struct UnpackingWriter<W> {
-    inner: W,
-    /// The last line that was written to this writer, if it is still incomplete.
-    line: Vec<u8>,
-    /// Bytes of unpacked messages. The bytes from the index `written` on must still be written to `inner`.
-    out: Vec<u8>,
-    written: usize,
-}
-
-impl<W: AsyncWrite + Unpin> UnpackingWriter<W> {
-    pub(crate) fn new(inner: W) -> Self {
-        Self { inner, line: Vec::new(), out: Vec::new(), written: 0 }
-    }
-
-    fn poll_write_out(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        while self.written < self.out.len() {
-            match ready!(Pin::new(&mut self.inner).poll_write(cx, &self.out[self.written..]))? {
-                0 => return Poll::Ready(Err(std::io::ErrorKind::WriteZero.into())),
-                count => self.written += count,
-            }
-        }
-        (self.out, self.written) = (Vec::new(), 0);
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<W: AsyncWrite + Unpin> AsyncWrite for UnpackingWriter<W> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        ready!(self.poll_write_out(cx))?;
-        self.line.extend_from_slice(buf);
-        if let Some(end) = self.line.iter().rposition(|byte| *byte == b'\n') {
-            let rest = self.line.split_off(end + 1);
-            let lines = std::mem::replace(&mut self.line, rest);
-            self.out = unpack_lines(&lines).unwrap_or(lines);
-        }
-        Poll::Ready(Ok(buf.len()))
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        ready!(self.poll_write_out(cx))?;
-        Pin::new(&mut self.inner).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        ready!(self.poll_write_out(cx))?;
-        Pin::new(&mut self.inner).poll_shutdown(cx)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use tokio::io::AsyncWriteExt;
 
     use super::*;
 
@@ -160,6 +120,8 @@ mod tests {
     fn packed_results_are_unpacked_unchanged() {
         let expected = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{RAW}}}"#);
         assert_eq!(unpack_message(&carrying(RAW)).as_deref(), Some(expected.as_str()));
+        let packed: serde_json::Value = serde_json::from_str(&carrying(RAW)).expect("JSON");
+        assert_eq!(to_line(&packed).expect("a line"), format!("{expected}\n").into_bytes());
         let event = format!("id: 3\ndata: {}\n\n", carrying(RAW));
         let unpacked = unpack_lines(event.as_bytes()).expect("a packed line");
         assert_eq!(String::from_utf8(unpacked).expect("UTF-8"), format!("id: 3\ndata: {expected}\n\n"));
@@ -179,21 +141,5 @@ mod tests {
         assert!(once.contains(KEY.as_str()));
         let elsewhere = json!({"content": [{"_meta": pack(RAW)}]});
         assert_eq!(unpack_message(&message(&elsewhere)), None);
-    }
-
-    #[tokio::test]
-    async fn lines_are_unpacked_for_any_split_into_writes() {
-        let plain = message(&json!({"tools": []}));
-        let text = format!("{plain}\n{}\n{plain}\n", carrying(RAW));
-        let expected = format!("{plain}\n{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{RAW}}}\n{plain}\n");
-        for size in [1, 7, text.len()] {
-            let mut written = Vec::new();
-            let mut writer = UnpackingWriter::new(&mut written);
-            for piece in text.as_bytes().chunks(size) {
-                writer.write_all(piece).await.expect("written");
-            }
-            writer.flush().await.expect("flushed");
-            assert_eq!(String::from_utf8(written).expect("UTF-8"), expected, "{size}");
-        }
     }
 }
