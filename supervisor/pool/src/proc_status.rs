@@ -1,20 +1,25 @@
 //! Parses the text of `/proc/PID/status`.
 
-use memchr::memmem;
-
-/// Returns the value of a field in the text of `/proc/PID/status`; `None` if the text does not contain the field. `name`
-/// ends with the colon. The first field of the text, the name of the process, cannot be read.
-pub(super) fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
-    // The kernel escapes line breaks in the name of the process, so each line break begins a field.
-    let mut found = memmem::find_iter(status.as_bytes(), name);
-    let start =
-        found.find(|start| start.checked_sub(1).is_some_and(|before| status.as_bytes()[before] == b'\n'))?;
-    status[start + name.len()..].lines().next().map(str::trim)
+/// Returns the names and values of the fields in the text of `/proc/PID/status` whose names begin with one of the letters.
+/// The text has some sixty fields, so those of no interest are skipped early.
+pub(super) fn fields<'a>(
+    status: &'a str,
+    letters: &'static [u8],
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    // The kernel escapes line breaks in the name of the process, so each line break ends a field.
+    let mut start = 0;
+    let lines = memchr::memchr_iter(b'\n', status.as_bytes())
+        .map(move |end| &status[std::mem::replace(&mut start, end + 1)..end]);
+    let of_interest = move |line: &&str| line.bytes().next().is_some_and(|first| letters.contains(&first));
+    lines.filter(of_interest).filter_map(|line| {
+        let (name, value) = line.split_at(line.bytes().position(|byte| byte == b':')?);
+        Some((name, value[1..].trim_ascii()))
+    })
 }
 
 /// Returns the peak resident memory in bytes from the text of `/proc/PID/status`; `None` if the text does not contain
 /// it.
 pub(super) fn peak_memory_bytes(status: &str) -> Option<u64> {
-    let peak = field(status, "VmHWM:")?;
+    let (_, peak) = fields(status, b"V").find(|(name, _)| *name == "VmHWM")?;
     peak.strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lockhouse_protocol::SECCOMP_FILTERS;
 
-use super::proc_status::{field, peak_memory_bytes};
+use super::proc_status::{fields, peak_memory_bytes};
 use super::worker_process::WorkerProcess;
 
 /// Why the sandbox of a worker could not be verified. Such a worker gets no code.
@@ -34,17 +34,17 @@ const LIMITS: [&str; 4] = ["Max core file size", "Max file size", "Max locked me
 /// Fields of `/proc/PID/status` with the value that they must have for every worker. The field `Seccomp_filters` is
 /// not listed: its value depends on the filters of the supervisor itself.
 const STATUS: [(&str, &str); 7] = [
-    ("Seccomp:", "2"),
-    ("NoNewPrivs:", "1"),
-    ("CapInh:", NO_CAPABILITIES),
-    ("CapPrm:", NO_CAPABILITIES),
-    ("CapEff:", NO_CAPABILITIES),
-    ("CapAmb:", NO_CAPABILITIES),
-    ("Threads:", "1"),
+    ("Seccomp", "2"),
+    ("NoNewPrivs", "1"),
+    ("CapInh", NO_CAPABILITIES),
+    ("CapPrm", NO_CAPABILITIES),
+    ("CapEff", NO_CAPABILITIES),
+    ("CapAmb", NO_CAPABILITIES),
+    ("Threads", "1"),
 ];
 
 /// The field of `/proc/PID/status` with the number of seccomp filters of the process.
-const FILTERS: &str = "Seccomp_filters:";
+const FILTERS: &str = "Seccomp_filters";
 /// Stands in errors for the value of a field that the kernel does not report.
 const MISSING: &str = "missing";
 
@@ -102,19 +102,28 @@ fn inherited_filters() -> Result<u32, SealError> {
 }
 
 fn filter_count(status: &str) -> u32 {
-    field(status, FILTERS).and_then(|count| count.parse().ok()).unwrap_or(0)
+    let mut fields = fields(status, b"S");
+    fields.find(|(name, _)| *name == FILTERS).and_then(|(_, count)| count.parse().ok()).unwrap_or(0)
 }
 
 fn check_status(status: &str, inherited_filters: u32) -> Result<(), SealError> {
     let filters = (SECCOMP_FILTERS + inherited_filters).to_string();
-    for (name, needed) in STATUS.into_iter().chain([(FILTERS, filters.as_str())]) {
-        let found = field(status, name).unwrap_or(MISSING);
-        if found != needed {
-            let (field, found, needed) = (name.trim_end_matches(':'), found.to_owned(), needed.to_owned());
-            return Err(SealError::Field { field, found, needed });
+    let needed = || STATUS.into_iter().chain([(FILTERS, filters.as_str())]);
+    let (mut found, mut users) = ([None; STATUS.len() + 1], None);
+    for (name, value) in fields(status, b"CNSTU") {
+        match needed().position(|(field, _)| field == name) {
+            Some(position) => found[position] = Some(value),
+            None if name == "Uid" => users = Some(value),
+            None => {}
         }
     }
-    let users = field(status, "Uid:").unwrap_or(MISSING);
+    for ((field, needed), found) in needed().zip(found) {
+        let found = found.unwrap_or(MISSING);
+        if found != needed {
+            return Err(SealError::Field { field, found: found.to_owned(), needed: needed.to_owned() });
+        }
+    }
+    let users = users.unwrap_or(MISSING);
     match users.split_whitespace().all(|user| user != "0" && user.parse::<u32>().is_ok()) {
         true => Ok(()),
         false => {
