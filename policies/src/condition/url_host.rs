@@ -9,8 +9,8 @@ use url::{Host as UrlHost, Url};
 
 use super::ConditionResult;
 
-/// A pattern for the hosts of URLs: one host, or all hosts below a domain such as `*.example.com`. It may
-/// also name a port.
+/// A pattern for the hosts of URLs: one host, or all hosts below a domain (`*.example.com` for the domain
+/// `example.com`). The pattern also determines the port of the URLs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostPattern {
     name: HostName,
