@@ -31,8 +31,8 @@ const LIMITS: [(&str, Resource); 4] = [
     ("Max msgqueue size", Resource::MSGQUEUE),
 ];
 
-/// Fields of `/proc/PID/status` with the value that they must have for every worker. The field `Seccomp_filters` is
-/// not listed: its value depends on the filters of the supervisor itself.
+/// Fields of `/proc/PID/status` with the value that each of them must have in every worker. The field `Seccomp_filters`
+/// is not listed: its value depends on the filters of the supervisor itself.
 const STATUS: [(&str, &str); 7] = [
     ("Seccomp", "2"),
     ("NoNewPrivs", "1"),
@@ -43,15 +43,16 @@ const STATUS: [(&str, &str); 7] = [
     ("Threads", "1"),
 ];
 
-/// The number of seccomp filters of the supervisor itself, for instance those of a container. Workers inherit them.
+/// The number of seccomp filters that apply to the supervisor itself, for instance those of a container. Workers
+/// inherit them. Empty until the first worker is verified.
 static INHERITED_FILTERS: OnceLock<u32> = OnceLock::new();
 
-/// Whether a check found that `/proc` shows the PID namespace of this process. The check is not repeated after that,
-/// since a mounted `/proc` never changes its namespace.
+/// Whether it was verified that `/proc` shows the PID namespace of this process. Once verified, it is not checked
+/// again, since a mounted `/proc` never changes its namespace.
 static PROC_IS_OWN: AtomicBool = AtomicBool::new(false);
 
-/// Verifies by `/proc/PID/status` and by its resource limits that a worker process is in its sandbox. Returns the peak
-/// resident memory of the process in bytes; 0 if it cannot be read.
+/// Verifies that a worker process is in its sandbox, by its `/proc/PID/status` and its resource limits. Returns the
+/// peak resident memory of the process in bytes; 0 if it cannot be read.
 pub(super) fn verify(process: &WorkerProcess) -> Result<u64, SealError> {
     if !PROC_IS_OWN.load(Ordering::Relaxed) {
         check_proc_namespace(process)?;

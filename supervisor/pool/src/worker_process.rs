@@ -52,9 +52,9 @@ impl WorkerProcess {
         };
     }
 
-    /// Schedules the worker process as idle work (`SCHED_IDLE`) until it ends: all other work, including other workers,
-    /// comes first. A CPU that runs only idle work counts as free for others. Has no effect if the kernel refuses the
-    /// change.
+    /// Schedules the worker process as idle work (`SCHED_IDLE`) until it ends, so that all other work, including other
+    /// workers, comes first. The kernel treats a CPU that runs only such work as idle. Has no effect if the kernel
+    /// refuses the change.
     pub fn lower_priority(&self) {
         let (pid, Ok(pidfd)) = (self.pid, self.pidfd.try_clone()) else { return };
         // A process may have thousands of threads, so this runs on a blocking thread.
@@ -86,10 +86,11 @@ impl WorkerProcess {
         read_proc_file(&File::open(format!("/proc/{}/limits", self.pid))?)
     }
 
-    /// Returns a resource limit of the worker process, soft and hard.
+    /// Returns the soft and the hard value of a resource limit of the worker process.
     ///
     /// # Errors
-    /// Any error of prlimit(2). EPERM if the supervisor is root without CAP_SYS_RESOURCE, and workers have another user.
+    /// Any error of prlimit(2). EPERM if the supervisor is root without CAP_SYS_RESOURCE, and workers have another
+    /// user.
     pub(super) fn resource_limit(&self, resource: rlimit::Resource) -> io::Result<(u64, u64)> {
         let (mut soft, mut hard) = (0, 0);
         rlimit::prlimit(self.pid.as_raw(), resource, None, Some((&mut soft, &mut hard)))?;
