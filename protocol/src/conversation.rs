@@ -141,9 +141,9 @@ impl Conversation {
         may
     }
 
-    /// Between two runs of a session, cancels all requests of the worker that have no reply yet. Returns their ids in
-    /// ascending order; in any other phase, cancels nothing and returns no ids. The caller may reply to these requests
-    /// at once, and must not reply later.
+    /// Between two runs of a session, forgets all requests of the worker that have no reply yet, and returns their ids
+    /// in ascending order. In any other phase, forgets nothing and returns no ids. The caller may reply to these
+    /// requests at once, and must not reply later.
     pub fn abandon_in_flight(&mut self) -> Vec<CallId> {
         let mut calls: Vec<CallId> = match self.phase {
             Phase::BetweenRuns => self.in_flight.drain().collect(),
