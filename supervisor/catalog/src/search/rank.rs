@@ -31,9 +31,9 @@ pub struct Hit {
     /// How certain it is that the query names this tool, from 1 to 4; 0 if the query does not name it.
     pub(super) named: u8,
     pub(super) score: f32,
-    /// The words of the query for which this tool is a good match, as a bit set. Bit N is set if searched word N of the query
-    /// (counted from 0) may describe a tool, and this tool has at least the share [`TOPIC_SCORE_MIN`] of the best
-    /// tool's score for the word.
+    /// The words of the query for which this tool is a good match, as a bit set. Bit N is set if the searched word N of
+    /// the query (counted from 0) may describe a tool, and this tool has at least the share [`TOPIC_SCORE_MIN`] of the
+    /// best tool's score for the word.
     pub(super) topics: u32,
 }
 
@@ -49,9 +49,9 @@ impl Hit {
         self.named > 0
     }
 
-    /// Returns the words of the query for which this tool is a good match, as a bit set. Bit N is set if word N of the
-    /// query (counted from 0) may describe a tool, and this tool has at least 60 % of the best tool's score for the
-    /// word.
+    /// Returns the words of the query for which this tool is a good match, as a bit set. Bit N is set if the searched
+    /// word N of the query (counted from 0) may describe a tool, and this tool has at least 60 % of the best tool's
+    /// score for the word.
     pub fn topics(&self) -> u32 {
         self.topics
     }
