@@ -148,7 +148,6 @@ impl Limiter {
 
     /// Counts the bytes of a call's result against the quotas for results.
     ///
-    ///
     /// # Errors
     /// Fails if the result exceeds a quota. The result must then not be passed on.
     pub(super) fn count_result(
