@@ -102,15 +102,16 @@ struct Upstream {
 }
 
 impl Upstreams {
-    /// Begins to connect to all upstream servers concurrently, and returns at once. A server that fails to connect
-    /// delays only the calls to this server. `paths` are the directories for cached tools, pins and logs.
+    /// Starts the connection tasks of all upstream servers and returns at once. The tasks connect concurrently, to a
+    /// lazy server only when it is needed. A server that fails to connect delays only the calls to this server. `paths`
+    /// are the directories for cached tools, pins and logs.
     pub fn connect(servers: BTreeMap<ServerName, ServerDefinition>, paths: &StoragePaths) -> Self {
         Self::default().replace_servers(servers, paths).0
     }
 
-    /// Applies a changed configuration: keeps the connections of servers whose definitions are unchanged, and begins to
-    /// connect to all other servers. Returns the connections of the new configuration, and the old connections that are
-    /// no longer needed; these are still open, and the caller must close them.
+    /// Applies a changed configuration: keeps the connections of servers whose definitions are unchanged, and starts
+    /// connection tasks for all other servers. Returns the connections of the new configuration, and the old
+    /// connections that are no longer needed; these are still open, and the caller must close them.
     pub fn replace_servers(
         &self,
         servers: BTreeMap<ServerName, ServerDefinition>,

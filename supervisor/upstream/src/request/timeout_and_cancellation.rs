@@ -22,7 +22,8 @@ pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The reason that is sent to a server with the cancellation of a request whose timeout has passed.
 const TIMED_OUT: &str = "timeout";
-/// The reason that is sent to a server with the cancellation of a request, because no user can answer its question.
+/// The reason that is sent to a server with the cancellation of a request about which it asked a question that no
+/// user can answer.
 const UNANSWERABLE: &str = "nobody can be asked";
 /// The reason that is sent to a server with the cancellation of a request for whose answer the caller no longer waits.
 const ABANDONED: &str = "the execution ended";
