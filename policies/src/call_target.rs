@@ -90,7 +90,8 @@ impl CallTarget {
     }
 }
 
-/// Writes the target's name or URI without control characters, truncated to [`SHOWN_CHARS_MAX`] characters.
+/// Writes the target's name or URI, or the name of the requested list: at most [`SHOWN_CHARS_MAX`] characters, in which
+/// U+FFFD replaces control and invisible characters.
 impl fmt::Display for CallTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&printable(&truncate_chars(self.as_str(), SHOWN_CHARS_MAX)))

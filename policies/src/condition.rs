@@ -58,11 +58,12 @@ pub(crate) enum ConditionResult {
     Unknown(&'static str),
 }
 
-/// What is known about the symbolic links in a call's paths. Only conditions on paths use this value.
+/// What is known about the symbolic links in the paths of a call's arguments. Only `under` conditions use this value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PathResolution<'c> {
     Known(&'c ResolvedPaths),
-    /// Paths contain no symbolic links. Used to check the examples that a rule gives in `match` and `not_match`.
+    /// The paths are assumed to contain no symbolic links. Used to check the examples that a rule gives in `match` and
+    /// `not_match`.
     NoSymlinks,
 }
 
@@ -75,8 +76,9 @@ struct EvaluationMode<'c> {
 }
 
 impl Condition {
-    /// Evaluates the condition on a call's arguments. If the argument is a list, each element has to meet the
-    /// condition in an `allow` rule; in an `ask` or `deny` rule one element suffices.
+    /// Evaluates the condition on a call's arguments; `effect` is the effect of the condition's rule. If the argument
+    /// is a list, each element has to meet the condition in an `allow` rule; in an `ask` or `deny` rule one element
+    /// suffices.
     pub(crate) fn evaluate(
         &self,
         arguments: &Map<String, Value>,
@@ -122,9 +124,8 @@ impl Condition {
         if self.optional { ConditionResult::Met } else { ConditionResult::Absent }
     }
 
-    /// Calls `found` with each path whose symbolic links must be resolved before the condition can be evaluated.
-    /// These are the folders of an `under` condition and the paths in the argument. Other conditions have no such
-    /// paths.
+    /// Calls `found` with each path whose symbolic links must be resolved before an `under` condition can be evaluated:
+    /// the folders of the condition, and the valid paths in the argument. Does nothing for other conditions.
     pub(crate) fn paths<'a>(&'a self, arguments: &'a Map<String, Value>, found: &mut impl FnMut(&'a str)) {
         let ConditionTest::Under(roots) = &self.test else { return };
         roots.iter().for_each(|root| found(root.as_str()));

@@ -78,7 +78,8 @@ pub enum DenialReason {
 }
 
 impl Denial {
-    /// Creates the denial of a call that the policy statement `statement` denies.
+    /// Creates the denial of a call that the policy statement `statement` denies. `view` is the policy view that
+    /// contains the statement.
     pub(crate) fn new(call: &Call, view: LayerView<'_>, statement: Statement<'_>) -> Self {
         let reason = DenialReason::from_statement(call, view, statement);
         let hint = hint(&reason, call, view);
@@ -117,7 +118,8 @@ impl DenialReason {
         }
     }
 
-    /// Returns the reason of the denial as the end of a sentence, such as "there is no policy".
+    /// Returns the reason of the denial as the end of a sentence, such as "there is no policy". `item` is the target of
+    /// the denied call.
     pub(crate) fn describe(&self, item: &CallTarget) -> String {
         let list = item.list_key();
         match self {
@@ -172,7 +174,7 @@ fn hint(reason: &DenialReason, call: &Call, view: LayerView<'_>) -> String {
     }
 }
 
-/// Looks for an `allow` or `ask` rule that would apply if the call had other arguments. Returns a hint that
+/// Looks in `view` for an `allow` or `ask` rule that would apply if the call had other arguments. Returns a hint that
 /// names this rule and its unmet condition, or `None` if there is no such rule.
 fn rule_allowing_other_arguments(call: &Call, view: LayerView<'_>) -> Option<String> {
     let paths = PathResolution::Known(&call.resolved_paths);

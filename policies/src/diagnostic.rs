@@ -50,8 +50,8 @@ impl Diagnostic {
         }
     }
 
-    /// Turns the error into a warning. A warning means: the file is valid, but may not do what its author
-    /// intended.
+    /// Turns this diagnostic from an error into a warning. A warning means: the file is valid, but may not do what its
+    /// author intended.
     #[must_use]
     pub fn as_warning(mut self) -> Self {
         self.is_warning = true;

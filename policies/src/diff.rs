@@ -14,7 +14,8 @@ use crate::table::{LimitsEntry, ServerTable};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The name of the policy table that differs, as written in the document: `servers.github`,
-    /// `clients.cursor.servers.github` or `limits`.
+    /// `clients.cursor.servers.github` or `limits`. If the table is in a document that restricts the policy, the path
+    /// of that document follows in parentheses.
     pub table: String,
     /// The part of the policy table that differs, such as `tool "list_*"`, `rule for "create_issue" when ...` or
     /// `rate`.

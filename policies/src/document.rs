@@ -25,7 +25,8 @@ pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
 /// rejected.
 pub const PATTERNS_MAX: usize = 10_000;
 
-/// The maximum number of rules in a policy. A policy with more rules is rejected.
+/// The maximum number of rules in one policy document, in all of its tables together. A document with more rules is
+/// rejected.
 pub const RULES_MAX: usize = 5_000;
 
 const DOCUMENT_KEYS: &str = "a policy has the keys `version`, `servers`, `clients` and `limits`";
@@ -88,8 +89,8 @@ fn parse_toml(source: &Source) -> Result<DeTable<'_>, Diagnostics> {
     Ok(document.into_inner())
 }
 
-/// Returns a help text for a TOML syntax error: what the author probably has to correct. The text is chosen
-/// by the parser's error message.
+/// Returns a help text for a TOML syntax error: what the author probably has to correct. `message` is the error message
+/// of the TOML parser.
 fn toml_help(message: &str) -> &'static str {
     if message.contains("duplicate key") {
         "a key may occur only once in a table, and a table only once in a file: merge the two"

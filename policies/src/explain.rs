@@ -35,7 +35,8 @@ pub struct Explanation {
     pub effect: Effect,
     /// The policy statement that decides the call.
     pub deciding: ConsideredStatement,
-    /// The other policy statements that match the call. In each policy layer, those of highest precedence come first.
+    /// The other policy statements that match the call. Those of the same policy layer are together, the one of highest
+    /// precedence first.
     pub others: Vec<ConsideredStatement>,
     /// What a user can do to allow the call; `None` if the call is not denied.
     pub hint: Option<String>,
@@ -123,8 +124,8 @@ fn consider(view: LayerView<'_>, statement: Statement<'_>, call: &Call, why: Str
 }
 
 /// Returns why a policy statement does not decide the call, although it has precedence in its own policy view (the
-/// server tables for all clients, or for one client). `effect` is the effect of this statement; `deciding_statement` is
-/// the effect of the statement that decides.
+/// server tables for all clients, or for one client). `effect` is the effect of this statement, and
+/// `deciding_statement` that of the statement in another view that decides.
 fn why_not_deciding(effect: Effect, deciding_statement: Effect) -> String {
     let why = if effect == deciding_statement {
         "has the same effect as the deciding line"

@@ -9,7 +9,8 @@ use crate::pattern_index::PatternIndex;
 use crate::source::{Source, SourceLocation};
 use crate::table::{LimitsEntry, ServerTable};
 
-/// The server tables `[servers.NAME]` of a policy document, by server name.
+/// The server tables of a policy document (`[servers.NAME]`), or of one AI client in it
+/// (`[clients.NAME.servers.NAME]`), by server name.
 pub(crate) type Servers = BTreeMap<ServerName, ServerTable>;
 
 /// A policy layer: one parsed policy document. Several layers are evaluated together, and the strictest decision
@@ -65,8 +66,8 @@ impl Layer {
         LayerView { layer: self, servers: &self.servers, client: None }
     }
 
-    /// Returns the views of the server tables that apply to calls of `client`: the tables for all clients, and those
-    /// of this client if the document has any. A call is allowed only if every view allows it.
+    /// Returns the views of the server tables that apply to calls of `client`: first the tables for all clients, then
+    /// those for this client, if the document has any. A call is allowed only if every view allows it.
     pub(crate) fn views(&self, client: Option<&ClientName>) -> impl Iterator<Item = LayerView<'_>> {
         let table = self.clients.table_for(client);
         let further = table.and_then(|table| {

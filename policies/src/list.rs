@@ -13,8 +13,8 @@ pub(crate) struct PatternList {
     pub(crate) line: usize,
     pub(crate) entries: Vec<ListEntry>,
     by_name: PatternIndex,
-    /// Index of the entries by the normalized form of their URIs ([`canonical_uri`]). Only the list `deny` has
-    /// this index; it is `None` in other lists.
+    /// Index of the entries by the canonical form of their URIs ([`canonical_uri`]). Only the list `deny` has this
+    /// index; it is `None` in other lists.
     by_canonical_uri: Option<PatternIndex>,
 }
 
@@ -47,16 +47,18 @@ impl PatternList {
         Self { by_canonical_uri: Some(by_canonical_uri), ..Self::for_allow(line, entries) }
     }
 
-    /// Returns the entries that permit the target of a call, the most specific first. A URI with `..` can lead out of
-    /// the folder with which it starts, so no entry that ends in `*` permits such a URI.
+    /// Returns the entries of this list (`allow`, `ask`, `resources` or `prompts`) that apply to the target of a call,
+    /// the most specific first. A URI with `..` can lead out of the folder with which it starts, so no entry that ends
+    /// in `*` applies to such a URI.
     pub(crate) fn permits(&self, item: &CallTarget) -> impl Iterator<Item = &ListEntry> {
         let may_escape_folder = matches!(item, CallTarget::Resource(uri) if may_escape_folder(uri.as_str()));
         let fitting = self.by_name.matching(item.as_str()).filter_map(|number| self.entries.get(number));
         fitting.filter(move |entry| !(may_escape_folder && entry.pattern.is_starred()))
     }
 
-    /// Returns the `deny` entries that match the target of a call, the most specific first. An entry also matches other
-    /// spellings of its URI, such as with percent escapes, if a server may treat them as the same URI.
+    /// Returns the entries of this list (`deny`) that match the target of a call: first those that match its literal
+    /// name, from the most specific to the least specific, then those that match only another spelling of its URI. A
+    /// spelling such as with percent escapes counts if a server may treat the two URIs as the same.
     pub(crate) fn denies(&self, item: &CallTarget) -> impl Iterator<Item = &ListEntry> {
         let literally = self.by_name.matching(item.as_str());
         let plainly: Vec<usize> = match (item, &self.by_canonical_uri) {

@@ -42,10 +42,10 @@ pub enum InvalidPattern {
     /// The pattern has a `*` before its end.
     #[error("a `*` is allowed only at the end of a pattern")]
     StarBeforeEnd,
-    /// The pattern contains this character, which tool names cannot have.
+    /// The pattern is for tool names, and contains this character, which tool names cannot have.
     #[error("tool names cannot contain the character {0:?}")]
     Character(char),
-    /// The pattern contains this control character.
+    /// The pattern is for URIs or prompt names, and contains this control character.
     #[error("a pattern must not contain the control character {0:?}")]
     Control(char),
     /// The pattern is longer than any name that it could match. The number is the maximum length in bytes, without
@@ -169,8 +169,8 @@ pub(crate) fn may_escape_folder(uri: &str) -> bool {
         || is_ambiguous(&plain)
 }
 
-/// Returns one canonical spelling for all URIs that a server may treat as the same URI: percent-decoded, in lower
-/// case, without empty or `.` segments.
+/// Returns one canonical spelling for all URIs that a server may treat as the same URI: with all percent escapes
+/// decoded, in lower case, with `/` for `\`, and without empty or `.` segments.
 pub(crate) fn canonical_uri(uri: &str) -> String {
     let mut plain = uri.to_owned();
     // Each round makes the text shorter, or is the last.

@@ -23,8 +23,8 @@ pub const PATHS_MAX: usize = 1_000;
 /// part of the policy allows is denied.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// The policy's own document. For each call, the strictest decision of this document and of the documents in
-    /// [`above`](Self::above) holds.
+    /// The policy's own document, as opposed to the documents in [`above`](Self::above), which restrict it. For each
+    /// call, the strictest decision of all these documents holds.
     own: Layer,
     above: Vec<Layer>,
 }
@@ -57,16 +57,17 @@ impl Policy {
         self
     }
 
-    /// Whether the policy permits calls of the tool with at least some arguments, with or without approval.
-    /// Assumes that the tool's definition is the one that the policy pins. Intended for listings of tools: the
-    /// result is no permission to send a call ([`PermittedCall`](crate::PermittedCall)).
+    /// Whether the policy permits `client` calls of the tool with at least some arguments, with or without approval.
+    /// Assumes that the tool's definition is the one that the policy pins. Intended for listings of tools: the result
+    /// is no permission to send a call ([`PermittedCall`](crate::PermittedCall)).
     #[must_use]
     pub fn permits(&self, server: &ServerName, tool: &ToolName, client: Option<&ClientName>) -> bool {
         self.permits_target(server, &tool.into(), client)
     }
 
-    /// Whether the policy permits a call of the target `item` with at least some arguments, with or without approval.
-    /// Intended for listings of tools, resources and prompts.
+    /// Whether the policy permits `client` a call of the target `item` with at least some arguments, with or without
+    /// approval. Assumes that a tool's definition is the one that the policy pins. Intended for listings of tools,
+    /// resources and prompts.
     #[must_use]
     pub fn permits_target(
         &self,
@@ -124,8 +125,8 @@ impl Policy {
         names.filter(|name| self.above.iter().all(|layer| layer.servers.contains_key(*name)))
     }
 
-    /// Returns the strictest value of `on_change` (what happens when a tool's definition changes) that the policy has
-    /// for the server and the client, or `None` when no document sets one.
+    /// Returns the value of `on_change` (what happens when a tool's definition changes) for the server and the client:
+    /// the strictest one in all documents, or `None` when no document sets one.
     #[must_use]
     pub fn on_change(&self, server: &ServerName, client: Option<&ClientName>) -> Option<OnChange> {
         let choices = self.views(client).filter_map(|view| view.servers.get(server)?.on_change);

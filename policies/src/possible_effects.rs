@@ -50,8 +50,9 @@ impl Policy {
 }
 
 impl<'p> LayerView<'p> {
-    /// Returns the effects that calls of `item` can have in this policy view, in order of precedence. The list
-    /// ends with the first statement that applies to every call, because later statements are never reached.
+    /// Returns the effects that calls of `item` can have in this policy view, in the order of precedence of the
+    /// statements that have these effects. Assumes that the tool's definition is the one that the policy pins. The last
+    /// effect is that of the first statement that applies to every call, because later statements are never reached.
     fn possible_effects(self, server: &ServerName, item: &CallTarget) -> impl Iterator<Item = Effect> + 'p {
         let mut settled = false;
         let statements: Vec<Statement<'p>> = self.statements(server, item).collect();

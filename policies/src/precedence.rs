@@ -32,7 +32,7 @@ pub(crate) enum Statement<'p> {
     Rule(&'p Rule),
     /// An entry of the server's `ask` list, which requires approval for the call.
     Ask(&'p ListEntry),
-    /// An entry of the server's list that allows calls of this kind: `allow`, `resources` or `prompts`.
+    /// An entry that allows the call, in the server's list for this kind of target: `allow`, `resources` or `prompts`.
     Allow(&'p ListEntry),
     /// The list `resources` or `prompts` of the server's policy table. If this list exists, AI clients may request
     /// which resources or prompts the server has. The server's answer is then filtered by the entries of the policy's
@@ -104,8 +104,8 @@ impl<'p> LayerView<'p> {
             .unwrap_or(Statement::NoServerTable)
     }
 
-    /// Whether this policy view can permit a call of `item`, with or without approval, for at least some
-    /// arguments. Assumes that the tool's definition is the one that the policy pins.
+    /// Whether this policy view permits a call of `item`, with or without approval, for at least some arguments.
+    /// Assumes that the tool's definition is the one that the policy pins.
     pub(crate) fn may_permit(self, server: &ServerName, item: &CallTarget) -> bool {
         for statement in self.statements(server, item) {
             match statement {
@@ -117,7 +117,7 @@ impl<'p> LayerView<'p> {
         false
     }
 
-    /// Whether this policy view can permit the reading of some resource whose URI starts with `beginning`.
+    /// Whether this policy view permits the reading of at least one resource whose URI starts with `beginning`.
     pub(crate) fn may_permit_prefix(self, server: &ServerName, beginning: &str) -> bool {
         let Some(table) = self.servers.get(server) else { return false };
         let any = |list: &Option<PatternList>, is_so: fn(&Pattern, &str) -> bool| {
@@ -186,8 +186,8 @@ impl<'p> Statement<'p> {
         )
     }
 
-    /// Returns the line of the policy document that contains the statement, counted from 1; `None` for a default that
-    /// no line states.
+    /// Returns the line of the policy document that contains the statement, counted from 1. For the default of a server
+    /// table, this is the line of the allowlist or of the table. `None` for a default that no line states.
     pub(crate) fn line(self) -> Option<usize> {
         match self {
             Self::InDeny(entry) | Self::Ask(entry) | Self::Allow(entry) => Some(entry.line),

@@ -34,7 +34,7 @@ impl Rule {
     /// Checks whether the rule applies to a call with these arguments.
     ///
     /// # Errors
-    /// Returns the first condition that is not met, and the result of its evaluation.
+    /// Returns the first condition that does not count as met, and the result of its evaluation.
     pub(crate) fn evaluate(
         &self,
         arguments: &Map<String, Value>,

@@ -16,7 +16,7 @@ pub struct Source {
 /// A line of a file, displayed as `path:line`. The location of a built-in default has no line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLocation {
-    /// The file's name as messages show it.
+    /// The file's name for messages. For a built-in default, a text that describes the default.
     pub path: String,
     /// Line number, counted from 1; 0 for a built-in default.
     pub line: usize,

@@ -50,7 +50,8 @@ pub(crate) struct LimitsEntry {
     pub(crate) line: usize,
 }
 
-/// The limits of single tools of a server. Each limit applies to the tools whose names match a pattern.
+/// The limits that a server's policy table sets for some of its tools. Each limit applies to the tools whose names
+/// match a pattern.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolLimits {
     pub(crate) all: Vec<(Pattern, LimitsEntry)>,

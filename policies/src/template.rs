@@ -32,7 +32,7 @@ const HEADER: &str = "\
 version = 1
 ";
 
-/// The tools that one upstream server offers, as input for a generated policy.
+/// The tools that one upstream server offers, as input of [`render_template`].
 #[derive(Clone, Debug)]
 pub struct ServerOffer {
     /// The server's name in the configuration.
@@ -85,9 +85,9 @@ pub fn render_template(servers: &[ServerOffer]) -> String {
     text
 }
 
-/// Adds a line for each tool to `text`, read-only tools first, and returns the number of tools that did not
-/// fit. Commented-out tools count towards the maximum number of patterns too, so that users can delete their
-/// `#` without exceeding it.
+/// Adds a line for each tool to `text`, read-only tools first, and the number of added lines to `patterns`. Returns the
+/// number of tools that did not fit into the policy. Commented-out tools count towards the maximum number of patterns
+/// too, so that users can delete their `#` without exceeding it.
 fn add_tools(text: &mut String, patterns: &mut usize, tools: &BTreeMap<&ToolName, Tool<'_>>) -> usize {
     let (readers, others): (Vec<_>, Vec<_>) = tools.iter().partition(|(_, tool)| tool.read_only);
     let mut left_out = 0;

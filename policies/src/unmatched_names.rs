@@ -62,8 +62,8 @@ struct UnmatchedNames<'s> {
     exact: HashSet<&'s str>,
     members: &'s dyn Fn(&str) -> SchemaParameters,
     read: HashMap<&'s str, SchemaParameters>,
-    /// The warnings found so far. Each warning has its byte offset in the policy document, by which the warnings are
-    /// sorted.
+    /// The warnings found so far, each with its byte offset in the policy document. They are sorted by this offset at
+    /// the end of the search.
     found: Vec<(usize, Diagnostic)>,
     left_out: usize,
 }
@@ -108,7 +108,8 @@ impl<'s> UnmatchedNames<'s> {
         }
     }
 
-    /// Adds a warning if no tool of the server matches the pattern. Returns whether a tool matches.
+    /// Adds a warning if no tool of the server matches the pattern. `label` is the warning's text about the
+    /// consequence, and `span` returns the byte range that the warning marks. Returns whether a tool matches.
     fn pattern(&mut self, pattern: &Pattern, label: &str, span: impl Fn() -> Range<usize>) -> bool {
         let fits = match pattern.is_starred() {
             true => self.tools.iter().any(|tool| tool.starts_with(pattern.stem())),

@@ -14,8 +14,7 @@ const ROWS_MIN: usize = 250;
 
 struct Document {
     policy: Policy,
-    /// Maps the path of each symbolic link that exists in this test to the path of its target; `?` is an unknown
-    /// target.
+    /// Maps the path of each simulated symbolic link to the path of its target; `?` is an unknown target.
     links: BTreeMap<String, String>,
     rows: Vec<Row>,
 }
@@ -76,7 +75,8 @@ fn check(policy: &Policy, links: &BTreeMap<String, String>, row: Row) -> Result<
     Ok(())
 }
 
-/// Resolves the symbolic links of a path; `None` if the target is unknown.
+/// Resolves the simulated symbolic link, if any, that the path is or leads through. Returns `None` if the link's target
+/// is unknown.
 fn resolve(links: &BTreeMap<String, String>, path: &str) -> Option<String> {
     let plain = path.replace("//", "/").replace("/./", "/");
     let link = links.iter().rev().find(|(from, _)| plain == **from || plain.starts_with(&format!("{from}/")));

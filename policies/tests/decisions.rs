@@ -30,7 +30,7 @@ fn names(call: &str) -> (ServerName, ToolName) {
     (ServerName::new(server).unwrap(), ToolName::new(tool).unwrap())
 }
 
-/// Decides a call. Returns the location of the policy line that allows it.
+/// Decides the call `call`, written `SERVER/TOOL`. Returns the location of the policy line that allows it.
 ///
 /// # Errors
 /// Returns a message if the call is denied or requires approval.

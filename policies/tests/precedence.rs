@@ -148,7 +148,7 @@ fn named(effect: &str) -> Effect {
 }
 
 /// Returns the effect that the policy `document` must have on a call of `tool`, by an implementation that is
-/// independent of the policy crate. All conditions of the document are equalities.
+/// independent of the policy crate. Each condition of the document must compare an argument with one string.
 fn expected(document: &Document, tool: &str, arguments: &Map<String, Value>) -> Effect {
     if document.deny.iter().any(|pattern| matches_name(pattern, tool)) {
         return Effect::Deny;

@@ -96,8 +96,8 @@ impl Phase {
     }
 }
 
-/// The state of the protocol between the supervisor and one worker. The conversation begins with the fork of the
-/// worker, and ends with the outcome of the worker's only run or, in a session, of its last run.
+/// The state of the protocol between the supervisor and one worker, from the fork of the worker to the outcome of its
+/// only run or, in a session, of its last run.
 #[derive(Debug)]
 pub struct Conversation {
     limits: ConversationLimits,
@@ -128,9 +128,9 @@ impl Conversation {
         }
     }
 
-    /// Records that a program is sent to the worker. Returns false, and records nothing, if the worker may not get a
-    /// program now. A worker may get a program if it is idle and has not run a program, or if it belongs to a session
-    /// and is between two runs.
+    /// Records that a program is sent to the worker; `in_session` says whether the worker belongs to a session. Returns
+    /// false, and records nothing, if the worker may not get a program now. A worker may get a program if it is idle,
+    /// or if it belongs to a session and is between two runs.
     #[must_use]
     pub fn start_run(&mut self, in_session: bool) -> bool {
         let may = self.phase == Phase::Idle || self.phase == Phase::BetweenRuns && in_session;
@@ -141,9 +141,9 @@ impl Conversation {
         may
     }
 
-    /// Stops waiting for replies to the requests that a session's worker still has in flight between two runs.
-    /// Returns the ids of these requests in ascending order, or no ids in any other phase. The caller may reply
-    /// to these requests at once, and must not reply later.
+    /// Between two runs of a session, forgets all requests of the worker that have no reply yet, and returns their ids
+    /// in ascending order. In any other phase, forgets nothing and returns no ids. The caller may reply to these
+    /// requests at once, and must not reply later.
     pub fn abandon_in_flight(&mut self) -> Vec<CallId> {
         let mut calls: Vec<CallId> = match self.phase {
             Phase::BetweenRuns => self.in_flight.drain().collect(),

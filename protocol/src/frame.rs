@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 const LENGTH_BYTES: usize = 4;
 
-/// Minimum size of the space that a decoder offers for received bytes. Most messages are shorter.
+/// Minimum size in bytes of the space that a decoder offers for received bytes. Most messages are shorter.
 const SPACE_BYTES_MIN: usize = 4 * 1024;
 
 /// The limits of small frames: the maximum length of the message in bytes, and the maximum number of bytes that bincode
@@ -27,8 +27,8 @@ const LARGE_ALLOCATION: usize = 80 * 1024 * 1024;
 /// messages have been decoded, so that it does not count towards the memory limit of a worker.
 const KEPT_BUFFER_BYTES_MAX: usize = 1024 * 1024;
 
-/// Returns the configuration of bincode: little endian, fixed-width integers, lengths of eight bytes. `ALLOCATION` is
-/// the maximum number of bytes that decoding may allocate.
+/// Returns the configuration of bincode: little endian, fixed-width integers, and lengths encoded in eight bytes.
+/// `ALLOCATION` is the maximum number of bytes that decoding may allocate.
 fn encoding<const ALLOCATION: usize>() -> impl bincode::config::Config {
     bincode::config::legacy().with_limit::<ALLOCATION>()
 }
@@ -88,8 +88,8 @@ pub fn encode<T: Serialize>(message: &T, limit: u32) -> Result<Vec<u8>, FrameErr
     Ok(frame)
 }
 
-/// Encodes the beginning of a frame: all but the last `tail` bytes of its message, which the caller sends separately to
-/// save a copy. `message` must be the same message with an empty byte sequence as its last field.
+/// Encodes a frame whose message ends with a byte sequence of `tail` bytes, but omits these bytes: the caller sends
+/// them separately, to save a copy. `message` is the message with an empty byte sequence in their place.
 ///
 /// # Errors
 /// [`FrameError::TooLarge`] if the encoded message would exceed `limit` bytes with the tail.
@@ -123,6 +123,9 @@ pub fn decode<T: DeserializeOwned>(datagram: &[u8], limit: u32) -> Result<T, Fra
 }
 
 /// Returns the encoded message in the first frame of `bytes`; `None` if the frame is not complete.
+///
+/// # Errors
+/// [`FrameError::TooLarge`] if the frame claims a message of more than `limit` bytes.
 fn body_of_first(bytes: &[u8], limit: u32) -> Result<Option<&[u8]>, FrameError> {
     let Some((length, rest)) = bytes.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
     let length = u32::from_le_bytes(*length);
@@ -177,7 +180,7 @@ impl FrameDecoder {
         self.end = (self.end + count).min(self.buffer.len());
     }
 
-    /// Adds a copy of received bytes.
+    /// Adds a copy of `bytes` to the received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.discard_decoded();
         self.buffer.truncate(self.end);
@@ -185,8 +188,8 @@ impl FrameDecoder {
         self.end = self.buffer.len();
     }
 
-    /// Returns the length of the first frame as the frame claims it; `usize::MAX` if the length field has not been
-    /// received completely.
+    /// Returns the length in bytes of the first frame, including its length field, as the length field claims it.
+    /// Returns `usize::MAX` if the length field has not been received completely.
     fn claimed_length(&self) -> usize {
         let length = self.buffer[..self.end].first_chunk::<LENGTH_BYTES>();
         length.map_or(usize::MAX, |length| LENGTH_BYTES + u32::from_le_bytes(*length) as usize)

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One property of the sandbox of workers. The supervisor decides which protections are required.
+/// One property of the sandbox of workers, which can be tested. The supervisor decides which protections are required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Protection {
     /// The seccomp filter refuses system calls that are not on its allowlist.
@@ -26,11 +26,11 @@ pub enum Protection {
     /// Landlock denies signals to processes outside the worker's Landlock domain, and connections to abstract Unix
     /// sockets of such processes.
     LandlockScopes,
-    /// The worker is in namespaces of its own, with an empty, read-only root file system.
+    /// The worker is in namespaces that its zygote created, with an empty, read-only root file system.
     EmptyRoot,
-    /// The worker is in a network namespace of its own, whose loopback interface is down.
+    /// The worker is in a network namespace that its zygote created, and whose loopback interface is down.
     NoNetwork,
-    /// Memory of the worker that was writable cannot become executable.
+    /// Memory of the worker that was ever writable cannot become executable.
     WriteXorExecute,
     /// Resource limits of the kernel restrict the worker's memory and number of descriptors, and prevent it from
     /// writing files and core files.
@@ -40,7 +40,7 @@ pub enum Protection {
     Descriptors,
     /// The supervisor has a pidfd of the worker process, so that it can kill exactly this process.
     Pidfd,
-    /// A control group limits memory and tasks of each worker.
+    /// A control group for each worker limits the worker's memory and number of tasks.
     ControlGroup,
 }
 
@@ -66,7 +66,7 @@ impl Protection {
     ];
 }
 
-/// Whether a protection passed its test.
+/// How the test of a protection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// The protection is present: the sandbox prevented what it must prevent.
@@ -82,7 +82,7 @@ pub enum Verdict {
 pub struct Finding {
     /// The protection that was tested.
     pub protection: Protection,
-    /// Whether the protection passed the test.
+    /// How the test of the protection ended.
     pub verdict: Verdict,
     /// What the test observed: a short phrase for users.
     pub found: String,

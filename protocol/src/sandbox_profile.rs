@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The number of bytes of a frame that are reserved for the other fields of a message, such as names. The JSON value in
-/// the message may use the rest of the frame.
+/// The number of bytes of a message that are reserved for the fields other than its JSON value, such as names. The JSON
+/// value may use the other bytes that the limit on messages permits.
 pub const FRAME_OVERHEAD_BYTES: u32 = 64 * 1024;
 
 /// The limits on the messages between supervisor and worker in one execution.
@@ -17,12 +17,12 @@ pub struct ConversationLimits {
     /// The maximum total size of an execution's stdout and stderr, in bytes.
     pub output_bytes: u64,
     /// The maximum size of one encoded message between supervisor and worker, in bytes. The JSON value in a message may
-    /// have [`FRAME_OVERHEAD_BYTES`] less than this size.
+    /// use at most this size minus [`FRAME_OVERHEAD_BYTES`].
     pub frame_bytes: u32,
 }
 
 impl ConversationLimits {
-    /// Returns the maximum size of a tool result or of a program's value, as JSON in bytes.
+    /// Returns the maximum size, in bytes of JSON text, of a tool result or of a program's value.
     #[must_use]
     pub fn value_bytes(&self) -> u32 {
         self.frame_bytes.saturating_sub(FRAME_OVERHEAD_BYTES)
@@ -32,8 +32,9 @@ impl ConversationLimits {
 /// The parameters of the sandbox that the workers of a zygote enter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxProfile {
-    /// The maximum CPU time of one worker, in seconds. The kernel sends SIGXCPU at this limit, and SIGKILL one second
-    /// later.
+    /// The maximum CPU time of a worker that runs one execution, in seconds; a session's worker may use
+    /// [`SESSION_CPU_SECONDS`](crate::zygote_messages::SESSION_CPU_SECONDS). The kernel sends SIGXCPU at this limit,
+    /// and SIGKILL one second later.
     pub cpu_seconds: u64,
     /// The maximum memory of a worker, in bytes, in addition to the memory that its zygote has mapped.
     pub memory_bytes: u64,

@@ -69,7 +69,7 @@ pub enum FromWorker {
         /// What the program requests.
         request: Request,
     },
-    /// The outcome of a run. Unless the worker belongs to a session, the supervisor ignores its further messages.
+    /// The outcome of a run. It is the last message of a worker, unless the worker belongs to a session.
     Done(Outcome),
 }
 
@@ -94,8 +94,8 @@ pub enum Request {
         /// The arguments of the call: a JSON object, or a JSON array of values in the order of the tool's parameters.
         #[serde(with = "serde_bytes")]
         arguments: Vec<u8>,
-        /// The values in the arguments that the worker decoded from the JSON text of earlier results. If the tool's
-        /// schema does not permit such a value, the supervisor sends the text as a string instead.
+        /// Describes each value in the arguments that the worker decoded from the JSON text of an earlier result. If
+        /// the tool's schema does not permit such a value, the supervisor sends the JSON text as a string instead.
         decoded: Vec<DecodedArgument>,
         /// How long to wait for the result, in milliseconds; `None` for the server's configured timeout. The supervisor
         /// limits this time.
@@ -104,10 +104,10 @@ pub enum Request {
         /// displays the line, because the worker could report a wrong one.
         line: Option<u32>,
     },
-    /// Requests the list of upstream servers with their states; the reply is a JSON array.
+    /// Requests the list of upstream servers with the states of their connections; the reply is a JSON array.
     ListServers,
-    /// Requests the tools of an upstream server that the policy permits. The reply is a JSON array that contains
-    /// each tool under the name by which code imports it.
+    /// Requests those tools of an upstream server that the policy permits. The reply is a JSON array that contains each
+    /// tool under the name by which code imports it.
     ListTools {
         /// The name of the upstream server.
         server: ServerName,
@@ -129,8 +129,8 @@ pub enum Request {
         /// The amount of detail about each tool.
         detail: SearchDetail,
     },
-    /// Requests the resources and resource templates of an upstream server that the policy permits; the reply is a JSON
-    /// object.
+    /// Requests those resources and resource templates of an upstream server that the policy permits; the reply is a
+    /// JSON object.
     ListResources {
         /// The name of the upstream server.
         server: ServerName,
@@ -142,7 +142,7 @@ pub enum Request {
         /// The URI of the server's resource.
         uri: ResourceUri,
     },
-    /// Requests the prompts of an upstream server that the policy permits; the reply is a JSON object.
+    /// Requests those prompts of an upstream server that the policy permits; the reply is a JSON object.
     ListPrompts {
         /// The name of the upstream server.
         server: ServerName,
@@ -157,8 +157,8 @@ pub enum Request {
         #[serde(with = "serde_bytes")]
         arguments: Vec<u8>,
     },
-    /// Requests a result that the supervisor stored because it was too long for an answer; the reply is the result as
-    /// JSON.
+    /// Requests a result that the supervisor stored, because it was too long for an answer to the AI client; the reply
+    /// is the result as JSON.
     LoadResult {
         /// The handle of the stored result. The answer with the truncated result contains this handle.
         handle: ResultHandle,
@@ -195,8 +195,8 @@ pub struct PlannedCall {
     pub server: ServerName,
     /// The name of the server's tool.
     pub tool: ToolName,
-    /// The arguments in the form of [`Request::Call`], with `null` for each value that is not known before the
-    /// run; `None` if the names of the arguments are not known.
+    /// The arguments as in [`Request::Call`], with `null` for each value that is not known before the run; `None` if
+    /// not even the names of the arguments are known.
     #[serde(with = "serde_bytes")]
     pub arguments: Option<Vec<u8>>,
     /// The line of the submitted code that makes the call, counted from 1; `None` if unknown. The supervisor only
@@ -205,7 +205,7 @@ pub struct PlannedCall {
 }
 
 /// A value in a call's arguments that the worker decoded from the JSON text of an earlier result. If the tool's schema
-/// does not permit the value, the supervisor sends the text as a string instead.
+/// does not permit the value, the supervisor sends the JSON text as a string instead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecodedArgument {
     /// The JSON pointer (RFC 6901) to the value in the arguments, such as `/content` or `/0`.
@@ -259,7 +259,8 @@ pub struct Failure {
 /// The kinds of failure of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureCode {
-    /// The call is denied, by the policy or by a restriction of this execution.
+    /// The call is denied by the policy or by a restriction of this execution, or its audit record could not be
+    /// written.
     Denied,
     /// The arguments do not match the parameters of the tool or prompt.
     InvalidArguments,
@@ -271,12 +272,12 @@ pub enum FailureCode {
     UpstreamUnavailable,
     /// The tool or its upstream server reported an error, or the request failed for a reason that no other code covers.
     ToolFailed,
-    /// The result is larger than a message to the worker may be, or the results of the execution exceed the total size
-    /// that the policy permits.
+    /// The result is longer than [`ConversationLimits::value_bytes`](crate::ConversationLimits::value_bytes), or the
+    /// results of the execution exceed the total size that the policy permits.
     ResultTooLarge,
     /// The call requires approval, and an approver declined it or could not be asked.
     ApprovalDeclined,
-    /// The call exceeds a limit of the policy: a rate of calls, or a limit for one execution.
+    /// The call exceeds a limit of the policy: a rate limit, or a limit on the calls of one execution.
     RateLimited,
     /// The stored result or saved skill does not exist, or no longer exists.
     NotFound,
@@ -308,7 +309,8 @@ pub enum Outcome {
     Value(#[serde(with = "serde_bytes")] Option<Vec<u8>>),
     /// The program raised an error that it did not catch.
     Error(CodeError),
-    /// The supervisor interrupted the program: it reached its time limit, or its run was cancelled.
+    /// An interrupt ended the program. The supervisor interrupts a program at its time limit, when its run is
+    /// cancelled, or when it exceeds a limit on requests or output; a program can also raise an interrupt itself.
     Interrupted(CodeError),
     /// The program exceeded its limit of CPU time.
     CpuLimit(CodeError),
@@ -332,7 +334,7 @@ pub struct CodeError {
     pub line: Option<u32>,
     /// The column in which the error occurred, counted from 1, in the line that `line` names; `None` if unknown.
     pub column: Option<u32>,
-    /// The frames of the traceback that are in the submitted code; `None` if there are none.
+    /// The traceback as text, without frames outside of the submitted code; `None` if no frame is left.
     pub traceback: Option<String>,
     /// A hint about what the program should do instead; `None` if there is no hint.
     pub hint: Option<String>,

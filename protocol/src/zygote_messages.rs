@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::protection::Finding;
 use crate::sandbox_profile::SandboxProfile;
 
-/// Maximum size of an encoded message between supervisor and zygote, in bytes.
+/// Maximum size of one encoded message between supervisor and zygote, in bytes, without the length field of its frame.
 pub const ZYGOTE_FRAME_BYTES_MAX: u32 = 64 * 1024;
 
 /// The number of seccomp filters of each worker: one that it inherits from its zygote, and one that it installs. The
@@ -16,8 +16,8 @@ pub const SECCOMP_FILTERS: u32 = 2;
 /// The exit status of a worker process whose stack overflowed in compiled (C) code.
 pub const STACK_OVERFLOW_STATUS: i32 = 72;
 
-/// The kernel's limit on the CPU time of a session's worker, in seconds (24 hours), for all runs of the
-/// session together.
+/// The maximum CPU time of a session's worker, in seconds (24 hours), for all runs of the session together. The kernel
+/// enforces it.
 pub const SESSION_CPU_SECONDS: u64 = 24 * 60 * 60;
 
 /// A message from the supervisor to a zygote.
@@ -29,7 +29,7 @@ pub enum ToZygote {
     /// Tells the zygote to fork one worker.
     Fork {
         /// Whether the worker runs a trivial program as a warm-up before it reports that it is ready. The warm-up makes
-        /// the later run faster, but delays a worker for which a run already waits.
+        /// the worker's first run faster, but delays a run that already waits for this worker.
         warm: bool,
         /// Whether the worker is for a session. The kernel then limits the CPU time of all its runs together, and the
         /// supervisor limits the CPU time of each run.
@@ -63,7 +63,7 @@ pub enum FromZygote {
         pid: i32,
         /// How the process ended.
         exit: Exit,
-        /// The CPU time that the worker used, in microseconds.
+        /// The CPU time that the worker used in total, in microseconds.
         cpu_us: u64,
         /// The peak resident memory of the worker, in bytes.
         peak_memory_bytes: u64,

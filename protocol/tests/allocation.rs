@@ -48,8 +48,8 @@ fn a_datagram_allocates_no_more_than_itself() {
     assert!(largest(|| decode::<FromZygote>(&datagram, u32::MAX).unwrap_err()).0 < 256);
 }
 
-/// Decodes a frame whose body is `before` followed by `length`, a length field that exceeds the frame.
-/// Returns the size in bytes of the largest allocation.
+/// Decodes a frame whose body is `before` followed by `length`, the length of a text or list that extends beyond the
+/// frame. Returns the size in bytes of the largest allocation.
 fn largest_allocation<T: serde::de::DeserializeOwned>(before: &[u8], length: u64) -> usize {
     let mut body = before.to_vec();
     body.extend(length.to_le_bytes());

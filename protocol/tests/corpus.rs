@@ -19,8 +19,8 @@ fn replay(target: &str, check: fn(&[u8]) -> Coverage) -> Coverage {
     inputs.into_iter().flat_map(|input| check(&std::fs::read(input).unwrap())).collect()
 }
 
-/// Asserts that the inputs of the corpus produced each of these kinds of results. If one is missing, the corpus was
-/// made for an older protocol; `fuzz/examples/seeds.rs` generates new inputs.
+/// Asserts that the inputs of the corpus produced each of the results `kinds`, given all results `reached`. If one is
+/// missing, the corpus was made for an older protocol; `fuzz/examples/seeds.rs` generates new inputs.
 fn assert_reaches(reached: &Coverage, kinds: &[&str]) {
     let is_reached =
         |kind: &&&str| reached.iter().any(|reached| reached.split(' ').any(|word| word == **kind));

@@ -243,7 +243,7 @@ fn with_length(body: &[u8]) -> Vec<u8> {
     [&u32::try_from(body.len()).unwrap().to_le_bytes(), body].concat()
 }
 
-/// Counts the results of decoding, by kind of result.
+/// The number of results of each kind that decoding had.
 #[derive(Debug, Default)]
 struct DecodeCounts {
     messages: u64,
@@ -253,7 +253,7 @@ struct DecodeCounts {
 }
 
 /// Decodes the bytes as messages of type `T` and adds the results to `counts`. Returns the maximum number of bytes that
-/// decoding had allocated at one time.
+/// decoding one message had allocated at one time.
 fn decode_all<T: Serialize + DeserializeOwned>(bytes: &[u8], counts: &mut DecodeCounts) -> usize {
     let mut decoder = FrameDecoder::new(LIMIT);
     decoder.push(bytes);

@@ -184,7 +184,7 @@ impl Settings {
         file_permissions::readable_secrets(files.into_iter())
     }
 
-    /// Returns the names of the configuration tables that differ between these settings and `other`, and whose changes
+    /// Returns the names of the configuration tables that differ between these settings and `other`, if changes in them
     /// take effect only after a restart.
     pub(crate) fn tables_requiring_restart(&self, other: &Self) -> Vec<&'static str> {
         self.document.tables_requiring_restart(&other.document)
@@ -230,8 +230,8 @@ pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, Config
     engine_settings::audit_settings(&load_document(files, &Environment::from_process())?.0.audit)
 }
 
-/// Reads the limits for stored results, and how many bytes of a result an AI client is shown. Does not read the servers
-/// files (AI clients' files that list MCP servers).
+/// Reads the limits for stored results, and the maximum size in bytes of the part of a result that an answer shows.
+/// Does not read the servers files (AI clients' files that list MCP servers).
 ///
 /// # Errors
 /// [`ConfigError`], with every fault of the configuration file.
@@ -282,7 +282,7 @@ pub(crate) fn list_servers(path: &Path, environment: &Environment) -> Result<Opt
 }
 
 /// Whether an AI client's configuration file has a server entry that starts Lockhouse, under a name other than
-/// `lockhouse`.
+/// `lockhouse`. `false` if the file cannot be parsed.
 pub(crate) fn lists_lockhouse(source: &Source, environment: &Environment) -> bool {
     let Ok(Some(listing)) = dialects::read(source, environment) else { return false };
     let others = listing.servers.into_iter().filter(|listed| listed.name != client_entry::NAME);
@@ -315,14 +315,15 @@ pub(crate) fn readable_by_others<'p>(files: impl Iterator<Item = &'p Path>) -> V
     file_permissions::readable_secrets(files.map(Path::to_owned))
 }
 
-/// Returns the path to which `lockhouse policy init` writes the policy file.
+/// Returns the path to which `lockhouse policy init` writes the policy file: the one of `--policy`, or else
+/// `policy.toml` in the user's configuration directory.
 pub(crate) fn policy_path(files: &Files) -> Result<PathBuf, ConfigError> {
     let default = || directories::configuration().map(|directory| directory.join("policy.toml"));
     files.policy.clone().or_else(default).ok_or(ConfigError::NoPolicyDirectory)
 }
 
-/// Returns the policy file in use, if it was named on the command line or belongs to this user. `None` if the
-/// system-wide policy file or no policy file is in use.
+/// Returns the policy file in use if it is the one of `--policy`, or else `policy.toml` in the user's configuration
+/// directory. `None` if the system-wide policy file or no policy file is in use.
 fn own_policy(files: &Files) -> Option<PolicyFile> {
     let own = || directories::configuration().map(|directory| directory.join("policy.toml"));
     let path = files.policy.clone().or_else(own)?;

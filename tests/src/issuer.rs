@@ -163,8 +163,8 @@ impl Issuer {
         *self.instead.lock() = answer;
     }
 
-    /// Returns the claims of a valid access token of this issuer for `subject` and `audience`, which expires in five
-    /// minutes.
+    /// Returns the claims of a valid access token of this issuer for `subject` and `audience`, with the scopes in
+    /// `scope`, separated by spaces. The token expires in five minutes.
     #[must_use]
     pub fn claims(&self, subject: &str, audience: &str, scope: &str) -> Value {
         let now = now();

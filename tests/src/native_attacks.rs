@@ -90,8 +90,8 @@ fn parse(file: &Path) -> NativeAttack {
     attack
 }
 
-/// Parses alternatives of sandbox layers, separated by spaces. Each is a layer `a`, or `a+b` if both layers are
-/// needed together.
+/// Parses alternatives of sandbox layers, separated by spaces. Each is a layer `a`, or `a+b` if both layers are needed
+/// together. Panics, naming the attack `attack`, if there is no such layer.
 fn any_of(attack: &str, layers: &str) -> Vec<Vec<Layer>> {
     let together = |layers: &str| layers.split('+').map(|layer| named(attack, layer)).collect();
     layers.split(' ').map(together).collect()

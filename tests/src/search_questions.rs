@@ -121,7 +121,8 @@ impl Lockhouse {
 }
 
 impl Session {
-    /// Searches for tools with `search_tools` and returns the names of the tools found as `server.tool`, best first.
+    /// Searches for tools with `search_tools` and returns the names of the found tools as `server.tool`, best match
+    /// first.
     pub async fn names_found(&self, query: &str) -> Vec<String> {
         let arguments = serde_json::json!({"query": query, "detail": "names"});
         let found = structured(self.call("search_tools", arguments).await);

@@ -20,8 +20,8 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// Returns the sorted names of the entries of a directory in the test directory. The list is empty if the directory
-/// does not exist.
+/// Returns the sorted names of the entries of the directory `below` in the test directory. The list is empty if the
+/// directory does not exist.
 fn files(lockhouse: &Lockhouse, below: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(lockhouse.path(below)) else { return Vec::new() };
     let mut names: Vec<String> =

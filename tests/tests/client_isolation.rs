@@ -37,7 +37,7 @@ async fn at_a_socket(lockhouse: &Lockhouse) -> Daemon {
 }
 
 /// Runs all isolation cases twice, so that each of the two AI clients is once the owner and once the client that
-/// attempts access.
+/// attempts access. `pair` names the two clients in the table; `one` and `other` are their tokens.
 async fn in_both_directions(
     table: &mut Table,
     pair: &str,

@@ -19,8 +19,9 @@ fn fixture() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/conformance.py").display().to_string()
 }
 
-/// Returns a Lockhouse test fixture that exposes the upstream server `fixture` directly. `era` is the server's argument
-/// that selects its MCP protocol version; `keys` are additional configuration keys of the server.
+/// Returns a Lockhouse test fixture with the policy `policy` that exposes the upstream server `fixture` directly. `era`
+/// is the server's argument that selects its MCP protocol version; `keys` are additional configuration keys of the
+/// server.
 fn lockhouse(era: &str, keys: &str, policy: &str) -> Lockhouse {
     Lockhouse::new().config(&config(era, keys)).policy(policy)
 }

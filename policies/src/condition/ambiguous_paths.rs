@@ -28,7 +28,7 @@ pub(super) fn ambiguity(path: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a program may read a percent-decoded text as a different text, because it has invisible characters,
+/// Whether a program may read the percent-decoded text `text` as a different text, because it has invisible characters,
 /// characters that resemble path syntax, or escapes such as `%u002e`.
 pub(crate) fn is_ambiguous(text: &str) -> bool {
     let is_unicode_escape = |(at, _): (usize, &str)| {

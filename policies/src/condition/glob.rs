@@ -20,7 +20,7 @@ impl Glob {
         Self { first, rest: last.map(|last| (parts, last)) }
     }
 
-    /// Whether the pattern matches the whole text. Each part between stars is matched at its first occurrence
+    /// Whether the pattern matches the whole text. Each part between two stars is matched at its first occurrence,
     /// without backtracking, so patterns with many stars stay fast.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let Some((parts, last)) = &self.rest else { return text == self.first };

@@ -9,8 +9,9 @@ use url::{Host as UrlHost, Url};
 
 use super::ConditionResult;
 
-/// A pattern for the hosts of URLs: one host, or all hosts below a domain such as `*.example.com`. It may
-/// also name a port.
+/// A pattern for the hosts of URLs: one host, or all hosts below a domain (`*.example.com` for the domain
+/// `example.com`). It matches URLs of one port: the port in the pattern or, if there is none, the default port of the
+/// URL's scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostPattern {
     name: HostName,

@@ -60,7 +60,8 @@ impl PendingCall {
         &self.call
     }
 
-    /// Returns the location of the policy line that requires the approval.
+    /// Returns the location of the policy line that requires the approval. If several documents of the policy require
+    /// approval, this is the line of the first of them.
     #[must_use]
     pub fn rule(&self) -> &SourceLocation {
         &self.rule

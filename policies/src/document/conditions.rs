@@ -8,15 +8,16 @@ use crate::condition::{Condition, ConditionTest, Glob, HostPattern, Number, Root
 /// The maximum number of conditions of one policy rule.
 const CONDITIONS_MAX: usize = 20;
 
-/// The maximum length of an argument name and of a text in a policy condition, in bytes.
+/// The maximum length in bytes of an argument name in a policy condition, and of a text in `pattern`, `under` or
+/// `host`.
 const TEXT_BYTES_MAX: usize = 4096;
 
 const CONDITION_KEYS: &str = "a condition is a value, a list of values, or a table with one of `is`, `min` and `max`, \
      `pattern`, `under` and `host`, and optionally `optional`; quote the name of a nested argument: \
      \"filter.owner\" = \"acme\"";
 
-/// Parses the conditions of a policy rule. Returns `None`, after reporting the errors, when one of the conditions is
-/// invalid; the rule is then dropped.
+/// Parses the key `when` of a policy rule. Returns `None`, after reporting the errors, unless the value is a table of
+/// at most [`CONDITIONS_MAX`] valid conditions; the rule is then dropped.
 pub(super) fn when(
     reader: &mut DocumentReader<'_, '_>,
     key: &Key<'_>,
@@ -156,7 +157,7 @@ fn texts<T>(
 }
 
 /// Parses a single value, or each element of a list, with `read`. Returns `None`, after reporting the errors, when a
-/// value is invalid or the list is empty.
+/// value is invalid, the list is empty, or the document has too many patterns and values.
 fn several<T>(
     reader: &mut DocumentReader<'_, '_>,
     value: &Value<'_>,

@@ -25,7 +25,7 @@ pub(super) const LIMIT_KEYS_HELP: &str = "limits are `rate`, `calls_per_executio
 const RATE_HELP: &str =
     "write rate = \"60/min\", per s, min, h or d; or rate = { calls = 60, per = \"1 min\", burst = 10 }";
 
-/// The maximum period of a rate limit.
+/// The maximum of `per`, the period of a rate limit.
 const PER_MAX: Duration = Duration::from_hours(366 * 24);
 
 /// The maximum of `timeout_seconds`, the time limit of a call, in seconds.
@@ -55,8 +55,8 @@ pub(super) fn limits(reader: &mut DocumentReader<'_, '_>, table: &DeTable<'_>) -
     first_line.map(|line| LimitsEntry { limits, line })
 }
 
-/// Parses a policy table that may contain only limits: `[limits]`, or a table
-/// `[servers.NAME.limits.PATTERN]`. Returns `None` when the value is not a table or has no limits.
+/// Parses a policy table that may contain only limits: `[limits]`, or a table `[servers.NAME.limits.PATTERN]`. `name`
+/// is the table's name for error messages. Returns `None` when the value is not a table or has no limits.
 pub(super) fn table(
     reader: &mut DocumentReader<'_, '_>,
     name: &str,
@@ -70,7 +70,8 @@ pub(super) fn table(
     limits(reader, table)
 }
 
-/// Parses `[servers.NAME.limits]`, which has one table of limits for each tool pattern.
+/// Parses `[servers.NAME.limits]`, which has one table of limits for each tool pattern. `server` is the full name of
+/// the server's table, such as `servers.github`.
 pub(super) fn tool_limits(
     reader: &mut DocumentReader<'_, '_>,
     server: &str,

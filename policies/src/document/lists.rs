@@ -6,7 +6,8 @@ use super::reader::{DocumentReader, Key, Value, kind_of};
 use crate::list::{ListEntry, PatternList};
 use crate::pattern::{Pattern, PatternKind};
 
-/// Parses one list of patterns, such as `allow`. Reports invalid entries and keeps the others.
+/// Parses one list of patterns, such as `allow`. Reports invalid entries and keeps the others. `subject` is the kind of
+/// names that the patterns match.
 pub(super) fn list(
     reader: &mut DocumentReader<'_, '_>,
     subject: PatternKind,
@@ -81,8 +82,8 @@ pub(super) fn pattern(
         .ok()
 }
 
-/// Reports entries of the list `name` that never have an effect because `deny` covers them. A reader could mistake
-/// such entries for permissions.
+/// Reports entries of the list `name` that never have an effect, because an entry of `deny` matches all of their names.
+/// A reader could mistake such entries for permissions.
 pub(super) fn report_dead_entries(
     reader: &mut DocumentReader<'_, '_>,
     name: &str,

@@ -45,8 +45,8 @@ impl<'f, 's> DocumentReader<'f, 's> {
         self.lines.line_at(span.start)
     }
 
-    /// Counts one pattern or value of the policy document. Returns whether the count is within [`PATTERNS_MAX`], and
-    /// reports an error when the count first exceeds this limit.
+    /// Counts one pattern or condition value of the policy document, located at the byte range `span`. Returns whether
+    /// the count is within [`PATTERNS_MAX`], and reports an error when the count first exceeds this limit.
     pub(super) fn count_pattern(&mut self, span: Range<usize>) -> bool {
         self.patterns += 1;
         if self.patterns == PATTERNS_MAX + 1 {
@@ -72,7 +72,7 @@ impl<'f, 's> DocumentReader<'f, 's> {
         table
     }
 
-    /// Returns the elements of a TOML list, or a single value as a list of one.
+    /// Returns an iterable over the elements of a TOML list, or over the value itself if it is not a list.
     pub(super) fn one_or_more<'v, 't>(value: &'v Value<'t>) -> OneOrMore<'v, 't> {
         match value.get_ref() {
             DeValue::Array(list) => OneOrMore::More(list),
@@ -108,7 +108,7 @@ pub(super) fn kind_of(value: &Value<'_>) -> &'static str {
     }
 }
 
-/// Returns the TOML value as an integer; `None` if it is not an integer.
+/// Returns the TOML value as an integer; `None` if it is not an integer or does not fit into an `i64`.
 pub(super) fn integer(value: &Value<'_>) -> Option<i64> {
     let integer = value.get_ref().as_integer()?;
     i64::from_str_radix(integer.as_str(), integer.radix()).ok()

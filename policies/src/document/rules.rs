@@ -188,7 +188,7 @@ fn json(value: &Value<'_>) -> Result<Json, Range<usize>> {
     }
 }
 
-/// Reports policy rules that never apply because `deny` covers their tools.
+/// Reports `allow` and `ask` rules that never apply, because an entry of `deny` matches all of their tools.
 pub(super) fn report_dead_rules(reader: &mut DocumentReader<'_, '_>, rules: &[Rule], deny: &PatternList) {
     for rule in rules.iter().filter(|rule| rule.effect != Effect::Deny) {
         let Some(stronger) = deny.entry_covering(&rule.tool) else { continue };

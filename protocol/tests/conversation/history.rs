@@ -39,8 +39,8 @@ impl History {
         ["running", "resting"].contains(&self.phase())
     }
 
-    /// Returns the events of the current run. Between two runs of a session, returns the events since the last run,
-    /// which count towards the next run.
+    /// Returns the events since the last run ended, or all events if no run has ended. These are the events that count
+    /// towards the limits of the current run or, between two runs of a session, of the next run.
     pub(crate) fn events_of_run(&self) -> &[Event] {
         let begin = self.0.iter().rposition(|event| *event == Event::Rested);
         &self.0[begin.unwrap_or(0)..]

@@ -23,12 +23,14 @@ enum Message {
     Ready,
     Refused,
     Output(usize),
-    /// The worker sends a request whose id is the highest id so far plus `above`.
+    /// The worker sends a request whose id is the highest id so far plus `above`. The request counts as a call of an
+    /// upstream server if `counted` is true.
     Next {
         above: u32,
         counted: bool,
     },
-    /// The worker sends a request with an arbitrary id.
+    /// The worker sends a request with an arbitrary id. The request counts as a call of an upstream server if `counted`
+    /// is true.
     Any {
         id: u32,
         counted: bool,

@@ -22,7 +22,7 @@ const LENGTH_BYTES: usize = 4;
 trait Message: Serialize + DeserializeOwned + PartialEq + Debug {}
 impl<T: Serialize + DeserializeOwned + PartialEq + Debug> Message for T {}
 
-/// Decodes and returns all messages whose bytes the decoder has received completely.
+/// Decodes and returns all messages whose frames are complete in `decoder`.
 fn drain<T: Message>(decoder: &mut FrameDecoder) -> Result<Vec<T>, FrameError> {
     std::iter::from_fn(|| decoder.next().transpose()).collect()
 }
@@ -49,8 +49,8 @@ fn check_stream<T: Message>(messages: &[T], cuts: &[Index]) -> Result<(), TestCa
     Ok(())
 }
 
-/// Checks that a frame is rejected when its body is truncated or extended, whether or not the frame's length
-/// field is changed to match the body.
+/// Checks that a frame is rejected when its body is truncated at the position `at`, or extended by the bytes `extra`,
+/// whether or not the frame's length field is changed to match the body.
 fn check_exact_length<T: Message>(message: &T, at: Index, extra: &[u8]) -> Result<(), TestCaseError> {
     let frame = encode(message, LIMIT).unwrap();
     prop_assert_eq!(&decode::<T>(&frame, LIMIT).unwrap(), message);
@@ -113,7 +113,7 @@ fn with_length(body: &[u8]) -> Vec<u8> {
     [&length.to_le_bytes(), body].concat()
 }
 
-/// Encodes a message and replaces some bytes of its frame.
+/// Encodes a message and replaces bytes of its frame: each change is a position and the new byte.
 fn damaged<T: Message>(message: &T, changes: &[(Index, u8)]) -> Vec<u8> {
     let mut frame = encode(message, LIMIT).unwrap();
     for (at, byte) in changes {
@@ -123,7 +123,8 @@ fn damaged<T: Message>(message: &T, changes: &[(Index, u8)]) -> Vec<u8> {
     frame
 }
 
-/// Defines the tests of all properties of frames for one message type.
+/// Defines the property tests of frames for one type of message: `$name` is the test module and the strategy that
+/// generates messages of the type `$type`.
 macro_rules! properties {
     ($name:ident, $type:ty) => {
         mod $name {
@@ -208,7 +209,7 @@ proptest! {
         }
     }
 
-    /// The decoder rejects the same server and tool names as the constructors of the name types.
+    /// Checks that the decoder rejects the same server and tool names as the constructors of the name types.
     #[test]
     fn names_from_the_wire_are_checked(name in "[a-z./_ \n\u{0}é*-]{0,3}|[a-z]{126,131}") {
         let allowed = |extra: &str| {

@@ -22,8 +22,7 @@ pub struct Reload<'a> {
     pub before: ActiveDigests<'a>,
 }
 
-/// SHA-256 digests of the policy and of the configuration. A digest is `None` if there is no policy file or
-/// no configuration file.
+/// SHA-256 digests of the policy and of the configuration, each `None` if there is no such file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActiveDigests<'a> {
     pub policy: Option<&'a str>,
@@ -54,7 +53,7 @@ pub struct RefusedRun<'a> {
     pub execution: ExecutionId,
     pub client: Option<&'a ClientName>,
     pub language: Language,
-    /// The type of the error in the response to the AI client.
+    /// The `type` of the error in the response to the AI client, such as `RateLimited`.
     pub outcome: &'a str,
     pub reason: &'a str,
 }
@@ -143,8 +142,8 @@ impl Audit {
         self.append(&by.write_to(body))
     }
 
-    /// Records that a user accepted the tool definitions of an upstream server. The record has the names of at most 200
-    /// tools, and the digest of their definitions.
+    /// Records that the user `by` accepted the tool definitions of an upstream server. `digest` is the digest of all
+    /// accepted definitions. The record has the names of at most 200 of the tools.
     pub fn definitions_accepted(
         &self,
         server: &ServerName,

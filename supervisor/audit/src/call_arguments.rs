@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 use super::hash_chain::push_string;
 use super::redaction::Redaction;
 
-/// Maximum number of argument names in one recorded shape, including names in nested objects. Further names are
-/// omitted.
+/// Maximum number of argument names in the recorded shape of one call's arguments, including names in nested objects.
+/// Further names are omitted.
 const NAMES_MAX: usize = 64;
 const NAME_CHARS_MAX: usize = 64;
-/// Maximum nesting of objects whose member names are recorded, including the arguments object itself. A deeper object
-/// is recorded as the type `object`.
+/// Maximum nesting depth of objects whose member names are recorded; the arguments object has the depth 1. A deeper
+/// object is recorded as the type `object`.
 const DEPTH_MAX: usize = 3;
 /// Maximum number of characters of one recorded string value. Longer strings are truncated.
 /// `VALUES_BYTES_MAX` is the maximum number of bytes of all recorded values of one call.
@@ -21,7 +21,8 @@ const VALUES_BYTES_MAX: usize = 16 * 1024;
 /// stack use of programs that parse the record.
 const VALUES_DEPTH_MAX: usize = 32;
 
-/// Returns the names and JSON types of the arguments of a call as a JSON object, without the values.
+/// Returns the shape of a call's arguments as a JSON object: the names of the arguments with the JSON types of their
+/// values. Secrets that occur in names are redacted, and long names are truncated.
 pub(super) fn shape(arguments: &Map<String, Value>, redaction: &Redaction) -> String {
     let (mut json, mut left) = (String::with_capacity(64), NAMES_MAX);
     push_shape(&mut json, arguments, redaction, &mut left, DEPTH_MAX);
@@ -79,8 +80,8 @@ pub(super) struct RecordedValues {
     pub(super) exact: bool,
 }
 
-/// Returns the argument values of a call as JSON. Secrets, and values whose names must be redacted, are replaced. Long
-/// values are truncated.
+/// Returns the argument values of a call as JSON. Secrets, and the values of arguments whose names match a pattern in
+/// `redaction`, are replaced. Long values are truncated.
 pub(super) fn values(arguments: &Map<String, Value>, redaction: &Redaction) -> RecordedValues {
     let (mut exact, mut left) = (true, VALUES_BYTES_MAX);
     let kept = kept_object(arguments, redaction, &mut left, &mut exact, VALUES_DEPTH_MAX);

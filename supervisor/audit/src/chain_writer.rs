@@ -18,8 +18,8 @@ use segment_rotation::open_segment;
 /// Version of the format of audit records. `lockhouse audit verify` reports segments (log files) of other versions.
 pub(super) const VERSION: u32 = 1;
 
-/// The limits after which a checkpoint is signed (`records` or `time`), and after which a new segment (log file) is
-/// started (`segment_bytes`).
+/// The limits of the audit log: a checkpoint is signed after `records` records or the time `time`, whichever is first,
+/// and a new segment (log file) is started after `segment_bytes` bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Intervals {
     pub(super) records: u64,
@@ -33,7 +33,8 @@ impl Default for Intervals {
     }
 }
 
-/// Maintenance work on the audit log that a background task must do, so that no call waits for it.
+/// Maintenance work on the audit log that a background task must do, so that no call of an upstream server waits for
+/// it.
 #[derive(Debug)]
 pub(super) struct MaintenanceWork {
     /// The segment (log file) that must be synced to disk. `None` if nothing was written since the last sync.
@@ -73,7 +74,8 @@ struct Segment {
     dirty: bool,
 }
 
-/// Audit records that could not be written. The next successful write starts with a `gap` record that describes them.
+/// A part of the audit log where records could not be written or may be lost. The next successful write starts with a
+/// `gap` record that describes it.
 #[derive(Debug)]
 struct Gap {
     since: SystemTime,
@@ -150,8 +152,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Notes that `records` records are missing from the log, and why. The next successful write starts with a `gap`
-    /// record that says so.
+    /// Notes that `records` records are missing from the log, and why; 0 means that records may be missing. The next
+    /// successful write starts with a `gap` record that says so.
     pub(super) fn record_gap(&mut self, now: SystemTime, records: u64, reason: String) {
         let gap = self.gap.get_or_insert_with(|| Gap::new(now));
         gap.records += records;

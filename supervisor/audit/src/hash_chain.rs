@@ -30,7 +30,8 @@ pub(super) fn timestamp(time: SystemTime) -> String {
     humantime::format_rfc3339_micros(time).to_string()
 }
 
-/// The JSON members of an audit record that follow its sequence number, hash and time: `event` and all later members.
+/// The JSON members of an audit record that follow its sequence number, the hash of the previous line, and its time:
+/// `event` and all later members.
 #[derive(Clone, Debug)]
 pub(super) struct RecordBody(String);
 
@@ -100,7 +101,7 @@ pub(super) fn push_string(to: &mut String, value: &str) {
 pub(super) struct Chain {
     /// Sequence number of the next line.
     pub(super) seq: u64,
-    /// SHA-256 of the last line, which the next line must contain.
+    /// SHA-256 of the previous line, which the next line must contain.
     pub(super) prev: Hash,
 }
 

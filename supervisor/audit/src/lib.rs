@@ -98,7 +98,7 @@ pub struct Audit {
 #[derive(Clone, Copy, Debug)]
 pub struct CallSubject<'a> {
     pub execution: ExecutionId,
-    /// Number of the call within its execution, assigned by the worker.
+    /// Id of the request that makes the call, assigned by the worker.
     pub call: CallId,
     /// ID of the call, which all audit records about the call share.
     pub id: uuid::Uuid,
@@ -212,9 +212,10 @@ impl Audit {
         self.append(&body.text_if("directory", shared))
     }
 
-    /// Stores a program in a file beside the audit log, if the configuration enables that. Returns the SHA-256 of the
-    /// stored text, or `None` if nothing was stored. The file is created on a blocking thread, because creating a file
-    /// may wait for the journal of the file system.
+    /// Stores the code of a program or skill, with the SHA-256 `hash`, in a file beside the audit log, if the
+    /// configuration enables that. Returns the SHA-256 of the stored text, which differs from `hash` if secrets were
+    /// redacted, or `None` if nothing was stored. The file is created on a blocking thread, because creating a file may
+    /// wait for the journal of the file system.
     async fn keep_code(self: &Arc<Self>, language: Language, code: &str, hash: &str) -> Option<String> {
         if !self.settings.code {
             return None;
@@ -236,7 +237,7 @@ impl Audit {
         }
     }
 
-    /// Records the end of an execution, with its status, its times and its number of calls.
+    /// Records the end of an execution, with its status, its wall-clock and CPU time, and its number of calls.
     pub fn end(&self, execution: ExecutionId, end: ExecutionEnd) -> Result<(), AuditError> {
         let ExecutionEnd { status, wall, cpu, calls } = end;
         let body = RecordBody::new("end").text("execution", &execution.to_string()).text("status", status);
@@ -248,8 +249,9 @@ impl Audit {
         self.append(&body.number("calls", calls))
     }
 
-    /// Records a permitted call before it is made, with the policy rule that permits it, and the scope of the approval
-    /// if one was required. The record of a direct call (one without code) also has the digest of the policy.
+    /// Records a permitted call before it is made, with the policy rule that permits it. `approval` is the scope of the
+    /// approval, if one was required. `policy` is the digest of the policy; only the record of a direct call (one
+    /// without code) has it.
     pub fn call(
         &self,
         subject: CallSubject<'_>,
@@ -290,8 +292,8 @@ impl Audit {
         })
     }
 
-    /// Records a call that was denied by the policy, or that required approval and was not approved. `rule` is the
-    /// location of the policy rule that denies the call, if there is one.
+    /// Records a call that was denied (`decision` is `Deny`), or that required approval and was not approved (`Ask`).
+    /// `rule` is the location of the policy rule that led to this, if there is one.
     pub fn denial(
         &self,
         subject: CallSubject<'_>,
@@ -317,8 +319,8 @@ impl Audit {
         self.append(&body.number("result_bytes", result_bytes))
     }
 
-    /// Records that an upstream server asked the user a question (elicitation), and the outcome. The question and the
-    /// answer are not recorded.
+    /// Records that an upstream server asked the user a question (elicitation), and how the question ended. The texts
+    /// of the question and of the answer are not recorded.
     pub fn question(
         &self,
         execution: ExecutionId,

@@ -12,7 +12,8 @@ use super::Audit;
 /// Maximum time from the write of a record until the log is synced to disk.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Maintains the audit log until the last reference to it is dropped. Sleeps while no records are written.
+/// Maintains the audit log until the last reference to it is dropped. Starts work when `written` reports a new record,
+/// and sleeps while no records are written.
 pub(super) async fn run(audit: Weak<Audit>, written: Arc<Notify>) {
     loop {
         written.notified().await;

@@ -14,9 +14,9 @@ use super::record::{Arguments, CallIdentity, Event};
 /// since version 1.4.0.
 const SCHEMA: &str = "1.5.0";
 const API_ACTIVITY: u32 = 6003;
-/// Maximum number of calls and executions without an end record that are kept in memory. When another one would exceed
-/// this maximum, the oldest becomes an event with the status `Unknown`. A process that is killed leaves calls and
-/// executions without an end record.
+/// Maximum number of calls and executions that are kept in memory until their end record is added. When another one
+/// would exceed this maximum, the oldest becomes an event with the status `Unknown`. A process that is killed never
+/// writes the end records of its calls and executions.
 const OPEN_MAX: usize = 65_536;
 
 /// Combines audit records into events of the Open Cybersecurity Schema Framework (OCSF). The records must be added in
@@ -36,7 +36,7 @@ struct Status {
 }
 
 impl OcsfEvents {
-    /// Adds an audit record. Returns the OCSF events that are complete now.
+    /// Adds an audit record. Returns the OCSF events that this record completes.
     #[expect(clippy::too_many_lines, reason = "one arm for each event of the log")]
     pub fn add(&mut self, found: LocatedRecord) -> Vec<Value> {
         let LocatedRecord { segment, record, .. } = found;

@@ -28,7 +28,7 @@ const UNSYNCED_MAX: usize = 1_000;
 /// `code_kept`; this text shows that the stored program of such a record was redacted.
 const REDACTED: &str = "[redacted ";
 
-/// Returns the path of the file of a stored program, by the SHA-256 of its content.
+/// Returns the path of the file of a stored program, by its language and the SHA-256 of its stored text.
 fn path(directory: &Path, language: &str, hash: &str) -> PathBuf {
     let ending = if language == Language::Python.as_str() { "py" } else { "ts" };
     directory.join(DIRECTORY).join(format!("{hash}.{ending}"))
@@ -44,7 +44,8 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(3_600);
 pub(super) struct ProgramStore {
     directory: PathBuf,
     unsynced: Mutex<Vec<PathBuf>>,
-    /// The files that this process has stored or compared with their programs, by their hashes.
+    /// The files that this process has stored, or has compared with a submitted program and found equal, by the SHA-256
+    /// of their content.
     remembered: Mutex<HashMap<String, StoredFile>>,
 }
 
@@ -148,8 +149,8 @@ fn has(file: &File, text: &str) -> io::Result<bool> {
     Ok(content == text.as_bytes())
 }
 
-/// Whether the directory of stored programs was replaced by something else, for example a link. Returns `false` if
-/// nothing exists at its path.
+/// Whether the directory of stored programs, in the audit log's directory `directory`, was replaced by something else,
+/// for example a link. Returns `false` if nothing exists at its path.
 fn is_replaced_directory(directory: &Path) -> io::Result<bool> {
     match std::fs::symlink_metadata(directory.join(DIRECTORY)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -157,12 +158,12 @@ fn is_replaced_directory(directory: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether the directory of stored programs exists.
+/// Whether the directory of stored programs exists in the audit log's directory `directory`.
 pub(super) fn directory_exists(directory: &Path) -> bool {
     std::fs::symlink_metadata(directory.join(DIRECTORY)).is_ok()
 }
 
-/// Whether the directory of stored programs contains any file.
+/// Whether the directory of stored programs, in the audit log's directory `directory`, contains any file.
 pub(super) fn contains_programs(directory: &Path) -> bool {
     std::fs::read_dir(directory.join(DIRECTORY)).is_ok_and(|mut entries| entries.next().is_some())
 }
@@ -187,11 +188,12 @@ pub enum ProgramComparison {
     /// The stored file contains this text with redacted secrets. It cannot be verified, because the audit record comes
     /// from an older version and has no hash of the redacted text.
     Unverifiable(String),
-    /// The stored file was replaced. `found` describes what is there now.
+    /// The file does not have the recorded content: it or its directory was changed or replaced. `found` describes what
+    /// is there now.
     Replaced { file: PathBuf, found: String },
     /// The audit record says that the program was stored, but the file is missing.
     Removed { file: PathBuf },
-    /// The audit record does not say that the program was stored, and there is no file.
+    /// The audit record does not say that the program was stored, and no file exists.
     Absent,
 }
 
@@ -240,7 +242,7 @@ pub fn compare(directory: &Path, recorded: ProgramRecord<'_>) -> io::Result<Prog
     })
 }
 
-/// Removes stored programs that were not run since `before`.
+/// Removes the stored programs that were last run before the time `before`.
 pub(super) fn expire(directory: &Path, before: SystemTime) -> io::Result<()> {
     if is_replaced_directory(directory)? {
         return Err(io::Error::other("the directory `code` of the audit log is a link or a file"));

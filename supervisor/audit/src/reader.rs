@@ -81,12 +81,12 @@ pub struct Records {
     filter: Filter,
     since: Option<String>,
     until: Option<String>,
-    /// Names of the segments (log files) that were not opened yet, the latest first.
+    /// Names of the segments (log files) that were not opened yet, sorted from the latest to the earliest start time.
     waiting: Vec<SegmentName>,
     open: BinaryHeap<Reverse<OpenSegment>>,
 }
 
-/// An open segment (log file) with the next record to return from it.
+/// An open segment (log file), with the record that is returned next from it. Its later records are still unread.
 #[derive(Debug)]
 struct OpenSegment {
     time: String,
@@ -189,7 +189,8 @@ impl Records {
     }
 }
 
-/// Returns the next complete line that is a valid audit record, as text and parsed. `None` at the end of the file.
+/// Returns the next complete line that is a valid audit record, as text and parsed; skips other lines. `None` means
+/// that the file has no further complete line.
 fn next_record(reader: &mut BufReader<File>) -> io::Result<Option<(String, RecordMembers)>> {
     while let Some(line) = next_line(reader)? {
         if let Some(line) = line
@@ -216,7 +217,8 @@ fn next_line(reader: &mut BufReader<File>) -> io::Result<Option<Option<String>>>
     Ok(Some(None))
 }
 
-/// Skips the rest of a line of any length. Returns the number of skipped bytes.
+/// Skips the bytes up to and including the next line feed, or up to the end of the file. Returns the number of skipped
+/// bytes.
 pub(super) fn skip_line(reader: &mut impl io::BufRead) -> io::Result<u64> {
     let mut skipped = 0;
     loop {

@@ -26,7 +26,7 @@ pub enum Event {
         /// SHA-256 of the file in which the program was stored. `None` if the program was not stored.
         code_kept: Option<String>,
         code_bytes: u64,
-        /// SHA-256 digest of the policy under which the code runs. `None` if there is no policy.
+        /// SHA-256 digest of the policy under which the program runs. `None` if there is no policy.
         policy: Option<String>,
     },
     /// A run was refused before it started.
@@ -59,11 +59,11 @@ pub enum Event {
         decision: String,
         /// Location of the policy rule that permits the call, as `FILE:LINE`.
         rule: String,
-        /// Scope of the approval, such as `once`. `None` if the policy required no approval.
+        /// Scope for which the approver approved the call, such as `once`. `None` if the policy required no approval.
         approval: Option<String>,
     },
     /// An approver was asked about a call (outcome `asked`), or a request for approval ended. `through` is the channel
-    /// of the question or the answer.
+    /// by which the question was asked or answered.
     Approval {
         about: CallIdentity,
         digest: String,
@@ -79,7 +79,8 @@ pub enum Event {
     Question { execution: String, server: String, outcome: String },
     /// An execution has ended.
     End { execution: String, status: String, wall_ms: f64, cpu_ms: Option<f64>, calls: u64 },
-    /// Records could not be written before this point of the log.
+    /// Before this point of the log, records could not be written or may be lost. `records` is the number of missing
+    /// records.
     Gap { since: String, records: u64, reason: String },
     /// A record that belongs to the hash chain itself (`open`, `checkpoint` or `close`), or an event that only a later
     /// version knows.
@@ -95,8 +96,8 @@ pub struct AdministrativeEvent {
     pub subject: String,
     pub outcome: String,
     pub reason: Option<String>,
-    /// SHA-256 digest of the policy after a reload, or of the accepted tool definitions. `None` if the event has
-    /// neither.
+    /// SHA-256 digest of the policy that is active after a reload, or of the accepted tool definitions. `None` if the
+    /// event has neither.
     pub digest: Option<String>,
     /// User ID of the process through which a user caused the event. `None` if the record names no user.
     pub uid: Option<u32>,

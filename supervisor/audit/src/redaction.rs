@@ -22,7 +22,8 @@ pub const DEFAULT_REDACTED_NAMES: [&str; 14] = [
     "credential*",
 ];
 
-/// What is redacted in audit records: values of arguments with certain names, and secrets in any text.
+/// What is redacted in audit records: the values of arguments with certain names, and the secrets of the configuration
+/// in any text.
 #[derive(Debug, Default)]
 pub(super) struct Redaction {
     /// Lower-case patterns of argument names whose values are redacted. In a pattern, `*` matches any text.
@@ -51,7 +52,7 @@ impl Redaction {
     }
 }
 
-/// Whether an argument name matches a pattern, in which each `*` matches any text.
+/// Whether an argument name matches a pattern, in which each `*` matches any text. Both are in lower case.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(first) else { return false };

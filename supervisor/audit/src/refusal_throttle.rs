@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// runs are only counted.
 const RECORDED_MAX: u64 = 20;
 const WINDOW: Duration = Duration::from_secs(60);
-/// Maximum number of AI clients whose refused runs are counted separately. All other clients share one counter.
+/// Maximum number of AI clients whose refused runs are counted separately. All further clients share one counter.
 const CLIENTS_MAX: usize = 1_000;
 
 /// Counters of refused runs, by the name of the AI client.

@@ -12,8 +12,8 @@ use super::signing::SigningKeys;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-/// Minimum size of the expired lines of the index of segments, in bytes, before these lines are removed. A line expires
-/// together with the segments (log files) of its day.
+/// The expired lines of the index of segments are removed when they have at least this total size, in bytes. A line
+/// expires together with the segments (log files) of its day.
 const CUT_BYTES_MIN: usize = 1024 * 1024;
 
 /// Removes segments (log files) that are older than `keep_days` days, and stored programs that last ran more than

@@ -20,8 +20,8 @@ pub(super) struct SegmentFile {
 #[derive(Debug)]
 pub(super) struct AppendError {
     pub(super) source: io::Error,
-    /// Number of bytes that an incomplete write left at the end of the file because they could not be removed. 0 if no
-    /// such bytes remain.
+    /// Number of bytes that an incomplete write left at the end of the file because they could not be removed;
+    /// otherwise 0.
     pub(super) torn: u64,
 }
 

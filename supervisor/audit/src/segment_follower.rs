@@ -11,7 +11,8 @@ use super::reader::{LINE_BYTES_MAX, LocatedRecord, ReadError};
 use super::record::RecordMembers;
 use super::segment::SegmentName;
 
-/// Number of bytes at the end of a segment that `lockhouse audit tail` reads first: more than a hundred records.
+/// Number of bytes at the end of a segment (log file) with which `lockhouse audit tail` begins. They contain more than
+/// a hundred records of usual size.
 const END_BYTES: u64 = 64 * 1024;
 /// Maximum number of bytes that one call of [`SegmentFollower::next`] reads from a segment (log file).
 const READ_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -42,7 +43,8 @@ impl SegmentFollower {
         Self { name, offset: 0, is_within: false, file: None }
     }
 
-    /// Returns a follower that starts near the end of a segment (log file), so that about a hundred records follow.
+    /// Returns a follower that starts 64 KiB before the end of a segment (log file), so that about a hundred existing
+    /// records are returned first.
     pub fn near_end(directory: &Path, name: SegmentName) -> Self {
         let metadata = std::fs::symlink_metadata(directory.join(name.as_str()));
         let length = metadata.map_or(0, |metadata| metadata.len());
@@ -50,8 +52,8 @@ impl SegmentFollower {
         Self { name, offset, is_within: offset > 0, file: None }
     }
 
-    /// Reads the complete records after the current position, at most 4 MiB. Returns no records if the file was
-    /// removed.
+    /// Reads the complete records after the current position, from at most 4 MiB of the file. Returns no records if the
+    /// file was removed.
     pub fn next(&mut self, directory: &Path) -> Result<NewRecords, ReadError> {
         let path = directory.join(self.name.as_str());
         match self.read(&path) {

@@ -117,7 +117,8 @@ impl Index {
         Ok(Self { file, chain, bytes })
     }
 
-    /// Appends a line to the index: a segment (log file) was created, and the hash of its first line is `first`.
+    /// Appends a line to the index: the segment (log file) `name` was created, and the hash of its first line is
+    /// `first`.
     pub(super) fn opened(
         &mut self,
         now: SystemTime,
@@ -130,8 +131,8 @@ impl Index {
         self.add(now, secrets, &body)
     }
 
-    /// Appends a line to the index: a segment (log file) was closed. Its last line has the sequence number `last_seq`
-    /// and the hash `last`.
+    /// Appends a line to the index: the segment (log file) `name` was closed. Its last line has the sequence number
+    /// `last_seq` and the hash `last`.
     pub(super) fn closed(
         &mut self,
         now: SystemTime,
@@ -144,7 +145,7 @@ impl Index {
         self.add(now, secrets, &body.number("last_seq", last_seq).text("last", &HEXLOWER.encode(&last)))
     }
 
-    /// Appends a line to the index: a segment (log file) is removed because it has expired.
+    /// Appends a line to the index: the segment (log file) `name` is removed because it has expired.
     pub(super) fn expired(
         &mut self,
         now: SystemTime,
@@ -154,9 +155,9 @@ impl Index {
         self.add(now, secrets, &RecordBody::new("expired").text("segment", name.as_str()))
     }
 
-    /// Removes the lines of the index that are older than the time `before`, if these lines have at least `bytes_min`
-    /// bytes in total. The new index starts with a line that records the removal. Consumes the locked index, because
-    /// its file is replaced.
+    /// Removes the first lines of the index, as far as their member `time` is before the time `before`. Does nothing if
+    /// these lines have fewer than `bytes_min` bytes in total. The new index starts with a line that records the
+    /// removal. Consumes the locked index, because its file is replaced.
     pub(super) fn cut(
         mut self,
         directory: &Path,

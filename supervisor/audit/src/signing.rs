@@ -13,7 +13,8 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 /// Name of the file that contains the signing key, as PKCS#8.
 const KEY_FILE: &str = "audit-key";
 const SALT_FILE: &str = "audit-salt";
-/// Maximum number of bytes of the file with the signing key or the salt. A file with an Ed25519 key has 83 bytes.
+/// Maximum size, in bytes, of the file with the signing key, and of the file with the salt. A file with an Ed25519 key
+/// has 83 bytes.
 const FILE_BYTES_MAX: u64 = 1024;
 /// Returns the paths of the two files in a directory that contain secrets of the audit log: the signing key and the
 /// salt.

@@ -55,7 +55,7 @@ pub enum LogLocation {
     Original,
     /// A copy of the audit log, or a part of it. Stored programs may be missing.
     Copy,
-    /// The hash chains of the audit log alone. Stored programs are not verified.
+    /// An audit log of which only the hash chains are verified, and not the stored programs.
     ChainOnly,
 }
 
@@ -140,8 +140,9 @@ pub fn verify(
     })
 }
 
-/// Verifies each segment (log file), and compares it with the index. Segments that were removed after they were listed
-/// are not in the result.
+/// Verifies each segment (log file), and compares it with the index. Returns what was learned about each segment, by
+/// its name. Segments that were removed after they were listed, or replaced by another kind of file, are not in the
+/// result.
 fn verify_segments<'n>(
     directory: &Path,
     names: &[&'n SegmentName],
@@ -191,8 +192,8 @@ fn check_removed(listed: Option<&Index>, names: &[SegmentName], report: &mut dyn
     }
 }
 
-/// Reports that the audit log has no segments (log files). If stored programs remain, segments must have existed, which
-/// is a fault.
+/// Reports that the audit log has no segments (log files): as a fault if there are stored programs, because segments
+/// must have existed then; else as a note.
 fn report_empty_log(directory: &Path, report: &mut dyn FnMut(Finding)) {
     if program_store::contains_programs(directory) {
         let what = "removed: there are stored programs, and neither segments nor an index";

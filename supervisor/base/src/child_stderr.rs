@@ -15,13 +15,14 @@ use crate::token_bucket::TokenBucket;
 const LINES_KEPT: usize = 5;
 const LINE_CHARS_MAX: usize = 400;
 
-/// Maximum number of bytes of one line that are read; the rest of the line is dropped. Lines are redacted before they
-/// are truncated to [`LINE_CHARS_MAX`], and a secret from the environment can have up to 128 KiB.
+/// Maximum number of bytes of one line that are read; the rest of the line is dropped. More than [`LINE_CHARS_MAX`]
+/// characters are read, because lines are redacted before they are truncated, and a secret from the environment can
+/// have up to 128 KiB.
 const LINE_BYTES_MAX: usize = 128 * 1024 + 4 * LINE_CHARS_MAX;
 
 /// Number of bytes of a child's standard error that are read without delay (4 MiB). After that, at most
-/// `BYTES_PER_SECOND` are read (1 MiB), and a child process that writes faster blocks on its pipe. Each line is charged
-/// `LINE_BYTES` (64) more than its length, because short lines take time as well.
+/// `BYTES_PER_SECOND` (1 MiB) are read in each second, and a child process that writes faster blocks on its pipe. Each
+/// line is charged `LINE_BYTES` (64) more than its length, because short lines take time as well.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
 const BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
 const LINE_BYTES: usize = 64;
@@ -37,8 +38,8 @@ pub struct LastLines {
 }
 
 impl LastLines {
-    /// Spawns a task that reads the standard error of a child process until the process closes it. `child` is the name
-    /// of the process in log entries. Long lines are truncated.
+    /// Spawns a task that reads the standard error of a child process until the process closes it. The task logs each
+    /// line and keeps the last lines. `child` is the name of the process in log entries. Long lines are truncated.
     pub fn follow(&self, child: String, stderr: ChildStderr) {
         self.follow_edited(child, stderr, str::to_owned);
     }

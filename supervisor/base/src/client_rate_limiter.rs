@@ -1,8 +1,8 @@
 //! Rate limiter with one account for each AI client. It implements the generic cell rate algorithm.
 //!
-//! The cost of a request is known only after the request has been read. The request is then charged in full, even if
-//! its client has fewer units left. The client is then in debt, and its further requests are refused until the debt is
-//! refilled.
+//! An account holds units: runs, or requests. A large request costs several units, and its cost is known only after it
+//! has been read. It is then charged in full, even if its client has fewer units left. The client is then in debt, and
+//! its further requests are refused until the debt is refilled.
 //!
 //! The crate `governor` cannot be used, because it charges nothing for a request that costs more units than are left.
 

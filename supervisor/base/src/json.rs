@@ -72,7 +72,8 @@ pub fn check_bounded(json: &[u8], values_max: usize) -> Option<JsonFault> {
 }
 
 /// Counts the values of a JSON text in linear time without storing them. Stops with a fault if there are more than
-/// `values_max` values, or if they are nested more deeply than [`DEPTH_MAX`].
+/// `values_max` values, if they are nested more deeply than [`DEPTH_MAX`], if an object has the key [`RESERVED_KEY`],
+/// or if the text is not valid JSON.
 pub fn count(json: &[u8], values_max: usize) -> Count {
     count_values(json, values_max, DEPTH_MAX)
 }

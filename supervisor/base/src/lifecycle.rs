@@ -171,7 +171,8 @@ impl Lifecycle {
         self.close();
     }
 
-    /// Closes the process without a drain: cancels the runs in flight and stops serving requests.
+    /// Closes the process at once: no run begins any more, the runs in flight are cancelled, and no more requests are
+    /// served.
     pub fn close(&self) {
         self.0.draining.cancel();
         self.0.stopping.cancel();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 
-/// The default interval in which one line is admitted.
+/// The interval in which a [`LogThrottle`] with default settings admits one line.
 const DEFAULT_EVERY: Duration = Duration::from_secs(10);
 
 /// Limits the rate of one kind of log line, and counts the suppressed lines.

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The key of an AI client's sessions, stored results and executions. A client can access only objects with its own
-/// key.
+/// Identifies whom sessions, stored results and executions belong to: an AI client, or the user at the command line. A
+/// client can access only what belongs to its own owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Owner(u128);
 
@@ -35,13 +35,13 @@ impl Owner {
         Self(u128::from_be_bytes(bits) | Self::NAMED)
     }
 
-    /// Returns the owner as hexadecimal digits, for the name of a directory.
+    /// Returns the owner as 32 hexadecimal digits, for the name of the directory with the skills of an AI client.
     pub fn to_hex(self) -> String {
         format!("{:032x}", self.0)
     }
 
-    /// Whether the limits for each AI client apply to this owner. They apply to clients that share this process with
-    /// others, but not to the user who started the process.
+    /// Whether the limits for each AI client (rate limits, quotas, CPU credit) apply to this owner. They apply to
+    /// clients that share this process with others, but not to the client or user that started the process.
     pub fn is_limited(self) -> bool {
         self.0 & Self::NAMED != 0
     }
@@ -57,7 +57,8 @@ struct Inner {
     validity: Validity,
 }
 
-/// The identity of an AI client without its validity, in a form that can be serialized.
+/// The identity of an AI client. It does not include how long the authentication of the client is valid. The front
+/// sends it to the engine crate with each request of the client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Identity {
     /// The authenticated name. `None` if the client did not authenticate; the name that the client itself
@@ -120,7 +121,8 @@ impl Grant {
 }
 
 impl Principal {
-    /// Creates a principal from an identity that another part of the process has authenticated.
+    /// Creates a principal from an identity that was authenticated before, such as one that the front sent to the
+    /// engine crate.
     pub fn new(identity: Identity, validity: Validity) -> Self {
         Self(Arc::new(Inner { identity, validity }))
     }
@@ -166,8 +168,9 @@ impl Principal {
         Self::new(Identity { authenticated, owner, only }, validity)
     }
 
-    /// Returns the client's name for the policy and the audit log: the authenticated name, or else the name that the
-    /// client reports itself. Returns `None` if there is neither.
+    /// Returns the client's name for the policy and the audit log: the name that belongs to its authentication, or
+    /// `reported_name`, the name that the client reports itself, if it did not authenticate. Returns `None` if it has
+    /// neither.
     pub fn client(&self, reported_name: Option<&str>) -> Option<ClientName> {
         let authenticated =
             self.0.identity.authenticated.as_ref().map(|authenticated| authenticated.client.clone());

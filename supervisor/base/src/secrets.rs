@@ -1,5 +1,5 @@
-//! Redacts secrets, which are the values in the configured environment of an upstream server. Servers that fail often
-//! print them, so they are redacted from all output of a server before it is logged or returned.
+//! Redacts secrets, which are the values in the configured environment of an upstream server. A server often prints
+//! them when it fails, so they are redacted from all of its output before the output is logged or returned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -125,14 +125,14 @@ pub fn record_upstream_request(server: &str, time: Duration, failed: bool) {
     }
 }
 
-/// Counts the start of a zygote (the process that forks workers) by reason. The reason is `first` for the
-/// first zygote of a language. Otherwise it tells why the last zygote was replaced: `worn` (too old, or too
-/// many forks), `crashed` (one of its workers crashed) or `ended`.
+/// Counts the start of a zygote (the process that forks workers) by reason. The reason is `first` for the first zygote
+/// of a language. For each further zygote, the reason tells why the previous zygote was replaced: `worn` (too old, or
+/// too many forks), `crashed` (one of its workers crashed) or `ended`.
 pub fn count_zygote_start(language: &'static str, reason: &'static str) {
     counter!("lockhouse_zygote_starts_total", "language" => language, "reason" => reason).increment(1);
 }
 
-/// Counts worker processes that were forked.
+/// Adds `count` to the number of worker processes that were forked.
 pub fn count_forks(language: &'static str, count: usize) {
     counter!("lockhouse_pool_forks_total", "language" => language).increment(count as u64);
 }

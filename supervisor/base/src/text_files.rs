@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use lockhouse_policies::Source;
 
-/// Maximum size of a configuration, policy or servers file, in bytes.
+/// Maximum size, in bytes, of a text file that [`read_source`] reads, such as the configuration or a policy.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Maximum number of backups of one file.
+/// Maximum number of backups of one file. If there are that many, [`back_up`] fails.
 const BACKUPS_MAX: u32 = 1_000;
 
 /// Why a text file could not be read.

@@ -1,8 +1,7 @@
-//! Replaces invisible characters in tool definitions, so that a definition has no text that only the
-//! model can see.
+//! Replaces invisible characters in tool definitions, so that a definition has no text that only the model can see.
 //!
-//! Fingerprints and the definitions that an administrator accepted (pins) use the original text of the
-//! upstream server, so that a change of invisible text counts as a change.
+//! Fingerprints and pins (stored definitions that were accepted) use the original text of the upstream server, so that
+//! a change of invisible text counts as a change.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,9 +9,8 @@ use std::ops::Range;
 use lockhouse_policies::visible_text;
 use serde_json::Value;
 
-/// Replaces invisible characters in every key and string of a JSON value. The upstream server does not
-/// know a key that was changed in this way, so a model cannot use a parameter whose name a person cannot
-/// read.
+/// Replaces invisible characters in every key and string of a JSON value. The upstream server does not know a key whose
+/// characters were replaced, so a model cannot use a parameter whose name a person cannot read.
 pub(crate) fn make_visible(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(visible_text(&text).into_owned()),

@@ -22,9 +22,9 @@ pub(crate) fn identifier(name: &str) -> String {
     }
 }
 
-/// Returns a distinct identifier for each tool name. A name that is already an identifier stays unchanged. If another
-/// name would have an identifier that is in use, a number is appended. Numbers are assigned in alphabetical order of
-/// the names.
+/// Returns a distinct identifier for each tool name. A name that is already an identifier stays unchanged. Then the
+/// other names get their identifiers, in alphabetical order of the names. If an identifier is in use already, a number
+/// is appended to it.
 pub(crate) fn identifiers(names: &[&str]) -> Vec<String> {
     make_distinct(names, identifier)
 }

@@ -43,7 +43,7 @@ pub const TOOLS_MAX: usize = 2_000;
 pub const DEFINITIONS_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Maximum size of one tool definition, in bytes. A tool with a larger definition is skipped.
 const DEFINITION_BYTES_MAX: usize = 256 * 1024;
-/// Maximum characters of the description of a tool. Longer descriptions are cut.
+/// Maximum length of [`Tool::description`], in characters. The rest of a longer description is dropped.
 const DESCRIPTION_CHARS_MAX: usize = 8_000;
 
 /// The result type in the signature of a tool that has no output schema and of which no earlier results
@@ -65,7 +65,8 @@ pub struct Tool {
     /// The name of the tool's function in programs.
     pub identifier: String,
     pub description: String,
-    /// The first sentence of the tool's description and, if there is one, its sentence about the result.
+    /// The first sentence of the tool's description and, if there is room, the description's sentence about the result.
+    /// A first sentence that most tools of the server share is left out.
     pub summary: String,
     /// Whether the tool's description says that the tool is deprecated.
     pub is_deprecated: bool,
@@ -77,8 +78,9 @@ pub struct Tool {
     pub required: usize,
     /// For each parameter in `parameters`: whether it accepts `null` or an object, and its name in Python.
     pub accepted_values: Box<[AcceptedValues]>,
-    /// Whether `parameters` are all parameters of the tool. This is true unless the schema explicitly permits other
-    /// properties. (JSON Schema permits them by default, but servers usually mean the list to be complete.)
+    /// Whether the tool accepts no other parameters than `parameters`. False if the schema lists no properties, lists
+    /// more than can be read, or explicitly permits others. (JSON Schema permits others by default, but servers usually
+    /// mean the list to be complete.)
     pub is_closed: bool,
     /// Whether the upstream server's library wraps results in an object: `{"result": VALUE}`.
     pub wraps_result: bool,
@@ -275,7 +277,7 @@ impl Tool {
     }
 
     /// Returns the tool's entry in the list from which workers create the modules that programs import: name,
-    /// identifier, parameters, summary and signatures.
+    /// identifier, parameters, number of required parameters, summary and signatures.
     pub fn module_entry(&self, options: &DescribeOptions) -> Value {
         let brief = json!({
             "name": self.name.as_str(), "identifier": self.identifier, "parameters": self.parameters,
@@ -284,8 +286,8 @@ impl Tool {
         self.without_hidden_text(self.with_signatures(brief, options))
     }
 
-    /// Returns the tool as an entry of a search result with the detail level `names`: server, name, summary,
-    /// and whether calls require approval.
+    /// Returns the tool as an entry of a search result with the detail level `names`: server, name, identifier (if it
+    /// differs from the name), summary, and whether calls require approval.
     pub fn name_entry(&self, server: &str, requires_approval: bool) -> Value {
         let mut entry = json!({"server": server, "tool": self.name.as_str(), "summary": self.summary});
         if self.identifier != self.name.as_str() {
@@ -297,9 +299,9 @@ impl Tool {
         entry
     }
 
-    /// Returns the tool's signature with names and types only, in the form of Python, such as
-    /// `list_issues(owner: str, state?: str) -> list`. Long types are abbreviated. `observed_output` is the
-    /// JSON Schema that was inferred from earlier results.
+    /// Returns the tool's signature with names and types only, in the form of Python, such as `list_issues(owner: str,
+    /// state?: str) -> list`. Long types are abbreviated. `observed_output` is the JSON Schema that was inferred from
+    /// earlier results. It is used if the tool has no output schema that describes more than text.
     pub fn short_signature(&self, observed_output: Option<&Value>) -> String {
         let definition: Value = serde_json::from_str(&self.definition).unwrap_or_default();
         let input = types::parse_schema(definition.get("inputSchema").unwrap_or(&Value::Null));
@@ -395,8 +397,8 @@ impl Tool {
         full
     }
 
-    /// Returns the Python type of a tool's results for display. `observed` is the JSON Schema that was
-    /// inferred from earlier results.
+    /// Formats a tool's result type in Python. `observed` is the JSON Schema of the results, inferred from earlier
+    /// results.
     pub fn result_type(observed: &Value) -> String {
         let [python, _] = signature::result_types(observed);
         python

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 const MARK: &str = "x-fastmcp-wrap-result";
 /// The only property of a wrapped result.
 const PROPERTY: &str = "result";
-/// The end of the title of an output schema by which the MCP SDK for Python describes wrapped results.
+/// If the MCP SDK for Python wraps the results of a tool, the title of the output schema ends with this word.
 const TITLE_END: &str = "Output";
 
 /// Returns the schema of the value in wrapped results, with the definitions to which it may refer. Returns `None` if

@@ -20,7 +20,7 @@ pub use rank::Hit;
 use query::Query;
 
 /// Returns the tools that match the query `text`, best first. Tools of equal rank are in the order of their servers and
-/// names. An empty query matches all tools.
+/// names. A query without letters and digits matches all tools.
 pub fn rank(text: &str, corpora: &[Corpus<'_>]) -> Vec<Hit> {
     let every = || {
         let of = |(corpus, all): (usize, &Corpus<'_>)| {
@@ -58,9 +58,9 @@ pub fn rank(text: &str, corpora: &[Corpus<'_>]) -> Vec<Hit> {
     hits
 }
 
-/// Returns the permitted tools whose names are in the query, with or without the server's name. The
-/// second value is the certainty of the match, from 1 (one word is the tool's name) to 4 (the whole query
-/// is the server's and the tool's name).
+/// Returns the permitted tools of a server whose names are in the query, with or without the server's name: for each,
+/// its position in the server's catalogue and the certainty of the match, from 1 (one word is the tool's name) to 4
+/// (the whole query is the server's and the tool's name).
 fn exact_matches(query: &Query, corpus: &Corpus<'_>) -> Vec<(u16, u8)> {
     let server = index::normalize_name(corpus.server);
     let mut found = Vec::new();

@@ -24,8 +24,9 @@ pub enum OverviewState {
     Unavailable,
 }
 
-/// Returns the names of the servers with their numbers of tools, such as `calendar 6, github 42`. A list that is too
-/// long is cut, and then ends with the number of omitted servers.
+/// Returns the names of the servers, each with its number of tools, or with its state if its tools are not known, such
+/// as `calendar 6, github (connecting)`. A list that is too long is cut, and then ends with the number of omitted
+/// servers.
 pub fn server_names(servers: &[ServerOverview<'_>]) -> String {
     let (mut text, mut tokens) = (String::new(), 0);
     for (position, server) in servers.iter().enumerate() {
@@ -48,7 +49,8 @@ pub fn server_names(servers: &[ServerOverview<'_>]) -> String {
 }
 
 /// Returns one line for each server: its name, and the signatures of its tools. Returns `None` if there are no servers,
-/// or if the lines exceed `tokens_max` estimated tokens. An item of `servers` is a server's name with these signatures.
+/// or if the lines exceed `tokens_max` estimated tokens. Each item of `servers` is the name of a server and the
+/// signatures of its tools.
 pub fn all_signatures(
     servers: impl Iterator<Item = (String, Vec<String>)>,
     tokens_max: usize,

@@ -13,7 +13,8 @@ const DEFAULT_CHARS_MAX: usize = 60;
 /// Maximum length of a parameter type in a short signature, in characters.
 const SHORT_TYPE_CHARS_MAX: usize = 60;
 const SHORT_RETURNS_CHARS_MAX: usize = 100;
-/// Maximum length of the parameter list, in bytes. Optional parameters beyond this length are replaced by `...`.
+/// Maximum length of the parameter list of a signature, in bytes. Optional parameters beyond this length are replaced
+/// by one `...`.
 const SIGNATURE_CHARS_MAX: usize = 1_600;
 
 /// The parts of a tool from which its one-line signature is formatted.
@@ -106,9 +107,9 @@ fn shown_type(field: &Field) -> Cow<'_, Type> {
     }
 }
 
-/// Joins parameters with commas. Parameters beyond the maximum number, and optional parameters beyond the maximum
-/// length, are replaced by `...`. The boolean of each parameter tells whether it is required. Required parameters come
-/// first.
+/// Joins parameters with commas. Each item of `parameters` tells whether the parameter is required, and its text; the
+/// required ones must come first. Parameters beyond the maximum number, and optional parameters beyond the maximum
+/// length, are replaced by one `...`.
 fn join_parameters(parameters: impl Iterator<Item = (bool, String)>) -> String {
     let (mut text, mut count) = (String::new(), 0);
     for (required, parameter) in parameters {

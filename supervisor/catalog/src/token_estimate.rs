@@ -1,4 +1,5 @@
-//! An upper estimate of how many tokens a text takes in a model's context, without the vocabulary of a tokenizer.
+//! Estimates how many tokens a text takes in a model's context, without the vocabulary of a tokenizer. The estimate is
+//! rarely too low.
 
 /// Number of consecutive letters that count as one token. Words in tool definitions have four to six
 /// letters for each token of the vocabulary o200k; rare abbreviations have fewer.

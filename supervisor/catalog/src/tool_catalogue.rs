@@ -14,8 +14,8 @@ const NAMED_MAX: usize = 3;
 /// Maximum length of a skipped tool's name in the log, in characters.
 const NAME_CHARS_MAX: usize = 40;
 
-/// Minimum number of tools whose descriptions begin with the same sentence before this sentence is omitted from
-/// summaries. A shared sentence does not tell the tools apart.
+/// A sentence with which most descriptions of a server's tools begin is omitted from the summaries if at least this
+/// number of tools share it, because it does not tell the tools apart.
 const SHARING_MIN: usize = 3;
 
 /// The tools of one upstream server, as its last `tools/list` returned them.
@@ -23,8 +23,8 @@ const SHARING_MIN: usize = 3;
 pub struct Catalogue {
     pub tools: Vec<Tool>,
     by_name: HashMap<ToolName, usize>,
-    /// The total size of all definitions in bytes. An AI client that loads all definitions would receive this number of
-    /// bytes.
+    /// The total size, in bytes, of the definitions that were added, including those of skipped tools. An AI client
+    /// that loads all definitions would receive this number of bytes.
     pub definitions_bytes: usize,
     /// The search index, which is built at the first search.
     index: OnceLock<Index>,
@@ -36,7 +36,7 @@ pub struct Catalogue {
 /// The tools of a server's `tools/list` that are not in the catalogue.
 #[derive(Debug, Default)]
 pub struct SkippedTools {
-    /// The number of tools whose definitions cannot be used.
+    /// The number of tools whose definition cannot be used, or whose name another tool has already.
     count: usize,
     first_names: Vec<String>,
     /// Whether further tools are missing because the catalogue has reached its maximum number of tools or
@@ -49,8 +49,8 @@ impl Catalogue {
         self.by_name.get(name).map(|index| &self.tools[*index])
     }
 
-    /// Returns whether two catalogues have the same tool definitions, and differ in the same way from the
-    /// definitions that a user accepted.
+    /// Returns whether two catalogues have the same tool definitions in the same order, and each tool has the same
+    /// difference from the definition that a user accepted.
     pub fn has_same_tools(&self, other: &Self) -> bool {
         let same = |(one, other): (&Tool, &Tool)| {
             one.definition() == other.definition() && one.change == other.change
@@ -58,8 +58,8 @@ impl Catalogue {
         self.tools.len() == other.tools.len() && self.tools.iter().zip(&other.tools).all(same)
     }
 
-    /// Copies the tools without the search index. The copy is compared again with the definitions that a user accepted,
-    /// after these have changed.
+    /// Copies the tools without the search index, so that the copy can be compared again with the definitions that a
+    /// user accepted, after these have changed.
     pub fn clone_tools(&self) -> Self {
         Self {
             tools: self.tools.clone(),
@@ -75,7 +75,8 @@ impl Catalogue {
         self.tools.iter().all(|tool| tool.change.is_none())
     }
 
-    /// Returns the number of tools that differ from the definitions that a user accepted in the way `change`.
+    /// Returns the number of tools whose [`Tool::change`] is `change`: how a tool differs from the definition that a
+    /// user accepted.
     pub fn count(&self, change: ToolChange) -> usize {
         self.tools.iter().filter(|tool| tool.change == Some(change)).count()
     }
@@ -85,8 +86,8 @@ impl Catalogue {
         self.index.get_or_init(|| Index::new(self.tools.iter()))
     }
 
-    /// Returns the tool that a word in a program names: by its identifier or name, or by another form of the name if that
-    /// is unambiguous.
+    /// Returns the tool that a word in a program names: a tool with this identifier or name, else the only tool whose
+    /// name differs from the word just in case and punctuation. Returns `None` if there is no such tool.
     pub fn tool_for_word(&self, word: &str) -> Option<&Tool> {
         let by_word = self.by_word.get_or_init(|| self.words());
         let index = by_word.get(word).or_else(|| by_word.get(&identifiers::normalized(word)))?;
@@ -117,7 +118,7 @@ impl Catalogue {
     }
 
     /// Adds tools from their definitions, each a JSON text, until the maximum number of tools or bytes is reached.
-    /// Counts in `skipped` the tools whose definitions cannot be used.
+    /// Counts in `skipped` the tools whose definition cannot be used, or whose name another tool has already.
     pub fn add<'a>(&mut self, definitions: impl Iterator<Item = &'a str>, skipped: &mut SkippedTools) {
         (self.index, self.by_word) = (OnceLock::new(), OnceLock::new());
         for definition in definitions {
@@ -167,8 +168,9 @@ impl Catalogue {
         }
     }
 
-    /// Returns the tool with this name or identifier. Otherwise returns the tool whose name differs only in
-    /// case and punctuation; `None` if no tool or more than one tool matches.
+    /// Returns the tool with this name or, if there is none, with this identifier. If there is neither, returns the
+    /// only tool whose name differs from `name` just in case and punctuation; `None` if there is no such tool or more
+    /// than one.
     pub fn resolve(&self, name: &str) -> Option<&Tool> {
         let is_named = |tool: &&Tool| tool.name.as_str() == name;
         let is_identified = |tool: &&Tool| tool.identifier == name;

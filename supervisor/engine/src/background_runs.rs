@@ -30,7 +30,7 @@ pub(crate) struct BackgroundRuns(Arc<Shared>);
 struct Shared {
     settings: BackgroundRunSettings,
     results: Arc<Results>,
-    /// All runs that have not ended, by execution ID. The weak handles do not keep a run alive.
+    /// The runs to which a [`RunHandle`] still exists, by execution ID. The weak handles here do not keep a run alive.
     live: Mutex<HashMap<ExecutionId, WeakRunHandle>>,
     /// The runs that were moved to the background, by the handle that the AI client got.
     kept: Mutex<HashMap<ResultHandle, RunHandle>>,
@@ -47,8 +47,8 @@ impl BackgroundRuns {
         Self(Arc::new(Shared { settings, results, live: Mutex::default(), kept: Mutex::default() }))
     }
 
-    /// Starts a run as a task of its own. The run ends when the future `completion` completes. Cancelling `token`
-    /// ends the run early.
+    /// Starts a run as a task of its own. The run ends when the future `completion` completes. `follower` receives the
+    /// questions and the progress of the run. Cancelling `token` ends the run early.
     pub(crate) fn start(
         &self,
         owner: Owner,

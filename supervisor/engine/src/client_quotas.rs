@@ -77,8 +77,9 @@ impl ClientQuotas {
         Self(Arc::new(Usage { limits, runs, running: Mutex::default(), cpu: CpuCredit::default() }))
     }
 
-    /// Admits one more run of an AI client, or returns the quota that the client exceeded as `Err`. The run must wait for
-    /// its place before it starts: see [`RunPermit::wait_for_place`].
+    /// Admits one more run of an AI client, or returns the quota that the client exceeded as `Err`. Before the run
+    /// starts, it must wait with [`RunPermit::wait_for_place`] until fewer of the client's runs are active than its
+    /// quota permits.
     pub fn admit_run(&self, owner: Owner) -> Result<RunPermit, QuotaExceeded> {
         let ClientLimits { running: active_max, waiting: waiting_max, .. } = self.0.limits;
         let mut running = self.0.running.lock();
@@ -99,7 +100,7 @@ impl ClientQuotas {
     }
 
     /// Returns the CPU time that a run of this AI client may use before it is scheduled as idle work. Returns `None`
-    /// for the local user, who has no limit.
+    /// for the user at the command line and for an AI client on standard input, who have no limit.
     pub fn cpu_credit(&self, owner: Owner) -> Option<Duration> {
         self.0.cpu.remaining(owner, Instant::now())
     }
@@ -111,8 +112,8 @@ impl ClientQuotas {
 }
 
 impl RunPermit {
-    /// Waits until fewer runs of the AI client are active than its quota permits. Runs get their places in the order in
-    /// which they were admitted.
+    /// Waits until fewer runs of the AI client are active than its quota permits; from then on, this run counts as
+    /// active. Waiting runs become active in the order in which they began to wait.
     pub async fn wait_for_place(&mut self) {
         self.place = self.places.clone().acquire_owned().await.ok();
     }

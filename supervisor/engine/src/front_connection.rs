@@ -24,9 +24,9 @@ use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 use exchange::Exchange;
 
-/// Maximum number of inputs from the front (the part that serves AI clients) that are queued in one exchange.
-/// Further inputs are dropped. The limit is higher than the number of questions that one execution can have
-/// open at the same time.
+/// Maximum number of inputs (such as answers to questions) from the front, the part that serves AI clients, that are
+/// queued in one exchange. Further inputs are dropped. The limit is higher than the number of questions that one
+/// execution can have pending at the same time.
 const INPUTS_MAX: usize = 64;
 
 /// The engine's end of the connection to one front, the part that serves AI clients.
@@ -41,8 +41,8 @@ struct FrontConnection {
     closed: CancellationToken,
 }
 
-/// Connects a front (the part that serves AI clients) in the same process to the engine. When `closing` is
-/// cancelled, the engine cancels all requests of this front.
+/// Connects a front (the part that serves AI clients) in the same process to the engine, and returns the front's end of
+/// the connection. When `closing` is cancelled, the engine cancels all requests of this front.
 pub fn connect(supervisor: &Arc<Supervisor>, closing: CancellationToken) -> EngineClient {
     EngineClient::connect(|front| FrontConnection::new(supervisor.clone(), front), closing)
 }

@@ -34,7 +34,7 @@ impl PendingQuestions {
         }
     }
 
-    /// Returns all pending questions whose answer is still awaited.
+    /// Returns all pending questions whose answer is still awaited, and removes the others.
     pub(crate) fn all(&mut self) -> Vec<OpenQuestion> {
         self.open.retain(|_, pending| !pending.is_abandoned());
         self.open.iter().map(|(key, pending)| open_question(key, pending)).collect()

@@ -29,7 +29,7 @@ const WAITING_MAX: usize = 16;
 /// The limits on sessions, from the configuration table `[sessions]`.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionSettings {
-    /// Maximum number of open sessions of all AI clients.
+    /// Maximum number of open sessions of all AI clients together.
     pub max: usize,
     /// Maximum number of open sessions of one AI client.
     pub per_client: usize,
@@ -133,7 +133,8 @@ impl Sessions {
         self.live_state().list(Instant::now())
     }
 
-    /// Ends the selected sessions and stops their active runs. Returns the names of the ended sessions.
+    /// Ends the selected sessions and stops their active runs. Returns the names of the ended sessions. `why` is the
+    /// reason that the runs get which wait for these sessions or next use their names.
     ///
     /// # Errors
     /// Returns the number of sessions with the selected name if there is more than one. In this case, no session ends.
@@ -146,7 +147,7 @@ impl Sessions {
         self.state().close();
     }
 
-    /// The expiry task: ends sessions that were unused for too long or exceed the maximum age.
+    /// The expiry task: ends each session when it has been unused for too long or has reached its maximum age.
     async fn run_expiry(self) {
         loop {
             let changed = self.0.changed.notified();
@@ -166,7 +167,7 @@ impl Sessions {
         self.0.changed.notify_one();
     }
 
-    /// Ends the sessions whose worker was killed, and returns the locked registry.
+    /// Ends the idle sessions whose worker was killed, and returns the locked registry.
     fn live_state(&self) -> MutexGuard<'_, Registry<SessionWorker>> {
         let mut state = self.state();
         state.end_killed(SessionWorker::is_alive);

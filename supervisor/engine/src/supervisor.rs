@@ -62,7 +62,8 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts the supervisor: begins to connect to all upstream servers, and starts the worker pools of `languages`.
+    /// Starts the supervisor: opens the audit log, begins to connect to all upstream servers, and starts the worker
+    /// pools of `languages`. Fails only if the audit log cannot be opened.
     ///
     /// If the interpreter of a language is missing, each request to run code in that language fails. The other language
     /// still works.
@@ -166,8 +167,8 @@ impl Supervisor {
         &self.lifecycle
     }
 
-    /// Returns the approvers of calls: the approval queue, the counters of refusals, and the policy file that answers
-    /// may change.
+    /// Returns what approvals of calls need: the approval queue, the counters of refusals, and the policy file to which
+    /// an approval with the scope `always` adds a rule.
     pub fn approvers(&self) -> &Arc<Approvers> {
         &self.approvers
     }

@@ -15,11 +15,12 @@ const STATUS_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum number of queued messages to systemd. While the queue is full, further messages are dropped.
 const QUEUED_MESSAGES_MAX: usize = 64;
 
-/// Sends `READY=1` to systemd once the service is ready, and then status changes and watchdog messages.
+/// Sends `READY=1` to systemd once the service is ready, then status changes and watchdog messages, and `STOPPING=1`
+/// when the service drains.
 ///
 /// This task runs on the same event loop as everything else, so a blocked event loop sends no watchdog message, and
-/// systemd restarts the service. A process whose audit log cannot be written sends no watchdog message either: it
-/// makes no calls, and a restart may fix that.
+/// systemd restarts the service. A process whose audit log cannot be written sends no watchdog message either, until it
+/// drains: it makes no calls, and a restart may fix that.
 pub async fn run(supervisor: Arc<Supervisor>) {
     for language in [Language::Python, Language::Typescript] {
         // A missing engine is reported when a request needs its language.

@@ -28,7 +28,7 @@ const META_KEY: &str = "lockhouse/run";
 pub(crate) enum AnswerKind {
     /// A finished run.
     Run,
-    /// A run that is still running.
+    /// A run that has not ended yet: its state, and the handle by which its answer can be read later.
     Running,
     /// A part of the stored result with this handle.
     Part(ResultHandle),
@@ -45,9 +45,9 @@ pub(crate) struct Answer {
     /// The complete answer as JSON.
     pub(crate) json: Value,
     pub(crate) is_error: bool,
-    /// Files in the value that a program returned. In the tool result, the files follow the first text block, so that
-    /// the number N of a placeholder `{"content": N}` in the value is the index of its file in the tool result's
-    /// content.
+    /// Files in the value that a program returned. In the tool result, the files follow the first text block. A
+    /// placeholder `{"content": N}` in the value therefore refers to its file by the file's index N in the tool
+    /// result's `content`.
     pub(crate) files: Vec<ContentBlock>,
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
-/// A reader that passes on the bytes of `inner` and, at end of file, cancels the token `closing`.
+/// A reader that passes on the bytes of `inner`. At end of file or after a read error, it cancels the token `closing`.
 pub(super) struct CancelOnEof<R> {
     inner: R,
     closing: CancellationToken,

@@ -189,7 +189,8 @@ impl McpHandler {
     }
 
     /// Sends a resource, prompt or completion request to an upstream server. Returns the server and its result, packed
-    /// into the metadata of an MCP result (see [`raw_results`]), or the question that the AI client must answer first.
+    /// into the metadata of an MCP result (see [`raw_results`]), or as the inner `Err` the question that the AI client
+    /// must answer first. `is_cached` says whether AI clients may cache this kind of result.
     async fn call_direct(
         &self,
         call: Call,
@@ -274,8 +275,9 @@ fn internal_error() -> ErrorData {
     ErrorData::internal_error("the call failed inside Lockhouse", None)
 }
 
-/// Adds the fields that the AI client's protocol version requires to the JSON result of an upstream server. Returns the
-/// result packed into the metadata of an MCP result (see [`raw_results`]).
+/// Adds the fields that the AI client's protocol version requires to the JSON result of an upstream server, among them
+/// the fields about caching if `is_cached` is true. Returns the result packed into the metadata of an MCP result (see
+/// [`raw_results`]).
 fn add_result_fields(text: &str, context: &RequestContext<RoleServer>, is_cached: bool) -> MetaObject {
     #[derive(Default, serde::Deserialize)]
     #[serde(rename_all = "camelCase", default)]

@@ -25,7 +25,8 @@ pub(super) fn client_abilities(capabilities: Option<ClientCapabilities>) -> Inpu
     InputSupport { form, url: elicitation.url.is_some(), ..InputSupport::default() }
 }
 
-/// Sends an elicitation or sampling request to the AI client and waits for the answer, at most until the timeout.
+/// Sends an elicitation or sampling request to the AI client and waits for the answer. Returns `Answer::TimedOut` if
+/// there is none within `timeout`, and an error if the client does not support the question.
 pub(super) async fn elicit(
     peer: &Peer<RoleServer>,
     question: Question,

@@ -60,7 +60,8 @@ impl ElicitationQueue {
         });
     }
 
-    /// Waits for the answer to the question that was sent. If no question was sent, the future never completes.
+    /// Waits for the answer to the question that was sent, and then sends the oldest waiting question. If no question
+    /// was sent, the future never completes.
     pub(crate) async fn next_answer(&mut self) -> ElicitationAnswer {
         let answer = match &mut self.current {
             Some(current) => current.answer.as_mut().await,

@@ -82,7 +82,7 @@ pub struct HttpSettings {
     pub trusted_proxies: Vec<TrustedProxy>,
     pub tls: Option<TlsFiles>,
     pub limits: HttpLimits,
-    /// The form of answers for each AI client.
+    /// The form of the answers to each AI client, and how long its requests wait for their runs.
     pub answers: AnswerSettings,
 }
 
@@ -105,7 +105,8 @@ pub enum HttpStartError {
     Tls(#[from] TlsError),
     #[error(transparent)]
     Authenticator(#[from] AuthSetupError),
-    /// The host cannot bind a listen address. Every other error is a fault in the configuration.
+    /// The server cannot listen at an address, for example because another process uses it. Every other error is a
+    /// fault in the configuration.
     #[error(transparent)]
     Unavailable(#[from] BindError),
 }
@@ -179,7 +180,8 @@ impl HttpServer {
         CertificateReloader(self.tls.clone())
     }
 
-    /// Serves AI clients until `closing` is cancelled.
+    /// Serves AI clients until `closing` is cancelled. If systemd opened the sockets, accepts no connection after the
+    /// drain has begun.
     pub async fn serve(self, service: HttpService, closing: CancellationToken) {
         let lifecycle = service.lifecycle.clone();
         let limits = self.settings.limits;
@@ -261,7 +263,8 @@ async fn authenticate(
     response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(expiry))))
 }
 
-/// Builds the routes and middleware of the HTTP server.
+/// Builds the router of the HTTP server: `/mcp`, the endpoints for monitoring and for OAuth metadata, and the
+/// middleware that checks requests.
 fn router(
     service: HttpService,
     settings: &HttpSettings,

@@ -56,7 +56,8 @@ const TOOLS_TTL_MS: u64 = 60_000;
 const PROGRAM_CALL_KEY: &str = "callId";
 const PROGRAM_CALL_PREFIX: &str = "exec-";
 
-/// Returns the size in bytes of the definitions of Lockhouse's own tools, as JSON that a model reads.
+/// Returns the size in bytes of the definitions of Lockhouse's own tools, as JSON that a model reads, with default
+/// settings and without the list of upstream servers and tools.
 pub fn definitions_bytes() -> usize {
     let mut tools = tool_definitions::all(AnswerForm::default(), &BuiltinTools::default(), "");
     // Metadata is for the AI client and not part of the model's context.
@@ -76,7 +77,7 @@ struct McpHandler {
     answers: Arc<AnswerSettings>,
     /// State for upstream servers that are exposed to AI clients directly.
     direct: Direct,
-    /// A token that is cancelled when the process stops serving clients.
+    /// Cancelled when the process stops serving AI clients.
     closing: CancellationToken,
 }
 
@@ -118,15 +119,15 @@ impl McpHandler {
         }
     }
 
-    /// Returns how long a request of an AI client waits for its run, unless the request says otherwise.
+    /// Returns how long a request of an AI client waits for its run, unless its argument `wait_s` says otherwise.
     fn default_wait(&self, principal: &Principal) -> Duration {
         let wait = self.engine.settings().wait;
         self.answers.wait_limit(principal).map_or(wait, |limit| wait.min(limit))
     }
 
-    /// Whether a program that the AI client runs makes this request, rather than the model. Codex shows this in the id
-    /// of its call. The client could forge the id, but has no advantage: the result only lets an AI client with the
-    /// answer form `value` get longer values.
+    /// Whether a program that the AI client runs makes this request, rather than the model, and the client has the
+    /// answer form `value`. Codex shows this in the id of its call. The client could forge the id, but has no
+    /// advantage: the result only permits longer values in the answer.
     fn is_from_program(&self, principal: &Principal, context: &RequestContext<RoleServer>) -> bool {
         let id = context.meta.get(PROGRAM_CALL_KEY).and_then(serde_json::Value::as_str);
         self.answers.form_for(principal) == AnswerForm::Value

@@ -66,7 +66,8 @@ pub(super) fn rfc3339_now() -> String {
 }
 
 /// Describes a run's progress in one line: finished calls, calls in flight, a pending question, the elapsed time, and
-/// the last printed line. If `progress` is `None`, the line says that the run waits for a worker process.
+/// the last printed line. If `progress` is `None`, the line says that the run waits for a worker process, and has done
+/// so for the time `since`.
 pub(super) fn progress_text(progress: Option<&Progress>, since: Duration) -> String {
     let Some(progress) = progress else {
         return format!("waiting for a worker, {:.1} s", since.as_secs_f32());

@@ -120,7 +120,8 @@ pub(crate) fn parse_handle(arguments: &JsonObject) -> Result<ResultHandle, Inval
 }
 
 /// Parses the argument `wait_s` of `get_result`: how long to wait for the run to end. Returns `default` if the argument
-/// is missing, and at most `limit`, the longest time that requests of the AI client wait.
+/// is missing. Otherwise returns the argument, reduced to [`WAIT_MAX`] and to `limit`, the longest time that requests
+/// of the AI client wait (`None` for no such limit).
 pub(crate) fn parse_wait(
     arguments: &JsonObject,
     default: Duration,
@@ -136,7 +137,8 @@ pub(crate) fn parse_wait(
     }
 }
 
-/// Parses the arguments of a `get_result` call that reads a stored result.
+/// Parses the arguments of a `get_result` call that reads a stored result. Returns the handle of the result and the
+/// offset at which to start, 0 if it is missing.
 pub(crate) fn read_result_request(arguments: &JsonObject) -> Result<(ResultHandle, usize), InvalidGetResult> {
     let handle = parse_handle(arguments)?;
     let offset = match arguments.get("offset") {

@@ -28,8 +28,8 @@ const GET_RESULT: &str =
 
 const HEALTH: &str = "Whether code can run now: engines, servers, queue.";
 
-/// Maximum number of bytes of the names of servers in the instructions. Some AI clients show models only the first 250
-/// characters of the instructions.
+/// Maximum total size in bytes of the server names in the instructions, with their separators. Some AI clients show
+/// models only the first 250 characters of the instructions.
 const SERVER_NAMES_BYTES: usize = 120;
 
 /// Returns the instructions for models that use this server: they begin with the names of `servers`, and say so if
@@ -61,7 +61,8 @@ pub(super) fn instructions(servers: &[String], settings: &FrontSettings) -> Stri
     sentences.join(" ")
 }
 
-/// Joins names with commas, up to [`SERVER_NAMES_BYTES`]. If some names do not fit, their number follows.
+/// Joins names with commas, up to [`SERVER_NAMES_BYTES`]. If some names do not fit, the number of the left-out names
+/// follows.
 fn bounded_list(names: &[String]) -> String {
     let mut length = 0;
     let fits = |name: &&String| {
@@ -75,7 +76,8 @@ fn bounded_list(names: &[String]) -> String {
     }
 }
 
-/// Returns the message about a call of a tool that does not exist.
+/// Returns the error message for a call of a tool that does not exist. The message lists those of Lockhouse's own tools
+/// that AI clients get.
 pub(super) fn unknown_tool_message(name: &str, tools: &BuiltinTools) -> String {
     let names: Vec<String> = tools.shown().map(|tool| format!("{}{}", tools.prefix, tool.as_str())).collect();
     match names.split_last() {

@@ -144,7 +144,8 @@ impl ExecutionApprovals {
 
     /// Requests approval for a call, and returns the approved call with the scope of the approval. If no earlier
     /// approval covers the call, an approver is asked. The execution's deadline is suspended while the question is
-    /// pending.
+    /// pending. `id` is the id of the call in the audit log, `line` the line of the program that makes the call, and
+    /// `tool` the definition of the called tool, if it is known.
     pub(super) async fn ask(
         &self,
         (call, id): (CallId, Uuid),

@@ -208,7 +208,7 @@ fn into_object(value: Value) -> Option<Map<String, Value>> {
     }
 }
 
-/// The spellings of a tool's parameter names that a program may use.
+/// The spellings in which a program may write the parameter names of a tool.
 struct ParameterForms<'t> {
     tool: &'t Tool,
     /// The names of the parameters as the tool declares them.

@@ -103,8 +103,8 @@ impl Gate {
         sent.into_reply().map_err(named)
     }
 
-    /// Starts to observe the shape (member names and types) of the call's result, if the tool declares no output
-    /// schema.
+    /// Starts to observe the shape (member names and types) of the call's result. Returns `None` if no shape is
+    /// learned from this call, for example because the tool declares an output schema.
     fn observe_shape(&self, request: &ToolRequest, arguments: &RawArguments) -> Option<ShapeObservation> {
         let CallTarget::Tool(tool) = &request.item else { return None };
         let connection = self.upstreams.get(&request.server)?;

@@ -12,8 +12,8 @@ use lockhouse_upstream::{Connection, ConnectionState};
 use super::Gate;
 use super::scope::Scope;
 
-/// Minimum size of a tool signature, in estimated tokens. If the tools would exceed the token limit even with
-/// signatures of this size, no signature is formatted.
+/// Assumed minimum size of a tool signature, in estimated tokens. If signatures of this size for all tools would
+/// already exceed the token limit, no signature is formatted.
 const SIGNATURE_TOKENS_MIN: usize = 4;
 
 /// A server that an AI client may use, with its tools if they are known.

@@ -63,15 +63,15 @@ impl Gate {
         ))
     }
 
-    /// Returns what happens to calls of tools whose definition is new or changed and was not accepted. The setting
-    /// `on_change` of the policy has precedence over that of the server's configuration.
+    /// Returns the setting that determines what happens to calls of tools whose definition is new or changed and
+    /// was not accepted: that of the policy if it has one, otherwise that of the server's configuration.
     pub(super) fn on_change(&self, server: &ServerName, client: Option<&ClientName>) -> OnChange {
         let configured = || self.upstreams.get(server).map(|connection| connection.on_change);
         self.policy.current().on_change(server, client).or_else(configured).unwrap_or_default()
     }
 }
 
-/// Returns the failure for a denial by the policy, with a hint about what the user can do.
+/// Returns the failure that the caller gets for a denial by the policy, with a hint about what the user can do.
 pub(super) fn denial_failure(denial: &Denial) -> Failure {
     let hint = if denial.hint.is_empty() { String::new() } else { format!("; {}", denial.hint) };
     failure(FailureCode::Denied, format!("{denial}{hint}"))

@@ -36,7 +36,8 @@ pub(super) enum Destination<'g> {
     Skills(Arc<Skills>),
 }
 
-/// The destination of a call, with its current tool definitions. An upstream server is connected.
+/// The destination of a call, with its current tool definitions. If it is an upstream server, the server is
+/// connected.
 pub(super) enum DestinationOffer<'g> {
     Upstream(&'g Connection, Arc<ConnectedServer>),
     Skills(Arc<Skills>),
@@ -49,8 +50,8 @@ pub(super) enum ReservedDestination<'g> {
 }
 
 impl Gate {
-    /// Returns the destination of calls of this server. Fails if the execution may not know of the server, or skills
-    /// are turned off.
+    /// Returns the destination of calls of this server. Fails if the server does not exist, if its existence must
+    /// not be revealed to the execution, or if `skills` is called and skills are turned off.
     pub(super) fn destination(
         &self,
         requester: &Requester,
@@ -62,8 +63,8 @@ impl Gate {
         self.connection(requester, server).map(Destination::Upstream)
     }
 
-    /// Returns the connection of an upstream server. Fails if the server does not exist, or if the execution may not
-    /// know of the server.
+    /// Returns the connection of an upstream server. Fails if the server does not exist, or if its existence must
+    /// not be revealed to the execution.
     pub(super) fn connection(
         &self,
         requester: &Requester,
@@ -128,8 +129,8 @@ impl DestinationOffer<'_> {
         }
     }
 
-    /// Checks that the destination supports items of this kind. For a call that saves a skill, also checks the
-    /// arguments.
+    /// Checks that the destination supports the called kind of item (tool, resource or prompt). For a call that
+    /// saves a skill, also checks the arguments.
     pub(super) fn check_supported(
         &self,
         item: &CallTarget,
@@ -165,7 +166,8 @@ impl ReservedDestination<'_> {
         }
     }
 
-    /// Makes a call whose audit record is already written, and returns the reply as JSON.
+    /// Makes a call whose audit record is already written, and returns the reply as JSON. `timeout` is the
+    /// shortest of the timeouts that the program and the policy set.
     pub(super) async fn call(
         self,
         call: RecordedCall,

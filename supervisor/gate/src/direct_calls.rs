@@ -49,7 +49,8 @@ impl Gate {
         }
     }
 
-    /// Returns the upstream servers that this AI client may call directly, and that code cannot import.
+    /// Returns the scope of the upstream servers that this AI client may call directly and that code cannot
+    /// import.
     pub fn direct_only_scope(&self, principal: &Principal) -> Scope {
         let only: Vec<ServerName> = self
             .direct_servers()
@@ -113,7 +114,8 @@ impl Gate {
         serde_json::from_slice(&reply.ok()?).ok()
     }
 
-    /// Writes the audit record of a direct call whose request ended before the reply arrived.
+    /// Writes the audit record of a direct call whose request ended before the reply arrived. `took` is the time
+    /// since the call began.
     pub fn abandon_direct_call(
         &self,
         requester: &Requester,

@@ -39,8 +39,8 @@ impl EffectivePolicy {
         Self { base, digest, newest: self.newest.clone(), intersection: Mutex::default() }
     }
 
-    /// Returns the SHA-256 digest of the files of the policy with which the executions started; `None` if it has
-    /// no files.
+    /// Returns the SHA-256 digest of the files of the policy with which the executions started; `None` if that
+    /// policy has no files.
     pub(super) fn digest(&self) -> Option<&str> {
         self.digest.as_deref()
     }

@@ -130,7 +130,7 @@ impl Gate {
     }
 
     /// Returns the policy that decides about calls of executions that use this gate: the policy with which the
-    /// gate was created, restricted by newer policies.
+    /// gate was created, restricted by the newest policy.
     pub fn policy(&self) -> Arc<Policy> {
         self.policy.current()
     }

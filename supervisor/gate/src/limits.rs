@@ -24,10 +24,10 @@ use super::schema::BlockingSlot;
 /// all counters are dropped, since most belong to policies that were replaced.
 const RATES_MAX: usize = 20_000;
 
-/// How much of each of the policy's quotas one execution has used.
+/// The used part of each of the policy's quotas, for one execution.
 #[derive(Debug, Default)]
 pub struct Usage {
-    /// What the execution has used of each quota. The key is what the quota applies to, such as a server or tool.
+    /// What the execution has used of each quota. The key is the scope of the quota, such as a server or tool.
     used: Mutex<BTreeMap<String, ScopeUsage>>,
     /// Limits the slow argument checks of the execution's calls, which run on background threads, to one at a
     /// time.
@@ -60,8 +60,8 @@ pub(super) struct LimitRefusal {
     pub(super) place: SourceLocation,
 }
 
-/// The quota that a call would exceed. The error text of each variant completes the sentence "one execution
-/// may have …".
+/// The quota of an execution that a call would exceed. The error text of each variant completes the sentence "one
+/// execution may have …".
 #[derive(Debug, thiserror::Error)]
 enum ExceededLimit {
     #[error("{most} calls")]
@@ -146,7 +146,7 @@ impl Limiter {
         counters.entry(counted).or_insert_with(counter).clone()
     }
 
-    /// Counts the bytes of a call's result against the quotas.
+    /// Counts the bytes of a call's result against the quotas for results.
     ///
     /// # Errors
     /// Fails if the result exceeds a quota. The result must then not be passed on.

@@ -13,7 +13,7 @@ use super::failures::failure;
 use super::tool_request::ToolRequest;
 use super::{Gate, Requester};
 
-/// Maximum number of names of resources or prompts that an error message lists.
+/// Maximum number of prompt names or resource URIs that an error message lists.
 const NAMES_SHOWN_MAX: usize = 10;
 
 /// A list of resources or prompts as JSON: the form in which the upstream connection returns the list, and in which
@@ -76,8 +76,8 @@ fn requestable_item(listing: Listing, entry: &RawValue) -> Option<CallTarget> {
 }
 
 impl Gate {
-    /// Improves the message of a request that failed because the server has no resource or prompt of the requested
-    /// name: adds a similar existing name, or otherwise a list of existing names. Returns other failures unchanged.
+    /// Improves the failure of a request whose resource or prompt the server does not have: the message then contains
+    /// a similar existing name or, if there is none, a list of existing names. Returns other failures unchanged.
     pub(super) async fn with_suggestion(
         &self,
         requester: &Requester,
@@ -116,8 +116,8 @@ impl Gate {
         Failure { code: FailureCode::UnknownTool, message, ..failure }
     }
 
-    /// Returns the names of the permitted resources or prompts that a server lists. `None` if the list is not
-    /// available.
+    /// Returns the names of the prompts, or the URIs of the resources, that a server lists and the policy permits.
+    /// `None` if the list is not available.
     async fn permitted_names(
         &self,
         requester: &Requester,

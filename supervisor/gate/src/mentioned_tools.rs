@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{Gate, Requester};
 
-/// Maximum number of bytes at the beginning of a program that are scanned.
+/// Maximum number of bytes of a program that are scanned; the rest of a longer program is ignored.
 const SCANNED_BYTES_MAX: usize = 64 * 1024;
 /// Maximum number of distinct words of a program that are looked up in the tool catalogues.
 const WORDS_MAX: usize = 2_000;
@@ -53,7 +53,8 @@ impl Gate {
         }
     }
 
-    /// Returns the descriptions of the tools of one server whose names are among `words`, each as a JSON array.
+    /// Returns the descriptions of the tools of one server whose names are among `words`. Each is the text of a
+    /// JSON array of the server, the word and the description.
     fn entries_of(
         &self,
         requester: &Requester,

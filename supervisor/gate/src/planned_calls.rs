@@ -55,7 +55,7 @@ impl Gate {
     }
 
     /// Returns the description of the called tool, or the failure that the call would have. Returns `None` if the
-    /// server did not connect in time, so that its tools are not known.
+    /// server did not connect, so that its tools are not known.
     async fn check_call(
         &self,
         requester: &Requester,
@@ -88,8 +88,8 @@ impl Gate {
         Ok(Some(tool.module_entry(&options)))
     }
 
-    /// Checks the argument names of a planned call, and those values that the program writes as literals. Values
-    /// that are not known before the run are `null` in the arguments.
+    /// Checks the argument names of a planned call, and those values that the program writes as literals. In
+    /// `arguments`, values that are not known before the run are `null`.
     async fn check_planned_arguments(
         &self,
         requester: &Requester,
@@ -107,15 +107,15 @@ impl Gate {
     }
 }
 
-/// Returns the tool catalogue of a server if it is connected or connects before the deadline. Cached
-/// catalogues of earlier connections are not used, since they may be outdated.
+/// Returns the tool catalogue of a server if it is connected or connects before the deadline. Does not use the
+/// cached catalogue of an earlier connection, since it may be outdated.
 async fn connected_catalogue(connection: &Connection, deadline: Instant) -> Option<Arc<Catalogue>> {
     let server = timeout_at(deadline, connection.connected_server()).await.ok()?.ok()?;
     Some(server.catalogue.clone())
 }
 
-/// Whether some arguments (a JSON object or array) are `null`, which means that their values are not known
-/// before the run.
+/// Whether some arguments (a JSON object or array) are `null`, which means that their values are not known before
+/// the run. Also `true` for invalid JSON.
 fn has_unknown_values(arguments: &[u8]) -> bool {
     match serde_json::from_slice(arguments) {
         Ok(Value::Object(named)) => named.values().any(Value::is_null),

@@ -23,7 +23,7 @@ pub struct Requester {
     pub principal: Principal,
     /// The upstream servers and tools that this execution may know of.
     pub scope: Arc<Scope>,
-    /// How much of the policy's quotas the execution has used.
+    /// How much of each of the policy's quotas the execution has used.
     pub usage: Arc<Usage>,
     /// Asks approvers about calls of the execution.
     pub approvals: Arc<ExecutionApprovals>,

@@ -1,6 +1,6 @@
-//! Stores results that are too long for an answer, so that AI clients and programs can read the rest by a
-//! handle (an identifier). A handle cannot be guessed, and works only for the AI client whose program
-//! produced the result. The number, the size and the lifetime of stored results are limited.
+//! Stores results that are too long for an answer, so that AI clients and programs can read the rest by a handle
+//! (an identifier). A handle cannot be guessed, and works only for the AI client whose program produced the
+//! result. The number and total size of stored results and the time for which they are stored are limited.
 
 mod directory;
 mod memory;
@@ -20,7 +20,8 @@ pub use paging::page;
 
 /// Maximum number of stored results of all AI clients together.
 const COUNT_MAX: usize = 1_000;
-/// Divisor of the byte limit of all stored results: one result may use at most a quarter of it.
+/// Divisor of the byte limit of all stored results. The quotient is the maximum size of one result: a quarter of
+/// the limit.
 const RESULT_SHARE: u64 = 4;
 
 /// The configured limits of stored results.
@@ -138,14 +139,14 @@ impl Results {
         new_handle()
     }
 
-    /// Whether the answers of background runs can be stored. This requires that results are stored in memory and
-    /// that the byte limit is not 0.
+    /// Whether the answers of background runs can be stored. This is the case if results are stored in memory and
+    /// the byte limit is not 0.
     pub fn stores_answers(&self) -> bool {
         self.bounds.bytes > 0 && matches!(self.place, Storage::Memory(_))
     }
 
-    /// Stores the answer of a background run under the handle that its AI client already has. Returns `false` if the
-    /// answer is too large or answers cannot be stored.
+    /// Stores the answer of a background run under the handle that its AI client already has. Returns `false` if
+    /// the answer is larger than a quarter of the byte limit, or if answers cannot be stored.
     pub fn store_answer(&self, owner: Owner, handle: &ResultHandle, json: &str) -> bool {
         let Storage::Memory(memory) = &self.place else { return false };
         if json.len() as u64 > self.bounds.bytes / RESULT_SHARE {
@@ -156,7 +157,8 @@ impl Results {
         true
     }
 
-    /// Returns the stored answer of a background run as JSON. `None` if this owner has no answer with this handle.
+    /// Returns the stored answer of a background run as JSON. `None` if this owner has no answer with this handle,
+    /// or it has expired or was evicted.
     pub fn answer(&self, owner: Owner, handle: &ResultHandle) -> Option<Arc<str>> {
         let Storage::Memory(memory) = &self.place else { return None };
         let mut memory = memory.lock();
@@ -168,8 +170,8 @@ impl Results {
         self.bounds.lifetime
     }
 
-    /// Removes result files that have expired. Results in memory need no such call, because each access to the
-    /// memory store removes expired ones.
+    /// Removes result files that have expired, and the oldest ones if the files exceed a limit. Results in memory
+    /// need no such call, because each access to the memory store removes expired ones.
     pub fn remove_expired(&self) {
         if let Storage::Directory(directory) = &self.place {
             directory.make_room(0, &self.bounds, SystemTime::now());

@@ -41,11 +41,11 @@ const SMALL_BYTES: usize = 16 * 1024;
 const INLINE_BUDGET: Budget = Budget { reads: 10_000, time: Duration::from_millis(5) };
 /// Budget of a validation on a blocking thread.
 const BACKGROUND_BUDGET: Budget = Budget { reads: 5_000_000, time: Duration::from_secs(1) };
-/// Budget for finding the validation error that a message describes. It is small, because finding errors
-/// needs more memory than a validation without messages.
+/// Budget for finding the validation error that an error message describes. It is small, because finding errors
+/// needs more memory than only deciding whether the arguments are valid.
 const MESSAGE_BUDGET: Budget = Budget { reads: 5_000, time: Duration::from_millis(10) };
-/// Maximum time for a validation on a blocking thread. It is needed in addition to the time in the budget,
-/// because a budget cannot interrupt the matching of a pattern with a long text.
+/// Maximum time of a validation on a blocking thread. The time limit of [`BACKGROUND_BUDGET`] does not suffice,
+/// because it cannot interrupt the matching of a pattern with a long text.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The compiled schema of a tool; `None` if the tool has no schema or its schema cannot be used.
@@ -55,7 +55,7 @@ type Compiled = Option<Arc<Validator<BudgetedJson>>>;
 #[derive(Debug, Default)]
 pub(super) struct SchemaCache(Mutex<HashMap<String, Arc<OnceCell<Compiled>>>>);
 
-/// Limits the slow work of an execution on blocking threads to one task at a time.
+/// A lock that lets only one slow task of an execution run on a blocking thread at one time.
 #[derive(Debug)]
 pub(super) struct BlockingSlot(Arc<Semaphore>);
 
@@ -212,7 +212,8 @@ fn failure_message(
     message.ok().flatten().unwrap_or_else(|| error_message::describe_mismatch(tool, language))
 }
 
-/// Validates arguments on a blocking thread, and returns them with the result.
+/// Validates arguments on a blocking thread. Returns the arguments, and whether they are valid. Fails if the
+/// validation does not end within [`CHECK_TIMEOUT`].
 async fn check_in_background(
     validator: Arc<Validator<BudgetedJson>>,
     arguments: Value,
@@ -226,8 +227,8 @@ async fn check_in_background(
     checked.ok_or_else(|| invalid_arguments("the arguments could not be checked in time".into()))
 }
 
-/// Waits until the slot is free, then runs `work` on a blocking thread. Returns `None` if the work takes
-/// longer than `patience`; the work continues, and the slot stays occupied until it ends.
+/// Waits until the slot is free, then runs `work` on a blocking thread. Returns `None` if the work takes longer
+/// than `patience` or panics. After a timeout, the work continues, and the slot stays occupied until it ends.
 pub(super) async fn run_blocking<T: Send + 'static>(
     slot: &BlockingSlot,
     patience: Duration,

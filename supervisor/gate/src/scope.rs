@@ -17,8 +17,8 @@ const NAMED_MAX: usize = 50;
 /// Maximum number of characters of each server or tool name that an error message quotes.
 const NAME_CHARS_MAX: usize = 80;
 
-/// Why a name of a server or tool is invalid. The name is in the argument `servers` of a request or in the
-/// grant of a client's token.
+/// Why the names of servers and tools in the argument `servers` of a request, or in the grant of a client's token,
+/// are not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
     #[error("servers has {count} names, and may have {NAMES_MAX}")]
@@ -31,8 +31,8 @@ pub enum ScopeError {
     NoServer { name: String, source: InvalidName },
 }
 
-/// The scope of an execution: the upstream servers and tools that the execution may use, and whether it may save
-/// skills (reusable code). For each server, the scope contains all tools or only some.
+/// The scope of an execution: the upstream servers and tools that the execution may use, and whether it may use
+/// `skills.save`. For each server, the scope contains all tools or only some.
 #[derive(Clone, Debug)]
 pub struct Scope {
     /// The servers in the scope.
@@ -58,8 +58,8 @@ impl Scope {
         Self { servers, tools: BTreeMap::new(), skills: true, known, is_granted: false, written: None }
     }
 
-    /// Restricts the scope to what the token of an AI client grants. Granted names of servers that are not
-    /// configured are ignored, because the servers may be configured later.
+    /// Restricts the scope to the names in `only`, which the token of an AI client grants. Ignores names of
+    /// servers that are not configured, because the servers may be configured later.
     pub fn restricted_to_grant(self, only: &[String]) -> Self {
         let of =
             ScopeEntries::parse(only.iter().filter_map(|name| ScopeEntry::parse(&self.servers, name).ok()));
@@ -87,8 +87,8 @@ impl Scope {
         Ok(Self { written, ..self.intersected_with(of) })
     }
 
-    /// Restricts the scope to the servers and tools that are also in `of`, the parsed names of a request or
-    /// token.
+    /// Restricts the scope to what `of`, the parsed names of a request or token, also contains: servers, tools and
+    /// `skills`.
     fn intersected_with(mut self, of: ScopeEntries) -> Self {
         self.servers.retain(|server| of.whole.contains(server) || of.tools.contains_key(server));
         for (server, patterns) in of.tools {
@@ -98,7 +98,8 @@ impl Scope {
         self
     }
 
-    /// Removes the servers that are not in `known`, for example because they are no longer configured.
+    /// Removes from the scope the servers that are not in `known`, for example because they are no longer
+    /// configured.
     pub fn retain_configured(mut self, known: &[ServerName]) -> Self {
         self.servers.retain(|server| known.contains(server));
         self
@@ -151,7 +152,7 @@ enum ScopeEntry {
 }
 
 impl ScopeEntry {
-    /// Parses a name of a server or of its tools. `known` are the servers that the name may refer to.
+    /// Parses a name of a server or of its tools, or the name `skills`. Fails if the server is not in `known`.
     fn parse(known: &[ServerName], name: &str) -> Result<Self, ScopeError> {
         if name == SKILLS {
             return Ok(Self::Skills);
@@ -182,7 +183,7 @@ pub fn grant_error(name: &str) -> Option<ScopeError> {
     }
 }
 
-/// The parsed names in a request or a token's grant, sorted by kind.
+/// The parsed names in a request or a token's grant, grouped by kind.
 #[derive(Default)]
 struct ScopeEntries {
     /// The servers that are named without a tool, so that all of their tools are included.
@@ -193,7 +194,7 @@ struct ScopeEntries {
 }
 
 impl ScopeEntries {
-    /// Sorts parsed names by kind. Omits tools of servers that are also named as a whole.
+    /// Groups parsed names by kind. Omits tools of servers that are also named as a whole.
     fn parse(names: impl IntoIterator<Item = ScopeEntry>) -> Self {
         let mut all = Self::default();
         for name in names {

@@ -21,7 +21,8 @@ impl Gate {
         Ok(Arc::new(skills.for_client(requester.principal.name())))
     }
 
-    /// Returns the code of a skill. The audit record is written before the code is returned to the worker.
+    /// Returns a skill as JSON: its name, version, language and code. The audit record is written before the
+    /// worker gets the code.
     pub(super) async fn load_skill(&self, requester: &Requester, name: &SkillName) -> Reply {
         let skills = self.skills(requester)?;
         let name = Name::try_from(name).map_err(|wrong| failure(FailureCode::NotFound, wrong.to_string()))?;
@@ -50,7 +51,8 @@ impl Gate {
         Ok(reply.to_string().into_bytes())
     }
 
-    /// Returns the summaries of the skills that match a query, at most `limit`.
+    /// Returns the summaries of the skills that match a query as a JSON array, best first, at most `limit` and at
+    /// most [`SEARCH_LIMIT_MAX`].
     pub(super) async fn search_skills(&self, requester: &Requester, query: String, limit: u32) -> Reply {
         let skills = self.skills(requester)?;
         let searching = move || -> Value {
@@ -77,7 +79,8 @@ pub(super) async fn save(skills: &Arc<Skills>, arguments: &Map<String, Value>) -
         .await
 }
 
-/// Stores the skill that the arguments of `skills.save` describe as a draft, which code cannot import.
+/// Stores the skill that the arguments of `skills.save` describe as a draft, which code cannot import. Stores
+/// nothing if it equals the current version.
 pub(super) async fn save_draft(skills: &Arc<Skills>, arguments: &Map<String, Value>) -> Reply {
     write_skill(skills, arguments, |skills, skill| {
         Ok(match skills.save_draft(skill)? {
@@ -88,7 +91,9 @@ pub(super) async fn save_draft(skills: &Arc<Skills>, arguments: &Map<String, Val
     .await
 }
 
-/// Writes a skill with the function `how` on a blocking thread, since disk access takes time.
+/// Writes the skill in the arguments of `skills.save` with the function `how`, on a blocking thread, since disk
+/// access takes time. The reply contains the version, the import statement, and whether the skill was saved or is
+/// a draft.
 async fn write_skill(
     skills: &Arc<Skills>,
     arguments: &Map<String, Value>,

@@ -44,7 +44,8 @@ pub struct SkillSettings {
     pub shared: Vec<PathBuf>,
 }
 
-/// In which kind of directory a skill is stored.
+/// The kind of directory in which a skill is stored: the client's own skills, the drafts, or the given directory of
+/// shared skills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     Own,
@@ -108,7 +109,8 @@ impl Skills {
         }
     }
 
-    /// Returns the skill that programs import by this name, and where it is stored.
+    /// Returns the skill that programs import by this name, and where it is stored. Fails if there is none, or if
+    /// the folder with the highest precedence is not a valid skill.
     pub fn load(&self, name: &Name) -> Result<(Skill, Origin), SkillNotFound> {
         for (origin, parent) in self.directories() {
             match skill_folder::read(parent, name) {
@@ -193,12 +195,14 @@ impl Skills {
         self.own.as_ref().map(|own| own.older_versions(name)).unwrap_or_default()
     }
 
-    /// Saves a skill as the current version, which programs can import.
+    /// Saves a skill as the current version, which programs can import, and returns it with its version number. If
+    /// the content equals that of the current version, returns the current version and writes nothing.
     pub fn save(&self, skill: &Skill) -> Result<Skill, StoreError> {
         self.store()?.save(skill)
     }
 
-    /// Stores a skill as a draft, which programs cannot import until a person approves it.
+    /// Stores a skill as a draft, which programs cannot import until a person approves it. Stores nothing if the
+    /// content equals that of the current version.
     pub fn save_draft(&self, skill: &Skill) -> Result<DraftOutcome, StoreError> {
         self.store()?.save_draft(skill)
     }
@@ -212,8 +216,8 @@ impl Skills {
         Ok(saved)
     }
 
-    /// Removes a skill from the client's own store, with all of its versions and its draft. Returns whether the
-    /// store had the skill or a draft of it. Shared skills stay.
+    /// Removes a skill from the client's own store, with all of its versions and its draft. Returns whether the store
+    /// had the skill or a draft of it. Does not remove a shared skill of this name.
     pub fn remove(&self, name: &Name) -> Result<bool, StoreError> {
         self.store()?.remove(name)
     }
@@ -234,7 +238,8 @@ impl Skills {
     }
 }
 
-/// Reads the skill in a folder below `parent`. Fails if the name of the folder is no valid skill name.
+/// Reads the skill in the folder `folder` of the directory `parent`. Fails if the name or the content of the
+/// folder is not valid.
 fn read(parent: &Path, folder: &str) -> Result<Skill, LoadError> {
     let name = Name::from_folder(folder).map_err(|fault| {
         // A folder without a SKILL.md is no skill, so the error must not be about its name.

@@ -1,9 +1,9 @@
-//! Resolves symbolic links in path arguments of calls. Otherwise a policy that permits a directory would also
-//! permit the targets of links in it, which may be outside of the directory.
+//! Resolves symbolic links in path arguments of calls. If links were not resolved, a policy that permits a
+//! directory would also permit the targets of links in it, which may be outside of the directory.
 //!
-//! The links are resolved before the call, and the upstream server resolves them again. In the meantime, a
-//! process that can create links in a permitted directory can still redirect the server. Only the server's
-//! own sandbox limits what it can reach then.
+//! The links are resolved before the call, and the upstream server resolves them again. In the meantime, a process
+//! that can create links in a permitted directory can still redirect the server. Only the server's own sandbox
+//! limits what it can reach then.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path};
@@ -16,8 +16,8 @@ use super::schema::{BlockingSlot, run_blocking};
 /// Maximum time for resolving the symbolic links of a call's paths, since a file system may be remote or may hang.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Resolves the symbolic links of paths on a blocking thread. The result omits paths that cannot be resolved, and is
-/// empty if resolving takes longer than [`RESOLVE_TIMEOUT`].
+/// Resolves the symbolic links of paths on a blocking thread, after waiting for `slot`. The result omits paths
+/// that cannot be resolved, and is empty if resolving takes longer than [`RESOLVE_TIMEOUT`].
 pub(super) async fn resolve_in_background(paths: Vec<String>, slot: &BlockingSlot) -> ResolvedPaths {
     if paths.is_empty() {
         return ResolvedPaths::new();

@@ -25,7 +25,8 @@ pub(super) struct ToolLookup<'a> {
     pub(super) call: CallId,
     pub(super) server: &'a ServerName,
     pub(super) tool: &'a ToolName,
-    /// For a planned call: the line of the program that will make it, as reported by the worker.
+    /// For a planned call: the line of the program that will make it, as reported by the worker. `None` if it is
+    /// unknown, and for other lookups.
     pub(super) line: Option<u32>,
 }
 
@@ -35,15 +36,16 @@ pub fn unconditional_effect(policy: &Policy, server: &ServerName, tool: &ToolNam
     policy.certain_effect(server, &tool.into(), None)
 }
 
-/// Returns the text for a policy effect in tables. For `None` (the effect depends on the arguments), it is
-/// `depends`.
+/// Returns the text that tables show for the effect of the policy on a tool. `None` means that the effect depends
+/// on the arguments; the text is then `depends`.
 pub fn effect_label(effect: Option<Effect>) -> &'static str {
     effect.map_or("depends", Effect::as_str)
 }
 
 impl Gate {
-    /// Returns all known tools, each with its server and the effect that the policy has on every call of it. The
-    /// result must not reach programs; it is only for commands of the user.
+    /// Returns all known tools, each with its server and the effect that the policy has on every call of it;
+    /// `None` if the effect depends on the arguments. The result must not reach programs; it is only for commands
+    /// of the user.
     pub fn all_tools(&self) -> Vec<(&ServerName, Tool, Option<Effect>)> {
         let policy = self.policy.current();
         let mut tools = Vec::new();
@@ -65,9 +67,9 @@ impl Gate {
         Some(self.permitted_tools_of(server, &catalogue, None, &scope).map(row).collect())
     }
 
-    /// Describes those of the given servers that are not connected, so that their tools are known only from a cache.
-    /// Each text contains the server's name and why it is not connected. Omits idle servers, which connect when they
-    /// are needed.
+    /// Returns a text for each of the given servers that is not connected and whose tools are known only from an
+    /// earlier connection. The text contains the server's name and why it is not connected. Omits idle servers,
+    /// which connect when they are needed.
     pub fn stale_servers(&self, servers: &[ServerName]) -> Vec<String> {
         let describe_stale = |name: &ServerName| {
             let connection = self.upstreams.get(name)?;
@@ -113,7 +115,8 @@ impl Gate {
         Ok(requester.scope.servers().iter().map(row).collect::<Value>().to_string().into_bytes())
     }
 
-    /// Answers a worker's request for the permitted tools of a server, from the cache of tool lists if possible.
+    /// Answers a worker's request for the permitted tools of a server with the description of each tool. Takes the
+    /// answer from the cache of tool lists if possible.
     pub(super) async fn list_tools(&self, requester: &Requester, server: &ServerName) -> Reply {
         let connection = self.connection(requester, server)?;
         if !requester.scope.servers().contains(server)

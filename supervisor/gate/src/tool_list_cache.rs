@@ -29,8 +29,8 @@ struct CachedList {
 }
 
 impl ToolListCache {
-    /// Returns the cached tool list. Returns `None` if no list is cached for this key, or if the list was made from
-    /// another catalogue or policy.
+    /// Returns the cached tool list as JSON text. Returns `None` if no list is cached for this key, or if the list
+    /// was made from another catalogue or policy.
     pub(super) fn get(
         &self,
         key: &CacheKey,
@@ -44,7 +44,7 @@ impl ToolListCache {
         Some(answer.json.clone())
     }
 
-    /// Stores a tool list in the cache, with the tool catalogue and the policy from which it was made.
+    /// Stores a tool list (JSON text) in the cache, with the tool catalogue and the policy from which it was made.
     pub(super) fn insert(
         &self,
         key: CacheKey,

@@ -46,7 +46,7 @@ pub(super) enum Dispatch {
 }
 
 impl Dispatch {
-    /// Returns the side effects that the call may have had, for the answer of the run.
+    /// Returns the side effects that the call may have had, which the answer of the run lists.
     fn changes(self) -> SideEffects {
         match self {
             Self::Sent(changes) => changes,
@@ -134,7 +134,7 @@ pub struct CallRecord {
     pub changes: SideEffects,
     /// Duration of the call in milliseconds.
     pub ms: f64,
-    /// Length of the reply in bytes.
+    /// Length of the reply in bytes; 0 if the call failed.
     pub bytes: usize,
 }
 

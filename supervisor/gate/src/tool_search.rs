@@ -19,8 +19,8 @@ use super::scope::Scope;
 /// Maximum time that a search waits for the first connection to an upstream server, measured from the start of the
 /// connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Minimum score of a relevant tool, as a fraction of the best score. Only a relevant tool can take the place of a
-/// better tool whose server has too large a share of the results.
+/// Minimum score of a relevant tool, as a fraction of the score of the best tool. Only a relevant tool can take
+/// the place of a better tool whose server has too large a share of the results.
 const RELEVANCE_MIN: f32 = 0.35;
 /// Prefix of the word in a query that restricts the search to one server, such as `server:github`.
 const SERVER_PREFIX: &str = "server:";
@@ -33,7 +33,7 @@ pub struct Search<'a> {
     pub limit: u32,
     /// How much of each tool the results contain: the name, the signature, or the whole description.
     pub detail: SearchDetail,
-    /// Language of the signatures; `None` for both languages.
+    /// Language of the signatures in the results; `None` for signatures in both languages.
     pub language: Option<Language>,
 }
 
@@ -59,7 +59,7 @@ struct ServerTools {
     tools: Vec<u16>,
 }
 
-/// Ranks the tools of all servers by how well they match a query, best first.
+/// Ranks the tools of all servers by how well they match a query, best first. Tools that do not match are omitted.
 fn rank_tools(query: &str, servers: &[ServerTools]) -> Vec<Hit> {
     let corpora: Vec<Corpus<'_>> = servers
         .iter()

@@ -28,8 +28,8 @@ pub struct DirectCall {
     pub action: DirectAction,
     /// The arguments of the call: a JSON object as text.
     pub arguments: String,
-    /// Whether the AI client answers input requests by repeating the call (MCP 2026-07-28). If so, input requests
-    /// of the upstream server are returned as the result of the call.
+    /// Whether the AI client can answer input requests by repeating the call (MCP 2026-07-28). If so, input
+    /// requests of the upstream server are returned as the result of the call.
     pub supports_input_requests: bool,
     /// In a repeated call: the AI client's answers to the input requests of the upstream server. Otherwise `None`.
     pub input_responses: Option<BTreeMap<String, Value>>,
@@ -37,7 +37,7 @@ pub struct DirectCall {
     pub request_state: Option<String>,
 }
 
-/// The target of a direct call, by the name or the URI under which AI clients see it.
+/// The target of a direct call: the name or the URI by which AI clients know it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DirectTarget {
     Tool(String),
@@ -77,7 +77,8 @@ pub enum ForwardedNotification {
     Log(Value),
 }
 
-/// Which MCP lists and resources of upstream servers have changed since the previous report to the AI client.
+/// Which MCP lists and resources of upstream servers have changed since the previous report to the AI client. For
+/// a list, the value only says whether it has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListChanges {
     pub tools: bool,

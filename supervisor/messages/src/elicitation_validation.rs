@@ -8,9 +8,9 @@ use lockhouse_protocol::ServerName;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Maximum bytes of the parameters of an upstream server's elicitation request.
+/// Maximum length, in bytes, of the JSON text of an elicitation request's parameters.
 pub const QUESTION_BYTES_MAX: usize = 32 * 1024;
-/// Maximum bytes of the parameters of an upstream server's sampling request.
+/// Maximum length, in bytes, of the JSON text of a sampling request's parameters.
 const SAMPLING_BYTES_MAX: usize = 256 * 1024;
 const MESSAGE_CHARS_MAX: usize = 2_000;
 /// Maximum number of JSON values in the parameters of an elicitation or sampling request.
@@ -18,7 +18,7 @@ const VALUES_MAX: usize = 10_000;
 const FIELDS_MAX: usize = 40;
 const URL_BYTES_MAX: usize = 2_048;
 
-/// The kind of a question of an upstream server.
+/// The kind of a question that an AI client gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuestionKind {
     Form,
@@ -27,7 +27,8 @@ pub enum QuestionKind {
     Sampling,
 }
 
-/// A validated elicitation or sampling request of an upstream server, which the AI client may show to its user.
+/// A question that an AI client gets: a validated elicitation or sampling request of an upstream server, or an
+/// approval prompt of Lockhouse as a form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Question {
     /// A form to fill in, whose fields are not nested.
@@ -65,7 +66,8 @@ fn object(parameters: &str) -> Result<Map<String, Value>, InvalidQuestion> {
 }
 
 impl Question {
-    /// Validates the parameters of the server's `elicitation/create` request, of any MCP version.
+    /// Validates the parameters of an `elicitation/create` request of the upstream server `server`, of any MCP
+    /// version.
     pub fn from_elicitation(server: &ServerName, parameters: &str) -> Result<Self, InvalidQuestion> {
         if parameters.len() > QUESTION_BYTES_MAX {
             return Err(InvalidQuestion::TooLarge);

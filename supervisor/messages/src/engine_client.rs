@@ -19,8 +19,8 @@ use crate::{
 
 /// Maximum number of buffered events of the engine for one request. Further events are dropped.
 const EVENTS_MAX: usize = 64;
-/// The number of places in the buffer of [`EVENTS_MAX`] events that progress events cannot use, so that there
-/// is always space for questions to the user. One execution can have fewer open questions than this.
+/// Number of places in the buffer of [`EVENTS_MAX`] events that progress events cannot use, so that there is
+/// always space for questions to the user. One execution can have fewer pending questions than this number.
 const RESERVED_FOR_QUESTIONS: usize = 32;
 
 /// The connection of the front (which speaks MCP with AI clients) to the engine (which runs programs). Clones
@@ -33,8 +33,8 @@ struct Shared {
     last: AtomicU64,
     settings: watch::Sender<FrontSettings>,
     open: Mutex<HashMap<ExchangeId, OpenExchange>>,
-    /// The numbers of the grants (revocable permissions of AI clients) for which a task waits. The task reports the
-    /// revocation of the grant to the engine.
+    /// The numbers of the grants (revocable permissions of AI clients) whose revocation a task waits for, to
+    /// report it to the engine.
     grants: Mutex<HashSet<u64>>,
 }
 
@@ -44,8 +44,8 @@ struct OpenExchange {
     response: oneshot::Sender<Response>,
 }
 
-/// A request of the front to the engine, with the events and the response that belong to it. Dropping this
-/// value before the response ends the request.
+/// A request of the front to the engine, with the events and the response that belong to it. If this value is
+/// dropped before the response has arrived, the engine is told that nobody waits for the request any more.
 pub struct Exchange {
     id: ExchangeId,
     shared: Arc<Shared>,
@@ -61,8 +61,9 @@ pub enum ExchangeStep {
 }
 
 impl EngineClient {
-    /// Connects a front (which speaks MCP with AI clients) to an engine (which runs programs) in the same
-    /// process. When `closing` is cancelled, the engine ends everything that this front began.
+    /// Connects a front (which speaks MCP with AI clients) to an engine (which runs programs) in the same process.
+    /// The function `engine` gets the front's end of the connection and returns the engine's end. When `closing`
+    /// is cancelled, the engine ends everything that this front began.
     pub fn connect(
         engine: impl FnOnce(Weak<dyn FrontEndpoint>) -> Arc<dyn EngineEndpoint>,
         closing: CancellationToken,

@@ -33,8 +33,8 @@ pub enum ToEngine {
     Request(ExchangeId, Box<Caller>, Box<Request>),
     /// An input of the front for an open exchange, such as the answer to a question.
     Input(ExchangeId, Input),
-    /// The front is no longer interested in the exchange (a request and its messages). The engine cancels the run
-    /// of the exchange, unless the run is in the background or another exchange follows it.
+    /// The front no longer waits for the response to a request. The engine cancels the run of this exchange,
+    /// unless the run is in the background or another exchange follows it.
     Close(ExchangeId),
     /// The grant (revocable permission) of an AI client was revoked. The engine ends everything that the client
     /// began under the grant.
@@ -46,7 +46,7 @@ pub enum ToEngine {
 /// A message from the engine (which runs programs) to a front (which speaks MCP with AI clients).
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToFront {
-    /// The engine accepts the version in [`ToEngine::Hello`].
+    /// The engine accepts the version in [`ToEngine::Hello`]. `version` is the version that the engine uses.
     Welcome {
         version: u32,
     },
@@ -65,7 +65,7 @@ pub enum ToFront {
 /// The settings of the engine that a front needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrontSettings {
-    /// Whether AI clients can call tools of some upstream server directly, without code.
+    /// Whether AI clients can call tools of at least one upstream server directly, without code.
     pub has_direct: bool,
     /// The names of the upstream servers that programs can import.
     pub code_servers: Vec<String>,
@@ -73,8 +73,8 @@ pub struct FrontSettings {
     pub tools: BuiltinTools,
     /// The optional protections of the sandbox that this host is known to lack.
     pub missing_protections: Vec<String>,
-    /// How long an MCP request waits for its run to finish. Then the AI client gets a handle, and the run continues
-    /// in the background.
+    /// How long an MCP request waits for its run to end. After this time, the AI client gets a handle, and the run
+    /// continues in the background.
     pub wait: Duration,
     /// Maximum time from the start of a background run until its answer is deleted: the maximum duration of the
     /// run plus the time for which the answer is stored.
@@ -116,12 +116,13 @@ impl BuiltinTool {
 }
 
 impl BuiltinTools {
-    /// Returns the tools that AI clients get, without `health`.
+    /// Returns those of the tools that the configuration can hide that it does not hide.
     pub fn shown(&self) -> impl Iterator<Item = BuiltinTool> {
         BuiltinTool::ALL.into_iter().filter(|tool| !self.hidden.contains(tool))
     }
 
-    /// Returns the name of a tool without the prefix. `None` if AI clients do not get a tool of this name.
+    /// Removes the prefix from the name of one of Lockhouse's own tools. Returns `None` if AI clients get no such
+    /// tool.
     pub fn original_name<'n>(&self, name: &'n str) -> Option<&'n str> {
         let name = name.strip_prefix(self.prefix.as_str())?;
         let is_known = self.shown().any(|tool| tool.as_str() == name) || (self.health && name == "health");
@@ -153,13 +154,15 @@ pub enum Request {
     /// exchange. After each [`Event::Changed`], the engine waits for [`Input::ChangesDelivered`] before it sends
     /// the next event.
     FollowChanges,
-    /// Requests the health report as JSON. If the AI client may use only some upstream servers, the report omits
-    /// all of them. Answered with [`Response::Json`].
+    /// Requests the health report as JSON. If the AI client's token grants only some upstream servers, the report
+    /// contains no upstream servers and no counters that other AI clients influence. Answered with
+    /// [`Response::Json`].
     Health,
     /// Requests the reasons why the service cannot run code now. Answered with [`Response::Reasons`], which is empty
     /// if the service can run code.
     Readiness,
-    /// Requests the metrics in the Prometheus text format. Answered with [`Response::Text`].
+    /// Requests the metrics in the Prometheus text format. Answered with [`Response::Text`], which contains `None`
+    /// if metrics are disabled.
     Metrics,
 }
 
@@ -172,7 +175,7 @@ pub enum RunReference {
     Execution(ExecutionId),
 }
 
-/// A search for tools of upstream servers.
+/// A search in the tools of upstream servers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SearchRequest {
     pub query: String,
@@ -197,8 +200,8 @@ pub enum Input {
     Detach,
     /// Cancels the run, even if other exchanges follow it.
     Cancel,
-    /// The AI client no longer waits for the background run. The engine ends the run if no other request starts
-    /// to wait for it within a configured time.
+    /// The AI client no longer waits for the background run. The engine ends the run, unless another request
+    /// starts to wait for it within a configured time.
     Abandon,
     /// The front has notified the AI client of the changes in the previous [`Event::Changed`]. The engine may now
     /// send the next one.

@@ -25,7 +25,7 @@ pub struct RunCode {
     /// The name of the session (a worker that keeps its state between runs) in which the program runs. The
     /// session is started if it does not exist. `None` for a run outside of sessions.
     pub session: Option<String>,
-    /// Whether the answer goes to a program and not to a model, according to the AI client. This is the case if the
+    /// Whether the answer goes to a program and not to a model, as the AI client declares. This is the case if the
     /// AI client itself runs code that calls `run_code`. The answer can then be larger.
     pub for_program: bool,
 }
@@ -41,7 +41,7 @@ pub struct Progress {
     pub in_flight: BTreeMap<String, usize>,
     /// The oldest question to a user or approver that the run waits for. `None` if no question is pending.
     pub waiting_for: Option<UserWait>,
-    /// The last part of the program's standard output so far.
+    /// The end of what the program has written to standard output so far.
     pub stdout: String,
 }
 
@@ -94,8 +94,8 @@ pub struct FinishedRun {
 }
 
 impl FinishedRun {
-    /// Returns this run with an error in place of its answer. The caller stores the error if the answer is too large
-    /// to be stored.
+    /// Returns this run with an error in place of its answer, for the case that the answer is too large to be
+    /// stored.
     pub fn without_result(&self) -> Self {
         let field = |key: &str| self.json.get(key).cloned();
         let message = "the run has ended, but its result is too large to be stored";

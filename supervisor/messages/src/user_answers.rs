@@ -20,7 +20,7 @@ pub struct InputSupport {
     pub roots: bool,
 }
 
-/// A question to the user of an AI client that has no answer yet.
+/// A pending question to the user of an AI client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenQuestion {
     /// The key of the question, with which [`crate::Input::Answer`] refers to it.
@@ -30,10 +30,11 @@ pub struct OpenQuestion {
     pub time_left: Duration,
 }
 
-/// The answer to a question that was put to the user of an AI client.
+/// The answer to a question that was put to the user, or for sampling to the model, of an AI client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// The user accepted. For a form, contains the values that the user filled in.
+    /// The user or the model answered the question. Contains the values that the user filled into a form, or the
+    /// message of the model. `None` if the AI client sent no content.
     Accept(Option<Value>),
     Decline,
     Cancel,

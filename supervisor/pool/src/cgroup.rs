@@ -32,8 +32,8 @@ const ENABLE: &str = "+memory +pids";
 const OWN: &str = "supervisor";
 /// Maximum number of tasks (threads and processes) in the control group of one worker.
 const TASKS_MAX: u32 = 256;
-/// Number of bytes that are added to a worker's memory limit for the limit of its control group. A control group
-/// also counts the memory that the kernel allocates for the worker; resource limits do not.
+/// Number of bytes by which the memory limit of a worker's control group exceeds the worker's own memory limit. A
+/// control group also counts the memory that the kernel allocates for the worker; resource limits do not.
 const KERNEL_MEMORY_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Why workers cannot have control groups, or why the control group of one worker could not be created.
@@ -125,8 +125,8 @@ impl ControlGroups {
         }
     }
 
-    /// Creates a control group with the limits of a worker, and moves the worker process into it. The worker must not
-    /// have run any code yet.
+    /// Creates a control group with the limits of a worker, and moves the worker process `pid` into it.
+    /// `memory_bytes` is the worker's own memory limit. The worker must not have run any code yet.
     pub(super) fn admit(&self, pid: i32, memory_bytes: u64) -> Result<WorkerGroup, ControlGroupError> {
         let group = WorkerGroup { directory: self.directory.join(format!("worker-{pid}")) };
         let directory = &group.directory;
@@ -175,8 +175,8 @@ impl Drop for WorkerGroup {
     }
 }
 
-/// A control group whose worker was killed. Dropping it at shutdown, when no background task can retry, blocks up to
-/// [`LAST_WAIT`] until the group can be removed.
+/// A control group whose worker was killed. If it is dropped at shutdown, when no background task can try again,
+/// the drop blocks for up to [`LAST_WAIT`] milliseconds until the group can be removed.
 struct ClosingGroup(PathBuf);
 
 impl ClosingGroup {
@@ -185,8 +185,8 @@ impl ClosingGroup {
         !matches!(std::fs::remove_dir(&self.0), Err(error) if error.kind() == ErrorKind::ResourceBusy)
     }
 
-    /// Blocks until the kernel reports that the group has no processes, by a change of the file `cgroup.events`, or
-    /// until [`LAST_WAIT`] is over.
+    /// Blocks until the kernel reports that the group has no processes, by a change of the file `cgroup.events`,
+    /// or until [`LAST_WAIT`] milliseconds are over.
     fn wait(&self) -> Result<(), Error> {
         let events = std::fs::File::open(self.0.join("cgroup.events"))?;
         events.read_at(&mut [0; 64], 0)?;
@@ -210,7 +210,8 @@ impl Drop for ClosingGroup {
 const REMOVAL_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
 /// Maximum number of attempts to remove the control group of a killed worker.
 const REMOVALS_MAX: u32 = 250;
-/// Maximum time in milliseconds that the supervisor waits at shutdown until a control group can be removed.
+/// Maximum time, in milliseconds, that the supervisor waits at shutdown until the control group of a killed worker
+/// can be removed.
 const LAST_WAIT: u16 = 500;
 
 /// Whether systemd delegated a control group, which systemd marks with an extended attribute. Called only for

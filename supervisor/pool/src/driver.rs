@@ -19,8 +19,8 @@ use super::worker::Worker;
 use super::zygote::{self, Reporter, ZygoteHandle, ZygoteReport};
 use super::{ControlGroupResult, PoolError, PoolSettings, ZygoteStart};
 
-/// Minimum number of idle workers of a pool. One is enough, because a worker that is taken is replaced within
-/// milliseconds.
+/// Minimum number of idle workers that a pool keeps ready. One is enough, because a worker that is taken is
+/// replaced within milliseconds.
 const IDLE_MIN: usize = 1;
 
 /// Capacity of the channel for requests to the task that owns the pool. While the channel is full, callers
@@ -67,10 +67,10 @@ struct PoolTask {
     language: &'static str,
     state: State<Worker, LeaseRequest, SessionRequest>,
     launch: Arc<LaunchConfig>,
-    /// The running zygotes that may still fork workers, by generation number (1 for the first zygote of the
-    /// pool).
+    /// The running zygotes that may still fork workers. The key is the generation number, which is 1 for the first
+    /// zygote of the pool.
     zygotes: HashMap<u32, ZygoteHandle>,
-    /// Maximum number of requested forks that a zygote has not yet answered.
+    /// Maximum number of forks that are requested of one zygote and not yet answered.
     forks_max: usize,
     /// The slots that limit how many workers are leased to executions at one time.
     slots: LeaseSlots,
@@ -82,8 +82,9 @@ struct PoolTask {
     figures: SharedStats,
 }
 
-/// Starts the task that owns a pool and returns the channel for requests to it. The task ends when all
-/// senders of this channel are dropped.
+/// Starts the task that owns a pool and returns the channel for requests to it. The task ends when all senders of
+/// this channel are dropped. It publishes the results of zygote starts through `prepared`, and the pool's counters
+/// through `figures`.
 pub(super) fn start(
     settings: PoolSettings,
     control_groups: ControlGroupResult,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use lockhouse_base::principal::Owner;
 
-/// Maximum numbers of executions that wait for a worker, in total and for each client.
+/// Maximum numbers of executions that wait for a worker: of all AI clients together, and of each AI client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
     /// Maximum number of waiting executions of all AI clients together.
@@ -43,10 +43,11 @@ impl<T> FairQueue<T> {
         self.lines.is_empty()
     }
 
-    /// Adds a request to the queue. Returns the rejected request; `None` if no request was rejected. The new request
-    /// is rejected if its owner has reached the limit for one owner. If the whole queue is full, the latest request
-    /// of the owner with the most waiting requests is rejected, so that one owner cannot keep out the others. The
-    /// new request is rejected instead if its owner would otherwise have more waiting requests than that owner.
+    /// Adds a request to the queue. Returns the rejected request; `None` if no request was rejected. The new
+    /// request is rejected if its owner has reached the limit for one owner. If the whole queue is full, the
+    /// latest request of the owner with the most waiting requests is rejected, so that one owner cannot keep out
+    /// the others. But if this owner would then have fewer waiting requests than the owner of the new request, the
+    /// new request is rejected instead.
     pub(super) fn push(&mut self, owner: Owner, item: T) -> Option<T> {
         let own = self.waiting_of(owner);
         if own >= self.bounds.of_one {

@@ -24,7 +24,8 @@ pub struct ZygoteCommand {
 #[derive(Debug)]
 pub(super) struct LaunchConfig {
     pub(super) command: ZygoteCommand,
-    /// The cgroup hierarchy for the control groups of workers, or the reason why workers have none.
+    /// The cgroup hierarchy in which each worker gets its control group, or the reason why workers have no control
+    /// groups.
     pub(super) control_groups: ControlGroupResult,
 }
 

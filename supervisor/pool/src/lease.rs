@@ -24,7 +24,7 @@ impl Lease {
     }
 }
 
-/// The message which tells the task that owns the pool that a lease was dropped.
+/// The message that a lease was dropped, for the task that owns the pool.
 #[derive(Debug)]
 pub(super) struct ReleasedLease {
     pub(super) owner: Owner,

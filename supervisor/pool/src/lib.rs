@@ -106,7 +106,7 @@ pub struct PoolSettings {
     pub idle: usize,
     /// Maximum number of executions that run in the pool at one time.
     pub running_max: usize,
-    /// Maximum numbers of executions that wait for a worker, in total and for each AI client.
+    /// Maximum numbers of executions that wait for a worker: of all AI clients together, and of each AI client.
     pub queue: QueueLimits,
     /// Number of forks after which the zygote (the process from which workers are forked) is replaced, so that
     /// later workers get new random seeds and a new address-space layout.
@@ -134,7 +134,8 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Starts the task that owns the pool. The task starts the first zygote.
+    /// Starts the task that owns the pool. The task starts the first zygote. `groups` is the cgroup hierarchy for
+    /// the control groups of workers, or the reason why they have none.
     pub fn start(settings: PoolSettings, groups: &ControlGroupResult) -> Self {
         let (prepared, watch) = watch::channel(None);
         let figures = SharedStats::default();
@@ -176,7 +177,8 @@ impl Pool {
         self.prepared.borrow().clone()
     }
 
-    /// Returns the pool's counters, as they were after its last event.
+    /// Returns the pool's statistics, such as the number of idle workers, as they were after the last event of its
+    /// task.
     pub fn stats(&self) -> PoolStats {
         self.figures.get()
     }

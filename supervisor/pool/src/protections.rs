@@ -6,7 +6,7 @@
 
 use lockhouse_protocol::{Finding, Protection, Verdict};
 
-/// The description of one protection of workers, for users.
+/// The description of one sandbox protection, for users.
 #[derive(Debug)]
 pub struct ProtectionInfo {
     /// The name of the protection.
@@ -22,10 +22,10 @@ pub struct ProtectionInfo {
     pub fix: &'static str,
 }
 
-/// How to enable the protections that seccomp provides.
+/// What an administrator does to enable the protections that seccomp provides.
 const SECCOMP_FIX: &str =
     "boot a kernel with CONFIG_SECCOMP_FILTER; in a container, let its own profile permit seccomp(2)";
-/// How to enable the protections that namespaces provide.
+/// What an administrator does to enable the protections that namespaces provide.
 const NAMESPACES_FIX: &str = "sysctl user.max_user_namespaces above 0; on Ubuntu 23.10 and later install \
     packaging/apparmor/lockhouse, or sysctl kernel.apparmor_restrict_unprivileged_userns=0; in a container, permit unshare";
 /// The advice for a missing protection that every supported host should provide.
@@ -42,7 +42,8 @@ pub enum ProtectionError {
     Absent {
         title: &'static str,
         found: String,
-        /// Whether the protection is required only because the configuration says so (`require_full`).
+        /// Whether the protection is optional by default, and required only because of `require_full` in the
+        /// configuration.
         required_here: bool,
         fix: &'static str,
     },
@@ -174,11 +175,11 @@ pub fn describe(protection: Protection) -> ProtectionInfo {
 }
 
 /// Decides from the findings of a zygote's sandbox tests whether code may run on this host. Returns texts for users
-/// about the missing optional protections. With `require_full`, all protections are required.
+/// that describe the missing optional protections. With `require_full`, all protections are required.
 ///
 /// # Errors
-/// Fails if a required protection is missing, or if any protection is broken or was not tested. The error
-/// says how to fix this.
+/// Fails if a required protection is missing, or if any protection is broken or was not tested. The error says how to
+/// fix this.
 pub fn evaluate(findings: &[Finding], require_full: bool) -> Result<Vec<String>, ProtectionError> {
     let not_tried = Protection::CHECKED_BY_ZYGOTE
         .into_iter()

@@ -31,8 +31,8 @@ const NO_CAPABILITIES: &str = "0000000000000000";
 /// Resource limits of a zygote that must be 0 (soft and hard), as they are named in `/proc/PID/limits`.
 const LIMITS: [&str; 4] = ["Max core file size", "Max file size", "Max locked memory", "Max msgqueue size"];
 
-/// Fields of `/proc/PID/status` with the value that they must have for every worker. The field `Seccomp_filters` is
-/// not listed: its value depends on the filters of the supervisor itself.
+/// Fields of `/proc/PID/status` with the value that each of them must have in every worker. The field `Seccomp_filters`
+/// is not listed: its value depends on the filters of the supervisor itself.
 const STATUS: [(&str, &str); 7] = [
     ("Seccomp", "2"),
     ("NoNewPrivs", "1"),
@@ -48,11 +48,12 @@ const FILTERS: &str = "Seccomp_filters";
 /// Stands in errors for the value of a field that the kernel does not report.
 const MISSING: &str = "missing";
 
-/// The number of seccomp filters of the supervisor itself, for instance those of a container. Workers inherit them.
+/// The number of seccomp filters that apply to the supervisor itself, for instance those of a container. Workers inherit
+/// them. Empty until the first worker is verified.
 static INHERITED_FILTERS: OnceLock<u32> = OnceLock::new();
 
-/// Whether a check found that `/proc` shows the PID namespace of this process. The check is not repeated after that,
-/// since a mounted `/proc` never changes its namespace.
+/// Whether it was verified that `/proc` shows the PID namespace of this process. Once verified, it is not checked
+/// again, since a mounted `/proc` never changes its namespace.
 static PROC_IS_OWN: AtomicBool = AtomicBool::new(false);
 
 /// Verifies by `/proc/PID/status` that a worker process is in its sandbox. Returns the peak resident memory of the process

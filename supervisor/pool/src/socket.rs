@@ -1,8 +1,8 @@
 //! The supervisor's end of a UNIX socket to a worker or a zygote.
 //!
-//! The socket types of Tokio always wait for data and for free space in the send buffer. The kernel reports free
-//! space each time when the peer reads, so each message to a worker would wake the supervisor once more, for nothing.
-//! [`Socket`] does not wait for free space until a write finds the socket full.
+//! The socket types of Tokio always register for both events: received data, and free space in the send buffer. The
+//! kernel reports free space each time the peer reads, so each message to a worker would wake the supervisor a second
+//! time, for nothing. [`Socket`] registers for free space only after a write has found the socket full.
 #![allow(unsafe_code, reason = "tokio wants a promise about the descriptor")]
 
 use std::io::{Error, ErrorKind, Result};

@@ -25,8 +25,8 @@ pub(super) use events::{Effect, Event, HasEnded, PoolLimits};
 use generation::Generation;
 use idle_target::IdleTarget;
 
-/// Time without a new request after which the pool forks idle workers for future requests, since a fork slows
-/// down running executions. Workers for waiting requests are forked at once.
+/// How long no request must have arrived before the pool forks idle workers for future requests. The delay avoids forks
+/// that would slow down running executions. Workers for waiting requests are forked at once.
 const QUIET: Duration = Duration::from_millis(5);
 
 /// Number of consecutive failures to provide a worker after which the pool refuses all waiting requests and stops
@@ -44,14 +44,14 @@ struct Idle<W> {
     worker: W,
 }
 
-/// The state of a pool. It owns all idle workers and waiting requests. `W` is a worker, `L` a request for a lease, `S`
-/// a request of a session.
+/// The state of a pool. It owns all idle workers and waiting requests. `W` is a worker, `L` a request for a worker for
+/// one execution (a lease), `S` a session's request for a worker.
 pub(super) struct State<W, L, S> {
     bounds: PoolLimits,
     /// The current zygote, the process from which workers are forked; `None` if none runs. Earlier zygotes are
     /// retired: they fork no more workers.
     zygote: Option<Generation>,
-    /// Generation number of the zygote that was started last; 0 before the first start.
+    /// Generation number of the zygote that was started most recently; 0 before the first start.
     last_generation: u32,
     /// Whether a zygote is being started.
     starting: bool,
@@ -63,13 +63,13 @@ pub(super) struct State<W, L, S> {
     waiting: FairQueue<L>,
     /// The moving average of the times from the start of a lease to its release.
     average_hold_time: Duration,
-    /// Requests of sessions that wait for a worker. Each session gets a newly forked worker, not an idle one. The
-    /// engine crate limits the number of sessions.
+    /// The waiting requests of sessions. Each session gets a newly forked worker, not an idle one. The engine crate
+    /// limits the number of sessions.
     sessions: VecDeque<S>,
     /// Number of consecutive failures to provide a worker. Reset when a worker becomes ready.
     failures: u32,
-    /// When the pool received the last request, for a lease or of a session. Before the first request, the time when
-    /// the pool was started.
+    /// When the most recent request for a worker arrived, for an execution or for a session. Before the first request,
+    /// the time when the pool was started.
     last_request: Instant,
 }
 
@@ -189,15 +189,15 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         self.failures = self.failures.min(FAILURES_MAX - 1);
     }
 
-    /// Estimates after what time the queue will have space, from the length of the queue and the duration of recent
-    /// leases.
+    /// Estimates how long it takes until the queue has space, from the length of the queue and the duration of recent
+    /// leases. An AI client whose request was refused is told to try again after this time.
     fn retry_after(&self) -> Duration {
         let turns = self.waiting.len() / self.bounds.running_max + 1;
         (self.average_hold_time * turns as u32).clamp(RETRY_AFTER_MIN, RETRY_AFTER_MAX)
     }
 
-    /// Handles the failed start of a zygote. The current zygote continues if there is one; otherwise all requests are
-    /// refused.
+    /// Handles the failed start of a zygote. The current zygote stays in use if there is one; if not, all waiting
+    /// requests are refused.
     fn zygote_failed(&mut self, error: PoolError, now: Instant, effects: &mut Effects<W, L, S>) {
         self.starting = false;
         match &mut self.zygote {
@@ -214,7 +214,8 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
-    /// Handles the result of a fork: a worker for an execution becomes idle, a worker for a session is handed over.
+    /// Handles the result of a fork. A worker for an execution becomes idle, a worker for a session is given to the
+    /// session that has waited longest, and a failed fork is counted.
     fn forked(
         &mut self,
         generation: u32,
@@ -277,7 +278,8 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
-    /// Raises the number of idle workers to keep, if a request has to wait although another execution may run.
+    /// Raises the number of idle workers to keep by one, if a new request found no idle worker although the maximum
+    /// number of running executions is not reached.
     fn raise_idle_target(&mut self, now: Instant) {
         let is_new = self.last_request == now;
         if is_new && !self.waiting.is_empty() && self.waiting.running() < self.bounds.running_max {
@@ -286,9 +288,9 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
     }
 
     /// Kills the idle workers beyond the number to keep. Workers of retired zygotes are killed first and at once,
-    /// because a retired zygote ends only with its last worker. Such workers can be anywhere in the list, since a
-    /// fork of a retired zygote may have ended after forks of the current one. Workers of the current zygote are
-    /// killed only after a while without demand ([`IdleTarget::shrink_if_due`]).
+    /// because a retired zygote ends only with its last worker. Such workers can be anywhere in the list, since a fork
+    /// of a retired zygote may have ended after forks of the current one. Workers of the current zygote are killed only
+    /// after a while in which every request found an idle worker ([`IdleTarget::shrink_if_due`]).
     fn trim_idle(&mut self, now: Instant, effects: &mut Effects<W, L, S>) {
         let current = self.zygote.as_ref().map(|zygote| zygote.number);
         while self.idle.len() > self.idle_target.count()
@@ -302,8 +304,8 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         }
     }
 
-    /// Starts a zygote and requests forks, if there are fewer workers than needed or the current zygote must be
-    /// replaced.
+    /// Starts a zygote if workers are needed and none runs, or if the current zygote must be replaced. Requests forks
+    /// from the current zygote if there are fewer workers than needed. Does neither after [`FAILURES_MAX`] failures.
     fn refill(&mut self, now: Instant, effects: &mut Effects<W, L, S>) {
         if self.failures >= FAILURES_MAX {
             return;

@@ -27,7 +27,8 @@ pub struct PoolStats {
     pub zygote_age_s: Option<f64>,
 }
 
-/// The counters of a pool and the start time of its current zygote. The pool's task writes them, other tasks read them.
+/// The counters of a pool, and the time from which the age of its current zygote is counted. The pool's task writes
+/// them, other tasks read them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SharedStats(Arc<Mutex<(PoolStats, Option<Instant>)>>);
 

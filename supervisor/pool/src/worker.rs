@@ -46,8 +46,8 @@ pub struct Worker {
     /// Peak resident memory of the worker, in bytes, at the time when its sandbox was verified. 0 if it could not be
     /// read.
     pub resident_bytes: u64,
-    /// The worker's control group, which is removed after the process was killed. `None` if workers have no control
-    /// groups.
+    /// The worker's control group, which is removed after the process was killed. `None` if Lockhouse cannot create
+    /// control groups on this host.
     group: Option<WorkerGroup>,
 }
 
@@ -73,8 +73,8 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Whether the kernel killed the worker because its control group exceeded its memory limit. Without control groups
-    /// always `false`.
+    /// Whether the kernel killed the worker because its control group exceeded the group's memory limit. `false` for a
+    /// worker without a control group.
     pub fn was_out_of_memory(&self) -> bool {
         self.group.as_ref().is_some_and(WorkerGroup::was_out_of_memory)
     }

@@ -62,9 +62,9 @@ impl WorkerProcess {
         };
     }
 
-    /// Schedules the worker process as idle work (`SCHED_IDLE`) until it ends: all other work, including other workers,
-    /// comes first. A CPU that runs only idle work counts as free for others. Has no effect if the kernel refuses the
-    /// change.
+    /// Schedules the worker process as idle work (`SCHED_IDLE`) until it ends, so that all other work, including other
+    /// workers, comes first. The kernel treats a CPU that runs only such work as idle. Has no effect if the kernel
+    /// refuses the change.
     pub fn lower_priority(&self) {
         let (pid, Ok(pidfd)) = (self.pid, self.pidfd.try_clone()) else { return };
         // A process may have thousands of threads, so this runs on a blocking thread.

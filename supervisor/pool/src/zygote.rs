@@ -1,5 +1,5 @@
-//! Runs one zygote, a process from which workers are forked: starts it, passes fork requests to it, reports
-//! its answers to the pool, and serves it until its last worker has ended.
+//! Runs one zygote, a process from which workers are forked: starts it, passes fork requests to it, and reports the
+//! resulting workers to the pool, until the zygote's last worker has ended.
 
 mod socket;
 
@@ -27,8 +27,8 @@ use socket::ZygoteSocket;
 /// heavy packages on a slow disk take much longer.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Maximum time that the supervisor waits for a zygote process to exit after it failed to send a valid
-/// message.
+/// Maximum time that the supervisor waits for a zygote process to exit after its socket was closed or carried an
+/// invalid message.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
 /// The error message for a zygote that sends no valid message. Most likely, the zygote belongs to another version of
 /// Lockhouse.
@@ -61,8 +61,8 @@ pub(super) enum ZygoteReport {
     Forked(Result<Worker, PoolError>, ForkPurpose),
     /// A worker of the zygote crashed in a way that may be the result of an attack.
     Crashed,
-    /// The zygote has ended or violated the protocol. Its workers are killed, and its pending forks will not be
-    /// answered.
+    /// The zygote has ended unexpectedly or violated the protocol. Its workers are killed, and its pending forks will
+    /// not be answered. Not sent when a retired zygote ends with its last worker.
     Gone(PoolError),
 }
 
@@ -187,8 +187,8 @@ impl Zygote {
         }
     }
 
-    /// Returns why the zygote sent no valid message: it has exited, or it is no zygote of this version of
-    /// Lockhouse.
+    /// Waits for a zygote that sent no valid message to exit, and returns the error that explains this: the zygote has
+    /// exited, or it is no zygote of this version of Lockhouse.
     async fn start_failure(&mut self, command: &ZygoteCommand) -> PoolError {
         let Ok(status) = tokio::time::timeout(END_TIMEOUT, self.child.wait()).await else {
             return PoolError::zygote(FOREIGN_PROTOCOL);
@@ -253,8 +253,8 @@ impl Zygote {
         }
     }
 
-    /// Handles a received message of the zygote; `None` means that the zygote has closed its socket. Fails if the
-    /// zygote has ended or violated the protocol.
+    /// Handles a received message of the zygote; `None` means that the zygote has closed its socket. Reports forked and
+    /// crashed workers to the pool. Fails if the zygote has ended or violated the protocol.
     async fn handle_message(
         &mut self,
         message: Option<(FromZygote, Vec<OwnedFd>)>,

@@ -76,8 +76,9 @@ pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
     if fatal { ExitCode::from(UNAVAILABLE) } else { ExitCode::SUCCESS }
 }
 
-/// Starts a sandboxed worker of the language, verifies its sandbox and runs a program in it. Returns whether the
-/// language engine works, and one finding for each sandbox protection.
+/// Starts a sandboxed worker of the language, verifies its sandbox and runs a program in it. Returns the result for the
+/// language engine, and one finding for each sandbox protection. There are no findings if the engine failed before the
+/// protections were tested.
 async fn check_engine(supervisor: &Supervisor, language: Language) -> (Engine, Vec<Finding>) {
     let prepared = match supervisor.wait_until_prepared(language).await {
         Ok(prepared) => prepared,

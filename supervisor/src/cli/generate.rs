@@ -61,7 +61,7 @@ fn write(path: PathBuf, text: &str) -> Result<Vec<PathBuf>> {
     Ok(vec![path])
 }
 
-/// Returns the command without its hidden subcommands, so that they do not appear in manual pages and completions.
+/// Returns `command` without its hidden subcommands, so that they do not appear in manual pages and completions.
 fn without_hidden(command: clap::Command) -> clap::Command {
     let subcommands = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).cloned();
     let made = clap::Command::new(env!("CARGO_PKG_NAME"))
@@ -73,7 +73,8 @@ fn without_hidden(command: clap::Command) -> clap::Command {
     made.after_help(command.get_after_help().cloned().unwrap_or_default())
 }
 
-/// Generates a manual page for `lockhouse` and for each of its commands.
+/// Writes a manual page for `lockhouse` and for each of its commands to `directory`, and returns the paths of the
+/// pages.
 fn manual_pages(mut command: clap::Command, directory: &Path) -> Result<Vec<PathBuf>> {
     command.build();
     let mut pages = Vec::new();

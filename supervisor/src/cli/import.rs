@@ -99,7 +99,8 @@ async fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, Co
     Ok(ExitCode::SUCCESS)
 }
 
-/// Warns that the AI clients' files from which servers were imported still contain the servers' secrets in plain text.
+/// Warns that the AI clients' files from which servers were imported still contain the servers' secrets in plain text,
+/// and which of these files other Unix users can read.
 fn warn_about_plaintext_copies(imported: &[&Candidate]) {
     let mut files: Vec<&Path> = Vec::new();
     for candidate in imported {
@@ -173,7 +174,7 @@ fn show(candidates: &[Candidate], sources: &[Listed], is_chosen: bool, environme
 
 /// Writes the imported servers to the configuration file. Returns the path of the backup of the previous file; `None`
 /// if there was no previous file. If the configuration cannot be saved, removes the backup and the secret files that
-/// it created.
+/// this call has created.
 fn write(
     files: &Files,
     mut edit: ConfigEdit,
@@ -230,9 +231,8 @@ fn write_tables(
     Ok(())
 }
 
-/// Whether a value of an imported server's configuration is a secret, by its key (such as a variable or
-/// header name) or its form. A secret is moved to a file of its own instead of being written to the
-/// configuration.
+/// Whether a value of an imported server's configuration is a secret, as its key (such as a variable or header name) or
+/// its form suggests. A secret is moved to a file of its own instead of being written to the configuration.
 fn is_secret(key: &str, value: &str) -> bool {
     let always = matches!(key, "client_secret" | "bearer_token");
     (always && !value.is_empty()) || looks_secret(key, value)

@@ -92,7 +92,7 @@ pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
 }
 
 /// Builds the command line of the new entry, which starts this program with the same `--config`, `--policy` and
-/// `--servers` options.
+/// `--servers` options. `mode` says who can use the servers; `None` means programs of `run_code`.
 fn start_entry(files: &Files, mode: Option<ExposeMode>) -> std::io::Result<LaunchCommand> {
     let (program, mut arguments) = own_command()?;
     arguments.push("serve".to_owned());
@@ -139,8 +139,8 @@ fn own_command() -> std::io::Result<(PathBuf, Vec<String>)> {
     Ok((program, Vec::new()))
 }
 
-/// Returns the configuration file of `client`, whether it exists or not. Without `client`, returns the existing
-/// configuration files of all AI clients.
+/// Returns the AI clients whose configuration files to change, each with one file. With `client`, this is the file of
+/// that AI client, whether it exists or not; without it, one file of each AI client that has configuration files.
 fn targets(client: Option<AiClient>, environment: &Environment) -> Vec<(AiClient, PathBuf)> {
     let file = |client: AiClient| {
         let first = client.files(environment).into_iter().next();
@@ -159,9 +159,9 @@ fn targets(client: Option<AiClient>, environment: &Environment) -> Vec<(AiClient
     }
 }
 
-/// Asks in which way AI clients use the servers. Returns `None` if no question can be asked (without a terminal, or
-/// with `--yes` or `--dry-run`) or if the answer names no mode. `None` means that only programs of `run_code` use the
-/// servers.
+/// Asks the user whether programs of `run_code`, the AI client itself, or both can use the servers. Returns `None` if
+/// no question can be asked (without a terminal, or with `--yes` or `--dry-run`) or if the answer names no mode. `None`
+/// means that only programs of `run_code` can use the servers.
 fn ask_mode(confirmation: Confirmation) -> Option<ExposeMode> {
     if !confirmation.asks() {
         return None;

@@ -54,7 +54,8 @@ pub(super) fn result(files: &Files, arguments: &Arguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Opens the stored results of `lockhouse run` and deletes the expired ones.
+/// Opens the stored results of `lockhouse run` and deletes the expired ones. If the state directory is not known,
+/// returns an empty store in memory.
 pub(super) fn open_results(bounds: ResultLimits) -> Results {
     match lockhouse_base::directories::state() {
         Some(state) => {

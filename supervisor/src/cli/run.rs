@@ -52,7 +52,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// Why `lockhouse run` has no program to run.
+/// Why the arguments of `lockhouse run` or `lockhouse check` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProgramError {
     #[error("give a program: a FILE, - for standard input, or -c CODE")]
@@ -154,7 +154,7 @@ async fn prompt_on_terminal(mut watcher: Watcher) {
 pub(super) struct ProgramSource {
     /// The path of the file with the program; `-` for standard input. Ignored if [`Self::code`] is given.
     pub(super) file: Option<PathBuf>,
-    /// The text of the program.
+    /// The text of the program. If `None`, the program is read from [`Self::file`].
     pub(super) code: Option<String>,
     /// The language of the program. If `None`, the extension of the file determines the language.
     pub(super) language: Option<LanguageName>,

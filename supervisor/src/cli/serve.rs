@@ -45,20 +45,22 @@ pub(super) struct Arguments {
     expose: ExposeMode,
 }
 
-/// How long before the AI client's own time limit a request is answered, but at most half of that time limit.
+/// How long before the AI client's time limit for a tool call `lockhouse serve` answers a request. If half of that time
+/// limit is shorter than this, the request is answered after half of it.
 const BEFORE_CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The environment variable in which Claude Code gives its time limit of a tool call, in milliseconds.
 const CLIENT_TIMEOUT_VARIABLE: &str = "MCP_TOOL_TIMEOUT";
 
 impl Arguments {
-    /// Returns the form of answers, and how long requests wait for them.
+    /// Returns the form of answers, and how long a request waits for its run before it is answered with a handle.
     fn answer_settings(&self) -> AnswerSettings {
         let wait = self.wait.map(|seconds| Duration::from_secs(seconds.into()));
         let wait = wait.or_else(|| if self.uses_http() { None } else { client_timeout() });
         AnswerSettings { form: self.answer, wait, ..AnswerSettings::default() }
     }
 
-    /// Whether to serve over HTTP instead of standard input and output.
+    /// Whether to serve over HTTP instead of standard input and output: if `--http` or `--listen` is given, or systemd
+    /// has passed sockets.
     fn uses_http(&self) -> bool {
         self.http || !self.listen.is_empty() || front::http::has_inherited_sockets()
     }
@@ -75,11 +77,11 @@ fn client_timeout() -> Option<Duration> {
 /// A value of type `T`, or the error that stops `lockhouse serve`.
 type ServeResult<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// The parts of a `lockhouse serve` process, which are created before the first AI client is served.
+/// The parts of a `lockhouse serve` process that are created before it serves the first AI client.
 struct Instance {
     settings: Settings,
     supervisor: Arc<Supervisor>,
-    /// The form of answers over standard input and output, and how long requests wait for them.
+    /// The form of answers over standard input and output, and how long a request waits for its run.
     answers: AnswerSettings,
     /// The HTTP listeners. `None` if the AI client is connected over standard input and output.
     http_server: Option<HttpServer>,
@@ -125,8 +127,9 @@ async fn start(files: &Files, arguments: Arguments) -> Result<Instance, ExitCode
     Ok(Instance { settings, supervisor, answers, http_server })
 }
 
-/// Serves AI clients until the server is closed, and reloads the configuration on SIGHUP and after approvals that
-/// change the policy. Finally closes the supervisor.
+/// Serves AI clients until the AI client on standard input disconnects, a signal stops the process or a part of it
+/// fails. Meanwhile, reloads the configuration on SIGHUP and after approvals that change the policy. Finally closes the
+/// supervisor.
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
     let Instance { settings, supervisor, answers, http_server } = instance;
     let is_http = http_server.is_some();
@@ -169,7 +172,8 @@ async fn serve_clients(
     Ok(())
 }
 
-/// Opens the HTTP listeners before anything else is started, so that an invalid address fails at once.
+/// Opens the HTTP listeners: those that `--listen` names, or else those of the configuration. This is done before
+/// anything else is started, so that an invalid address fails at once.
 async fn open(mut settings: HttpSettings, arguments: &Arguments) -> Result<HttpServer, ExitCode> {
     if !arguments.listen.is_empty() {
         settings.listen.clone_from(&arguments.listen);
@@ -183,8 +187,8 @@ async fn open(mut settings: HttpSettings, arguments: &Arguments) -> Result<HttpS
     })
 }
 
-/// Reloads the configuration on SIGHUP. If the new configuration is invalid, the previous one stays active and the
-/// error is logged.
+/// Reloads the configuration, and `certificate` if there is one, on SIGHUP. If the new configuration is invalid, the
+/// previous one stays active and the error is logged. `first` are the settings at the start of the process.
 async fn reload_on_signal(
     supervisor: &Supervisor,
     first: &Settings,
@@ -209,8 +213,8 @@ async fn reload_on_signal(
     }
 }
 
-/// Reloads the configuration after an approval that changed the policy file. The approved call waits until the new
-/// policy is active, and continues then.
+/// Reloads the configuration after each approval that changed the policy file. The approved call waits until the new
+/// policy is active, and continues then. `first` are the settings at the start of the process.
 async fn reload_on_answer(supervisor: &Supervisor, first: &Settings, files: &Files) -> Infallible {
     while let Some(waits) = supervisor.approvers().next_policy_change().await {
         reload(supervisor, first, files, ReloadCause::Approval);
@@ -219,8 +223,9 @@ async fn reload_on_answer(supervisor: &Supervisor, first: &Settings, files: &Fil
     std::future::pending().await
 }
 
-/// Reloads the upstream servers and the policy. All other settings keep the values of `first`, which are the settings
-/// at the start of the process.
+/// Reloads the upstream servers and the policy. All other settings keep their values in `first`, the settings at the
+/// start of the process. If the new configuration is invalid, the previous one stays active. `cause` is recorded in the
+/// audit log.
 fn reload(supervisor: &Supervisor, first: &Settings, files: &Files, cause: ReloadCause) {
     systemd_notify::reloading();
     let loaded = load_settings_and_policy(files);
@@ -257,8 +262,8 @@ async fn serve_metrics(
     }
 }
 
-/// Stops the server on SIGTERM or SIGINT. With `drains` (set for HTTP), the first signal lets running code finish,
-/// and a second signal stops running code.
+/// Stops the server on SIGTERM or SIGINT. With `drains` (set for HTTP), the first signal starts a drain, which lets
+/// running code finish, and a second signal stops the code that still runs.
 fn end_on_signal(life: &Lifecycle, drains: bool) {
     for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
         let life = life.clone();

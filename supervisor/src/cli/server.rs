@@ -76,8 +76,8 @@ fn load(files: &Files) -> Result<Settings, ExitCode> {
     Settings::load(files).map_err(|error| print_config_error(&error))
 }
 
-/// Finds a configured upstream server by name. If there is none, prints an error with a similar name, and returns the
-/// exit status.
+/// Finds a configured upstream server by name. If there is none, prints an error that suggests a similar name, and
+/// returns the exit status.
 fn find<'a>(settings: &'a Settings, name: &str) -> Result<(&'a ServerName, &'a ServerDefinition), ExitCode> {
     let found = settings.engine.servers.iter().find(|(known, _)| known.as_str() == name);
     found.ok_or_else(|| report_unknown(settings, name))

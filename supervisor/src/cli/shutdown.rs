@@ -14,13 +14,15 @@ const BLOCKING_WORK_MAX: Duration = Duration::from_millis(500);
 const REAPING_MAX: Duration = Duration::from_secs(1);
 const REAP_EVERY: Duration = Duration::from_millis(2);
 
-/// Drops all tasks of the Tokio runtime, which kills their child processes, and reaps these processes.
+/// Ends all tasks of the Tokio runtime. The child processes of these tasks are killed and reaped. Takes at most the sum
+/// of [`BLOCKING_WORK_MAX`] and [`REAPING_MAX`].
 pub(super) fn shut_down(runtime: Runtime) {
     runtime.shutdown_timeout(BLOCKING_WORK_MAX);
     reap_children();
 }
 
-/// Reaps exited child processes. This process is their subreaper, so no other process would reap them.
+/// Reaps exited child processes until none is left, for at most [`REAPING_MAX`]. This process is their subreaper, so no
+/// other process would reap them.
 fn reap_children() {
     let began = Instant::now();
     while began.elapsed() < REAPING_MAX {

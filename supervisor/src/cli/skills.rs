@@ -109,8 +109,8 @@ pub(super) async fn skills(files: &Files, Arguments { command, client }: Argumen
     result.unwrap_or_else(|status| status)
 }
 
-/// Prints the skills (saved functions) in `skills`, including shared ones. Then prints the skills that each
-/// AI client in `clients` has saved itself.
+/// Prints the skills (saved functions) in `skills`, including shared ones. Then prints the skills that each AI client
+/// in `clients` has saved itself, without the shared ones.
 fn list(skills: &Skills, clients: &[String], as_json: bool) {
     let mut entries: Vec<(Option<&str>, SkillEntry)> = Vec::new();
     entries.extend(skills.entries().into_iter().map(|entry| (None, entry)));
@@ -192,8 +192,8 @@ fn parse_name(name: &str) -> Result<Name, ExitCode> {
     })
 }
 
-/// Loads a skill: the given older version, or else the current one. If there is no version that code can import, loads
-/// the draft.
+/// Loads a skill and returns it with its origin. With `version`, loads that older version; without it, the current
+/// version, or the draft if there is no version that code can import.
 fn load_skill(skills: &Skills, name: &str, version: Option<u32>) -> Result<(Skill, Origin), ExitCode> {
     let name = parse_name(name)?;
     if let Some(version) = version {

@@ -40,7 +40,8 @@ pub(super) async fn status(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Describes one Lockhouse process as text: a summary, and a table of its language engines and upstream servers.
+/// Describes one Lockhouse process as text, from its health report: a summary, and a table of its language engines and
+/// upstream servers.
 fn describe_process(health: &Value) -> String {
     let text = |value: &Value| lockhouse_policies::printable(value.as_str().unwrap_or_default());
     let reasons: Vec<String> = health["reasons"].as_array().into_iter().flatten().map(text).collect();

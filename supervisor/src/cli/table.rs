@@ -1,7 +1,7 @@
 //! Renders the tables that commands print.
 
-/// Renders rows in aligned columns, without a limit on the width of a cell. Control characters in cells are replaced
-/// by printable text.
+/// Renders rows in aligned columns, without a limit on the width of a column. Replaces control characters and invisible
+/// characters in cells with U+FFFD.
 pub(crate) fn render(head: &[&str], rows: &[Vec<String>]) -> String {
     let cells = |row: &Vec<String>| row.iter().map(|cell| lockhouse_policies::printable(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();

@@ -2,19 +2,19 @@
 
 use std::io::IsTerminal;
 
-/// Replaces control characters and invisible characters, except line feeds and tabs.
+/// Replaces control characters and invisible characters with U+FFFD, except line feeds and tabs.
 pub(crate) fn sanitize(text: &str) -> String {
     let line =
         |line: &str| line.split('\t').map(lockhouse_policies::printable).collect::<Vec<_>>().join("\t");
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Prepares text for standard output: sanitized on a terminal, unchanged for a program.
+/// Prepares text for standard output: sanitized if standard output is a terminal, unchanged if it is a pipe or a file.
 pub(crate) fn for_stdout(text: &str) -> String {
     if std::io::stdout().is_terminal() { sanitize(text) } else { text.to_owned() }
 }
 
-/// Prepares text for standard error: sanitized on a terminal, unchanged for a program.
+/// Prepares text for standard error: sanitized if standard error is a terminal, unchanged if it is a pipe or a file.
 pub(crate) fn for_stderr(text: &str) -> String {
     if std::io::stderr().is_terminal() { sanitize(text) } else { text.to_owned() }
 }

@@ -71,7 +71,9 @@ enum CreateError {
     Record(RecordError),
 }
 
-/// Creates a token. Standard output receives only the token, so that it can be piped to a secret store.
+/// Creates a token that is valid for the time `expires` (`None`: without end) and may use only what `only` names
+/// (empty: everything). `log` opens the audit log. Standard output receives only the token, so that it can be piped to
+/// a secret store.
 fn create(
     file: &TokenFile,
     log: impl FnOnce() -> Result<CommandAuditLog, RecordError>,
@@ -147,7 +149,7 @@ fn list(file: &TokenFile, as_json: bool) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Revokes an AI client's token, even if this cannot be recorded in the audit log.
+/// Revokes an AI client's token, even if this cannot be recorded in the audit log, which `log` opens.
 fn revoke(
     file: &TokenFile,
     log: impl FnOnce() -> Result<CommandAuditLog, RecordError>,

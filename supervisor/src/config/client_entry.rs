@@ -56,8 +56,8 @@ impl LaunchCommand {
     }
 }
 
-/// Inserts or updates the Lockhouse entry in an AI client's configuration file. Returns `None` if the file already has
-/// the same entry.
+/// Inserts or updates the Lockhouse entry in an AI client's configuration file. Returns `None` if the file needs no
+/// change. An existing entry in a file of Continue is never changed.
 ///
 /// # Errors
 /// The file is not valid in the format of its AI client.
@@ -103,6 +103,7 @@ fn entry(client: AiClient, section: &[&str], start: &LaunchCommand) -> Map<Strin
 }
 
 /// Returns the path of the table in which the AI client's configuration file lists MCP servers, outermost table first.
+/// `root` is the content of the file; `None` for an empty file.
 fn section(client: AiClient, root: Option<&Table>) -> &'static [&'static str] {
     match client {
         AiClient::Vscode => &["servers"],
@@ -166,8 +167,8 @@ fn insert_into_json(
     Ok(Some(Insertion { text, before: String::new(), after, section: section.join(".") }))
 }
 
-/// Updates an existing Lockhouse entry so that it starts Lockhouse with the command in `value`. Keys that the user
-/// added stay. Returns `None` if the entry needs no change.
+/// Updates the existing Lockhouse entry `node` so that it has the keys and values in `value`, which start Lockhouse.
+/// Other keys stay. Returns `None` if the entry needs no change. `section` is the path of the table with the entry.
 fn update(
     source: &Source,
     node: &Node,

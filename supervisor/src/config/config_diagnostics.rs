@@ -25,7 +25,8 @@ impl<'s> ConfigDiagnostics<'s> {
         Self { source, headers: below.map(|table| format!("\n[{}]", table.path)).collect() }
     }
 
-    /// Creates the diagnostic for a key or value that could not be read, with its location.
+    /// Creates the diagnostic, with its location, for a key or value that could not be read. If its line may hold a
+    /// secret, only the line number is shown.
     pub(super) fn for_field_error(&self, error: FieldError) -> Diagnostic {
         let FieldError { span, title, label, help, is_declared } = error;
         let fault = if is_declared {
@@ -60,9 +61,9 @@ impl<'s> ConfigDiagnostics<'s> {
         }
     }
 
-    /// Whether the line at byte offset `at` may belong to a server entry, whose values may be secrets. A line is
-    /// assumed to belong to a server entry if one of [`WORDS_OF_SERVERS`] occurs between the last header of a table
-    /// without secrets and the end of the line. A header of the form `[servers.NAME]` holds no secret.
+    /// Whether the line at byte offset `at` may belong to a server entry, whose values may be secrets. This is assumed
+    /// if one of [`WORDS_OF_SERVERS`] occurs between the nearest preceding header in [`Self::headers`] and the end of
+    /// the line. A line that is only a header `[servers.NAME]` holds no secret.
     fn may_hold_secrets(&self, at: usize) -> bool {
         let text = &self.source.text;
         let start = text[..at].rfind('\n').map_or(0, |end| end + 1);

@@ -87,8 +87,9 @@ impl ConfigEdit {
         }
     }
 
-    /// Keeps the comments above a removed table if an empty line separates them from the table, since such comments do
-    /// not describe the table.
+    /// Keeps those comments above a removed table that an empty line separates from the table, since they do not
+    /// describe it. `prefix` is the text above the table, `position` the number of the table in the file. The comments
+    /// are moved to the next table, or to the end of the file.
     fn preserve_comments(&mut self, prefix: &str, position: Option<isize>) {
         let Some((preserved, _)) = prefix.rsplit_once("\n\n") else { return };
         if preserved.trim().is_empty() {
@@ -108,7 +109,8 @@ impl ConfigEdit {
         self.document.to_string()
     }
 
-    /// Checks that the edited configuration can be loaded, then replaces the file atomically.
+    /// Checks that the edited configuration can be loaded, without the files of `--servers`, and then replaces the file
+    /// atomically.
     pub(crate) fn save(self, files: &Files) -> Result<(), ConfigError> {
         let unwritable = |source| ConfigError::Unwritable { path: self.path.clone(), source };
         let temp = TempFile::write(&self).map_err(unwritable)?;
@@ -162,7 +164,8 @@ fn target_path(files: &Files) -> Result<PathBuf, ConfigError> {
     }
 }
 
-/// Returns the position in the file of the first table after position `after`. `None` if there is no such table.
+/// Returns the lowest table number in `table` and its subtables that is greater than `after`. Tables are numbered in
+/// the order of their headers in the file. `None` if there is no such table.
 fn next_position(table: &Table, after: isize) -> Option<isize> {
     let below = table.iter().filter_map(|(_, item)| item.as_table());
     let positions = below.flat_map(|table| {
@@ -172,7 +175,8 @@ fn next_position(table: &Table, after: isize) -> Option<isize> {
     positions.min()
 }
 
-/// Inserts text before the table at `position` in the file. Returns whether that table was found.
+/// Inserts text before the subtable of `table` that has the number `position` in the file. Returns whether that
+/// subtable was found.
 fn prepend(table: &mut Table, position: isize, text: &str) -> bool {
     table.iter_mut().filter_map(|(_, item)| item.as_table_mut()).any(|table| {
         if table.position() != Some(position) || table.is_implicit() {

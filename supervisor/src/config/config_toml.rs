@@ -94,7 +94,7 @@ impl ConfigToml {
         Ok(document)
     }
 
-    /// Finds pairs of keys whose values are each in range, but contradict each other.
+    /// Returns the contradictions between keys whose values are each in range.
     fn contradictions(&self) -> impl Iterator<Item = Contradiction> {
         let (limits, http) = (&self.limits, &self.http.limits);
         let code = (limits.code_kib >= limits.frame_kib).then_some(Contradiction {
@@ -121,13 +121,14 @@ impl ConfigToml {
         }
     }
 
-    /// Returns the names of the tables that differ between this configuration and `other`, and whose changes take
+    /// Returns the names of the tables that differ between this configuration and `other`, if changes in them take
     /// effect only after a restart.
     pub(super) fn tables_requiring_restart(&self, other: &Self) -> Vec<&'static str> {
         self.tables_that_differ(other)
     }
 
-    /// Returns the default limits for upstream servers, with the message size that `[limits]` determines.
+    /// Returns the default limits for upstream servers, with the maximum message size that follows from `frame_kib` of
+    /// `[limits]`.
     pub(super) fn server_limits(&self) -> ServerLimits {
         // A message contains its result twice if a server sends structured content and the same content as text.
         let message_bytes_max = self.limits.frame_kib as usize * 1024 * 3;

@@ -58,7 +58,8 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    /// Returns the display name of the AI client that uses this format.
+    /// Returns the display name of the format. It is the name of the AI client that uses the format, except `plain` and
+    /// `Lockhouse`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ClaudeDesktop => "Claude Desktop",
@@ -103,8 +104,9 @@ struct SourceFile<'p> {
 }
 
 impl SourceFile<'_> {
-    /// Returns the project directory of the file: for a file in `.vscode` or `.cursor`, the parent of that folder;
-    /// otherwise the directory in which Lockhouse was started.
+    /// Returns the project directory of the file. For a file in the folder `.vscode` or `.cursor` of a project, this is
+    /// the parent of that folder. For any other file, and for such a folder in the home directory, it is the directory
+    /// in which Lockhouse was started.
     fn workspace(&self) -> PathBuf {
         let folder = Path::new(self.path).parent();
         let folder = folder.filter(|folder| folder.ends_with(".vscode") || folder.ends_with(".cursor"));
@@ -144,7 +146,7 @@ pub(super) fn read(source: &Source, environment: &Environment) -> Result<Option<
     Ok(Some(Listing { dialect: found.dialect, servers }))
 }
 
-/// Reads the `[servers.NAME]` tables of Lockhouse's own configuration.
+/// Reads the `[servers.NAME]` tables of Lockhouse's own configuration. `root` is the parsed text of `source`.
 ///
 /// # Errors
 /// All faults of all servers: one invalid server makes the whole file invalid.

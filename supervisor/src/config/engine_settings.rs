@@ -22,8 +22,8 @@ use super::placeholders::Environment;
 use super::tables::{Audit, Catalogue, Limits, Results, Runs, Skills};
 use super::worker_pools;
 
-/// Builds the settings of the supervisor. The caller adds the upstream servers, the policy file and the digest of the
-/// configuration.
+/// Builds the settings of the supervisor from the configuration, whose file is `path`. The caller adds the upstream
+/// servers, the policy and the digest of the configuration.
 pub(super) fn engine_settings(
     document: &ConfigToml,
     path: &Path,

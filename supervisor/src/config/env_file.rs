@@ -38,8 +38,8 @@ fn variables(path: &Path) -> Result<BTreeMap<String, String>, Fault> {
     parse(&std::fs::read_to_string(path).map_err(unreadable)?)
 }
 
-/// Parses the `NAME=VALUE` lines of the file. Comments, `export` and quotes are supported. Placeholders are not
-/// expanded.
+/// Parses the text of a file that `envFile` names. Comments, `export` and quotes are supported. Placeholders in values
+/// are not expanded.
 fn parse(text: &str) -> Result<BTreeMap<String, String>, Fault> {
     let mut variables = BTreeMap::new();
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {

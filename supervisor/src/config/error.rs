@@ -21,7 +21,7 @@ pub(crate) enum ConfigError {
     /// A file cannot be written.
     #[error("cannot write {path}: {source}")]
     Unwritable { path: PathBuf, source: std::io::Error },
-    /// An edit was rejected, since it would make the configuration invalid.
+    /// A command did not change the configuration file, since the change would make the configuration invalid.
     #[error("{path} was not changed, since the result would not be valid:\n{reason}")]
     Refused { path: PathBuf, reason: String },
     /// The configuration cannot be edited: only the system-wide file exists, and this user has no configuration file.
@@ -40,7 +40,7 @@ pub(crate) enum ConfigError {
     /// The settings under `[http.oauth]` are invalid.
     #[error("cannot use {path}: [http.oauth]: {fault}")]
     Oauth { path: PathBuf, fault: OauthError },
-    /// A user in the list `users` of `[http]` does not exist.
+    /// A user in the list `users` of `[http]` does not exist or cannot be looked up.
     #[error("cannot use {path}: {source}")]
     AllowedUsers { path: PathBuf, source: UserLookupError },
     /// There is no directory for the audit log, since no state directory is known and the configuration names none.

@@ -16,7 +16,7 @@ const GROUP_READS: u32 = 0o040;
 const OTHERS_READS: u32 = 0o004;
 /// The sticky bit of a directory's mode: users cannot replace files of other users in such a directory.
 const STICKY: u32 = 0o1000;
-/// The maximum number of files that are checked in one directory.
+/// The maximum number of files of one directory whose permissions are checked.
 const FILES_MAX: usize = 1_000;
 
 /// A file with a secret that Unix users other than its owner can read.
@@ -46,7 +46,8 @@ impl std::fmt::Display for ReadableSecret {
     }
 }
 
-/// Rejects a file that other Unix users could have written or replaced. A missing file is accepted.
+/// Rejects a file if other Unix users could have written it, or can write a directory on its path and so replace it. A
+/// missing file is accepted.
 ///
 /// # Errors
 /// [`ConfigError::Unusable`], which names the writable file or directory and the command that corrects its permissions.
@@ -69,7 +70,8 @@ pub(super) fn refuse_if_writable(path: &Path) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Returns those of the given files that Unix users other than the owner can read. Skips directories and missing files.
+/// Returns those of the given files that Unix users other than the owner can read. A file of another user that only its
+/// group can read is not returned: a service reads files of root in this manner. Skips directories and missing files.
 pub(super) fn readable_secrets(files: impl Iterator<Item = PathBuf>) -> Vec<ReadableSecret> {
     let readable = |path: PathBuf| {
         let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
@@ -82,7 +84,7 @@ pub(super) fn readable_secrets(files: impl Iterator<Item = PathBuf>) -> Vec<Read
     files.filter_map(readable).collect()
 }
 
-/// Returns the paths of the entries of a directory, at most [`FILES_MAX`] paths.
+/// Returns the paths of the first [`FILES_MAX`] entries of a directory. Returns none if the directory cannot be read.
 pub(super) fn files_in(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let entries = std::fs::read_dir(directory).into_iter().flatten();
     entries.filter_map(|entry| Some(entry.ok()?.path())).take(FILES_MAX)

@@ -143,8 +143,9 @@ table! {
 }
 
 impl Limits {
-    /// Returns the maximum size of a request body in KiB. By default, one byte of code may take six bytes in JSON
-    /// (`\u0000`), and 512 KiB are added for the other parts of the message and for calls of directly exposed tools.
+    /// Returns the maximum size of a request body in KiB: the configured one, or else six times `code_kib`, since one
+    /// byte of code may take six bytes in JSON (`\u0000`), plus 512 KiB for the other parts of the message and for
+    /// calls of directly exposed tools.
     fn body_kib(&self, code_kib: u32) -> u32 {
         self.body_kib.unwrap_or_else(|| code_kib.saturating_mul(6).saturating_add(512))
     }
@@ -153,7 +154,8 @@ impl Limits {
         self.bodies_mib.unwrap_or_else(|| self.body_kib(code_kib).saturating_mul(4).div_ceil(1_024).max(16))
     }
 
-    /// Whether `bodies_mib` (the room for all request bodies) is enough for one body of `body_kib`.
+    /// Whether the room for all request bodies (`bodies_mib`) is enough for one body of the maximum size (`body_kib`).
+    /// `code_kib` is the maximum size of code in `[limits]`, on which the defaults of both depend.
     pub(super) fn has_room_for_a_body(&self, code_kib: u32) -> bool {
         u64::from(self.bodies_mib(code_kib)) * 1_024 >= u64::from(self.body_kib(code_kib))
     }

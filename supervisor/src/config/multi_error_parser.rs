@@ -17,11 +17,12 @@ pub(super) struct FieldError {
     pub(super) title: String,
     pub(super) label: String,
     pub(super) help: Option<String>,
-    /// Whether the key is declared in the tables of the configuration.
+    /// Whether the error concerns a declared key of the configuration, in contrast to an unknown key or invalid TOML.
     pub(super) is_declared: bool,
 }
 
-/// The document deserialized without its invalid keys, and the errors of those keys.
+/// The document without its invalid keys, and one error for each of them. The document is the default one if an error
+/// belongs to no key, or if there are too many errors.
 pub(super) struct ReadOutcome<'t, T> {
     pub(super) document: T,
     pub(super) errors: Vec<FieldError>,

@@ -126,7 +126,7 @@ impl Template {
         }
     }
 
-    /// Returns the text if it contains no placeholder, otherwise `None`.
+    /// Returns the text if it contains no placeholder; `None` if it contains one.
     pub(crate) fn as_literal(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
@@ -143,8 +143,8 @@ impl Template {
         self.0.iter().map(value).collect()
     }
 
-    /// Returns the values of all placeholders that can be resolved. A server that prints its arguments would reveal
-    /// these values, so they are redacted.
+    /// Returns the values of all placeholders that can be resolved. Lockhouse redacts these values in the output of the
+    /// server, which may print its arguments.
     pub(crate) fn placeholder_values(&self, environment: &Environment) -> Vec<String> {
         let value = |part: &TemplatePart| match part {
             TemplatePart::Text(_) => None,
@@ -240,7 +240,8 @@ fn read_value(path: &Path, what: impl Fn() -> String) -> Result<String, Placehol
     decode_value(bytes).map_err(|reason| error(reason.into()))
 }
 
-/// Decodes the value of a placeholder as UTF-8, without trailing line breaks, which editors add.
+/// Decodes the value of a placeholder as UTF-8, without the trailing line breaks that editors add. Returns an error if
+/// the value is not UTF-8 or exceeds [`VALUE_BYTES_MAX`].
 fn decode_value(bytes: Vec<u8>) -> Result<String, &'static str> {
     if bytes.len() as u64 > VALUE_BYTES_MAX {
         return Err("it has more than 65536 bytes");

@@ -90,8 +90,8 @@ impl Requirements {
         Ok(Self(files()?.into_iter().map(parse).collect::<Result<_, ConfigError>>()?))
     }
 
-    /// Splits the configured servers into those that all requirements files permit, and the refused ones. Adds the
-    /// servers of the first requirements file that fixes the servers.
+    /// Splits the configured servers, and those of the first requirements file that fixes the servers, into the servers
+    /// that all requirements files permit and the refused ones.
     pub(super) fn apply(
         &self,
         configured: BTreeMap<ServerName, ServerDefinition>,

@@ -11,8 +11,8 @@ const SYSTEM_PROGRAMS: &str = "/usr/lib/lockhouse";
 /// Python are usually the fastest.
 const SYSTEM_PYTHON: &str = "/usr/bin/python3";
 
-/// Returns the path of a configuration file: the given one, else the user's own, else the system-wide one.
-/// `None` if no file is given, and neither the user's own nor the system-wide file exists.
+/// Returns the path of a configuration file: `named` if it is given, else the file `name` in the user's configuration
+/// directory, else the file `name` in `/etc/lockhouse`. `None` if no file is given and neither of the two exists.
 pub(super) fn config_file(named: Option<&Path>, name: &str) -> Option<PathBuf> {
     let found = || {
         let directories = directories::configuration().into_iter().chain([PathBuf::from(SYSTEM_CONFIG)]);
@@ -35,8 +35,9 @@ pub(super) fn python_interpreter(configured: Option<&Path>) -> Result<PathBuf, M
     first_existing(candidates, "python3", advice)
 }
 
-/// Finds a file that is installed with Lockhouse: at the configured path; otherwise in the directory of this program,
-/// in `../lib/lockhouse`, or in `/usr/lib/lockhouse`.
+/// Finds the file `name` that is installed with Lockhouse: at the configured path if there is one; else in the
+/// directory of this program, in `../lib/lockhouse` relative to it, or in `/usr/lib/lockhouse`. `what` describes the
+/// file in the error.
 pub(super) fn installed_file(
     configured: Option<&Path>,
     name: &str,

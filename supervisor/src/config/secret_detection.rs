@@ -27,7 +27,8 @@ const SECRET_WORDS: [&str; 14] = [
 /// as in `TOKEN_FILE`.
 const NON_SECRET_WORDS: [&str; 12] =
     ["file", "path", "dir", "directory", "url", "uri", "endpoint", "id", "name", "type", "env", "public"];
-/// Prefixes of the secret tokens of well-known services.
+/// Texts with which secrets begin: tokens of well-known services, values of `Authorization` headers, and private keys
+/// in PEM.
 const SECRET_PREFIXES: [&str; 21] = [
     "sk-",
     "sk_",
@@ -54,8 +55,8 @@ const SECRET_PREFIXES: [&str; 21] = [
 /// The minimum length of a secret in characters: shorter values are ordinary words and numbers.
 const SECRET_CHARS_MIN: usize = 6;
 
-/// Whether the value of a variable, header or option with this name is probably a secret. Prefers false positives to
-/// missed secrets. A placeholder is never a secret.
+/// Whether the value of a variable, header or option with this name is probably a secret. In doubt, returns true. A
+/// value with a placeholder is never a secret.
 pub(crate) fn looks_secret(name: &str, value: &str) -> bool {
     if value.contains("${") || value.chars().count() < SECRET_CHARS_MIN {
         return false;
@@ -152,13 +153,14 @@ fn query_values(url: &str, start: usize) -> Vec<(&str, Range<usize>)> {
     values
 }
 
-/// The maximum number of secrets with the same name that are stored for one server.
+/// The maximum number of files for secrets with the same name of one server.
 const FILES_PER_NAME_MAX: usize = 100;
 
 /// Writes a secret of an upstream server to a new file with mode 0600 in `directory` and returns the file's path.
 ///
 /// # Errors
-/// Any I/O error, or a directory whose path has characters that a placeholder cannot contain.
+/// Any I/O error, a directory whose path has characters that a placeholder cannot contain, or [`FILES_PER_NAME_MAX`]
+/// existing files for this server and name.
 pub(crate) fn store_secret(
     directory: &Path,
     server: &str,

@@ -95,8 +95,9 @@ impl ServerEntry {
         }
     }
 
-    /// Copies the variables of the file that `envFile` names into `environment`. Lockhouse's own configuration has no
-    /// key for such a file.
+    /// Copies the variables of the file that `envFile` names into the `environment` of the server's command, except
+    /// those that are set there already. Used for import, since Lockhouse's own configuration has no key for such a
+    /// file.
     pub(crate) fn with_env_file(mut self, environment: &Environment) -> Result<Self, SkipReason> {
         if let EntryEndpoint::Command(command) = &mut self.endpoint
             && let Some(path) = command.env_file.take()
@@ -130,7 +131,8 @@ impl ServerEntry {
         ReferencedValues(values.filter(|value| !Path::new(value).exists()).collect())
     }
 
-    /// Resolves all placeholders and validates the resulting server definition.
+    /// Resolves all placeholders and validates the resulting server definition. `defaults` contains the limits that the
+    /// entry does not set; `origin` is the location of the entry for error messages.
     pub(crate) fn resolve(
         &self,
         environment: &Environment,

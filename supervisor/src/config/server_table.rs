@@ -10,8 +10,9 @@ use super::placeholders::Template;
 use super::secret_detection::replace_secrets;
 use super::server_entry::{EntryCommand, EntryEndpoint, EntryLimits, EntryOAuth, EntryUrl, ServerEntry};
 
-/// Converts a server entry to TOML. `secret` receives the name and text of each value without placeholders. It returns
-/// the placeholder to write in place of the value, or `None` if the value itself is to be written.
+/// Converts a server entry to TOML. `secret` receives the name and text of each value that has no placeholder and may
+/// be a secret. It returns the placeholder to write in place of the value, or `None` if the value itself is to be
+/// written.
 pub(crate) fn to_server_table(
     entry: &ServerEntry,
     secret: &mut impl FnMut(&str, &str) -> Option<String>,
@@ -89,7 +90,8 @@ impl<S: FnMut(&str, &str) -> Option<String>> Writer<'_, S> {
         reference.unwrap_or_else(|| template.to_own_syntax())
     }
 
-    /// Formats a value with placeholders in place of the secrets that it contains.
+    /// Formats an argument or URL, with placeholders in place of the secrets that it contains. `name` is the name of
+    /// the whole value: the option that precedes the argument, or `url`.
     fn replace_secrets(&mut self, name: &str, template: &Template) -> String {
         let plain = |text: &str| Template::literal(text).to_own_syntax();
         let reference =

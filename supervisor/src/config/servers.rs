@@ -20,8 +20,8 @@ use super::unique_servers::{UniqueServers, normalize_server_name};
 /// The maximum number of upstream servers. Each server takes a process or a connection for as long as Lockhouse runs.
 const SERVERS_MAX: usize = 500;
 
-/// Collects the upstream servers of all files. If two servers have the same name, the first one is used, and the second
-/// one is reported as skipped.
+/// Collects the upstream servers of all configuration files, which are added in order of precedence. If two servers
+/// have the same name, the one that was added first is used, and the other one is reported as skipped.
 pub(super) struct ServerCollector<'s> {
     servers: UniqueServers,
     environment: &'s Environment,
@@ -56,8 +56,9 @@ impl<'s> ServerCollector<'s> {
         Ok(())
     }
 
-    /// Adds the servers of a file that the configuration names. The file belongs to another program, which may delete
-    /// it, so a missing file is not an error and only logged.
+    /// Adds the servers of a file that the configuration names. A relative `path` is relative to the directory of
+    /// `configuration`, the configuration file. The servers file belongs to another program, which may delete it, so a
+    /// missing file is only logged.
     pub(super) fn add_configured_file(
         &mut self,
         path: &str,

@@ -7,8 +7,8 @@ use lockhouse_policies::most_similar_name;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, TextDecoding};
 
-/// Sets for servers and single tools when text results that are JSON are decoded to values. Logs a warning
-/// for a name that no server has.
+/// Sets in `servers` when text results that are JSON are decoded to values. The keys of `configured` have the form
+/// `SERVER` or `SERVER.TOOL`. Logs a warning for a key whose server does not exist.
 pub(super) fn apply(
     servers: &mut BTreeMap<ServerName, ServerDefinition>,
     configured: &BTreeMap<String, TextDecoding>,

@@ -49,7 +49,8 @@ impl UniqueServers {
     }
 }
 
-/// Replaces invalid characters in a server name by `_`. Returns `None` if no letter or digit remains.
+/// Replaces invalid characters in a server name by `_`, and cuts the name off at [`NAME_BYTES_MAX`]. Returns `None` if
+/// no letter or digit remains.
 pub(crate) fn normalize_server_name(name: &str) -> Option<ServerName> {
     let letter = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
     let mapped: String = name.chars().map(letter).take(NAME_BYTES_MAX).collect();

@@ -25,7 +25,8 @@ sys.modules['_lockhouse'] = module
 module.zygote()
 ";
 
-/// Returns the settings of the pool of Python workers.
+/// Returns the settings of the pool of Python workers. Returns an error if the interpreter or the Python engine is not
+/// installed.
 pub(super) fn python(
     document: &ConfigToml,
     limits: &ExecutionLimits,
@@ -42,7 +43,7 @@ pub(super) fn python(
     Ok(pool(document, limits, "python", program, arguments, python.preload.clone()))
 }
 
-/// Returns the settings of the pool of JavaScript workers.
+/// Returns the settings of the pool of JavaScript workers. Returns an error if the JavaScript engine is not installed.
 pub(super) fn typescript(
     document: &ConfigToml,
     limits: &ExecutionLimits,

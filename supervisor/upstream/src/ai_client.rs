@@ -117,7 +117,7 @@ impl ClientChannel {
 
 impl AiClient {
     /// Creates the sender of one run's messages to its AI client. `time_left` is how long the user may take to answer a
-    /// question of an upstream server.
+    /// question of an upstream server. `open` contains the open questions of the run, which pause its timers.
     pub fn new(channel: ClientChannel, audit: Arc<Audit>, time_left: Duration, open: OpenQuestions) -> Self {
         let ClientChannel { execution, abilities, messages, .. } = channel;
         let asked = AtomicU32::new(0);
@@ -138,7 +138,7 @@ impl AiClient {
     }
 
     /// Asks the user a question of an upstream server and waits for the answer. The question and its outcome are
-    /// recorded in the audit log.
+    /// recorded in the audit log. Returns an error if the question cannot be asked.
     pub async fn ask(&self, server: &ServerName, question: Question) -> Result<Answer, AskError> {
         let answer = self.try_ask(server, question).await;
         let outcome = match &answer {
@@ -176,9 +176,9 @@ impl AiClient {
         self.ask_unrecorded(question, self.0.time_left).await
     }
 
-    /// Asks the user a question. The question does not count towards the limit of questions per run and is not
-    /// recorded in the audit log. While this method waits, its caller must hold an
-    /// [`OpenQuestionGuard`](pausable_timer::OpenQuestionGuard), which pauses the timers of the run.
+    /// Asks the user a question and waits for the answer, at most for `time_left`. The question does not count towards
+    /// the limit of questions per run and is not recorded in the audit log. While this method waits, its caller must
+    /// hold an [`OpenQuestionGuard`](pausable_timer::OpenQuestionGuard), which pauses the timers of the run.
     pub async fn ask_unrecorded(&self, question: Question, time_left: Duration) -> Result<Answer, AskError> {
         let (answer, answered) = oneshot::channel();
         let posed = ClientMessage::Question(PendingQuestion {

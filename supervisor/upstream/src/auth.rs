@@ -31,8 +31,8 @@ pub(super) struct TokenProvider {
     source: CredentialSource,
     secrets: Secrets,
     current: Mutex<Option<AccessToken>>,
-    /// Locked while a token is renewed, so that concurrent requests wait for the same new token. Contains the time of
-    /// the last request for a token; `None` before the first.
+    /// Locked while a token is renewed, so that concurrent requests wait for the same new token. Contains the time at
+    /// which the authorization server was last asked for a token; `None` before the first time.
     renewing: tokio::sync::Mutex<Option<Instant>>,
 }
 
@@ -76,7 +76,7 @@ impl TokenProvider {
     }
 
     /// Returns the value of the `Authorization` header for the next request; `None` if the request is sent without this
-    /// header. Renews an expired token first.
+    /// header. First renews a token that has expired or expires soon.
     pub(super) async fn token(&self) -> Result<Option<HeaderValue>, HttpError> {
         if let CredentialSource::Fixed(token) = &self.source {
             return Ok(token.clone());
@@ -137,8 +137,8 @@ impl TokenProvider {
         self.keep(token)?.ok_or_else(|| self.refused(challenge))
     }
 
-    /// Returns the error for a request that the server refused with `challenge`, if Lockhouse has no other token to
-    /// send.
+    /// Returns the error for a request that the server refused with `challenge`, for which Lockhouse has no other
+    /// token.
     pub(super) fn refused(&self, challenge: &Challenge) -> HttpError {
         let code = challenge.status.as_u16();
         let lacks = challenge.missing_scope(&self.url).is_some();

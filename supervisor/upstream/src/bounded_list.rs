@@ -15,7 +15,7 @@ const ENTRIES_MAX: usize = 10_000;
 #[derive(Default)]
 pub(super) struct BoundedList<'a> {
     pub(super) items: Vec<&'a RawValue>,
-    /// Whether the list had more items than the limit of 10,000. The further items were dropped.
+    /// Whether the list from the server had more than 10,000 items. The further items were dropped.
     pub(super) has_more: bool,
 }
 

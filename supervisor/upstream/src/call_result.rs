@@ -55,7 +55,8 @@ pub(super) enum CallAnswer {
     },
 }
 
-/// Parses the raw JSON answer of a server to a call. The time is linear in the length of the answer.
+/// Parses `raw`, the JSON answer of a server to a call of `item`. The time is linear in the length of the answer.
+/// Returns an error if the answer is an `input_required` result that is invalid or too large.
 pub(super) fn read_answer(
     item: &CallTarget,
     raw: String,
@@ -93,8 +94,8 @@ impl ResultOptions {
         Self { wrapped, decodes, always_list: decoding == TextDecoding::List }
     }
 
-    /// Builds the envelope `{NAME: JSON}` for the worker. It includes the flags `decode` and `list`, which say
-    /// how the worker converts result text.
+    /// Builds the envelope `{NAME: JSON}` for the worker. Adds those of the flags `decode` and `list` that these
+    /// options require; they say how the worker converts result text.
     fn envelope(self, name: &str, json: &str) -> Vec<u8> {
         let decode = if self.decodes { r#","decode":true"# } else { "" };
         let list = if self.always_list { r#","list":true"# } else { "" };
@@ -157,8 +158,9 @@ fn envelope(
     })
 }
 
-/// Creates the error of a call whose result has `isError`. The TypeScript SDK of MCP also reports arguments that do not
-/// match the schema as such a result; these are recognized by the error code at the start of `text`.
+/// Creates the error of a call whose result has `isError`; `text` is the error text of the result. The TypeScript SDK
+/// of MCP also reports arguments that do not match the schema as such a result. The error code at the start of `text`
+/// distinguishes them.
 fn failure_of(text: String) -> CallError {
     let code = if text.starts_with("MCP error -32602") {
         FailureCode::InvalidArguments

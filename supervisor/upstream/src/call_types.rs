@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use lockhouse_protocol::FailureCode;
 use serde_json::Value;
 
-/// Why a call to an upstream server failed. Submitted code and the model can read the message.
+/// Why a call to an upstream server failed. Submitted code and the model get the message.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct CallError {

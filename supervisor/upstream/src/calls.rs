@@ -22,7 +22,7 @@ use super::request::CallTimeout;
 use super::resource_and_prompt_lists;
 use super::resource_subscriptions::{SubscribeError, uses_subscription_stream};
 
-/// The JSON result of a request that returns nothing, such as a subscription.
+/// The result that the caller gets, as JSON, for a successful subscription to a resource.
 const EMPTY: &[u8] = b"{}";
 
 impl Connection {
@@ -50,7 +50,8 @@ impl Connection {
     }
 
     /// Sends a call that the policy has permitted, and returns its result as JSON. `slot` is the call's slot among the
-    /// server's concurrent calls. If the future is dropped, the call is cancelled at the server.
+    /// server's concurrent calls; `timeout` is the timeout that submitted code has set, if any. If the future is
+    /// dropped, the call is cancelled at the server.
     pub async fn call(
         &self,
         offer: &ConnectedServer,
@@ -80,8 +81,8 @@ impl Connection {
     }
 
     /// Returns the timeout of a call. `timeout` is the timeout that submitted code has set; it is reduced to the
-    /// configured maximum, and does not restart. If submitted code has set none, the configured timeout applies, which
-    /// restarts with each progress notification.
+    /// configured maximum, and progress notifications do not restart it. If submitted code has set none, the configured
+    /// timeout applies, which each progress notification restarts.
     fn timeout(&self, timeout: Option<Duration>) -> CallTimeout {
         match timeout {
             Some(timeout) => {
@@ -117,8 +118,8 @@ impl Connection {
         }
     }
 
-    /// Records for metrics and for the connection task how a request to the server ended. `error` is `None` if the
-    /// server answered with a result.
+    /// Records for metrics and for the connection task how a request to the server ended, and that it took the time
+    /// `took`. `error` is `None` if the server answered with a result.
     fn record_outcome(&self, error: Option<&ServiceError>, took: Duration) {
         telemetry::record_upstream_request(self.name.as_str(), took, error.is_some());
         match error {

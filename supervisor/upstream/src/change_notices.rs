@@ -4,11 +4,12 @@
 use lockhouse_protocol::ServerName;
 use tokio::sync::broadcast;
 
-/// Maximum number of notices that wait for a slow subscriber. A subscriber that misses notices must assume that
-/// everything has changed.
+/// Maximum number of notices that are stored for a slow subscriber. If more are sent, the subscriber misses the oldest
+/// ones and must assume that everything has changed.
 const WAITING_MAX: usize = 256;
 
-/// A notice of what may have changed in the upstream servers that AI clients use directly, without submitted code.
+/// A notice that something may have changed in the upstream servers that AI clients use directly, without submitted
+/// code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeNotice {
     Tools,

@@ -32,7 +32,7 @@ use program::Program;
 /// The oldest Landlock ABI that is accepted: the ABI, its number, and the kernel version that introduced it. Older ABIs
 /// do not restrict truncation, so a sandboxed server could empty every file of its user.
 const NEEDED: (ABI, i64, &str) = (ABI::V3, 3, "Linux 6.2");
-/// The newest Landlock ABI whose rights are used if the kernel supports them.
+/// The newest Landlock ABI that this code knows. Of its access rights, those that the kernel supports are restricted.
 const NEWEST: ABI = ABI::V9;
 
 /// Why the sandbox of an upstream server cannot be set up as configured. If the sandbox cannot be set up, the server is
@@ -211,8 +211,8 @@ fn lead_session() -> Result<(), ConfineError> {
     }
 }
 
-/// Moves this process to a new IPC namespace if it is root, so that it cannot reach the message queues and shared
-/// memory of other processes. The seccomp filter refuses access to them in any case.
+/// If this process runs as root, moves it to a new IPC namespace, so that it cannot reach the message queues and shared
+/// memory of other processes. An error is ignored, since the seccomp filter refuses access to them in any case.
 fn leave_queues() {
     if nix::unistd::geteuid().is_root() {
         // Root in a container may lack the right; then the filter alone protects.
@@ -220,8 +220,9 @@ fn leave_queues() {
     }
 }
 
-/// Sets `no_new_privs` and drops root's capabilities. With these capabilities, a sandboxed server could bypass the file
-/// restrictions: by kernel modules, namespaces or physical memory.
+/// Sets `no_new_privs`, clears the ambient capabilities, and makes root lose its capabilities at the next exec. With
+/// root's capabilities, a sandboxed server could bypass the file restrictions: by kernel modules, namespaces or
+/// physical memory.
 fn give_up_privileges() -> Result<(), ConfineError> {
     // `SECBIT_NOROOT` and its lock: root becomes an ordinary user at the next exec, permanently.
     const NOROOT_FOR_GOOD: libc::c_ulong = 0b11;

@@ -51,7 +51,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Starts the connection task of an upstream server and returns a handle to it.
+    /// Starts the connection task of an upstream server and returns a handle to it. `starts` limits how many servers
+    /// start at a time; `notices` gets the change notices of the server if AI clients use it directly.
     pub(super) fn open(
         name: ServerName,
         definition: ServerDefinition,
@@ -167,12 +168,13 @@ impl Connection {
         }
     }
 
-    /// Returns the connected server. Starts the server if it is idle, and waits while it connects, at most for the
-    /// start timeout.
+    /// Returns the connected server. Starts the server if it is idle, and waits while it connects, at most one second
+    /// longer than the start timeout.
     ///
     /// # Errors
     ///
-    /// Returns an error if the server cannot be started, or does not start in time.
+    /// Returns an error if the server cannot be started, does not start in time, or waits for a restart after a failed
+    /// start or a violation of a limit or the protocol.
     pub async fn connected_server(&self) -> Result<Arc<ConnectedServer>, Failure> {
         if let ConnectionState::Connected(connected_server) = &*self.state.borrow() {
             return Ok(connected_server.clone());
@@ -234,8 +236,8 @@ impl Connection {
         Failure { code, message, server: Some(self.name.to_string()), tool: None, retryable }
     }
 
-    /// Closes the connection once no call is in flight or the drain timeout has passed, and waits until the server's
-    /// process has exited.
+    /// Closes the connection once no call is in flight or the drain timeout has passed. Waits until the connection task
+    /// has ended; the process of a connected server has exited then.
     pub(super) async fn close(&self) {
         self.closing.cancel();
         let mut state = self.state.clone();

@@ -14,12 +14,13 @@ use super::stdio_requests::StdioRequests;
 pub enum ConnectionState {
     /// The server is not started, because no caller needs it.
     Idle,
-    /// The server is being started or restarted.
+    /// The server is being started, or the connection was lost or is being closed. After a loss, the server will be
+    /// restarted.
     Connecting,
     /// The server is connected and can be called.
     Connected(Arc<ConnectedServer>),
-    /// The last attempt to connect failed, or the server was disconnected because it exceeded a limit or broke the
-    /// protocol. Another attempt to connect will follow. Contains the reason, without any text of the server.
+    /// The most recent attempt to connect failed, or the server was disconnected because it exceeded a limit or broke
+    /// the protocol. Another attempt will follow. Contains the reason, without any text of the server.
     Failed(String),
 }
 

@@ -10,10 +10,11 @@ pub struct ConnectionStatus {
     pub attempt_began: Option<Instant>,
     /// The MCP protocol version that was negotiated at the most recent start; `None` until the handshake has ended.
     pub protocol_version: Option<String>,
-    /// Whether the server was started with the older MCP handshake (`initialize`) because the configuration requires
-    /// it, or because an attempt with the newest protocol version had failed.
+    /// Whether the most recent successful start used the older MCP handshake (`initialize`), because the configuration
+    /// requires it or because an attempt with the newest protocol version had failed.
     pub used_legacy_handshake: bool,
-    /// Time from the server's most recent start until the server's process was running; `None` for HTTP servers.
+    /// Time from the server's most recent start until the server's process was running; `None` before that, and for
+    /// HTTP servers.
     pub spawn_time: Option<Duration>,
     /// Time from the server's most recent start to the end of its MCP handshake; `None` until the handshake has ended.
     pub handshake_time: Option<Duration>,
@@ -24,11 +25,12 @@ pub struct ConnectionStatus {
     pub last_latency: Option<Duration>,
     /// The number of calls that the server has answered.
     pub answered_calls: u64,
-    /// The number of connections to the server that were lost.
+    /// The number of connections to the server that were lost, because the server ended them or because they failed.
     pub reconnects: u64,
     /// The message of the most recent failure, with secrets redacted; `None` if there was none.
     pub last_error: Option<String>,
-    /// How the server's process ended when Lockhouse closed the connection; `None` if Lockhouse has not closed it.
+    /// How the server's process ended when Lockhouse closed the connection; `None` if Lockhouse has not closed it. For
+    /// HTTP servers, which have no process, the value is `Exited`.
     pub shutdown: Option<ShutdownMethod>,
 }
 

@@ -90,7 +90,8 @@ impl ConnectionTask {
         }
     }
 
-    /// Performs an effect of the state machine and returns what to wait for next; `None` if the task ends.
+    /// Performs an effect of the state machine. Takes what the task is waiting for, and returns what it waits for next;
+    /// `None` if the task ends.
     fn perform(&mut self, effect: Effect, waiting_for: Wait) -> Option<Wait> {
         Some(match (effect, waiting_for) {
             (Effect::PublishIdle, waiting_for) => self.publish(ConnectionState::Idle, waiting_for),
@@ -278,7 +279,7 @@ impl ConnectionTask {
         Event::Disconnected { has_answered: self.answers.has_changed().unwrap_or(false) }
     }
 
-    /// Records in the server's log file why Lockhouse disconnected the server.
+    /// Records in the server's log file that Lockhouse disconnected the server, with the reason `how`.
     fn log_violation(&self, how: &str) {
         if let Some(path) = &self.starter.log {
             ServerLog::new(path).write_line(&format!("[Lockhouse disconnected the server: {how}]"));

@@ -16,7 +16,8 @@ pub struct ServerDefinition {
     pub tools: ToolSelection,
     pub decode: DecodeRules,
     pub exposure: Exposure,
-    /// What happens to tools whose current definition no user has accepted, unless the policy says otherwise.
+    /// What happens to tools whose current definition no user has accepted, unless the policy sets something else for
+    /// the server.
     pub on_change: OnChange,
     /// Values that replaced placeholders, such as `${env:…}`, in the arguments or the URL. They may be secrets.
     pub referenced: ReferencedValues,
@@ -104,9 +105,11 @@ pub struct OAuthClient {
 /// Timeouts and limits of one upstream server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServerLimits {
-    /// Time limit from the start of the server's process or connection until it has listed its tools.
+    /// Time limit from the start of the server's process or connection until it has listed its tools. When the tools
+    /// are listed again later, this is the time limit for each page of the list.
     pub start_timeout: Duration,
-    /// Time limit of one call, from when it is sent to the server.
+    /// Timeout of a call for which submitted code sets none, from when the call is sent to the server. Each progress
+    /// notification of the server restarts it.
     pub call_timeout: Duration,
     /// The longest timeout that submitted code can set for a call. If it is less than `call_timeout`, `call_timeout` is
     /// the longest timeout.
@@ -144,7 +147,7 @@ pub struct StartOptions {
     /// Whether the server is started only when it is first needed.
     pub lazy: bool,
     /// The server is stopped after this time without a call, and started again when a caller needs it. `None` means
-    /// that the server is never stopped for lack of calls.
+    /// that the server is not stopped for lack of calls.
     pub idle_stop: Option<Duration>,
 }
 
@@ -281,8 +284,8 @@ impl ServerDefinition {
             && *on_change == other.on_change
     }
 
-    /// Returns the values to redact from the server's output, since they may be secrets. The keys are the names of the
-    /// values in the configuration.
+    /// Returns the values to redact from the server's output, since they may be secrets. The keys are names that
+    /// replace the values: those of environment variables or headers, or other descriptions.
     pub fn secrets(&self) -> BTreeMap<String, String> {
         let mut secrets = match &self.endpoint {
             Endpoint::Stdio(command) => command.environment.clone(),

@@ -21,7 +21,8 @@ pub(super) fn capabilities() -> ClientCapabilities {
     capabilities
 }
 
-/// Converts the user's answer to a question into an MCP elicitation result.
+/// Converts the user's answer to a question into an MCP elicitation result. An answer that came too late or was
+/// malformed becomes `cancel`.
 pub(super) fn result(answer: Answer) -> ElicitResult {
     match answer {
         Answer::Accept(Some(content)) => ElicitResult::new(ElicitationAction::Accept).with_content(content),

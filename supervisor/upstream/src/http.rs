@@ -37,8 +37,8 @@ use super::definition::{HttpEndpoint, ServerLimits};
 use super::http_error::{HttpError, HttpErrorKind};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an unused TCP connection is kept open. Servers on Node.js close an unused connection after five seconds,
-/// and a request that is sent at that moment would be lost.
+/// How long an unused TCP connection to a server is kept open. Servers on Node.js close an unused connection after five
+/// seconds, and a request that is sent at that moment would be lost.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 /// Interval of TCP keepalive probes, which detect peers that vanished.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -51,7 +51,7 @@ const REOPEN_MAX: Duration = Duration::from_secs(30);
 const OTHER_REQUESTS_MAX: usize = 16;
 const PROXY_VARIABLES: [&str; 6] =
     ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
-/// HTTP headers that Lockhouse or rmcp sets. A configuration that sets one of them is refused.
+/// HTTP headers that Lockhouse or rmcp sets. Connecting to a server whose configuration sets one of them fails.
 const OWN_HEADERS: [&str; 11] = [
     "accept",
     "connection",
@@ -131,7 +131,8 @@ fn connector(endpoint: &HttpEndpoint) -> reqwest::Result<reqwest::Client> {
     if endpoint.is_on_this_host() { builder.no_proxy() } else { builder }.build()
 }
 
-/// Returns `HOST:PORT` of the endpoint for error messages. If a proxy variable is set, its name follows.
+/// Returns `HOST:PORT` of the endpoint for error messages. If an environment variable sets a proxy for it, `(VARIABLE
+/// is set)` follows.
 fn host_and_port(endpoint: &HttpEndpoint) -> String {
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     match PROXY_VARIABLES.iter().find(|name| is_set(name) && !endpoint.is_on_this_host()) {

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use super::direct_request::DirectRequest;
 use crate::ai_client::{AiClient, ForwardedNotification, OpenQuestions};
 
-/// The run, or the AI client with direct access, that makes a call to an upstream server.
+/// The maker of a call to an upstream server: a run, or an AI client that uses the server directly.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub execution: ExecutionId,
@@ -23,7 +23,7 @@ pub struct Caller {
     /// The AI client to which questions and notifications can be sent; `None` if there is none, as with `lockhouse
     /// run`.
     pub ai_client: Option<AiClient>,
-    /// Questions to users that were asked on behalf of this caller and are not answered yet.
+    /// Questions to users that were asked for this caller's execution and are not answered yet. They pause its timers.
     pub questions: OpenQuestions,
     /// The request of an AI client that uses the server directly; `None` for calls of submitted code.
     pub direct: Option<Arc<DirectRequest>>,
@@ -106,8 +106,9 @@ impl InFlightCalls {
         }
     }
 
-    /// Forwards a progress notification of a server to the AI client whose call has the notification's progress token.
-    /// Drops the notification if no call in flight has this token.
+    /// Forwards a progress notification of a server to the AI client of the call that has the notification's progress
+    /// token, and signals the progress to the call. If submitted code made the call, the AI client gets `message` as a
+    /// progress message of the run instead. Drops the notification if no call in flight has this token.
     pub(super) fn progress(
         &self,
         server: &ServerName,

@@ -39,8 +39,8 @@ const NAME_BYTES_MAX: usize = 256;
 
 const LONG_NAME: &str = "it sent a message whose `id` or `method` is longer than 256 bytes";
 
-/// The method name of the placeholder that replaces a server's request that is too large to be parsed. The placeholder
-/// is answered with an error.
+/// The method name of the placeholder that replaces a server's request that is too large or invalid. The placeholder is
+/// answered with an error.
 pub(super) const REFUSED_METHOD: &str = "lockhouse/refused";
 
 /// Maximum size in bytes of a message that is parsed on the current thread. Larger messages take milliseconds to parse,
@@ -51,7 +51,7 @@ pub(super) type RxMessage = RxJsonRpcMessage<RoleClient>;
 
 /// A message that was received from an upstream server, by its kind.
 pub(super) enum InboundMessage {
-    /// The response of the server to Lockhouse's request with this ID.
+    /// The response of the server to Lockhouse's request with this ID, or the error that replaces an unusable response.
     Answer(RequestId, RxMessage),
     /// A request or notification of the server. `None` if the message is dropped, because it cannot be parsed or
     /// exceeds a limit.
@@ -72,8 +72,8 @@ pub(super) struct Envelope<'a> {
 }
 
 /// Parses a message of the server. Returns the number of bytes to charge to the server's traffic allowance, and the
-/// classified message. `convert` converts a result for rmcp. If `convert` returns `None`, the result is parsed into
-/// rmcp's types.
+/// classified message. `convert` gets the ID and the result of a response, and converts the result for rmcp. If
+/// `convert` returns `None`, the result is parsed into rmcp's types.
 pub(super) fn parse(
     text: &[u8],
     convert: impl FnOnce(&RequestId, &RawValue) -> Option<ServerResult>,
@@ -146,7 +146,7 @@ pub(super) fn error_response(message: &'static str, id: RequestId) -> RxMessage 
     RxMessage::error(ErrorData::internal_error(message, None), Some(id))
 }
 
-/// Creates the placeholder that replaces a server's request that is too large to be parsed.
+/// Creates the placeholder that replaces a server's request that is too large or invalid.
 /// [`McpClientHandler`](super::mcp_client_handler::McpClientHandler) answers the placeholder with an error.
 fn refused_request(id: RequestId) -> RxMessage {
     RxMessage::request(ServerRequest::CustomRequest(CustomRequest::new(REFUSED_METHOD, None)), id)

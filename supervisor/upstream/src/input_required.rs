@@ -21,7 +21,8 @@ pub(super) const ROUNDS_MAX: usize = 10;
 /// Maximum size in bytes of an `input_required` result, including its questions and state. A larger result fails the
 /// call.
 const BYTES_MAX: usize = 256 * 1024;
-/// Maximum number of JSON values in an `input_required` result that is forwarded to the AI client.
+/// Maximum number of JSON values in an `input_required` result that is forwarded to the AI client. A result with more
+/// values fails the call.
 const VALUES_MAX: usize = 10_000;
 const QUESTIONS_MAX: usize = 8;
 
@@ -68,7 +69,9 @@ pub(super) fn parse(result: &str) -> Result<Option<InputRequired<'_>>, CallError
 }
 
 impl InputRequired<'_> {
-    /// Asks the user each of the server's questions, one after the other, and returns the answers.
+    /// Obtains the answer to each of the server's questions from the AI client of `caller`, one after the other, and
+    /// returns the answers with the server's state. Returns an error if the AI client does not support a question.
+    /// Requests for sampling are an error in calls of submitted code.
     pub(super) async fn responses(
         self,
         server: &ServerName,
@@ -108,8 +111,8 @@ impl InputRequired<'_> {
 }
 
 impl Request<'_> {
-    /// Converts the server's question into a form that can be shown to the user. Returns an error if the kind of
-    /// question is unknown, or if the question cannot be shown.
+    /// Converts the server's request into a question for the AI client. Returns an error if the kind of request is
+    /// unknown, or if the question cannot be shown to the user.
     fn question(&self, server: &ServerName) -> Result<Question, CallError> {
         let parameters = self.params.map_or("", RawValue::get);
         let question = match self.method.as_str() {

@@ -81,8 +81,8 @@ pub use tool_pins::{ChangedTool, Pins, ToolReview};
 /// set, so that one Lockhouse cannot be an upstream server of another one.
 pub const NESTED_VARIABLE: &str = "LOCKHOUSE_UPSTREAM";
 
-/// Returns the maximum number of upstream servers that start at the same time. If dozens started together, each would
-/// take so long that all of them would time out.
+/// Returns the maximum number of upstream servers that start at the same time, which depends on the number of CPU
+/// cores. If dozens started together, each would start so slowly that all of them would time out.
 fn starts_at_once() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     (4 * cores).max(8)
@@ -102,15 +102,16 @@ struct Upstream {
 }
 
 impl Upstreams {
-    /// Begins to connect to all upstream servers concurrently, and returns at once. A server that fails to connect
-    /// delays only the calls to this server.
+    /// Starts the connection tasks of all upstream servers and returns at once. The tasks connect concurrently, to a
+    /// lazy server only when it is needed. A server that fails to connect delays only the calls to this server. `paths`
+    /// are the directories for cached tools, pins and logs.
     pub fn connect(servers: BTreeMap<ServerName, ServerDefinition>, paths: &StoragePaths) -> Self {
         Self::default().replace_servers(servers, paths).0
     }
 
-    /// Applies a changed configuration. A server whose definition is unchanged keeps its connection. Returns the
-    /// connections of the new configuration, and the connections that are no longer needed. The latter are still
-    /// open, and the caller must close them.
+    /// Applies a changed configuration: keeps the connections of servers whose definitions are unchanged, and starts
+    /// connection tasks for all other servers. Returns the connections of the new configuration, and the old
+    /// connections that are no longer needed; these are still open, and the caller must close them.
     pub fn replace_servers(
         &self,
         servers: BTreeMap<ServerName, ServerDefinition>,
@@ -148,8 +149,8 @@ impl Upstreams {
         self.servers.iter().map(|(name, upstream)| (name, &upstream.connection))
     }
 
-    /// Returns the channel for notices about changes of the upstream servers that AI clients use directly. The channel
-    /// stays the same when a changed configuration replaces the servers.
+    /// Returns the channel that announces changes of the tools, prompts and resources of those upstream servers that AI
+    /// clients use directly. The channel stays the same when a changed configuration replaces the servers.
     pub fn notices(&self) -> &ChangeNotices {
         &self.notices
     }
@@ -164,7 +165,7 @@ impl Upstreams {
         self.servers.len()
     }
 
-    /// Waits until each server is connected or has failed, at most for its start timeout.
+    /// Waits for each server until it is connected or has failed to start, but not much longer than its start timeout.
     pub async fn wait_settled(&self) {
         futures_util::future::join_all(self.iter().map(|(_, connection)| connection.connected_server()))
             .await;

@@ -1,7 +1,7 @@
 //! Assembles the lines of an upstream server's output from chunks, with a size limit for each line.
 
-/// Number of bytes that are kept of the beginning and of the end of a line over the size limit. They suffice to find
-/// the ID of the request that the line answers.
+/// Maximum number of bytes that are kept of the beginning, and also of the end, of a line over the size limit. They
+/// suffice to find the ID of the request that the line answers.
 const KEEP_BYTES: usize = 256;
 
 /// The line of a server's output that is being received.
@@ -9,7 +9,8 @@ pub(super) struct LineBuffer {
     bytes_max: usize,
     bytes: Vec<u8>,
     tail: Vec<u8>,
-    /// Number of bytes in the chunk with which the line exceeded the size limit and in all later chunks of the line.
+    /// For a line over the size limit: number of bytes in the chunk that exceeded the limit and in all later chunks.
+    /// Otherwise 0.
     skipped: usize,
     over_limit: bool,
 }
@@ -18,7 +19,7 @@ pub(super) struct LineBuffer {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CompleteLine {
     Within(Vec<u8>),
-    /// A line over the size limit. Contains only its first and its last bytes.
+    /// A line over the size limit. Contains only its first and its last bytes, at most `KEEP_BYTES` each.
     TooLong(Vec<u8>, Vec<u8>),
 }
 
@@ -44,13 +45,14 @@ impl LineBuffer {
         self.tail.drain(..self.tail.len().saturating_sub(KEEP_BYTES));
     }
 
-    /// Returns how many bytes of the current line are buffered.
+    /// Returns how many bytes are buffered from the beginning of the current line: all of them, or at most `KEEP_BYTES`
+    /// if the line is over the size limit.
     pub(super) fn kept(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Returns how many bytes of the current line were received after it had reached the size limit; 0 if it is within
-    /// the limit.
+    /// Returns 0 as long as the current line is within the size limit. After that, returns the number of bytes in the
+    /// chunk that exceeded the limit and in all later chunks of the line.
     pub(super) fn skipped(&self) -> usize {
         self.skipped
     }

@@ -14,8 +14,9 @@ use tokio::time::timeout;
 
 use super::connection_failure::FailureSignal;
 
-/// Maximum number of messages that wait to be written to the server. rmcp answers each request of a server in a task of
-/// its own, so a server that sends requests and never reads would accumulate tasks without limit.
+/// Maximum number of lines that may wait to be written to the server; with more, the connection fails. rmcp answers
+/// each request of a server in a task of its own, so a server that sends requests and never reads would otherwise
+/// accumulate tasks without limit.
 const UNWRITTEN_MAX: usize = 512;
 
 pub(super) const UNREAD: &str = "it does not read its standard input";
@@ -98,8 +99,8 @@ impl LineWriter {
     }
 }
 
-/// Runs a write as a task and ignores its result. A write that times out ends the connection, which fails the calls in
-/// flight.
+/// Runs a write in a new task and ignores its result: if the write times out, it ends the connection, which fails the
+/// calls in flight. Returns an error if no Tokio runtime is running.
 fn spawn(write: impl Future<Output = io::Result<()>> + Send + 'static) -> io::Result<()> {
     let runtime = Handle::try_current().map_err(io::Error::other)?;
     runtime.spawn(async move { drop(write.await) });

@@ -149,9 +149,9 @@ impl LiveConnection {
     }
 }
 
-/// Subscribes to changes of the server's lists of tools, resources and prompts. Returns `None` if the server announces
-/// no changes, or if its protocol version is older than 2026-07-28. In older versions, servers send such notifications
-/// without a subscription.
+/// Starts a task that subscribes to changes of the server's list of tools, and also of its lists of resources and
+/// prompts if AI clients use the server directly. Returns `None` if the server announces no such changes, or if its
+/// protocol version is older than 2026-07-28: then it sends its notifications without a subscription.
 fn subscribe(
     peer: &Peer<RoleClient>,
     changed: &Arc<Notify>,
@@ -175,7 +175,8 @@ fn subscribe(
 }
 
 /// Keeps the subscription to list changes open as long as the connection lasts. If the server ends the subscription,
-/// which an HTTP server may do at any time, opens a new one after a pause.
+/// which an HTTP server may do at any time, opens a new one after a pause. Reports changes of the tools to `changed`,
+/// and changes of prompts and resources to `notices`.
 async fn follow(
     peer: Peer<RoleClient>,
     filter: SubscriptionFilter,

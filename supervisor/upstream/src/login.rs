@@ -83,7 +83,7 @@ pub struct LoginGrant {
 impl Login {
     /// Begins a login: discovers the authorization server, registers Lockhouse as an OAuth client if necessary, and
     /// creates the address that the user must open. `redirect` is the address to which the browser returns after the
-    /// consent.
+    /// consent; `scopes` are requested in addition to the configured scopes.
     pub async fn begin(
         name: &ServerName,
         endpoint: &HttpEndpoint,
@@ -176,8 +176,8 @@ fn configured_client(authorization: &Authorization) -> Result<OAuthClient, Login
     }
 }
 
-/// Returns the configured OAuth client. `None` if none is configured, or if its ID is the URL of a metadata document
-/// and the authorization server does not support such documents.
+/// Returns the configured OAuth client, with the redirect address `redirect`. `None` if no client is configured, or if
+/// its ID is the URL of a metadata document and the authorization server does not support such documents.
 fn own_client(
     configured_client: &OAuthClient,
     metadata: &AuthorizationMetadata,
@@ -205,8 +205,8 @@ fn with_offline_access(mut scopes: Vec<String>, metadata: &AuthorizationMetadata
     scopes
 }
 
-/// Returns the upstream server's authorization challenge to a request without a token; `None` if the server accepts the
-/// request.
+/// Sends a request without a token to the upstream server and returns its authorization challenge; `None` if the server
+/// responds without a challenge.
 async fn request_challenge(endpoint: &HttpEndpoint) -> Result<Option<Challenge>, LoginError> {
     let unreachable = |fault: HttpError| {
         let server_text =

@@ -34,8 +34,8 @@ pub(super) struct McpClientHandler {
     /// Notified when the server announces that its tools have changed.
     changed: Arc<Notify>,
     notices: DirectChangeNotices,
-    /// Whether a declined question of the server was logged. Only the first is logged, since a server could ask any
-    /// number of questions.
+    /// Whether it has been logged that a question of the server was declined. Only the first declined question is
+    /// logged, since a server could ask any number of questions.
     decline_logged: AtomicBool,
 }
 

@@ -66,7 +66,7 @@ impl ServerProcess {
     }
 
     /// Ends a process whose standard input was closed: waits for its exit, then sends SIGTERM, then SIGKILL. Returns
-    /// the step that was needed, and the exit status if the process exited by itself.
+    /// which of these ended the process, and the exit status if the process exited by itself.
     pub(super) async fn end(mut self) -> (ShutdownMethod, Option<ExitStatus>) {
         if let Ok(status) = tokio::time::timeout(LEAVE, self.wait()).await {
             return (ShutdownMethod::Exited, status);

@@ -32,7 +32,8 @@ impl From<ServiceError> for RequestError {
     }
 }
 
-/// Sends a request of Lockhouse itself, such as a ping or a list request. Returns the result as JSON text.
+/// Sends a request of Lockhouse itself, such as a ping or a list request, with the timeout `limit`. Returns the result
+/// as JSON text.
 pub(super) async fn send(
     peer: Peer<RoleClient>,
     request: ClientRequest,
@@ -48,14 +49,15 @@ pub(super) async fn send(
     }
 }
 
-/// Pings the server and returns whether it answered. An error such as "method not found" is an answer, too.
+/// Pings the server and returns whether it answered within `limit`. An error such as "method not found" is an answer,
+/// too.
 pub(super) async fn ping(peer: Peer<RoleClient>, limit: Duration) -> bool {
     let ping = ClientRequest::PingRequest(PingRequest::default());
     matches!(send(peer, ping, limit).await, Ok(_) | Err(ServiceError::McpError(_)))
 }
 
-/// Sends a call on behalf of a caller. Returns the result as JSON text. The timeout pauses while the user is asked a
-/// question.
+/// Sends a call on behalf of `caller`, with the trace context of `span`. Returns the result as JSON text. The timeout
+/// pauses while the user is asked a question.
 pub(super) async fn send_for(
     caller: &Caller,
     call: CallRegistration,

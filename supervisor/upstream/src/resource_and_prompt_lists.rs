@@ -47,8 +47,9 @@ struct CollectedEntries {
     incomplete: bool,
 }
 
-/// Returns a JSON object with the server's resources or prompts in `items`, its resource templates in `templates`, and
-/// in `incomplete` whether entries are missing. `limit` is the timeout for all pages together.
+/// Returns the serialized JSON object with the server's resources or prompts, as `listing` selects, in `items`, the
+/// resource templates in `templates` (empty for prompts), and in `incomplete` whether entries are missing. `limit` is
+/// the timeout for all pages together.
 pub(super) async fn list(
     peer: &Peer<RoleClient>,
     listing: Listing,

@@ -44,7 +44,7 @@ impl Subscriptions {
     }
 
     /// Subscribes to changes of a resource until the connection ends. Does nothing if the resource is subscribed
-    /// already.
+    /// already. `limit` is the timeout of the request to subscribe.
     pub(super) async fn subscribe(
         &self,
         peer: &Peer<RoleClient>,
@@ -79,8 +79,8 @@ impl Subscriptions {
     }
 }
 
-/// Guard that keeps a resource registered as subscribed. Dropping it removes the resource, even if the request to
-/// subscribe was cancelled.
+/// Guard that keeps a resource registered as subscribed. Dropping it removes the resource: when the subscription has
+/// ended, or when the request to subscribe has failed or was cancelled.
 struct Entry {
     uris: Arc<Mutex<BTreeSet<String>>>,
     uri: String,

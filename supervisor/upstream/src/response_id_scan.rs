@@ -7,7 +7,7 @@ use memchr::memmem;
 use rmcp::model::RequestId;
 use serde::de::IgnoredAny;
 
-/// Number of bytes at the beginning and at the end of a message that are searched for its ID.
+/// Number of bytes that are searched for the ID at the beginning of a message, and also at its end.
 const END_BYTES: usize = 256;
 
 const ID: &[u8] = b"\"id\"";
@@ -15,7 +15,7 @@ const ID: &[u8] = b"\"id\"";
 /// response to a request of Lockhouse.
 const METHOD: &[u8] = b"\"method\"";
 
-/// Finds the ID of a JSON-RPC response in a text that may be truncated or invalid; `None` if there is none.
+/// Finds the ID of a JSON-RPC response in a text that may be truncated or invalid; `None` if no ID is found.
 pub(super) fn find_id(text: &[u8]) -> Option<RequestId> {
     let (head, tail) = (&text[..text.len().min(END_BYTES)], &text[text.len().saturating_sub(END_BYTES)..]);
     find_ids_at_ends(head, tail).next()

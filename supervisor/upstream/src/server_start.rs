@@ -65,7 +65,8 @@ pub(super) struct ServerStarter {
 pub(super) struct StartedServer {
     pub(super) link: LiveConnection,
     pub(super) catalogue: Catalogue,
-    /// Whether the server understood only the older MCP handshake (`initialize`).
+    /// Whether the server was started with the older MCP handshake (`initialize`) and no probe for the newest protocol
+    /// version, because the configuration requires this or because the start with the probe failed.
     pub(super) legacy_handshake: bool,
 }
 

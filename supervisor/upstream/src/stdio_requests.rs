@@ -43,7 +43,8 @@ struct Shared {
 #[derive(Debug)]
 struct Pending {
     next_id: i64,
-    /// The receivers of the answers, by the ids of the requests. `None` once the connection has ended.
+    /// The channel to the receiver of the answer, for each request without an answer, by the request's id. `None` once
+    /// the connection has ended.
     answers: Option<HashMap<i64, oneshot::Sender<Answer>>>,
 }
 
@@ -74,8 +75,8 @@ impl StdioRequests {
         Ok(pending)
     }
 
-    /// Passes an answer of the server to the request that it answers. Returns the message if it answers no request of
-    /// this sender, so that rmcp processes it.
+    /// Passes an answer of the server to the request that it answers, or drops the answer if that request was
+    /// cancelled. Returns the message if it answers no request of this sender, so that rmcp processes it.
     pub(super) fn complete(&self, message: RxMessage) -> Option<RxMessage> {
         let id = match &message {
             JsonRpcMessage::Response(response) => Some(&response.id),

@@ -1,5 +1,5 @@
-//! The cache file with the tools of an upstream server and the MCP handshake that it understood, as of the last
-//! connection. The cached tools are used until the server has started, and while it is not available.
+//! The cache file with the tools of an upstream server and the MCP handshake of its last start. The cached tools are
+//! used until the server has started, and while it is not available.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use super::storage_paths::StoragePaths;
 
 /// Version of the file format. Files with another version are ignored.
 const VERSION: u32 = 1;
-/// Maximum size of a cache file in bytes, in addition to the size of the tool definitions in it.
+/// Number of bytes that a cache file may have in addition to the maximum size of the tool definitions in it.
 const OVERHEAD_BYTES: usize = 64 * 1024;
 
 /// The cache file of one upstream server.
@@ -44,10 +44,11 @@ struct NewRecord<'a> {
     tools: Vec<&'a RawValue>,
 }
 
-/// The content of an upstream server's cache file: its tools and the handshake that it understood.
+/// The content of an upstream server's cache file: its tools and the handshake of its last start.
 pub(super) struct CachedTools {
     pub(super) catalogue: Catalogue,
-    /// Whether the server understood only the older MCP handshake (`initialize`).
+    /// Whether the server was last started with the older MCP handshake (`initialize`) and no probe for the newest
+    /// protocol version.
     pub(super) legacy: bool,
     /// Whether the cached tools have expired. Expired tools are used only if the server cannot be started.
     pub(super) expired: bool,
@@ -84,8 +85,8 @@ impl ToolCache {
         Some(CachedTools { catalogue, legacy: record.legacy, expired: age >= self.lifetime })
     }
 
-    /// Saves the server's tools to the cache file. A failure is only logged, since the next start can list the tools
-    /// again.
+    /// Saves the server's tools to the cache file, with `legacy` as in [`CachedTools`]. A failure is only logged, since
+    /// the next start can list the tools again.
     pub(super) fn save(&self, catalogue: &Catalogue, legacy: bool) {
         let Some(path) = &self.path else { return };
         let saved = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();

@@ -101,9 +101,9 @@ impl Pins {
         Some(FileVersion { inode: file.ino(), changed: (file.ctime(), file.ctime_nsec()) })
     }
 
-    /// Accepts tools by pinning their current definitions: the tools in `only`, or all tools if `only` is empty. In the
-    /// second case, the pins of tools that the server no longer offers are removed. Returns the number of tools whose
-    /// pins were added or changed.
+    /// Accepts tools by pinning their current definitions: the tools in `only`, or all tools if `only` is empty. If
+    /// `only` is empty, also removes the pins of tools that the server no longer offers. Returns the number of tools
+    /// whose pins were added or changed.
     ///
     /// # Errors
     ///

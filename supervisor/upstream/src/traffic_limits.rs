@@ -166,9 +166,9 @@ impl TrafficLimiter {
         within && !self.has_failed()
     }
 
-    /// Ends the connection because of a message over the size limit that cannot be matched to a request of Lockhouse.
-    /// The message could be an answer, whose caller would otherwise wait for ever. If Lockhouse has no unanswered
-    /// request, the message counts as a violation.
+    /// Ends the connection because the server sent something over the size limit that cannot be matched to a request of
+    /// Lockhouse. It could be an answer, whose caller would otherwise wait for ever. If Lockhouse has no unanswered
+    /// request, it counts as a violation. `message` describes the failure.
     pub(super) fn fail_unattributable(&self, message: &str) {
         match self.has_pending_requests() {
             true => self.failure_signal.fail(message),
@@ -176,7 +176,8 @@ impl TrafficLimiter {
         }
     }
 
-    /// Ends the connection because the server exceeded a limit or broke the protocol.
+    /// Ends the connection because the server exceeded a limit or broke the protocol. `message` describes the
+    /// violation.
     pub(super) fn fail_for_violation(&self, message: &str) {
         self.failure_signal.fail_for_violation(message);
     }

@@ -110,7 +110,7 @@ impl LineTransport {
         }
     }
 
-    /// Writes a line to the server's standard input. Used before the handshake.
+    /// Adds a line feed to `line` and writes it to the server's standard input. Used before the handshake.
     pub(super) async fn write_line(&mut self, line: &str) -> std::io::Result<()> {
         self.writer
             .write(
@@ -123,8 +123,8 @@ impl LineTransport {
             .await
     }
 
-    /// Reads the next chunk of the current line. Returns whether the line is complete, or `None` if the output has
-    /// ended or the line is too long. The future can be dropped without losing data.
+    /// Reads the next chunk of the current line. Returns whether the line is now complete; `None` if the output has
+    /// ended, or if the line is so long that the connection fails. The future can be dropped without losing data.
     async fn piece(&mut self) -> Option<bool> {
         // A buffer contains many short lines. Yield, so that other tasks can run between them.
         coop::consume_budget().await;
@@ -172,7 +172,7 @@ impl LineTransport {
     }
 
     /// Charges a parsed message to the server's traffic limits. Returns the message for rmcp, or `Some(None)` if the
-    /// message is dropped or answers a request that did not pass rmcp. Returns `None` if the connection must be closed.
+    /// message is dropped or answers a request that bypassed rmcp. Returns `None` if the connection must be closed.
     fn admitted(&mut self, read: (usize, InboundMessage)) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
         let (message, pause) = self.traffic.admit(read)?;
         self.pause = pause;

@@ -21,8 +21,9 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// Creates the build of the binary `lockhouse`. `servers` is the directory with the programs of the upstream
-    /// servers. Fails if the binary or a file that must be in its directory is missing.
+    /// Prepares measurements of the build with the binary `lockhouse`: writes a configuration for it to a temporary
+    /// directory. `servers` is the directory with the programs of the upstream servers. Fails if the binary or a file
+    /// that must be in its directory is missing.
     pub(crate) fn at(lockhouse: &Path, servers: &Path) -> Fallible<Self> {
         let lockhouse =
             lockhouse.canonicalize().map_err(|error| format!("{}: {error}", lockhouse.display()))?;

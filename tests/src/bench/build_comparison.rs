@@ -75,8 +75,8 @@ pub(crate) fn measure(old: &Build, new: &Build) -> Fallible<()> {
     Ok(())
 }
 
-/// Measures both builds in alternation and returns the times of all rounds for each build. `run` measures the build
-/// with the given index once.
+/// Measures both builds in each of `ROUNDS` rounds. `run` gets the index of a build and returns the times that it
+/// measured with this build. Returns the times of all rounds for each build.
 fn alternate(mut run: impl FnMut(usize) -> Fallible<Vec<Duration>>) -> Fallible<[Vec<Duration>; 2]> {
     let mut times = [Vec::new(), Vec::new()];
     for round in 0..ROUNDS {
@@ -96,8 +96,8 @@ fn per_second(clients: &mut [Client; 2], row: &Row) -> Fallible<[f64; 2]> {
     Ok(times.map(rate))
 }
 
-/// Prints one row of the table. `cpu` is the CPU time of each build during the runs; `None` if not measured. The row
-/// shows only the CPU time of the supervisors, in ms per run.
+/// Prints one row of the table: percentiles of `times`, the measured times of each build, and the CPU time of each
+/// build's supervisor in ms per run. `cpu` is the CPU time of each build during all its runs; `None` if not measured.
 fn print(row: &Row, times: [Vec<Duration>; 2], cpu: Option<[CpuTime; 2]>) -> Fallible<()> {
     let [old, new] = times.map(Times::new);
     let (old, new) = (old.ok_or("a row without runs")?, new.ok_or("a row without runs")?);

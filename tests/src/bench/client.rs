@@ -23,7 +23,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Starts an MCP server and initializes the connection.
+    /// Starts an MCP server with `command` and initializes the connection.
     pub(crate) fn start(mut command: Command) -> Fallible<Self> {
         let program = command.get_program().display().to_string();
         let mut child = command
@@ -42,7 +42,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Returns the CPU time that the processes of the server have used so far.
+    /// Returns the CPU time that the supervisor and its workers have used so far.
     pub(crate) fn cpu_time(&self) -> CpuTime {
         CpuTime::of(self.child.id())
     }
@@ -81,8 +81,8 @@ impl Client {
         Ok(String::from_utf8(line)?)
     }
 
-    /// Runs the program of `row` once and returns the time from request to answer. Fails if the answer is not the
-    /// expected one.
+    /// Runs the program of `row`, a row of the benchmark's table, once, and returns the time from request to answer.
+    /// Fails if the answer does not have the expected value.
     pub(crate) fn run(&mut self, row: &Row) -> Fallible<Duration> {
         let started = Instant::now();
         self.send_code(row.language, row.code)?;
@@ -96,7 +96,8 @@ impl Client {
         }
     }
 
-    /// Runs the program of `row` `runs` times, with its pause before each run, and returns the time of each run.
+    /// Runs the program of `row` `runs` times in sequence, with its pause before each run, and returns the time of each
+    /// run from request to answer.
     pub(crate) fn times(&mut self, row: &Row, runs: usize) -> Fallible<Vec<Duration>> {
         let timed = |_| {
             std::thread::sleep(row.pause);
@@ -105,7 +106,8 @@ impl Client {
         (0..runs).map(timed).collect()
     }
 
-    /// Runs the program of `row` `runs` times, with `at_a_time` runs in flight, and returns the total time.
+    /// Runs the program of `row` `runs` times, with `at_a_time` runs in flight, and returns the elapsed time from the
+    /// first request to the last answer.
     pub(crate) fn together(&mut self, row: &Row, at_a_time: usize, runs: usize) -> Fallible<Duration> {
         let value = format!("\"value\":{}", row.expected);
         let started = Instant::now();

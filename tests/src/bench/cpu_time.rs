@@ -18,13 +18,14 @@ pub(crate) struct CpuTime {
 }
 
 impl CpuTime {
-    /// Reads the CPU time that the supervisor with this process id and its zygotes have used so far.
+    /// Reads the CPU time that the supervisor with this process id, its zygotes and the exited workers have used so
+    /// far.
     pub(crate) fn of(supervisor: u32) -> Self {
         let zygotes = children(supervisor).into_iter().filter(|child| is_zygote(*child));
         Self { supervisor: thread_time(supervisor), workers: zygotes.map(time_with_children).sum() }
     }
 
-    /// Returns the average CPU time of one run in milliseconds: that of the supervisor and that of the workers.
+    /// Returns this CPU time divided by `runs`, in milliseconds: that of the supervisor and that of the workers.
     pub(crate) fn per_run(self, runs: usize) -> [f64; 2] {
         [self.supervisor, self.workers].map(|time| time.as_secs_f64() * 1000.0 / runs as f64)
     }
@@ -69,8 +70,8 @@ fn time_with_children(process: u32) -> Duration {
     TICK * ticks.unwrap_or(0)
 }
 
-/// Returns the fields after the process name in `/proc/PID/stat` as numbers. A field that is no such number, such as
-/// the state, is 0.
+/// Returns the fields after the process name in `/proc/PID/stat` as numbers; `None` if there is no such process. A
+/// field that is not a non-negative number, such as the state, is 0.
 fn stat_fields(process: u32) -> Option<Vec<u32>> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(") ")?;

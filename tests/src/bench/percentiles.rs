@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// The number of executions of `1+1` in flight when executions per second are measured.
+/// The number of concurrent executions of `1+1` when executions per second are measured.
 pub(crate) const IN_FLIGHT: usize = 8;
-/// The total number of executions of `1+1` when executions per second are measured.
+/// The number of executions of `1+1` by which executions per second are measured.
 pub(crate) const EXECUTIONS: usize = 1_000;
 
 pub(crate) fn millis(duration: Duration) -> f64 {

@@ -48,7 +48,8 @@ const ECHO_SEQUENCE: [(&str, &str); 2] = [
     ("typescript", "let s = 0; for (let i = 0; i < 100; i++) s += (await echo3.add({a: i, b: 1})).sum;\ns"),
 ];
 
-/// One row of the benchmark's table: a program, its expected value, and the pause between runs.
+/// One row of the benchmark's table: a program with its expected value, the number of its measured runs, and the pause
+/// before each run.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) language: &'static str,
@@ -80,8 +81,8 @@ pub(crate) fn trivial(name: &str) -> [Row; 2] {
     in_both_languages(name, TRIVIAL, 2, 1)
 }
 
-/// Returns programs with one tool call each, for every upstream server. They are run before the measurement, because
-/// the first call waits until the upstream server is connected and its tools are known.
+/// Returns rows whose programs make one tool call each, for every upstream server. They are run before the measurement,
+/// because the first call waits until the upstream server is connected and its tools are known.
 pub(crate) fn first_calls() -> Vec<Row> {
     let calls = [ONE_CALL].into_iter().chain(ECHO_CALLS);
     calls.flat_map(|programs| in_both_languages("first call", programs, 3, 1)).collect()
@@ -104,7 +105,7 @@ fn at_both_paces(row: Row) -> [Row; 2] {
     })
 }
 
-/// Returns the programs that are measured in a warmed-up process.
+/// Returns the rows that are measured in a `lockhouse serve` process in which programs have already run.
 pub(crate) fn warm() -> Vec<Row> {
     let cases = [
         in_both_languages("1+1", TRIVIAL, 2, 200),

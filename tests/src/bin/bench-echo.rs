@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the result of a request; `None` for an unknown method.
+/// Returns the result of a request to a server with `count` tools; `None` for an unknown method.
 fn result(message: &Value, count: usize) -> Option<Value> {
     let parameters = &message["params"];
     Some(match message["method"].as_str()? {

@@ -63,8 +63,8 @@ fn rule_of_each_beginning() -> String {
     text
 }
 
-/// Returns rules that all match every tool. Only the condition of the last rule is met, so each rule has to be
-/// evaluated.
+/// Returns the rules of a policy, as TOML, which all match every tool. Only the condition of the last rule is met, so
+/// each rule has to be evaluated.
 fn rules_of_all_tools() -> String {
     let mut text = String::new();
     for number in 0..RULES {

@@ -83,7 +83,8 @@ fn row(name: &str, figures: &Figures) {
     println!("{:>11.3}{:>11.2}{:>11.2}", figures.mean_reciprocal_rank(), at(0.5), at(0.99));
 }
 
-/// Returns the name of every tool, with its name and description in lower case.
+/// Returns for every tool its name (`server.tool`), and the text that is searched: its name and description in lower
+/// case.
 fn texts(catalogues: &[(String, PathBuf)]) -> Vec<(String, String)> {
     let mut texts = Vec::new();
     for (server, path) in catalogues {
@@ -97,8 +98,8 @@ fn texts(catalogues: &[(String, PathBuf)]) -> Vec<(String, String)> {
     texts
 }
 
-/// Ranks the tools by the number of query words that their name or description contains as a substring, and returns
-/// the names of the first ten.
+/// Ranks the tools by the number of query words, of at least three bytes each, that their name or description contains
+/// as a substring, and returns the names of the first ten. `texts` comes from [`texts`].
 fn by_substring(texts: &[(String, String)], query: &str) -> Vec<String> {
     let query = query.to_lowercase();
     let words: Vec<&str> = query.split_whitespace().filter(|word| word.len() > 2).collect();

@@ -69,8 +69,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Compiles the simulated answers to a seccomp filter in classic BPF. If `asks_for_version`, the filter also passes
-/// queries of the Landlock version to this process.
+/// Compiles a seccomp filter, in classic BPF, that gives the simulated answers. If `asks_for_version`, the filter also
+/// passes queries of the Landlock version to this process.
 fn filter(answers: Vec<Answer>, asks_for_version: bool) -> Vec<libc::sock_filter> {
     let step = |code: u16, jt: u8, jf: u8, k: u32| libc::sock_filter { code, jt, jf, k };
     let (load, jump_if_equal, finish) = (0x20, 0x15, 0x06);

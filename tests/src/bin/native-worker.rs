@@ -96,7 +96,7 @@ fn int80(_: c_long) -> c_long {
     -c_long::from(libc::ENOSYS)
 }
 
-/// Returns the sandbox layers named after `--layers`, or all layers without that flag.
+/// Returns the sandbox layers that the argument after `--layers` lists, or all layers without that flag.
 fn layers() -> Layers {
     let named = std::env::args().skip_while(|argument| argument != "--layers").nth(1);
     let Some(named) = named else { return Layers::ALL };

@@ -111,7 +111,8 @@ impl HttpClient {
         self.session.as_deref()
     }
 
-    /// Returns this client in the MCP session `id`, which may belong to another client.
+    /// Returns this client in the MCP session `id`, which has the protocol version `version` and may belong to another
+    /// client.
     #[must_use]
     pub fn in_session(mut self, id: &str, version: &str) -> Self {
         (self.session, self.version) = (Some(id.to_owned()), version.to_owned());

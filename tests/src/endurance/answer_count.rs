@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Returns the number of requests that were answered, and the number of surplus answers: second and further answers
-/// to the same request.
+/// Returns, for the lines `wire` that the server wrote, the number of requests that were answered, and the number of
+/// surplus answers: second and further answers to the same request.
 pub(super) fn answers_by_request(wire: &[String]) -> (usize, usize) {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for line in wire {

@@ -60,8 +60,8 @@ pub(crate) async fn until<T>(
     }
 }
 
-/// Returns the descriptors and files of an idle server. Fails unless the server has exactly one upstream server, two
-/// zygotes with `IDLE` workers each, no other process, and no zombie.
+/// Returns the descriptors of an idle server, its files in `directories`, and its temporary files. Fails unless the
+/// server has exactly one upstream server, two zygotes with `IDLE` workers each, no other process, and no zombie.
 pub(super) fn measure_idle(server: u32, directories: &[PathBuf]) -> Result<Remains, String> {
     only_idle(server)?;
     let (mut files, mut shared_files) = (BTreeSet::new(), BTreeSet::new());

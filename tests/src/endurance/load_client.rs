@@ -28,8 +28,8 @@ impl Client {
         Arc::into_inner(self.session).expect("no request is under way")
     }
 
-    /// Sends the programs that `programs` returns, with at most `at_a_time` in flight, until `programs` returns
-    /// `None`. Passes each answer to `on_answer`.
+    /// Runs the programs that `programs` returns, with at most `at_a_time` requests in flight, until `programs` returns
+    /// `None` and all answers have arrived. Passes each answer to `on_answer`.
     pub(crate) async fn load(
         &self,
         at_a_time: usize,
@@ -59,7 +59,7 @@ impl Client {
 /// A request to run a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
-    /// The position of the program in the endurance suite, from 0.
+    /// The consecutive number of the program in its endurance suite.
     pub(crate) number: usize,
     pub(crate) language: &'static str,
     pub(crate) code: String,
@@ -87,7 +87,7 @@ impl ProgramAnswer {
         self.text("/status") == "ok"
     }
 
-    /// Formats the program and the beginning of its answer for a report.
+    /// Formats the language and code of the program and the first 300 characters of its answer, for a report.
     pub(crate) fn to_text(&self) -> String {
         let Program { language, code, .. } = &self.program;
         let answer = self.answer.as_ref().map_or_else(Clone::clone, Value::to_string);

@@ -23,7 +23,7 @@ use super::server::Server;
 
 /// The number of requests in flight per language.
 const CLIENTS: usize = 4;
-/// The average number of kills of which one hits a zygote. All other kills hit a worker.
+/// On average, one of this number of kills hits a zygote. All other kills hit a worker.
 const KILLS_PER_ZYGOTE: u64 = 5;
 /// The maximum pause between the recovery from a kill and the next kill, in ms.
 const PAUSE_MS_MAX: u64 = 60;
@@ -33,7 +33,7 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// of them.
 const REPORTED_MAX: usize = 3;
 
-/// One program per language, which runs long enough to be killed during the run or during a tool call.
+/// One program per language. It runs long enough that a kill can hit it during its computation or during a tool call.
 const PROGRAMS: [&str; 2] = [
     "from mcp_tools.fixture import add, slow\nn = add(a=20, b=1)['sum']\nslow(ms=10)\nadd(a=n, b=21)['sum']",
     "const n = (await fixture.add({a: 20, b: 1})).sum\nawait fixture.slow({ms: 10})\n\
@@ -78,7 +78,8 @@ struct State {
     answers: usize,
     by_status: BTreeMap<String, usize>,
     unexpected: Vec<String>,
-    /// The last kill, if no program that was sent after the kill has succeeded yet; otherwise `None`.
+    /// The most recent kill, as long as the server has not recovered from it: no program that was sent after the kill
+    /// has succeeded. Otherwise `None`.
     pending: Option<Kill>,
     worker_ms: Vec<f64>,
     zygote_ms: Vec<f64>,
@@ -160,7 +161,8 @@ impl State {
         self.zygotes += usize::from(is_zygote);
     }
 
-    /// Records an answer. Returns whether it is the first success of a program that was sent after the last kill.
+    /// Records an answer. Returns whether it shows the recovery from the most recent kill: it is the first success of a
+    /// program in the same language that was sent after the kill.
     fn add(&mut self, answered: &ProgramAnswer) -> bool {
         self.answers += usize::from(answered.answer.is_ok());
         *self.by_status.entry(answered.text("/status").to_owned()).or_default() += 1;

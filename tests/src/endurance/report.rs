@@ -66,8 +66,8 @@ impl Report {
         self.figures.push(Figure { name: name.into(), value, unit, remark });
     }
 
-    /// Adds the median, the 99th percentile and the maximum of these times (ms) to the report, and returns them in
-    /// that order.
+    /// Adds the median, the 99th percentile and the maximum of these times, in ms, to the report as figures of `name`,
+    /// and returns them in that order.
     pub(crate) fn times(&mut self, name: &str, mut times: Vec<f64>) -> [f64; 3] {
         times.sort_by(f64::total_cmp);
         // The nearest rank: with fewer than a hundred values the p99 is the largest.
@@ -84,8 +84,8 @@ impl Report {
         self.promises.push(Promise { name: name.into(), kind, outcome });
     }
 
-    /// Returns the figures and promises as JSON. Each promise has its kind, `count` or `measure`, and the error if it
-    /// was broken.
+    /// Returns the figures and promises as JSON. Each promise has its kind, `count` or `measure`, whether it was kept,
+    /// and the error if it was broken.
     pub(crate) fn to_json(&self) -> Value {
         let figures = self.figures.iter().map(|figure| {
             json!({"name": figure.name, "value": figure.value, "unit": figure.unit, "remark": figure.remark})

@@ -10,8 +10,8 @@ use super::leftover_resources::{self, Remains};
 use super::load_client::{Client, Program, ProgramAnswer};
 use super::report::{Kind, Report};
 
-/// Two programs with one tool call each: one in Python and one in TypeScript. Running both starts the upstream server
-/// and both zygotes.
+/// Two programs with one tool call each, in Python and in TypeScript. Running both starts the upstream server and both
+/// zygotes.
 const FIRST: [&str; 2] =
     ["from mcp_tools.fixture import add\nadd(a=1, b=2)['sum']", "(await fixture.add({a: 1, b: 2})).sum"];
 
@@ -43,7 +43,7 @@ impl Server {
         Self::ready(lockhouse, session, pid, None).await
     }
 
-    /// Starts the server and copies its standard output to a file. The file shows what the server really wrote,
+    /// Starts the server and copies its standard output to a file. The file shows all lines that the server wrote,
     /// whereas the client library would drop a second answer to a request.
     pub(crate) async fn start_with_wire_kept() -> Self {
         let lockhouse = Lockhouse::with_fixture();
@@ -106,8 +106,8 @@ impl Server {
         self.client.load(2 * RENEWING_PROGRAMS, programs, drop).await;
     }
 
-    /// Closes the connection, checks that the server and all its descendants exit, and returns the lines that the
-    /// server wrote to its client (none if they were not copied).
+    /// Closes the connection and adds to `report` whether the server and all its descendants exit. Returns the lines
+    /// that the server wrote to its client (none if they were not copied).
     pub(crate) async fn close(self, report: &mut Report) -> Vec<String> {
         let started = descendants(self.pid);
         let ended = self.client.into_session().close().await;

@@ -20,7 +20,7 @@ pub(super) struct Zygotes {
 }
 
 impl Zygotes {
-    /// Observes the zygotes of the server while `work` runs.
+    /// Observes the zygotes of the server with the process id `server` until `work` completes.
     pub(super) async fn watch(&mut self, server: u32, work: impl Future<Output = ()>) {
         tokio::pin!(work);
         loop {

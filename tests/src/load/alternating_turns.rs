@@ -1,6 +1,6 @@
-//! Measures the honest clients of `load` in turns (periods of measurement): without the hostile client,
-//! beside a process that only computes, and with the hostile client. The turns alternate, so that all three
-//! kinds are measured under the same conditions.
+//! Measures the honest clients of `load` in turns (periods of measurement) of three kinds: without the hostile client,
+//! beside the computing process (background load that uses CPU time and sends no requests), and with the hostile
+//! client. The turns alternate, so that all three kinds are measured under the same conditions.
 //!
 //! The hostile client and the computing process are separate processes of this program with the lowest
 //! priority. In reality a hostile client computes on another machine, so here its computing must not slow
@@ -17,17 +17,18 @@ use super::{Fallible, hostile_client};
 const TURN: Duration = Duration::from_secs(60);
 /// The pause after a turn with the hostile client, in which the effects of its attacks end.
 const RECOVERY_PAUSE: Duration = Duration::from_secs(5);
-/// How long the computing process computes, and how long it then sleeps, in alternation. It thereby uses as
-/// much CPU time as the configuration permits to the hostile client's runs.
+/// How long the computing process, which is background load, keeps a CPU core busy, and how long it then sleeps, in
+/// alternation. It thereby uses as much CPU time as the configuration permits to the hostile client's runs.
 const SPIN_INTERVAL: Duration = Duration::from_secs(1);
 /// The environment variable with the hostile client's token. A process that has this variable acts as the hostile
 /// client.
 const TOKEN: &str = "LOAD_HOSTILE_TOKEN";
-/// The environment variable that makes a process of this program only compute. Its value does not matter.
+/// The environment variable that makes a process of this program the computing process: it only uses CPU time, as
+/// background load for the honest clients. The value of the variable does not matter.
 const COMPUTES: &str = "LOAD_COMPUTES";
 
-/// If this process was started as the hostile client or the computing process, acts as such until it is
-/// killed. Otherwise returns at once.
+/// If this process was started as the hostile client or as the computing process (background load), acts as such until
+/// it is killed. Otherwise returns at once.
 pub(crate) async fn run_if_background_process() {
     if let Ok(token) = std::env::var(TOKEN) {
         hostile_client::attack_all(std::env::args().nth(1).unwrap_or_default(), token).await;
@@ -40,8 +41,8 @@ pub(crate) async fn run_if_background_process() {
 }
 
 /// Measures alternating turns for the total duration `long`, and returns the merged results of each kind of turn:
-/// without the hostile client, beside the computing process, and with the hostile client. `bad` is the hostile client's
-/// token.
+/// without the hostile client, beside the computing process (background load), and with the hostile client. `host` is
+/// the address of the server, `bad` the hostile client's token; the honest clients add their answers to `figures`.
 pub(crate) async fn take(long: Duration, host: &str, bad: &str, figures: &Figures) -> Fallible<[Summary; 3]> {
     let mut sums: [Summary; 3] = Default::default();
     let mut p99s: [Vec<f64>; 3] = Default::default();
@@ -80,9 +81,9 @@ pub(crate) async fn take(long: Duration, host: &str, bad: &str, figures: &Figure
     Ok(sums)
 }
 
-/// Measures the honest clients during one turn, a period of the duration `long`. If `beside` is a process, this process
-/// runs during the turn and is then killed. Returns the results, and the CPU time that the hypervisor took from this
-/// machine, in percent.
+/// Measures the honest clients, which add their answers to `figures`, during one turn: a period of the duration `long`.
+/// If `beside` is a process, it runs during the turn and is then killed. Returns the results, and the CPU time that the
+/// hypervisor took from this machine, in percent of the time of all CPUs.
 async fn watch(figures: &Figures, long: Duration, beside: Option<KilledChild>) -> (Summary, f64) {
     let began = Cpus::now();
     figures.take();
@@ -97,7 +98,8 @@ fn median(mut of: Vec<f64>) -> f64 {
     of.get(of.len() / 2).copied().unwrap_or_default()
 }
 
-/// Starts a process that only computes, which shows how much CPU contention alone costs the honest clients.
+/// Starts the computing process: background load that uses CPU time and sends no requests. It shows how much CPU
+/// contention alone slows down the honest clients.
 fn compute() -> Fallible<KilledChild> {
     let mut command = Command::new("chrt");
     command.args(["--idle", "0"]).arg(std::env::current_exe()?).env(COMPUTES, "1");

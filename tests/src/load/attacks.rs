@@ -23,7 +23,8 @@ const TOKEN: &str = "LOAD_ATTACK_TOKEN";
 /// The number of concurrent requests in attacks with large request bodies.
 const BODIES: usize = 48;
 const BODY_BYTES: usize = 4_000_000;
-/// The size in bytes of an attacking request body that the server still accepts. The body consists of small objects.
+/// The size in bytes of a request body that is large, but that the server still accepts. The body consists of small
+/// objects.
 const ACCEPTED_BYTES: usize = 250_000;
 /// The number of unauthenticated connections that send nothing, in attacks with idle connections.
 const IDLE: usize = 320;
@@ -69,14 +70,15 @@ pub(crate) const ATTACKS: [Attack; 9] = [
 ];
 
 impl Attack {
-    /// Starts the process that attacks the server at `host` with this token.
+    /// Starts the attacking process, which sends its requests to the server at `host` with this token.
     pub(crate) fn start(self, host: &str, token: &str) -> Fallible<KilledChild> {
         let mut command = Command::new("chrt");
         command.args(["--idle", "0"]).arg(std::env::current_exe()?).arg(host);
         Ok(KilledChild(command.env(NAME, self.name).env(TOKEN, token).spawn()?))
     }
 
-    /// Orders the hostile upstream server to start or to stop its attack, through the file `address`.
+    /// Orders the hostile upstream server to start its attack (if `attacks` is true) or to stop it, by writing the file
+    /// `address`, which that server reads.
     pub(crate) fn order(self, address: &Path, attacks: bool) -> Result<()> {
         let order = if attacks { self.upstream.unwrap_or_default() } else { "" };
         std::fs::write(address, order)
@@ -137,7 +139,8 @@ async fn post(host: &str, token: &str, body: &str) -> Result<()> {
     if answer.starts_with(b"HTTP/1.1 200") { Ok(()) } else { Err(Error::other("refused")) }
 }
 
-/// Opens a connection and sends nothing until the server closes the connection; then waits for `reopened_after`.
+/// Opens a connection to `host` and sends nothing until the server closes the connection; then waits for
+/// `reopened_after`, so that the caller does not reopen the connection earlier.
 async fn idle(host: &str, reopened_after: Duration) -> Result<()> {
     let mut stream = connect(host, HONEST).await?;
     let closed = stream.read_to_end(&mut Vec::new()).await;

@@ -83,7 +83,8 @@ impl Connection {
         self.request("tools/call", Some(tool), json!({"name": tool, "arguments": arguments})).await
     }
 
-    /// Sends a JSON-RPC request and waits for the answer.
+    /// Sends a JSON-RPC request and waits for the answer. `name` is the name of the called tool, for the HTTP header
+    /// `mcp-name`.
     pub(crate) async fn request(
         &mut self,
         method: &str,
@@ -99,7 +100,8 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Sends a JSON-RPC request without reading the answer.
+    /// Sends a JSON-RPC request without reading the answer. `name` is the name of the called tool, for the HTTP header
+    /// `mcp-name`.
     pub(crate) async fn ask(
         &mut self,
         method: &str,

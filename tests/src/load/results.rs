@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The maximum number of wrong or lost answers whose description is kept.
+/// The maximum number of wrong or lost answers in one phase whose description is kept.
 const FAULTS_KEPT: usize = 10;
 
-/// The results of the current phase of a load test, to which all clients add their answers.
+/// The results of the current phase of a load test, to which all clients add their answers. Each call of
+/// [`Figures::take`] ends a phase.
 #[derive(Debug, Default)]
 pub(crate) struct Figures(Mutex<Samples>);
 
@@ -38,7 +39,7 @@ impl Figures {
         gathered.fault(why);
     }
 
-    /// Returns the results since the last call of this function, and begins a new phase.
+    /// Returns the results of the current phase, since the previous call of this function, and begins a new phase.
     pub(crate) fn take(&self) -> Summary {
         let mut gathered = std::mem::take(&mut *self.samples());
         gathered.times.sort_unstable();
@@ -118,7 +119,7 @@ pub(crate) fn header() -> String {
     )
 }
 
-/// Prints one line of the table of results.
+/// Prints one line of the table of results, with the label `name`.
 pub(crate) fn row(name: &str, summary: &Summary) {
     let Summary { answers, wrong, lost, p50_ms, p95_ms, p99_ms, max_ms, .. } = summary;
     println!(

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use crate::raw_channel::{RawChannel, request};
 
 /// Misbehaves in the zygote, while the zygote prepares. The behaviour is selected by `called`, the name under which the
-/// program was started.
+/// program was started. Returns what the zygote reports as the name of its language engine.
 pub(crate) fn prepare(called: &str) -> Result<String, EngineError> {
     match called {
         "refuses-to-start" => Err(EngineError::new("refuses to start\u{1b}[31m")),

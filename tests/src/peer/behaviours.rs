@@ -14,7 +14,7 @@ use crate::raw_channel::{RawChannel, call, encoded, end_by, length, list_tools, 
 type Behaviour = fn(&RawChannel) -> Outcome;
 
 const MIB: usize = 1024 * 1024;
-/// The maximum length of a message to or from a worker, with the default configuration.
+/// The maximum size in bytes of an encoded message to or from a worker, with the default configuration.
 const FRAME_BYTES_MAX: u32 = 8 * MIB as u32 + FRAME_OVERHEAD_BYTES;
 const SLOW_INTERVAL: Duration = Duration::from_millis(10);
 const NESTING_DEPTH: usize = 100_000;

@@ -36,14 +36,14 @@ impl RawChannel {
         self.write(&encoded(message));
     }
 
-    /// Sends a frame with this body and its correct length.
+    /// Sends a frame whose body consists of `parts`, with the correct length.
     pub(crate) fn body(&self, parts: &[&[u8]]) {
         let body = parts.concat();
         self.write(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes());
         self.write(&body);
     }
 
-    /// Sends a valid request to the supervisor and returns its reply.
+    /// Sends a valid request to the supervisor and returns the supervisor's reply.
     pub(crate) fn ask(&self, request: Request) -> Reply {
         loop {
             if let Some(reply) = self.host.ask(request.clone(), &mut || false) {

@@ -8,7 +8,8 @@ use crate::audit::assert_verified;
 
 const SECRET: &str = "SEKRET-4711-token";
 
-/// Returns a Lockhouse test fixture with an upstream server that has a secret in its environment.
+/// Returns a Lockhouse test fixture with the configuration `config`, and with an upstream server that has a secret in
+/// its environment.
 fn lockhouse(config: &str) -> Lockhouse {
     let entry = json!({"command": fixture_server(), "env": {"TOKEN": SECRET}});
     let policy = "version = 1\n[servers.fixture]\nallow = [\"*\"]\nresources = [\"*\"]\n";

@@ -7,8 +7,8 @@ use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, fixture_server};
 
 use crate::client_configuration::dialect;
 
-/// Returns the sorted names of all configured servers, whether or not they can be started, and the standard error of
-/// the command that lists them.
+/// Returns the sorted names of all configured servers, whether or not they can be started, as `lockhouse policy check`
+/// lists them when it is run with `arguments`. Also returns the standard error of that command.
 fn server_names(lockhouse: &Lockhouse, arguments: &[&str]) -> (Vec<String>, String) {
     let finished = lockhouse.run(&[&["policy", "check"], arguments].concat());
     let mut names: Vec<String> = finished

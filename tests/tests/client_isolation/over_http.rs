@@ -87,7 +87,8 @@ async fn suspended(
     table.row(format!("{pair}: suspended question: control"), equal(answer["value"].clone(), json!(3)));
 }
 
-/// Tests that only the client that started a run as an MCP task can access the task.
+/// Tests that only the client that started a run as an MCP task, with the token `one`, can access the task. The client
+/// with the token `other` cannot.
 async fn task(table: &mut Table, pair: &str, daemon: &Daemon, (one, other): (Option<&str>, Option<&str>)) {
     let able = |token| {
         daemon
@@ -123,7 +124,8 @@ async fn task(table: &mut Table, pair: &str, daemon: &Daemon, (one, other): (Opt
     );
 }
 
-/// Tests that the questions and notifications of one client's run are never sent on another client's event stream.
+/// Tests that the questions and notifications of a run of the client with the token `one` are never sent on an event
+/// stream of the client with the token `other`.
 async fn streams(table: &mut Table, pair: &str, daemon: &Daemon, (one, other): (Option<&str>, Option<&str>)) {
     let version = "2025-11-25";
     let able = |token| daemon.http_client(token).with_capabilities(serde_json::from_str(ABLE).unwrap());
@@ -188,7 +190,7 @@ async fn streams(table: &mut Table, pair: &str, daemon: &Daemon, (one, other): (
         .row(format!("{pair}: progress on another stream"), ensure(nothing.is_err(), format!("{nothing:?}")));
 }
 
-/// Tests that no tool that Lockhouse offers reveals other clients.
+/// Tests that no tool that Lockhouse offers to the client with the token `other` reveals other clients.
 async fn tools(table: &mut Table, pair: &str, daemon: &Daemon, other: Option<&str>) {
     let http_client = daemon.http_client(other);
     let tools = http_client.request("tools/list", json!({})).await.answer()["result"]["tools"].clone();

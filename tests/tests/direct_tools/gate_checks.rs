@@ -22,7 +22,7 @@ fn names(list: &Value, of: &str) -> Vec<String> {
     entries.iter().map(name).collect()
 }
 
-/// Returns a text `KIND NAME` for each audit record, in the order of the log.
+/// Returns a text `KIND NAME` for each audit record that is about a call, in the order of the log.
 fn recorded(lockhouse: &Lockhouse) -> Vec<String> {
     let name = |record: &Value| {
         let named =

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::code_blocks::{Block, blocks, page};
 
 /// The AI clients of the page: the heading, the client's name for `--client`, its configuration file below the test
-/// directory, and whether the section has a second code block.
+/// directory, and whether the section has a second code block, with the configuration for HTTP.
 const CLIENTS: [(&str, &str, &str, bool); 11] = [
     ("Claude Desktop", "claude-desktop", "config/Claude/claude_desktop_config.json", false),
     ("Claude Code", "claude-code", "home/.claude.json", true),
@@ -30,8 +30,8 @@ fn blocks_below<'b>(blocks: &'b [Block], heading: &str) -> Vec<&'b Block> {
     blocks.iter().filter(of_client).collect()
 }
 
-/// Returns the text of the configuration file that `lockhouse init` creates for an AI client without a configuration
-/// file. The path of Lockhouse in the text is replaced by [`PROGRAM`].
+/// Returns the text of the configuration file `file`, a path below the test directory, that `lockhouse init` creates
+/// for the AI client `client`. The path of Lockhouse in the text is replaced by [`PROGRAM`].
 fn init_output(client: &str, file: &str) -> Result<String, String> {
     let lockhouse = Lockhouse::new();
     let done = lockhouse.command(&["init", "--client", client, "--yes"]).output().unwrap();

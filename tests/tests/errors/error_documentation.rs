@@ -9,8 +9,8 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Returns the values between backticks in one column of the tables in a section of `docs/errors.md`. `heading` is the
-/// beginning of the section's heading.
+/// Returns the values between backticks in one column (counted from 0) of the tables in a section of `docs/errors.md`.
+/// `heading` is the beginning of the section's heading.
 fn documented(column: usize, heading: &str) -> BTreeSet<String> {
     let text = read("docs/errors.md");
     let section = text.split("\n## ").find(|section| section.starts_with(heading)).expect("the section");

@@ -142,8 +142,8 @@ fn outcome_lines(reported: &str) -> Vec<&str> {
     reported.lines().filter(is_head).map(|line| line.split(", column: ").next().unwrap_or(line)).collect()
 }
 
-/// Replaces the parts of an answer that differ between runs: the test directory, and the time until a rate limit
-/// permits the next call.
+/// Replaces the parts of `printed`, a formatted answer, that differ between runs: the test directory, and the time
+/// until a rate limit permits the next call.
 fn stable(printed: &str, lockhouse: &Lockhouse) -> String {
     let location = lockhouse.path("").display().to_string();
     let printed = printed.replace(location.trim_end_matches('/'), "[DIR]");

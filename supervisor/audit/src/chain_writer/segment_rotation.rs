@@ -13,8 +13,8 @@ use crate::segment_append::SegmentFile;
 use crate::segment_index::Index;
 use crate::signing::SigningKeys;
 
-/// Minimum time between two checks whether the segment's file was removed. The checks are part of appending records. A
-/// check for each record would take a third of the time that writing the record takes.
+/// Minimum time between two checks whether the segment's file was removed. These checks are part of appending records.
+/// If each record were checked, writing would take a third longer.
 const REMOVAL_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Writer {
@@ -39,7 +39,8 @@ impl Writer {
         std::mem::take(&mut self.has_new_segment)
     }
 
-    /// Ends the current segment (log file) with a signed `close` record. A later record starts a new segment.
+    /// Ends the current segment (log file) with a signed `close` record, which contains `reason`. A later record starts
+    /// a new segment.
     pub(crate) fn close(&mut self, now: SystemTime, reason: &str) {
         let Some(mut segment) = self.segment.take() else { return };
         if let Err(error) = segment.close(&self.directory, &self.secrets, now, reason) {
@@ -50,8 +51,8 @@ impl Writer {
 }
 
 impl Segment {
-    /// Whether the file was removed from its directory. The file system is asked only if the last answer is older than
-    /// [`REMOVAL_CHECK_INTERVAL`].
+    /// Whether the segment's file was removed from its directory. Returns false without a check if the last check was
+    /// less than [`REMOVAL_CHECK_INTERVAL`] ago.
     fn is_removed(&mut self, now: SystemTime) -> bool {
         let is_recent = |age: Duration| age < REMOVAL_CHECK_INTERVAL;
         if now.duration_since(self.removal_checked).is_ok_and(is_recent) {
@@ -78,8 +79,9 @@ impl Segment {
     }
 }
 
-/// Starts a segment: creates the log file and adds its entry to the index of segments. If one of the two fails, neither
-/// remains.
+/// Starts a segment: creates the log file with a signed `open` record, and adds its entry to the index of segments. If
+/// one of the two fails, neither remains. `previous` is the previous segment of this process with the end of its hash
+/// chain, which the new segment continues.
 pub(super) fn open_segment(
     directory: &Path,
     secrets: &SigningKeys,

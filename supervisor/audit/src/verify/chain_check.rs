@@ -9,8 +9,9 @@ use super::super::hash_chain::Hash;
 use super::line_reader::{ChainMembers, LineReader, LogLine, SignedRecord, hash_from_hex};
 use super::{Finding, FindingKind};
 
-/// Maximum number of ranges of missing records that verification remembers, and maximum number of records that came too
-/// early. Remembered records may turn out to be moved. Further records are reported at once as dropped or inserted.
+/// Verification remembers at most this number of ranges of missing records, and at most this number of records that
+/// came too early, because they may turn out to be moved. Beyond this number, a missing record is reported at once as
+/// dropped, and an early one as inserted or moved.
 const PENDING_RANGES_MAX: usize = 10_000;
 /// Maximum number of lines that verification skips as the remains of one incomplete write.
 const TORN_LINES_MAX: usize = 8;
@@ -58,7 +59,8 @@ struct ChainCheck<'a, R> {
     early_records: Vec<SequenceRange>,
 }
 
-/// Verifies a hash chain. Calls `report` for each finding, and `seen` for each record in its correct position.
+/// Verifies a hash chain. Calls `report` for each finding, and `seen` for each record in its correct position, with the
+/// number and the hash of its line.
 pub(super) fn check_chain<R: BufRead>(
     rules: ChainRules,
     lines: LineReader<'_, R>,
@@ -183,7 +185,7 @@ impl<R: BufRead> ChainCheck<'_, R> {
     }
 
     /// Reports a record with the expected sequence number whose `prev` is not the hash of the previous line: one of the
-    /// two lines was changed.
+    /// two lines was changed. `number` and `hash` are the number and the hash of the record's line.
     fn report_hash_mismatch(&mut self, number: u64, hash: Hash, record: &SignedRecord) -> io::Result<()> {
         let seq = record.members.seq;
         let next = self.lines.peek(0)?.and_then(|next| next.record.as_ref());
@@ -229,7 +231,8 @@ impl<R: BufRead> ChainCheck<'_, R> {
         Ok(members)
     }
 
-    /// Reports a record whose sequence number is lower than expected: it was moved or inserted.
+    /// Reports a record whose sequence number is lower than expected: it was moved or inserted. `number` and `hash` are
+    /// the number and the hash of the record's line.
     fn check_repeated(&mut self, number: u64, hash: Hash, record: &SignedRecord) -> io::Result<()> {
         let (seq, prev) = (record.members.seq, record.members.prev);
         if self.take_missing(seq) {
@@ -273,8 +276,9 @@ impl<R: BufRead> ChainCheck<'_, R> {
         }
     }
 
-    /// Remembers that the records `from` to `to` are missing before a line, because they may follow later in the file.
-    /// If only one record is missing and that record came too early, reports that the record was moved.
+    /// Remembers that the records with the sequence numbers `from` to `to` are missing before the line `line`, because
+    /// they may follow later in the file. If only one record is missing and that record came too early, reports that
+    /// the record was moved.
     fn expect_later(&mut self, from: u64, to: u64, line: u64) {
         if from == to
             && let Some(at) = self.early_records.iter().position(|record_early| record_early.from == from)
@@ -292,7 +296,7 @@ impl<R: BufRead> ChainCheck<'_, R> {
         }
     }
 
-    /// Removes a sequence number from the set of missing ones. Returns whether it was in the set.
+    /// Removes a sequence number from those of the missing records. Returns whether the record was missing.
     fn take_missing(&mut self, seq: u64) -> bool {
         let Some(at) = self.missing.iter().position(|range| (range.from..=range.to).contains(&seq)) else {
             return false;

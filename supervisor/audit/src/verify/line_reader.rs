@@ -20,7 +20,8 @@ pub(super) struct LogLine {
     pub(super) hash: Hash,
     /// The audit record in the line. `None` if the line is not a valid record.
     pub(super) record: Option<SignedRecord>,
-    /// Whether the line ends with a line feed, so that it was written completely.
+    /// Whether the line was written completely: it ends with a line feed. A line that is too long to be read counts as
+    /// complete.
     pub(super) is_whole: bool,
 }
 

@@ -17,8 +17,8 @@ pub(super) struct ProgramCheck {
     seen: HashSet<Hash>,
     /// Number of stored programs whose file matches the audit records.
     pub(super) verified: u64,
-    /// Number of programs that were stored according to audit records, if the whole directory of stored programs is
-    /// missing.
+    /// Number of programs that cannot be compared because the directory of stored programs is missing, although audit
+    /// records say that they were stored. 0 if the directory exists.
     absent: u64,
 }
 
@@ -27,8 +27,8 @@ impl ProgramCheck {
         Self { directory, location, seen: HashSet::new(), verified: 0, absent: 0 }
     }
 
-    /// If an audit record refers to a stored program, compares the program with the record. Calls `report` for a
-    /// difference.
+    /// If an audit record refers to a stored program that was not compared yet, compares the program with the record.
+    /// Calls `report` if they differ, or if the program cannot be read or verified.
     pub(super) fn check(&mut self, members: &ChainMembers, report: &mut dyn FnMut(FindingKind, String)) {
         let (Some(code), Some(language)) = (&members.code, &members.language) else { return };
         if self.location == LogLocation::ChainOnly {

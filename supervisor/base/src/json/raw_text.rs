@@ -144,7 +144,8 @@ fn skip_whitespace(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Returns the position after the string that begins at `start`, or the end of the text if the string is not closed.
+/// Returns the byte position after the string whose opening quotation mark is at `start`, or the end of the text if the
+/// string is not closed.
 pub(super) fn end_of_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(&byte) = bytes.get(at) {

@@ -26,8 +26,8 @@ const SMALL_LIST_ITEMS_MAX: usize = 8;
 /// A small list or an object that does not fit keeps all its entries if there is room for at least this number of bytes
 /// of each value.
 const ENTRY_BYTES_MIN: usize = 32;
-/// In a list or object that does not keep all its entries, a value that takes more than 1/`ITEM_SHARE` of the room is
-/// truncated.
+/// In a list or object that does not keep all its entries, a value that takes more than 1/`ITEM_SHARE` of the bytes
+/// available to the list or object is truncated.
 const ITEM_SHARE: usize = 4;
 /// The string that replaces a value that does not fit at all. No value is rendered in fewer bytes, except values that
 /// are shorter themselves.
@@ -182,7 +182,8 @@ impl Truncator<'_> {
     }
 
     /// Writes entries of a list or object with commas between them, each value in at most `value_bytes_max` bytes.
-    /// `first` is the index of the first entry in its list.
+    /// `first` is the position of the first of them in its list, counted from 0; it is not used for an object. `level`
+    /// is the nesting level of the list or object.
     fn entries(&mut self, entries: &[Entry], first: usize, value_bytes_max: usize, level: usize) {
         for (index, entry) in entries.iter().enumerate() {
             if index > 0 {
@@ -292,7 +293,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the CPU time of this thread. The wall time would depend on the load of the machine.
+    /// Returns the CPU time that this thread has used. Unlike wall-clock time, it does not depend on the load of the
+    /// machine.
     fn cpu_time() -> std::time::Duration {
         let clock = nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID;
         nix::time::clock_gettime(clock).expect("a clock").into()

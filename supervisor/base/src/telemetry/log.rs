@@ -30,7 +30,8 @@ pub enum Format {
 }
 
 /// Starts logging with the log filter in the environment variable `LOCKHOUSE_LOG`, or with the log filter `default` if
-/// the variable is not set or not valid. Also starts the export of spans if the environment names a collector.
+/// the variable is not set or not valid. Logs as [`Format::Text`] if the format is [`Format::Journald`] and there is no
+/// journal. Also starts the export of spans if the environment names a collector.
 pub fn install(format: Format, default: &str) {
     let filter = EnvFilter::try_from_env("LOCKHOUSE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     // rmcp may log OAuth codes and tokens while it authorizes. Spans of traces are not log lines.

@@ -119,12 +119,12 @@ pub fn record_run_status(span: &Span, status: &'static str) {
     }
 }
 
-/// Opens the span of one stage of a run: waiting for a worker, or running in it.
+/// Opens the span of one stage of a run: waiting for a worker, or running in it. `name` is the name of the span.
 pub fn run_stage(name: &'static str) -> Span {
     tracing::info_span!(target: TARGET, "part", otel.name = name, otel.kind = "internal")
 }
 
-/// Opens the span of a request to an upstream server.
+/// Opens the span of a request to an upstream server. `item` is the tool, prompt, resource or list that is requested.
 pub fn upstream_request(server: &ServerName, item: &CallTarget) -> Span {
     let (method, tool, prompt) = match item {
         CallTarget::Tool(name) => ("tools/call", Some(name.as_str()), None),

@@ -31,7 +31,7 @@ pub struct Index {
     pub(super) names: HashMap<Box<str>, Vec<u16>>,
     /// For each tool, its position in the alphabetical order of names.
     pub(super) order: Vec<u16>,
-    /// Whether each tool is deprecated.
+    /// For each tool, whether it is deprecated.
     pub(super) deprecated: Vec<bool>,
     /// The words of tool and parameter names. Unknown words of a query are compared with them to find
     /// misspellings.

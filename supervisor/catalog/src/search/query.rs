@@ -92,8 +92,8 @@ impl QueryTerm {
         Self { variants, is_topic: weight >= 1.0 }
     }
 
-    /// Adds variants for a query word that is not in the index: indexed words of which it may be a misspelling, and
-    /// indexed words of which one begins with the other.
+    /// Adds variants for a query word that is not in the index: indexed words of which it may be a misspelling, indexed
+    /// words that begin with it, and indexed words with which it begins.
     fn add_guesses(&mut self, corpora: &[Corpus<'_>]) {
         let Some((word, _)) = self.variants.first().cloned() else { return };
         let length = word.chars().count();

@@ -9,16 +9,17 @@ use super::tokenizer::split_name;
 
 /// Weight of a word in each field: name, summary, description, parameter names, parameter descriptions.
 const FIELD_WEIGHTS: [f32; FIELDS] = [5.5, 1.8, 1.0, 0.25, 0.85];
-/// Weight of a word in the server's name.
+/// Weight of a query word that is part of the server's name.
 const SERVER_NAME_WEIGHT: f32 = 30.0;
 /// How much the length of each field reduces the weight of the words in it, from 0 (not at all) to 1.
 const LENGTH_NORMALIZATION: [f32; FIELDS] = [1.0, 0.45, 0.8, 0.4, 0.35];
 /// The saturation of BM25: the weighted frequency at which a word reaches half of its maximum score.
 const SATURATION: f32 = 2.2;
-/// The share of its score that a tool keeps at least, even if it matches only a small part of the query.
+/// The part of its score that a tool keeps even if it matches only a small part of the query. The other part shrinks
+/// with the share of the query that the tool matches.
 const COVERAGE_FLOOR: f32 = 0.33;
-/// Minimum score with which a tool counts as a good match for one word of the query, as a share of the best tool's
-/// score for that word.
+/// The share of the best tool's score for a query word that another tool must have to count as a good match for the
+/// word.
 const TOPIC_SCORE_MIN: f32 = 0.6;
 
 /// A tool that matches the query: the position of its server in the list of corpora, the position of the tool in the
@@ -30,8 +31,9 @@ pub struct Hit {
     /// How certain it is that the query names this tool, from 1 to 4; 0 if the query does not name it.
     pub(super) named: u8,
     pub(super) score: f32,
-    /// The words of the query for which this tool is a good match: with at least the share [`TOPIC_SCORE_MIN`] of the
-    /// best tool's score for the word. Bit N stands for the searched word N, counted from 0.
+    /// The words of the query for which this tool is a good match, as a bit set. Bit N is set if the searched word N of
+    /// the query (counted from 0) may describe a tool, and this tool has at least the share [`TOPIC_SCORE_MIN`] of the
+    /// best tool's score for the word.
     pub(super) topics: u32,
 }
 
@@ -47,19 +49,22 @@ impl Hit {
         self.named > 0
     }
 
-    /// Returns the words of the query for which this tool is a good match: with at least 60 % of the best tool's score
-    /// for the word. Bit N stands for the searched word N, counted from 0.
+    /// Returns the words of the query for which this tool is a good match, as a bit set. Bit N is set if the searched
+    /// word N of the query (counted from 0) may describe a tool, and this tool has at least 60 % of the best tool's
+    /// score for the word.
     pub fn topics(&self) -> u32 {
         self.topics
     }
 
-    /// Creates a hit that matches words of the query but is not named in it.
+    /// Creates the hit for a tool that matches words of the query, but whose name is not in the query. `topics` is the
+    /// bit set that [`Self::topics()`] returns.
     pub fn by_words(corpus: usize, tool: u16, score: f32, topics: u32) -> Self {
         Self { corpus, tool, named: 0, score, topics }
     }
 }
 
-/// The tools that contain one variant of a query word (the word itself or, for example, a synonym).
+/// The tools that contain one variant of a query word (the word itself or, for example, a synonym): for each, its
+/// position in [`CandidateTools::tools`], and how often it contains the variant, weighted by field.
 struct VariantMatches {
     weight: f32,
     tools: Vec<(usize, f32)>,
@@ -104,7 +109,7 @@ pub(super) fn score(query: &Query, corpora: &[Corpus<'_>]) -> Vec<Hit> {
     scores.into_iter().enumerate().filter(|(_, (score, ..))| *score > 0.0).map(hit).collect()
 }
 
-/// The tools of all servers that the policy permits, as one list.
+/// The permitted tools of all servers, as one list.
 struct CandidateTools<'a> {
     corpora: &'a [Corpus<'a>],
     tools: Vec<(usize, u16)>,

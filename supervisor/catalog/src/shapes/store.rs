@@ -26,8 +26,8 @@ const TOOLS_MAX: usize = 500;
 const RESULT_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum size of the arguments of a call that is observed, in bytes.
 const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
-/// Number of first calls of each tool whose results are all observed. Of later calls, only those whose number is a
-/// power of two are observed.
+/// The results of this number of first calls of each tool are all observed. After them, the result of a call is
+/// observed only if the number of the call (counted from 1) is a power of two.
 const OBSERVE_ALL_MAX: u32 = 16;
 
 /// The result type (shape) of one tool, as observed in its results.
@@ -55,7 +55,8 @@ pub struct ResultShapes {
     path: Option<PathBuf>,
     is_enabled: bool,
     state: Mutex<StoreState>,
-    /// Whether a result is being parsed. Results that arrive meanwhile are skipped, which limits the CPU time.
+    /// Whether a result is being parsed. Results that arrive in the meantime are not observed, which limits the CPU
+    /// time.
     busy: AtomicBool,
 }
 
@@ -63,12 +64,13 @@ pub struct ResultShapes {
 struct StoreState {
     is_loaded: bool,
     tools: BTreeMap<ToolName, ToolShape>,
-    /// The number of calls of each tool in this process whose results could be observed. Which results are observed
-    /// depends on this number: see [`OBSERVE_ALL_MAX`].
+    /// For each tool without an output schema, the number of its calls in this process, except calls with too large
+    /// arguments. Which results are observed depends on this number: see [`OBSERVE_ALL_MAX`].
     counts: BTreeMap<ToolName, u32>,
 }
 
-/// The observation of the result type of one tool call. It is created before the call's result arrives.
+/// A tool call whose result will be observed in order to infer the result type of the tool. It is created before the
+/// result arrives.
 #[derive(Debug)]
 pub struct ShapeObservation {
     shapes: Arc<ResultShapes>,
@@ -84,8 +86,8 @@ impl ResultShapes {
         Self { path, is_enabled, ..Self::default() }
     }
 
-    /// Starts to observe the result type of a tool call. Returns `None` if the call is not observed, for
-    /// example because the tool has an output schema.
+    /// Starts the observation of a tool call, whose `arguments` are JSON text. Returns `None` if the call is not
+    /// observed, for example because the tool has an output schema.
     pub fn observe(self: &Arc<Self>, tool: &Tool, arguments: &[u8]) -> Option<ShapeObservation> {
         if !self.is_enabled || tool.declares_values || arguments.len() > ARGUMENTS_BYTES_MAX {
             return None;
@@ -180,8 +182,8 @@ impl ResultShapes {
 }
 
 impl ShapeObservation {
-    /// Parses the call's result `reply` on another thread, so that the call is not delayed, and adds the
-    /// shape of the result to the store.
+    /// Parses the call's result `reply` on another thread, so that the call is not delayed, and adds the shape of the
+    /// result to the store. Does nothing if the result is too large, or if another result is being parsed.
     pub fn record(self, reply: &[u8]) {
         if reply.len() > RESULT_BYTES_MAX || self.shapes.busy.swap(true, Ordering::AcqRel) {
             return;
@@ -246,8 +248,9 @@ struct ContentBlock {
     text: Option<String>,
 }
 
-/// Returns the shape of the value that a program receives as the result of a call. Returns `None` if the
-/// result is invalid, or has parts that are neither structured content nor text.
+/// Returns the shape of the value that a program receives as the result `reply` of a call. An object with a key that
+/// equals a string in the call's `arguments` or in the result counts as a map. Returns `None` if the result is invalid,
+/// or has parts that are neither structured content nor text.
 pub(super) fn parse_shape(reply: &[u8], arguments: &[u8]) -> Option<Shape> {
     let envelope: Envelope<'_> = serde_json::from_slice(reply).ok()?;
     let sample = |text: &String| match envelope.decode {

@@ -88,11 +88,11 @@ struct Module {
     type_names: Vec<String>,
 }
 
-/// The parsed schema of one tool, and the names of the schema's `$defs` for which a type was already
-/// written.
+/// One parsed schema of a tool (for its arguments or for its results), and the names of the types that were already
+/// written for definitions in the schema, by the indexes of the definitions.
 struct Scope<'a> {
     parsed: &'a ParsedSchema,
-    /// Prefix of the names of the types that are generated for the tool.
+    /// Prefix of the names of the types that are generated for the definitions in the schema.
     prefix: String,
     definition_names: HashMap<usize, String>,
 }
@@ -191,7 +191,8 @@ impl Module {
         ));
     }
 
-    /// Returns the lines of the docstring of a tool: its description and its parameters.
+    /// Returns the lines of the docstring of a tool: its description, a note if its calls require approval, and its
+    /// parameters.
     fn function_doc(&self, function: &Function) -> Vec<String> {
         let mut lines = comment_lines(&function.tool.description, DESCRIPTION_CHARS_MAX);
         if function.requires_approval {

@@ -79,7 +79,7 @@ pub fn declarations(server: &Server, others: &[&str]) -> String {
     text
 }
 
-/// Returns the forms of a server's name (unchanged, in camel case, with underscores) that are valid
+/// Returns the forms of a server's name (unchanged, in camel case, with underscores instead of hyphens) that are valid
 /// identifiers and not the name of another server.
 fn identifier_forms(name: &str, others: &[&str]) -> Vec<String> {
     let mut forms: Vec<String> = Vec::new();
@@ -106,8 +106,8 @@ struct Module {
     out: String,
 }
 
-/// The parsed schema of one tool, and the names of the schema's `$defs` for which a type was already
-/// written.
+/// One parsed schema of a tool (for its arguments or for its results), and the names of the types that were already
+/// written for definitions in the schema, by the indexes of the definitions.
 struct Scope<'a> {
     parsed: &'a ParsedSchema,
     prefix: String,
@@ -153,7 +153,8 @@ impl Module {
         self.out.push_str(&format!("  export function {identifier}({positional}): Promise<{returns}>;\n"));
     }
 
-    /// Returns the parameter list of a tool's function for a call with positional arguments.
+    /// Returns the parameter list of a tool's function for a call with positional arguments. `interface` is the name of
+    /// the interface that declares the arguments; long types refer to its properties.
     fn positional_parameters(&mut self, function: &Function, interface: &str, scope: &mut Scope) -> String {
         let mut names = UniqueNames::default();
         let mut parameters: Vec<String> = Vec::new();
@@ -285,7 +286,8 @@ fn property_key(name: &str) -> String {
     }
 }
 
-/// Returns a doc comment for the next declaration. Escapes text that would end the comment or be a tag.
+/// Returns `lines` as a doc comment, to be written before a declaration. Escapes text that would end the comment or be
+/// a tag.
 fn doc_comment(lines: &[String], indent: &str) -> String {
     let safe = |line: &String| {
         let line = line.replace("*/", "*\\/");

@@ -11,7 +11,7 @@ const VALUES_MAX: usize = 1_000;
 /// Maximum nesting depth to which types are intersected. At greater depth, the first of the two types is used.
 const DEPTH_MAX: usize = 6;
 
-/// Returns the union of the types, without duplicates.
+/// Returns the union of the types, without duplicates. Returns [`Type::Any`] if it has too many options or values.
 pub(super) fn union(types: impl IntoIterator<Item = Type>) -> Type {
     let mut options: Vec<Type> = Vec::new();
     let mut pending: Vec<Type> = types.into_iter().collect();
@@ -65,7 +65,8 @@ pub(super) struct Intersection<'a> {
 }
 
 impl Intersection<'_> {
-    /// Returns the intersection of two types; [`Type::Never`] if no value has both types.
+    /// Returns the intersection of two types, or [`Type::Never`] if no value has both types. But if one of them is a
+    /// union of which no option fits the other type, returns the other type. `depth` is the nesting depth of the types.
     pub(super) fn intersect(&mut self, one: Type, other: Type, depth: usize) -> Type {
         if depth > DEPTH_MAX {
             return one;
@@ -109,8 +110,8 @@ impl Intersection<'_> {
         Some(kind.clone())
     }
 
-    /// Returns the union of the intersections of each option with the type `kind`. Returns `kind` if every intersection
-    /// is empty, or if too many parts of types were copied.
+    /// Returns the union of the intersections of each option with the type `kind`. `depth` is the nesting depth of the
+    /// types. Returns `kind` if every intersection is empty, or if too many parts of types were copied.
     pub(super) fn intersect_options(&mut self, options: Vec<Type>, kind: Type, depth: usize) -> Type {
         let mut intersected = Vec::new();
         for option in options {
@@ -164,7 +165,8 @@ pub(super) fn size(kind: &Type) -> usize {
     1 + inner
 }
 
-/// Returns an object type that has the fields of both objects. A field is required if both objects require it.
+/// Returns an object type that has the fields of both objects. A field is required if both objects require it. A field
+/// of both objects has the union of its two types.
 pub(super) fn union_objects(mut one: Object, other: Object) -> Object {
     for known in &mut one.fields {
         known.required &= other.fields.iter().any(|field| field.name == known.name && field.required);

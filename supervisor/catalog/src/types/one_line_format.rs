@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::{Object, ParsedSchema, Type, quoted};
 use crate::identifiers::is_identifier;
 
-/// A level of detail: how much of a type is shown. Each field is a maximum number.
+/// A level of detail for a type: the maximum numbers of nested levels, of fields of an object, of options of a union
+/// and of values of a literal type that are shown.
 #[derive(Clone, Copy)]
 struct Detail {
-    /// The number of levels of nested objects that are shown.
     depth: usize,
     fields: usize,
     options: usize,

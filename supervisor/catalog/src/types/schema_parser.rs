@@ -9,25 +9,30 @@ use super::{Definition, Field, Object, ParsedSchema, Type};
 
 /// Maximum nesting depth of a schema. Deeper subschemas become [`Type::Any`].
 const DEPTH_MAX: usize = 24;
-/// Maximum number of subschemas and enumeration values that are read from one schema.
+/// Maximum number of subschemas and enumeration values that are read from one schema. Further subschemas become
+/// [`Type::Any`].
 const PARTS_MAX: usize = 10_000;
 /// Maximum number of parts of types that are copied to compute the intersections in one schema.
 const COPIES_MAX: usize = 20_000;
-/// Maximum number of fields of an object.
+/// Maximum number of fields of an object. Further fields are left out, and the object permits any other property
+/// instead.
 const FIELDS_MAX: usize = 1_000;
-/// Maximum number of options of a union, and of parts of an `allOf`.
+/// Maximum number of options of an `anyOf` or `oneOf`, which is ignored if it has more. Also the maximum number of
+/// items of a tuple, of patterns in `patternProperties`, and of parts of an `allOf`.
 const OPTIONS_MAX: usize = 64;
-/// Maximum number of values of an enumeration.
+/// Maximum number of values of an enumeration. A larger one becomes the union of its values' types.
 const VALUES_MAX: usize = 512;
-/// Maximum number of definitions of one schema that are parsed.
+/// Maximum number of definitions of one schema that are parsed. References to further definitions become [`Type::Any`].
 const DEFINITIONS_MAX: usize = 1_000;
-/// Maximum length of the name of a field, in bytes, and of the name of a definition, in characters.
+/// Maximum length of the name of a field, in bytes, and of the name of a definition, in characters. A field with a
+/// longer name is left out; a longer name of a definition is cut.
 const NAME_BYTES_MAX: usize = 200;
-/// Maximum length of an enumeration value, in bytes.
+/// Maximum length of a string in an enumeration, in bytes. With a longer one, the enumeration becomes the union of its
+/// values' types.
 const VALUE_BYTES_MAX: usize = 200;
-/// Maximum length of a default value, in bytes.
+/// Maximum length of a default value, in bytes. A longer one is left out.
 const DEFAULT_BYTES_MAX: usize = 1_000;
-/// Maximum length of a description, in characters.
+/// Maximum length of a description, in characters. The rest is left out.
 const DESCRIPTION_CHARS_MAX: usize = 2_000;
 
 /// Parses a JSON Schema to a type and the named definitions that the type refers to.

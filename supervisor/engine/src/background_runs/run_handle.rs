@@ -33,7 +33,7 @@ struct Shared {
     finished: watch::Receiver<Option<Arc<FinishedRun>>>,
     progress: ProgressHandle,
     token: CancellationToken,
-    /// The requests that follow the run now, and how many requests have begun to follow it.
+    /// The number of requests that follow the run now, and of all that have begun to follow it since it started.
     followers: Mutex<Followers>,
     _cancelling: DropGuard,
 }
@@ -64,8 +64,8 @@ pub(crate) enum RunUpdate {
 }
 
 impl RunHandle {
-    /// Starts a task that polls `completion`, the future that executes the run. Cancelling `token` ends the run
-    /// early.
+    /// Starts a task that polls `completion`, the future that executes the run. `follower` receives the questions and
+    /// the progress of the run. Cancelling `token` ends the run early.
     pub(super) fn start(
         owner: Owner,
         follower: RunFollower,
@@ -141,8 +141,8 @@ impl RunHandle {
         });
     }
 
-    /// Waits for the next update on the run. Several requests may wait at once: all of them get the final answer, but
-    /// only one of them gets each question or progress message.
+    /// Waits for the next question or progress message of the run, or for its final answer. Several requests may wait
+    /// at once: each question or progress message goes to one of them, and the final answer to all.
     pub(crate) async fn next(&self) -> RunUpdate {
         tokio::select! {
             biased;

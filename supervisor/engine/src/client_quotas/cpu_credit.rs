@@ -22,8 +22,8 @@ const REFILL_FACTOR: u32 = 100;
 pub(super) struct CpuCredit(Mutex<BTreeMap<Owner, Instant>>);
 
 impl CpuCredit {
-    /// Returns the CPU credit that a run of this AI client has now. Returns `None` for the local user, who has no
-    /// limit.
+    /// Returns the CPU credit that this AI client has left at the time `now`. Returns `None` for the user at the
+    /// command line and for an AI client on standard input, who have no limit.
     pub(super) fn remaining(&self, owner: Owner, now: Instant) -> Option<Duration> {
         let full_at = self.accounts().get(&owner).copied().unwrap_or(now);
         let missing = full_at.saturating_duration_since(now) / REFILL_FACTOR;

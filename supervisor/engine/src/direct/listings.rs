@@ -32,7 +32,8 @@ struct NamedEntry<'a> {
 pub(super) type PromptEntry = (ServerName, String, String, String);
 
 impl DirectServers {
-    /// Returns the entries of a list (tools, prompts, resources or resource templates) as JSON texts.
+    /// Returns the entries of a list (tools, prompts, resources or resource templates) that this AI client may see,
+    /// each as JSON text.
     pub(crate) async fn list(
         &self,
         supervisor: &Supervisor,
@@ -123,7 +124,7 @@ impl DirectServers {
         resources
     }
 
-    /// Lists the prompts of all servers with `direct` access, each with its server and original name.
+    /// Lists the prompts of all servers with `direct` access. `listing` is always [`Listing::Prompts`].
     pub(super) async fn list_prompts(
         &self,
         supervisor: &Supervisor,
@@ -144,8 +145,8 @@ impl DirectServers {
     }
 }
 
-/// Requests a list from all upstream servers with `direct` access concurrently. Servers that do not answer are left
-/// out.
+/// Requests a list (resources or prompts) from all upstream servers with `direct` access concurrently. Returns each
+/// server with its name prefix and its entries. Servers that do not answer are left out.
 async fn entries(
     supervisor: &Supervisor,
     client: &RequestingClient,
@@ -196,8 +197,9 @@ fn without_header_annotations(definition: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the JSON definition of a tool or prompt with its name replaced by the exposed name, and with hidden
-/// characters made visible. All other bytes stay the same. Returns `None` if the definition is invalid.
+/// Returns the JSON definition of a tool or prompt with its name replaced by the exposed name `name`, and with
+/// invisible characters replaced by visible ones. All other bytes stay the same. Returns `None` if the definition is
+/// invalid.
 fn renamed(entry: &str, name: &str) -> Option<String> {
     let entry = &*make_json_visible(entry);
     let own: NamedEntry<'_> = serde_json::from_str(entry).ok()?;

@@ -86,8 +86,9 @@ impl DirectServers {
         Ok((server, CallTarget::Prompt(prompt)))
     }
 
-    /// Resolves a resource URI to its upstream server. If several servers have `direct` access, returns the first that
-    /// lists the URI, or else the first that lists a URI template that matches the URI.
+    /// Resolves a resource URI to an upstream server. If only one server has `direct` access, returns this server. If
+    /// several have it, returns the first that lists the URI, or else the first that lists a URI template that matches
+    /// the URI.
     async fn resolve_resource(
         &self,
         supervisor: &Supervisor,
@@ -124,8 +125,8 @@ impl DirectServers {
     }
 }
 
-/// Replaces the prompt name that AI clients see in a completion request with the upstream server's own name of the
-/// prompt.
+/// Replaces the exposed name of a prompt in a completion request by the upstream server's own name of the prompt, which
+/// `item` contains. Does nothing if the request is not about a prompt.
 pub(crate) fn restore_server_name(request: &mut CompleteRequestParams, item: &CallTarget) {
     if let (Reference::Prompt(reference), CallTarget::Prompt(prompt)) = (&mut request.r#ref, item) {
         reference.name = prompt.to_string();

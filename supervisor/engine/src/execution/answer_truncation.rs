@@ -15,14 +15,15 @@ use super::answer_json::AnswerParts;
 use super::call_summary;
 use super::display_limits::{CALLS_MAX, DisplayLimits, FILE_BYTES_MAX, FILES_MAX};
 
-/// How the answer to an execution is prepared for display.
+/// Options for [`render_answer`]: how much of an answer an AI client or a user is shown, and where the rest is stored.
 pub struct DisplayOptions<'a> {
     pub limits: DisplayLimits,
     /// The text that tells the reader of a truncated value how to get the next part, such as `get_result(handle)`.
     pub next_part_hint: &'a str,
     /// Whether files in the value are moved out of the JSON into [`RenderedAnswer::files`].
     pub extract_files: bool,
-    /// Stores the whole value or output before it is truncated. Returns its handle, or `None` if it cannot be stored.
+    /// The function that stores a value or output, as JSON text, before it is truncated. It returns the handle of the
+    /// stored result, or `None` if it cannot be stored.
     pub keep: &'a dyn Fn(&str) -> Option<ResultHandle>,
 }
 
@@ -122,8 +123,8 @@ fn render_output<'a>(
     shown
 }
 
-/// The member `truncated` of an answer's JSON. It says which parts of the answer were shortened, and how to
-/// get the complete text of each part.
+/// The member `truncated` of an answer's JSON. It names the parts of the answer that were shortened, with the handle of
+/// each complete part that could be stored, and a hint how to read it.
 struct TruncationReport<'a> {
     options: &'a DisplayOptions<'a>,
     parts: Map<String, Value>,

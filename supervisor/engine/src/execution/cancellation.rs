@@ -69,7 +69,8 @@ impl StopHandle {
 
     /// Waits until the run must stop, and returns the cause. The run must stop when it is stopped through this handle,
     /// its session ends, its AI client's token is revoked, or the process shuts down. If several of these happened, the
-    /// first in this order is the cause.
+    /// first in this order is the cause. `session` is cancelled when the session ends; `None` for a run without a
+    /// session.
     pub async fn requested(
         &self,
         session: Option<&CancellationToken>,
@@ -101,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// Everything that can stop a run, for tests of the causes that are reported.
+    /// Everything that can stop a run. The tests trigger several of them, and check which cause is reported.
     struct Sources {
         request: CancellationToken,
         session: CancellationToken,

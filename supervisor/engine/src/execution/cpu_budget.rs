@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use lockhouse_pool::WorkerProcess;
 
-/// Minimum interval between two reads of a worker's CPU clock. The less CPU time is left, the shorter is the
-/// interval.
+/// Minimum interval between two reads of a worker's CPU clock by [`CpuBudget`]. The interval becomes shorter as the run
+/// approaches its CPU limit.
 const POLL_INTERVAL_MIN: Duration = Duration::from_millis(20);
 /// Maximum interval between two reads of a worker's CPU clock while the run still has CPU credit.
 const POLL_INTERVAL_MAX: Duration = Duration::from_millis(100);
@@ -37,12 +37,12 @@ impl CpuBudget {
         total.saturating_sub(self.before)
     }
 
-    /// Waits until the run has used its CPU limit.
+    /// Waits until the run has used as much CPU time as its limit permits.
     pub(super) async fn wait_for_limit(self, process: &WorkerProcess) {
         self.wait_for(Duration::ZERO, process).await;
     }
 
-    /// Waits until the run has used its CPU limit and the CPU grace time after that.
+    /// Waits until the run has used as much CPU time as its limit permits, and the CPU grace time in addition.
     pub(super) async fn wait_for_grace_end(self, process: &WorkerProcess) {
         self.wait_for(CPU_GRACE, process).await;
     }

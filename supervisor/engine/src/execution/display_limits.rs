@@ -5,8 +5,8 @@
 pub struct DisplayLimits {
     /// Maximum bytes of a displayed value, of one part of a stored result, and of the answer to a tool search.
     pub part_bytes: usize,
-    /// Maximum bytes of a value in an answer to a program of an AI client's own code mode. Not used if `part_bytes` is
-    /// larger.
+    /// Maximum bytes of a value in an answer that is read by a program and not by a model: some AI clients have a code
+    /// mode of their own, whose programs call `run_code`. Not used if `part_bytes` is larger.
     pub program_bytes: usize,
     /// Maximum bytes of displayed stdout, and of displayed stderr.
     pub printed_bytes: usize,

@@ -172,8 +172,8 @@ impl<'a> RunDriver<'a> {
         }
     }
 
-    /// Returns the end reason of a run whose worker process exited, from the exit status and the resource use of the
-    /// process.
+    /// Returns the end reason of a run whose worker process exited. `death` is the exit status and the resource use of
+    /// the process; `None` if they are unknown. `cpu` is the CPU limit that the supervisor enforced, if any.
     pub(super) fn exited(
         &mut self,
         worker: &Worker,

@@ -29,7 +29,7 @@ pub enum EndReason {
 /// A limit on CPU time, memory, calls or output that a run reached.
 #[derive(Debug)]
 pub struct ReachedLimit {
-    /// The type of the error that the AI client sees. Code in both languages has the same types.
+    /// The type of the error that the AI client sees. It does not depend on the language of the code.
     pub kind: &'static str,
     /// The value of the label `reason` in the metrics for a run that reached this limit.
     metric_label: &'static str,
@@ -79,7 +79,7 @@ impl EndReason {
         }
     }
 
-    /// Returns the explanation for a session that ended because of this run.
+    /// Returns why the session of this run ended, as text for the AI client, if the session ended because of the run.
     pub fn session_end_reason(&self) -> String {
         match self {
             Self::Value(_) | Self::NoValue(_) | Self::Error(_) => "its worker ended".into(),

@@ -13,8 +13,8 @@ use super::{Cancellation, EndReason, ReachedLimit, Status};
 /// Maximum number of calls that an error message lists by name. Further calls are only counted.
 const LISTED_CALLS_MAX: usize = 10;
 
-/// Returns the status, the value and the error of a run. `finished_calls` had a reply when the run ended;
-/// `calls_in_flight` had none.
+/// Returns the status, the value and the error of a run. `wall_limit` is the time limit of the run in seconds.
+/// `finished_calls` had a reply when the run ended; `calls_in_flight` had none.
 pub(super) fn report(
     end_reason: EndReason,
     wall_limit: f32,
@@ -54,7 +54,8 @@ pub(super) fn report(
     (status, None, Some(error))
 }
 
-/// Returns the error of a run that reached a limit.
+/// Returns the error of a run that reached a limit. `location` is the error that the code reported when it was stopped,
+/// with the line that was executing; `None` if it could not report one.
 fn limit_error(
     limit: ReachedLimit,
     location: Option<CodeError>,
@@ -71,7 +72,8 @@ fn limit_error(
     )
 }
 
-/// Returns the error of a run that was cancelled.
+/// Returns the error of a run that was cancelled. `location` is the error that the code reported when it was stopped,
+/// with the line that was executing; `None` if it could not report one.
 fn cancellation_error(
     why: Cancellation,
     location: Option<CodeError>,
@@ -144,7 +146,7 @@ pub(super) fn describe_changes(calls: &[CallRecord]) -> Option<String> {
 }
 
 /// Lists calls as text with their line numbers. If `show_outcomes` is set, also shows each outcome that is not `ok`.
-/// Identical calls are listed once, with their number.
+/// Calls with the same text are listed once, with the number of these calls.
 fn list_calls<'a>(calls: impl Iterator<Item = &'a CallRecord>, show_outcomes: bool) -> String {
     let mut groups: Vec<(String, usize)> = Vec::new();
     for call in calls {

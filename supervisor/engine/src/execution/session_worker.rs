@@ -34,8 +34,9 @@ impl SessionWorker {
         self.worker.process.is_alive()
     }
 
-    /// Stops the worker with SIGSTOP after a run. Threads of the code that still wait for a reply get an error when
-    /// the next run of the session resumes them.
+    /// Stops the worker with SIGSTOP after a run. Threads of the code that still wait for a reply get an error when the
+    /// next run of the session resumes them. `out` holds the messages that are not yet written to the worker, and
+    /// `frame_bytes` is the maximum size of an encoded message.
     pub(super) fn pause(mut self, mut conversation: Conversation, mut out: Outbox, frame_bytes: u32) -> Self {
         self.worker.process.signal(Signal::SIGSTOP);
         let failure = Failure {
@@ -90,7 +91,8 @@ impl RunWorker {
         }
     }
 
-    /// Prepares the worker for a run, and takes the state of its conversation and its unsent messages.
+    /// Prepares the worker for a run with the CPU limit `cpu`, and takes the state of its conversation and its unsent
+    /// messages. `limits` are the limits of the placeholder that replaces the conversation.
     pub(super) fn start_run(&mut self, cpu: Duration, limits: ConversationLimits) -> RunStart {
         let (out, cpu) = match self {
             Self::Leased(_) => (Outbox::default(), None),

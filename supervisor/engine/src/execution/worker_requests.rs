@@ -39,8 +39,8 @@ impl<'a> WorkerRequests<'a> {
         }
     }
 
-    /// Submits a request of the code to the gate (the part that applies the policy to requests).
-    /// [`Self::next`] must be polled for the reply.
+    /// Submits a request of the code to the gate (the part that applies the policy to requests). The gate works on the
+    /// request, and its reply arrives, only while [`Self::next`] is polled.
     pub(super) fn submit(&mut self, call: CallId, request: Request) {
         let asked = ToolRequest::from_request(&request);
         if let Some(asked) = &asked {
@@ -68,7 +68,8 @@ impl<'a> WorkerRequests<'a> {
         self.from.approvals.cancel();
     }
 
-    /// Returns the progress of the run, for an AI client that asks for it.
+    /// Returns the progress of the run, for an AI client that asks for it. `elapsed` is the time since the run started,
+    /// and `output` the captured output of the run.
     pub(super) fn progress(&self, elapsed: Duration, output: &CapturedOutput) -> Progress {
         let mut in_flight = BTreeMap::new();
         for (asked, _) in self.in_flight.values() {

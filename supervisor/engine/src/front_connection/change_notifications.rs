@@ -22,7 +22,8 @@ const BATCH_WINDOW: Duration = Duration::from_millis(50);
 /// another, the AI client thus gets few notifications.
 const TOOL_CHANGES_EVERY: Duration = Duration::from_secs(1);
 
-/// Sends change notifications to one AI client until the front closes the exchange.
+/// Notifies the front of the changes that concern one AI client, until the front closes the exchange or `cancellation`
+/// is cancelled. After each notification, waits until the front has passed it on.
 pub(super) async fn follow(
     supervisor: &Arc<Supervisor>,
     client: &RequestingClient,
@@ -67,8 +68,8 @@ fn merge(changed: &mut ListChanges, notice: ChangeNotice) {
     }
 }
 
-/// Waits for a change of an upstream server. Merges it with the changes that follow within [`BATCH_WINDOW`] or before
-/// `quiet_until`. Returns `None` when no more changes can come.
+/// Waits for a change notice of an upstream server. Merges it with the notices that follow within [`BATCH_WINDOW`] or
+/// before `quiet_until`, whichever ends later. Returns `None` when no more notices can come.
 async fn next(notices: &mut Receiver<ChangeNotice>, quiet_until: Instant) -> Option<ListChanges> {
     let mut changed = ListChanges::default();
     let mut take = |received: Result<ChangeNotice, RecvError>| match received {

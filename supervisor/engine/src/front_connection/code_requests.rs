@@ -54,8 +54,8 @@ pub(super) async fn resume_following(
     }
 }
 
-/// Reports the events of a run to the front (the part that serves AI clients) and carries out the front's
-/// inputs. Returns when the run ends, or when the front closes the exchange or abandons the run.
+/// Reports the events of a run to the front (the part that serves AI clients) and carries out the front's inputs.
+/// Returns the response when the run ends, or `None` when the front closes the exchange or abandons the run.
 async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exchange) -> Option<Response> {
     let following = run.count_follower();
     loop {
@@ -85,7 +85,7 @@ async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exc
 }
 
 /// Renders the answer to a run as JSON within the size limits for the AI client, and stores the values that exceed
-/// these limits.
+/// these limits. `for_program` permits a longer value, because a program of the AI client reads the answer.
 fn render(
     supervisor: &Supervisor,
     client: &RequestingClient,

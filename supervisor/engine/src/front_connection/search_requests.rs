@@ -9,7 +9,7 @@ use crate::supervisor::Supervisor;
 /// The size limit of an answer divided by this number is the size limit for the JSON of one tool. A larger tool is
 /// listed without its schemas.
 const TOOL_SHARE_DIVISOR: usize = 3;
-/// Maximum characters of the description of a tool that is listed without its schemas.
+/// Maximum number of characters of the description of a tool that is listed without its schemas. The rest is cut off.
 const FOLDED_DESCRIPTION_CHARS: usize = 600;
 /// Maximum number of servers in the answer to a search that found nothing. For each of these servers, the answer says
 /// how many tools the server has.

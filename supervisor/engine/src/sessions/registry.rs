@@ -25,7 +25,8 @@ const UNREPORTED_ENDS_MAX: usize = 256;
 #[derive(Debug)]
 pub(super) enum Acquisition<W> {
     Granted(WorkerGrant<W>),
-    /// Other runs use the session first. The receiver gets the grant of the worker when it is the turn of this run.
+    /// Other runs use the session first. When it is the turn of this run, the receiver gets the grant of the worker. It
+    /// gets an error instead if the session ends before.
     Queued(oneshot::Receiver<GrantResult<W>>),
 }
 
@@ -97,7 +98,8 @@ impl<W> Registry<W> {
     }
 
     /// Returns the worker to the session after a run. If `worker` is `None`, the session ends for the reason `why`.
-    /// Returns the reason if the session ended, otherwise `None`.
+    /// Returns the reason if the session ended, and `None` if it continues. Does nothing and returns `None` if the
+    /// registry no longer has a session with this key and number.
     pub(super) fn give_back(
         &mut self,
         key: &SessionKey,
@@ -122,8 +124,8 @@ impl<W> Registry<W> {
         Some(end)
     }
 
-    /// Removes a session whose worker could not be created. The reason `why` is reported to the runs that wait for the
-    /// session, but not to later runs under its name.
+    /// Removes the session with this key and number, because its worker could not be created. The reason `why` is
+    /// reported to the runs that wait for the session, but not to later runs under its name.
     pub(super) fn abandon(&mut self, key: &SessionKey, number: u64, why: &str) {
         if self.live.get(key).is_some_and(|session| session.number == number) {
             self.end_session(key, why);
@@ -131,7 +133,8 @@ impl<W> Registry<W> {
         }
     }
 
-    /// Ends the selected sessions and stops their active runs. Returns the names of the ended sessions.
+    /// Ends the selected sessions and stops their active runs. Returns the names of the ended sessions. `why` is the
+    /// reason that the runs get which wait for these sessions or next use their names.
     ///
     /// # Errors
     /// Returns the number of sessions with the selected name if there is more than one. In this case, no session ends.
@@ -165,15 +168,15 @@ impl<W> Registry<W> {
         let _ = self.end(SessionSelector::All, "Lockhouse was shut down");
     }
 
-    /// Ends idle sessions whose worker process was killed from outside.
+    /// Ends idle sessions whose worker process was killed by something other than Lockhouse.
     pub(super) fn end_killed(&mut self, is_alive: impl Fn(&W) -> bool) {
         self.end_resting(|_, worker| {
             (!is_alive(worker)).then(|| "its worker was killed from outside while it was idle".to_owned())
         });
     }
 
-    /// Ends idle sessions that were unused for too long or exceed the maximum age. Returns the time at which the next
-    /// idle session expires; `None` if no session is idle.
+    /// Ends idle sessions that were unused for too long or have reached the maximum age. Returns the time at which the
+    /// next idle session expires; `None` if no session is idle.
     pub(super) fn end_expired(&mut self, now: Instant) -> Option<Instant> {
         let SessionSettings { idle_timeout, max_age, .. } = self.settings;
         self.end_resting(|session, _| match () {
@@ -237,8 +240,8 @@ impl<W> Registry<W> {
         }
     }
 
-    /// Lists the open sessions of one owner in words, for an error message. Sessions of other owners are mentioned
-    /// without their names.
+    /// Lists the open sessions of one owner in words, for an error message. If other owners have open sessions, the
+    /// text mentions this without names.
     fn describe_open(&self, owner: &Owner, now: Instant) -> String {
         let (own, others): (Vec<_>, Vec<_>) = self.live.iter().partition(|(key, _)| key.owner == *owner);
         let shown = |(key, session): (&SessionKey, &Session<W>)| match session.state() {

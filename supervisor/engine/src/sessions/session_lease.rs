@@ -57,15 +57,16 @@ impl SessionLease {
         self.sessions.state().abandon(&self.key, self.grant.number, why);
     }
 
-    /// Releases the session after a run. If `session_worker` is `None`, the session ends. Returns what the answer of
-    /// the run reports about the session.
+    /// Releases the session after a run. If `session_worker` is `None`, the session ends, for a reason that
+    /// `end_reason` determines. Returns what the answer of the run reports about the session.
     pub fn release(mut self, session_worker: Option<SessionWorker>, end_reason: &EndReason) -> SessionReport {
         let (name, runs) = (self.key.name.to_string(), self.grant.runs);
         let ended = self.give_back(session_worker, || end_reason.session_end_reason());
         SessionReport { name, runs, ended }
     }
 
-    /// Returns the worker to the registry of sessions. Returns the reason if the session ended, otherwise `None`.
+    /// Returns the worker to the registry of sessions. Without a worker, the session ends for the reason `why`. Returns
+    /// the reason if the session ended, and `None` if it continues.
     fn give_back(
         &mut self,
         session_worker: Option<SessionWorker>,

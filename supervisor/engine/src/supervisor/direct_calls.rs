@@ -26,7 +26,8 @@ pub enum DirectCallOutcome {
 
 impl Supervisor {
     /// Makes one direct call of an AI client to an upstream server. Policy, approval and audit are the same as for
-    /// calls from code.
+    /// calls from code. `asked` names the called tool, resource or prompt, and `request` says which kind of request the
+    /// server gets.
     pub async fn call_directly(
         &self,
         channel: ClientChannel,

@@ -85,7 +85,8 @@ impl Supervisor {
         digest.finalize().into()
     }
 
-    /// Returns one part of a stored result, starting at a byte offset.
+    /// Returns one part of a stored result of the AI client, starting at `offset`. The unit of the offset is items if
+    /// the result is a list, and otherwise characters.
     pub(crate) fn read_result(
         &self,
         client: &RequestingClient,
@@ -102,8 +103,8 @@ impl Supervisor {
         }
     }
 
-    /// Returns the health of this process as JSON for an AI client. A client that may use only some upstream servers
-    /// gets a report without upstream servers.
+    /// Returns the health of this process as JSON for an AI client. If the client may use only some upstream servers,
+    /// the report leaves out all upstream servers and the counters that other AI clients influence.
     pub(crate) fn health_for(&self, principal: &Principal) -> Value {
         let health = self.health();
         match principal.only() {

@@ -63,7 +63,7 @@ pub struct UpstreamHealth {
     pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
-    /// Number of calls that the upstream server has answered.
+    /// Number of calls that the upstream server has answered since Lockhouse started.
     pub answered: u64,
     pub reconnects: u64,
 }

@@ -20,7 +20,7 @@ impl Supervisor {
     }
 
     /// Starts a task that compares the active policy with the tools of the upstream servers in `settings`, and logs a
-    /// warning for each rule that has no effect.
+    /// warning for each rule that names a tool or a parameter that its server does not have.
     pub(super) fn warn_about_policy(&self, settings: &Settings) {
         let gate = self.gate();
         let (policy, upstreams) = (gate.policy(), gate.upstreams().clone());

@@ -17,8 +17,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Settings, Supervisor, log_audit_error};
 
-/// Extra time for a run to end after its deadline and grace time, before the connections of a replaced configuration
-/// are closed.
+/// After a reload, the upstream connections that the new configuration does not use are closed once the runs of the
+/// replaced configuration have ended, at the latest after the time limit and grace time of a run plus this margin.
 const END_MARGIN: Duration = Duration::from_secs(5);
 
 /// A policy with its upstream servers. The value exists while it is the active configuration, or while runs that
@@ -59,16 +59,17 @@ impl Supervisor {
         self.in_force.lock().clone()
     }
 
-    /// Writes an audit record that a new configuration could not be loaded. The active configuration stays in force.
+    /// Writes an audit record that a new configuration could not be loaded, with the reason. `cause` is what triggered
+    /// the reload. The active configuration stays in force.
     pub fn reload_refused(&self, cause: ReloadCause, reason: &str) {
         let in_force = self.gate();
         let (now, before) = (in_force.digests(), in_force.digests());
         log_audit_error(in_force.audit().reload(Reload { cause, refused: Some(reason), now, before }));
     }
 
-    /// Activates a new configuration, and writes an audit record of the change. The configuration takes effect even if
-    /// the record cannot be written, because the configuration may revoke permissions. Calls stay audited: each call is
-    /// made only after a record of that call was written.
+    /// Activates a new configuration, and writes an audit record of the change with `cause`, which is what triggered
+    /// the reload. The configuration takes effect even if the record cannot be written, because the configuration may
+    /// revoke permissions. Calls stay audited: each call is made only after a record of that call was written.
     pub fn reload(&self, cause: ReloadCause, settings: Settings, policy: Policy) {
         for refusal in &settings.refused {
             tracing::warn!("{refusal}");

@@ -50,7 +50,8 @@ impl CodeRequest {
 }
 
 impl Supervisor {
-    /// Runs code for the local user, without an AI client. Always returns exactly one answer.
+    /// Runs code for the local user, without an AI client. Always returns exactly one answer, also for an invalid
+    /// request and after `cancelled` has stopped the run.
     pub async fn run_code(&self, request: CodeRequest, cancelled: &CancellationToken) -> Answer {
         self.run_code_for(None, request, cancelled).await
     }
@@ -222,7 +223,8 @@ impl Supervisor {
         Requester::new(caller, language, principal, scope, code, self.approvers.clone(), gate.audit())
     }
 
-    /// Deducts the CPU time of a run from the CPU credit of its AI client, and counts the run in the metrics.
+    /// Deducts the CPU time of a run from the CPU credit of its AI client, if the client has one. Records the duration
+    /// of the run in the metrics, and counts the run as killed if its worker was killed.
     fn charge(&self, owner: Owner, limits: &ExecutionLimits, result: &RunResult) {
         telemetry::record_stage(Stage::Run, result.wall);
         if let Some((credit, used)) = limits.cpu_credit.zip(result.cpu) {
@@ -275,7 +277,7 @@ enum InvalidRequest {
     Empty,
     #[error("the code has {bytes} bytes, the limit is {limit}")]
     TooLong { bytes: usize, limit: usize },
-    /// A name in the list `servers` of the request is invalid.
+    /// The list `servers` of the request has an invalid name, an unknown server, or too many names.
     #[error(transparent)]
     Servers(#[from] ScopeError),
 }

@@ -51,7 +51,7 @@ pub struct Settings {
     /// Maximum time for which a list request of an AI client waits until the tools of directly exposed servers are
     /// known.
     pub first_list_wait: Duration,
-    /// Maximum estimated tokens of the signatures in the description of `run_code`.
+    /// Maximum number of tokens (an estimate) of the tool signatures in the description of `run_code`.
     pub catalogue_tokens: usize,
     /// SHA-256 of the configuration file and the servers files. `None` if there is no file.
     pub digest: Option<String>,

@@ -12,7 +12,7 @@ use lockhouse_pool::PoolError;
 pub struct MissingProgram {
     pub what: &'static str,
     pub looked_at: Vec<PathBuf>,
-    /// The advice to the user, in whole sentences, what to install or to configure.
+    /// What the user should install or configure, in whole sentences.
     pub advice: &'static str,
 }
 

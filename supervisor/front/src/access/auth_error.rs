@@ -12,14 +12,16 @@ use serde_json::json;
 /// The reason why authentication or the rate limit rejects an HTTP request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthError {
-    /// The request has no credentials, and its connection is not a Unix domain socket that identifies a user.
+    /// The request has no header `Authorization`, and its connection identifies no user that may authenticate without
+    /// one.
     NoCredentials,
-    /// The peer of the Unix domain socket is not among the users that the configuration allows.
+    /// The request has no header `Authorization`, its Unix domain socket connection belongs to a user that the
+    /// configuration does not allow, and the server accepts no bearer tokens.
     UnlistedUser,
     DuplicateHeader,
     NotBearer,
-    /// The token starts like a Lockhouse token but is malformed, or it is another token and no authorization server is
-    /// configured.
+    /// The token starts like a Lockhouse token but is malformed, or it is another kind of token and no authorization
+    /// server is configured.
     MalformedToken,
     UnknownToken,
     RevokedToken,
@@ -28,9 +30,9 @@ pub enum AuthError {
     TokensUnreadable,
     /// The OAuth access token is invalid, for this reason.
     InvalidJwt(&'static str),
-    /// The configuration `[http.oauth]` grants no upstream servers to any of the OAuth token's scopes.
+    /// None of the OAuth token's scopes is in the setting `scopes` of `[http.oauth]`.
     Scope,
-    /// The JSON Web Key Set of the authorization server cannot be fetched.
+    /// The JSON Web Key Set of the authorization server cannot be fetched, and no recent one is cached.
     JwksUnavailable,
     /// The client exceeded its request rate and may retry after this duration.
     RateLimited(Duration),
@@ -46,8 +48,8 @@ impl AuthError {
         }
     }
 
-    /// Returns the error code for the response, from RFC 6750 or OAuth. The header `WWW-Authenticate` omits the code if
-    /// the request had no credentials.
+    /// Returns the error code for the response body: a code of RFC 6750 or OAuth where one fits. The header
+    /// `WWW-Authenticate` repeats it, unless the request had no credentials.
     fn error(&self) -> &'static str {
         match self {
             Self::NoCredentials => "unauthorized",
@@ -125,7 +127,7 @@ impl Rejection {
     }
 
     /// Returns the value of the `WWW-Authenticate` header. Returns `None` if the server accepts no bearer tokens, or if
-    /// the request was rejected for a reason other than its bearer token.
+    /// the request was rejected for a reason other than a missing or wrong bearer token.
     fn www_authenticate(&self) -> Option<HeaderValue> {
         if !self.challenge.bearer
             || !matches!(

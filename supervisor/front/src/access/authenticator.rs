@@ -97,19 +97,19 @@ impl Authenticator {
         Ok(principal)
     }
 
-    /// Checks whether a client has exceeded its rate limit because its earlier requests cost more than
-    /// allowed.
+    /// Checks whether a client is over its rate limit because of the size of its earlier requests (see
+    /// [`Self::charge`]).
     ///
     /// # Errors
-    /// The response to send, if the client has exceeded its limit.
+    /// The response to send, if the client is over its limit.
     pub fn check_debt(&self, owner: Owner) -> Result<(), Rejection> {
         self.request_allowance
             .debt_wait(owner, Instant::now())
             .map_or(Ok(()), |wait| Err(self.rate_limited(wait)))
     }
 
-    /// Charges a client for the size of a request, in units of the client's rate limit. One unit is the cost of a small
-    /// request.
+    /// Charges a client for the size of a request, in units of the client's rate limit, in addition to the unit that
+    /// [`Self::authenticate`] charges for each request.
     pub fn charge(&self, owner: Owner, units: u32) {
         self.request_allowance.charge(owner, units, Instant::now());
     }
@@ -156,8 +156,8 @@ impl Verifiers {
         Ok(Self { tokens, oauth, users, challenge })
     }
 
-    /// Verifies the bearer token of a request. A request without a token is authenticated by the user of its Unix
-    /// domain socket connection.
+    /// Verifies the bearer token of a request. A request without the header `Authorization` is authenticated by the
+    /// user at the other end of its Unix domain socket connection.
     async fn verify(&self, head: &Parts, peer: Option<&Peer>) -> Result<Principal, AuthError> {
         let mut sent = head.headers.get_all(AUTHORIZATION).iter();
         let Some(authorization) = sent.next() else { return self.principal_for_peer(peer) };
@@ -201,7 +201,8 @@ fn start_token_store(file: TokenFile, stop: &CancellationToken) -> Arc<TokenStor
     tokens
 }
 
-/// Returns instructions for a user on how to get access with the configured authentication methods.
+/// Returns instructions for a user on how to get access with the configured authentication methods. `tokens` says
+/// whether Lockhouse's own tokens are accepted, and `users` whether users of this host are.
 fn access_hint(tokens: bool, oauth: Option<&ResourceServer>, users: bool) -> String {
     let methods = [
         tokens.then(|| "`lockhouse token create NAME` on the server's host creates a token".to_owned()),

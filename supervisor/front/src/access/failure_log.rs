@@ -1,4 +1,5 @@
-//! Logs failed authentications, at most 20 lines per minute, so that guessing tokens cannot fill the disk.
+//! Logs failed authentications: 20 lines at once, and then at most 20 lines per minute, so that guessing tokens cannot
+//! fill the disk.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use lockhouse_base::log_throttle::LogThrottle;
 use super::auth_error::AuthError;
 use super::peer_credentials::Peer;
 
-/// Maximum number of log lines per minute about failed authentications.
+/// Maximum number of log lines about failed authentications at once, and then per minute.
 const LINES: u32 = 20;
 
 #[derive(Debug)]

@@ -26,8 +26,8 @@ pub use jwt_validation::algorithm;
 
 /// Path of the protected resource metadata (RFC 9728).
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
-/// Maximum number of characters of a token's subject. The log would truncate a longer subject, so that two users could
-/// look alike.
+/// Maximum number of characters of a token's subject (the claim `sub`). The log would truncate a longer subject, so
+/// that two users could look alike.
 const SUBJECT_CHARS_MAX: usize = 56;
 /// The entry in the setting `scopes` that grants everything that the policy permits.
 const ALL_SERVERS: &str = "*";
@@ -35,8 +35,8 @@ const ALL_SERVERS: &str = "*";
 /// The settings of OAuth authentication: the table `[http.oauth]` of the configuration.
 #[derive(Clone, Debug)]
 pub struct OauthSettings {
-    /// The URL of the authorization server (the issuer). `issuer_text` is the same URL as configured; the `iss` claim
-    /// of tokens must equal that text byte for byte.
+    /// The URL of the authorization server (the issuer). `issuer_text` is its text as configured; the claim `iss` of
+    /// tokens must equal that text byte for byte.
     pub issuer: Url,
     pub issuer_text: String,
     pub audience: String,
@@ -46,7 +46,7 @@ pub struct OauthSettings {
     /// For each scope, the upstream servers and tools that it grants, as far as the policy permits them.
     pub scopes: BTreeMap<String, Vec<String>>,
     pub algorithms: Vec<Algorithm>,
-    /// Accepted clock difference between this host and the authorization server.
+    /// Accepted difference between the clocks of this host and of the authorization server.
     pub leeway: Duration,
     /// Minimum time between two attempts to fetch the public keys of the authorization server.
     pub refetch: Duration,
@@ -70,8 +70,8 @@ pub enum UntrustedUrl {
     Plain(String),
 }
 
-/// Parses a URL that must use `https`, or `http` to a loopback address, so that no third party can change the
-/// responses.
+/// Parses a URL from which public keys or metadata are fetched. The URL must use `https`, or `http` to a loopback
+/// address, so that no third party can change the responses.
 pub fn trusted_url(text: &str) -> Result<Url, UntrustedUrl> {
     let url = Url::parse(text).map_err(|source| UntrustedUrl::Form { text: text.to_owned(), source })?;
     let loopback = match url.host() {
@@ -163,8 +163,8 @@ impl ResourceServer {
         ))
     }
 
-    /// Returns the servers and tools that the token's scopes grant together, or `None` for everything that the policy
-    /// permits.
+    /// Returns all servers and tools that the token's scopes grant, or `None` for everything that the policy permits.
+    /// Fails if none of the scopes is configured.
     fn granted_servers(&self, claims: &Claims) -> Result<Option<Vec<String>>, AuthError> {
         let granting: Vec<&Vec<String>> =
             claims.scopes().filter_map(|scope| self.settings.scopes.get(scope)).collect();

@@ -59,7 +59,7 @@ pub enum UserLookupError {
 }
 
 impl AllowedUsers {
-    /// Looks up the users that the configuration names. If the configuration names none, allows the user who runs this
+    /// Looks up the users that the configuration names. Without this setting (`None`), allows the user who runs this
     /// process, and root, who has every right on the host anyway.
     pub fn resolve(configured: Option<&[ConfiguredUser]>) -> Result<Self, UserLookupError> {
         let Some(configured) = configured else {

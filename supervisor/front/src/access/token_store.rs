@@ -17,8 +17,8 @@ pub use token_file::{TokenFile, TokenFileError};
 use super::auth_error::AuthError;
 use super::token_format::{Digest, Token};
 
-/// Interval at which the token file is checked for revocations while no requests arrive. If the file
-/// cannot be read, the error is cached for the same time.
+/// Interval at which a task checks the token file for revocations, in addition to the check on each request. If the
+/// file cannot be read, the error is cached for the same time.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The name of a token, by which the policy and the audit log know its client.
@@ -195,8 +195,8 @@ impl TokenCache {
         version == self.version && self.fault.as_ref().is_none_or(is_recent)
     }
 
-    /// Records that the token file cannot be read. Until it can be read again, no request is authenticated by
-    /// a token. Programs that are already running continue.
+    /// Records that the token file cannot be read. Until it can be read again, no request is authenticated by a token.
+    /// Active runs continue.
     fn set_fault(&mut self, version: Option<FileVersion>, fault: TokenFileError) {
         if self.fault.as_ref().is_none_or(|(known, _)| known.to_string() != fault.to_string()) {
             tracing::error!("no token is accepted: {fault}");

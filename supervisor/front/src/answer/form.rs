@@ -60,7 +60,7 @@ pub struct AnswerSettings {
     /// The forms of authenticated AI clients, by their names in the policy.
     pub forms: BTreeMap<String, AnswerForm>,
     /// Maximum time that a request of an AI client waits for its run, for clients without an entry in `waits`. `None`
-    /// if only the general limit applies.
+    /// if only the general limit applies, `wait_seconds` of `[runs]`.
     pub wait: Option<Duration>,
     /// Maximum times that requests of authenticated AI clients wait for their runs, by the names of the clients in the
     /// policy.
@@ -76,7 +76,7 @@ impl AnswerSettings {
     }
 
     /// Returns the configured maximum time that a request of this AI client waits for its run. `None` if only the
-    /// general limit applies.
+    /// general limit applies, `wait_seconds` of `[runs]`.
     pub(crate) fn wait_limit(&self, principal: &Principal) -> Option<Duration> {
         let name = principal.client(None);
         name.and_then(|name| self.waits.get(name.as_str()).copied()).or(self.wait)

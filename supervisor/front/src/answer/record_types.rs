@@ -8,8 +8,8 @@ const RECORD_CHARS_MIN: usize = 24;
 /// Maximum number of record types of one answer that get names.
 const NAMES_MAX: usize = 9;
 
-/// Replaces record types that occur more than once in the signatures by names. Returns a line for each name, such as
-/// `T1 = { id: str, title: str }`.
+/// Replaces record types that occur more than once in all signatures together by names. Returns a line with the
+/// definition of each name, such as `T1 = { id: str, title: str }`.
 pub(super) fn name_repeated(signatures: &mut [String]) -> Vec<String> {
     let mut named: Vec<String> = Vec::new();
     while named.len() < NAMES_MAX {
@@ -23,7 +23,8 @@ pub(super) fn name_repeated(signatures: &mut [String]) -> Vec<String> {
     named.iter().zip(1..).map(|(record, number)| format!("T{number} = {record}")).collect()
 }
 
-/// Returns the longest record type that occurs more than once.
+/// Returns the longest record type that occurs more than once in all `texts` together, if it has at least
+/// [`RECORD_CHARS_MIN`] characters.
 fn longest_repeated<'a>(texts: impl Iterator<Item = &'a String>) -> Option<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for text in texts {
@@ -36,7 +37,8 @@ fn longest_repeated<'a>(texts: impl Iterator<Item = &'a String>) -> Option<Strin
     repeated.max_by_key(|(record, _)| record.len()).map(|(record, _)| record.to_owned())
 }
 
-/// Returns the record types in a signature: the texts in braces, except the object of all parameters in TypeScript.
+/// Returns the record types in a signature: the texts in braces, except the object of all parameters in TypeScript. If
+/// `text` is itself a record type, returns only the record types inside it.
 fn records(text: &str) -> Vec<&str> {
     let (mut open, mut records, mut quote, mut is_escaped) = (Vec::new(), Vec::new(), None, false);
     for (at, c) in text.char_indices() {

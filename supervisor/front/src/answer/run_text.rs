@@ -24,8 +24,9 @@ pub(super) fn name_preview(answer: &mut Value) {
         renamed.map(|(name, value)| (if name == "value" { "preview".into() } else { name }, value)).collect();
 }
 
-/// Returns the first text block of a finished run: its complete value as JSON. If there is no complete value, returns
-/// the error, or a sentence that says that the value is absent or was cut.
+/// Returns the first text block of a finished run: its complete value as JSON, which follows `Value: ` in the form
+/// `labelled`. If there is no complete value, returns the error, or a sentence that says that the value is absent or
+/// was cut.
 pub(super) fn first_text(answer: &Value, form: AnswerForm) -> String {
     if let Some(error) = answer.get("error") {
         return error_text(error);
@@ -44,7 +45,8 @@ pub(super) fn first_text(answer: &Value, form: AnswerForm) -> String {
     }
 }
 
-/// Returns what the program printed: standard output, and then standard error after the line `stderr:`.
+/// Returns what the program printed: standard output, and then standard error after the line `stderr:`. Returns `None`
+/// if it printed nothing.
 pub(super) fn printed_output(answer: &Value) -> Option<String> {
     let output = |name: &str| {
         let text = answer[name].as_str()?;
@@ -83,7 +85,7 @@ pub(super) fn changes(answer: &Value) -> Option<String> {
     (!groups.is_empty()).then(|| format!("May have changed something: {}", groups.join("; ")))
 }
 
-/// Returns the sentence for a run that is still running.
+/// Returns the text for a run that is still running: its progress, and how to wait for its answer with its handle.
 pub(super) fn running(status: &Value) -> String {
     let progress = &status["progress"];
     let handle = status["handle"].as_str().unwrap_or_default();
@@ -108,7 +110,8 @@ pub(super) fn running(status: &Value) -> String {
     )
 }
 
-/// Returns the last part of what a running program has printed.
+/// Returns the last part of what a running program has printed on standard output. Returns `None` if the status
+/// contains no output.
 pub(super) fn output_tail(status: &Value) -> Option<String> {
     status
         .pointer("/progress/stdout_tail")
@@ -116,8 +119,8 @@ pub(super) fn output_tail(status: &Value) -> Option<String> {
         .map(|tail| format!("Output so far ends with:\n{tail}"))
 }
 
-/// Returns a part of a stored result, after a sentence with the position of the part in the result. If the part
-/// contains a whole list, returns only the JSON of the list.
+/// Returns a part of a stored result, after a sentence with the position of the part in the result. If the result is a
+/// list and the part contains all of it, returns only the JSON of the list.
 pub(super) fn part(part: &Value, handle: &ResultHandle) -> String {
     let number = |name: &str| part[name].as_u64().unwrap_or_default();
     let (offset, total, next) = (number("offset"), number("of"), part["next_offset"].as_u64());
@@ -164,7 +167,8 @@ fn has_output(answer: &Value) -> bool {
     ["stdout", "stderr"].iter().any(|name| answer.get(name).is_some())
 }
 
-/// Returns the sentence about a part of an answer that was cut: its size, and how to read all of it.
+/// Returns the sentence about a value or an output that was cut: its size, and how to read all of it. `part` names it
+/// at the start of the sentence, and `cut` contains its size and handle.
 fn cut_sentence(part: &str, cut: &Value) -> String {
     let bytes = |name: &str| group_thousands(cut[name].as_u64().unwrap_or_default() as usize);
     let access = match cut["handle"].as_str() {

@@ -18,8 +18,8 @@ use crate::elicitation_queue::ElicitationQueue;
 use crate::runs::new_handle;
 use crate::{elicitation, supports_input_required};
 
-/// Maximum number of suspended calls (calls that wait for the user's answer to a question), in total (`SUSPENDED_MAX`)
-/// and per client (`SUSPENDED_PER_CLIENT_MAX`).
+/// Maximum number of suspended calls (calls that wait for the user's answer to a question), of all clients together
+/// (`SUSPENDED_MAX`) and per client (`SUSPENDED_PER_CLIENT_MAX`).
 const SUSPENDED_MAX: usize = 256;
 const SUSPENDED_PER_CLIENT_MAX: usize = 32;
 /// Prefix of the `requestState` of a call that Lockhouse suspended. Any other state belongs to the upstream server.
@@ -34,8 +34,8 @@ pub(super) enum CallAnswer {
     Error(ErrorData),
 }
 
-/// Calls that are suspended until the AI client repeats its request with the answer to a question. The key is the
-/// `requestState` of the call.
+/// Calls that are suspended until the AI client repeats its request with the answer to a question, or the question
+/// times out. The key is the `requestState` of the call.
 #[derive(Clone, Default)]
 pub(crate) struct SuspendedCalls(Arc<Mutex<HashMap<String, SuspendedCall>>>);
 
@@ -96,8 +96,9 @@ fn cancelled_answer() -> CallAnswer {
     CallAnswer::Error(ErrorData::internal_error("cancelled", None))
 }
 
-/// Forwards progress and log messages of an upstream server to the AI client. Progress notifications get the progress
-/// token of the AI client's request.
+/// Forwards progress notifications and log messages of an upstream server to the AI client. Progress notifications get
+/// the progress token of the AI client's request. Log messages below the severity `log_threshold` are dropped, and all
+/// of them if it is `None`.
 async fn forward(event: Event, context: &RequestContext<RoleServer>, log_threshold: Option<u8>) {
     match event {
         Event::Notification(ForwardedNotification::Progress(mut progress)) => {

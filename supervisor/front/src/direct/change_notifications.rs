@@ -45,8 +45,8 @@ impl ConnectionSubscriptions {
     }
 }
 
-/// Waits for the next changes of directly exposed servers. Returns `None` when no more changes will
-/// follow.
+/// Waits for the engine's next notice of changed lists (tools, prompts, resources) and updated resources. Returns
+/// `None` when no more notices will follow.
 async fn next_change(changes: &mut Exchange) -> Option<ListChanges> {
     loop {
         match changes.next().await {
@@ -107,8 +107,8 @@ impl McpHandler {
         accepted
     }
 
-    /// Serves `subscriptions/listen` (protocol 2026-07-28): notifies the AI client of changes until either side ends
-    /// the subscription.
+    /// Serves `subscriptions/listen` (protocol 2026-07-28): notifies the AI client of changes until the client cancels
+    /// the subscription or this process stops serving clients.
     pub(crate) async fn send_changes(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let request = context.request_context();
         let principal = self.principal(request)?;

@@ -11,8 +11,8 @@ use crate::{McpHandler, client_name, supports_input_required};
 /// How long an AI client may cache a list, in milliseconds. A client that subscribes to changes of the
 /// list learns of them earlier.
 const TTL_MS: u64 = 60_000;
-/// Maximum number of entries in a page of a list (`PAGE_ENTRIES`), and maximum size of all entries in bytes
-/// (`PAGE_BYTES`).
+/// Maximum number of entries in one page of a list (`PAGE_ENTRIES`), and maximum size in bytes of the entries of one
+/// page together (`PAGE_BYTES`).
 const PAGE_ENTRIES: usize = 1_000;
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 

@@ -83,7 +83,8 @@ impl Acceptor {
         }
     }
 
-    /// Accepts connections until `closing` is cancelled, and returns when the last connection has ended.
+    /// Accepts connections from one listening socket until `closing` is cancelled, and returns when the last of these
+    /// connections has ended.
     pub(super) async fn accept(self, listener: Listener, closing: CancellationToken) {
         let mut connections = JoinSet::new();
         loop {
@@ -185,8 +186,8 @@ impl Acceptor {
         }
     }
 
-    /// Waits until the peer's rate limit permits a TLS handshake. Returns `None` if the peer would have to wait too
-    /// long.
+    /// Waits until the peer's rate limit permits a TLS handshake, and stores the permit in `tracker`, which refunds it
+    /// if a request is authenticated. Returns `None` if the peer would have to wait too long.
     async fn wait_for_handshake_permit(&self, peer: &Peer, tracker: &ConnectionTracker) -> Option<()> {
         let permit = self.handshakes.reserve(LimitKey::for_peer(peer));
         if !matches!(permit, Ok((_, wait)) if wait.is_zero()) {
@@ -246,8 +247,8 @@ fn set_tcp_options(stream: &TcpStream) {
     let _ = setsockopt(stream, sockopt::TcpUserTimeout, &TCP_TIMEOUT_MS);
 }
 
-/// Peeks at the first byte that was received on a connection, without consuming it. Returns `None` if the peer has
-/// closed the connection.
+/// Waits for the first byte of a connection, and returns it without consuming it. Returns `None` if the peer closes the
+/// connection before.
 async fn first_byte(stream: &TcpStream) -> Option<u8> {
     let mut first = [0];
     (stream.peek(&mut first).await.ok()? == 1).then_some(first[0])

@@ -29,10 +29,10 @@ use crate::access::{Authenticator, Rejection};
 
 /// Maximum size in bytes of a small body. A small body is received without a permit and parsed on the event loop.
 const SMALL_BODY_BYTES: usize = 64 * 1024;
-/// Largest number of large bodies that are parsed at the same time, each on a thread of its own.
+/// Maximum number of large bodies that are parsed at the same time, each on a thread of its own.
 const PARALLEL_PARSES_MAX: usize = 1;
-/// Limits on reading and discarding the body of a refused request: `DISCARD_BODIES_MAX` times the limit `body_bytes`,
-/// and the time `DISCARD_TIMEOUT`.
+/// Limits on reading and discarding the body of a refused request: on its size, `DISCARD_BODIES_MAX` times the setting
+/// `body_bytes`, and on the time, `DISCARD_TIMEOUT`.
 const DISCARD_BODIES_MAX: usize = 4;
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of bytes of an unauthenticated request's body that are read and discarded. No client is charged for
@@ -60,8 +60,8 @@ struct ReceivedBody {
     permit: Option<BodyPermit>,
 }
 
-/// Counts the received bytes of a body. When this value is dropped, the client is charged for the bytes, even if the
-/// body was not received completely.
+/// Counts the received bytes of a body. When this value is dropped, the client's rate limit is charged for the bytes,
+/// even if the body was not received completely.
 struct ByteCharge<'a> {
     authenticator: &'a Authenticator,
     owner: Owner,
@@ -116,7 +116,9 @@ impl BodyReader {
         Ok(ReceivedBody { body, permit })
     }
 
-    /// Waits for a permit for a large body. The wait is limited to the time that a body may take to arrive.
+    /// Waits for a permit for a large body, at most for the time that a body may take to arrive (`body` of
+    /// [`HttpLimits`]). After that, and if too many requests of the same connection wait already, fails with
+    /// [`Refusal::Busy`].
     async fn acquire_permit(
         &self,
         owner: Owner,
@@ -195,7 +197,7 @@ impl From<Rejection> for Refusal {
 }
 
 impl Refusal {
-    /// Returns whether the client may still be sending the body of the refused request.
+    /// Returns whether the rest of the body must be discarded before the response is sent.
     fn has_unread_body(&self) -> bool {
         matches!(self, Self::TooLarge(_) | Self::Busy | Self::Client(_))
     }
@@ -242,7 +244,8 @@ fn refuse_body(status: StatusCode, code: i32, message: &str) -> Response {
     jsonrpc_error(status, code, message, Value::Null)
 }
 
-/// Returns an HTTP response with a JSON-RPC error.
+/// Returns an HTTP response with a JSON-RPC error. `id` is the id of the refused JSON-RPC request, or null if it is
+/// unknown.
 pub(super) fn jsonrpc_error(status: StatusCode, code: i32, message: &str, id: Value) -> Response {
     let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
     (status, axum::Json(error)).into_response()
@@ -255,9 +258,10 @@ fn is_jsonrpc(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::POST && essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
-/// Reads and discards the rest of an HTTP/1.1 request body, within a limit on bytes and time. Returns whether the end
-/// of the body was reached. A client that sends its whole body before it reads would otherwise get a connection reset
-/// instead of the response. Over HTTP/2, this problem does not exist: reads nothing, and returns true.
+/// Reads and discards the rest of an HTTP/1.1 request body, within a limit on bytes and time. A client that sends its
+/// whole body before it reads would otherwise get a connection reset instead of the response. Calls `count` with the
+/// size of each part that was read. Returns whether the end of the body was reached. Over HTTP/2, this problem does not
+/// exist: reads nothing, and returns true.
 async fn discard(
     parts: &mut BodyDataStream,
     version: Version,

@@ -31,7 +31,8 @@ impl BodyPermits {
     }
 
     /// Waits for a permit. A client that holds its maximum waits without delaying other clients. All other waiting
-    /// requests get permits in the order of their arrival.
+    /// requests get permits in the order of their arrival. `None` does not occur in practice, because the semaphores
+    /// are never closed.
     pub(super) async fn acquire(&self, owner: Owner) -> Option<BodyPermit> {
         let client_permit = self.client_semaphore(owner).acquire_owned().await.ok()?;
         let total_permit = self.total.clone().acquire_owned().await.ok()?;

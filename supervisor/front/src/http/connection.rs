@@ -31,7 +31,8 @@ use super::request_head_validator::HeadValidator;
 use super::trusted_proxies::TrustedProxies;
 use crate::access::Peer;
 
-/// Maximum time for a connection to finish after a graceful shutdown has begun.
+/// Maximum time for a connection to end after its graceful shutdown has begun, because it was idle or because the
+/// process stops serving.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 /// Interval of HTTP/2 keep-alive pings (`PING_INTERVAL`), and the time within which the client must answer each ping
 /// (`PING_TIMEOUT`).
@@ -55,7 +56,8 @@ pub(super) struct ConnectionServer {
     router: Router,
     pub(super) limits: HttpLimits,
     pub(super) proxies: TrustedProxies,
-    /// Rate limit of each peer for requests that fail authentication.
+    /// Rate limit of each peer for requests that are answered without authentication. Exceeding it delays the
+    /// responses.
     unauthenticated: RateLimiter,
     pub(super) closing: CancellationToken,
 }
@@ -95,7 +97,8 @@ impl ConnectionServer {
         Self { builder: Arc::new(builder), router, limits, proxies, unauthenticated, closing }
     }
 
-    /// Delays the response to an unauthenticated request, if its sender exceeds the rate limit for such requests.
+    /// Delays the response to a request that was not authenticated, if its sender exceeds the rate limit for such
+    /// requests.
     async fn delay_response(&self, sender: &Peer, tracker: &ConnectionTracker) {
         let permit = self.unauthenticated.reserve(LimitKey::for_peer(sender));
         if matches!(permit, Ok((_, wait)) if wait.is_zero()) {
@@ -107,7 +110,9 @@ impl ConnectionServer {
         }
     }
 
-    /// Serves the HTTP requests of a connection until the connection ends or exceeds a timeout.
+    /// Serves the HTTP requests of a connection until it ends, until it exceeds a timeout, or until [`SHUTDOWN_GRACE`]
+    /// has passed since `closing` was cancelled. `tracker` measures the timeouts, and tells the connection limiter how
+    /// the connection is used.
     #[expect(
         clippy::too_many_lines,
         reason = "serves one request from start to end, next to the timeouts of its connection"

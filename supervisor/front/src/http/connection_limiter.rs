@@ -3,7 +3,8 @@
 //! A connection is unauthenticated until one of its requests was authenticated. All unauthenticated connections
 //! together may use a part of the limit; the rest is reserved for authenticated clients. When a limit is reached, a new
 //! connection replaces an unauthenticated connection, or if there is none, an authenticated connection without requests
-//! in flight. It is the oldest or longest idle connection of the peer that has the most of them.
+//! in flight. Among these candidates, it is a connection of the peer that has most of them: the one that was accepted
+//! first if they are unauthenticated, and otherwise the one that has been idle for longest.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::cmp::Reverse;
@@ -92,8 +93,8 @@ impl ConnectionTable {
             .count()
     }
 
-    /// Closes one of the connections for which `may` returns true, to make room for another connection.
-    /// Returns `None` if each of them has an authenticated request in flight.
+    /// Closes one of the connections for which `may` returns true, to make room for another connection. Returns `None`
+    /// if there is none that may be closed, because each of them is authenticated and has a request in flight.
     fn evict(&mut self, may: impl Fn(&Connection) -> bool) -> Option<()> {
         let candidates = self.connections.iter().filter(|(_, connection)| may(connection));
         let candidates: Vec<(u64, Option<LimitKey>, ConnectionUse)> = candidates

@@ -21,7 +21,7 @@ use super::request_head_validator::HeadValidator;
 /// waiting requests fill the flow-control window of an HTTP/2 connection. Without a limit, requests that hold a permit
 /// could receive nothing more.
 pub(super) const WAITING_REQUESTS_MAX: usize = 2;
-/// Maximum delay of a response that is delayed because requests fail authentication too often.
+/// Maximum delay of the response to a request without authentication, if its sender makes too many of them.
 const RESPONSE_DELAY_MAX: Duration = Duration::from_secs(30);
 
 /// A bidirectional byte stream: TCP, TLS or a Unix domain socket.
@@ -48,8 +48,8 @@ struct ConnectionState {
     accepted: Instant,
     /// Number of requests in flight on the connection.
     active: usize,
-    /// When the head of the next request began; for the first request, when the connection was accepted. `None` while
-    /// no head is being received.
+    /// When the head of the next request began to arrive; for the first request, when the connection was accepted.
+    /// `None` while no head is being received.
     head_since: Option<Instant>,
     idle_since: Instant,
     /// Since when the peer has not accepted any bytes of a response. `None` if it accepts bytes.
@@ -58,7 +58,7 @@ struct ConnectionState {
     is_authenticated: bool,
     /// The rate-limit permit for the TLS handshake, which is refunded when a request is authenticated.
     handshake: Option<RatePermit>,
-    /// When the last delayed response may be sent. `None` if no response was delayed.
+    /// Until when the most recently delayed response waits. `None` if no response was delayed.
     delayed_until: Option<Instant>,
     /// Number of requests on the connection that wait for a permit for a large body.
     waiting: usize,
@@ -71,7 +71,7 @@ pub(super) enum TimeoutKind {
     Head,
     /// No request arrived in time; the connection is closed gracefully.
     Idle,
-    /// The client did not read a response in time.
+    /// The client did not read a response in time, or the connection did not end in time after its graceful shutdown.
     Stalled,
 }
 
@@ -98,7 +98,7 @@ impl ConnectionTracker {
     }
 
     /// Counts a request as in flight until the returned guard is dropped. Called when the head of the request has been
-    /// received.
+    /// received, which tells the HTTP version of the connection.
     pub(super) fn begin_request(&self, version: Version) -> RequestGuard {
         let mut state = self.state();
         state.active += 1;
@@ -107,8 +107,8 @@ impl ConnectionTracker {
         RequestGuard(self.clone())
     }
 
-    /// Returns when the connection must be closed, and because of which timeout. `None` while a request is in flight,
-    /// unless the client stops reading the response.
+    /// Returns when the connection must be closed unless it is used before, and because of which timeout. `None` while
+    /// a request is in flight, unless the client stops reading the response.
     pub(super) fn deadline(&self, limits: &HttpLimits) -> Option<(Instant, TimeoutKind)> {
         let state = self.state();
         if let Some(since) = state.blocked_since {
@@ -151,7 +151,8 @@ impl ConnectionTracker {
         ConnectionUse { is_authenticated: state.is_authenticated, is_active, since }
     }
 
-    /// Returns when the next delayed response of the connection may be sent. The delays of parallel requests add up.
+    /// Delays one more response of the connection, and returns when it may be sent: [`WAIT_MAX`] after the previous
+    /// delayed response, but at most [`RESPONSE_DELAY_MAX`] from now. The delays of parallel requests thus add up.
     pub(super) fn next_delayed_response(&self) -> Instant {
         let mut state = self.state();
         let now = Instant::now();

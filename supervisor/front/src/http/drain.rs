@@ -73,7 +73,8 @@ fn belongs_to_started_work(message: &Bytes) -> bool {
     }
 }
 
-/// Counts the request of a streamed response as in flight until the last byte of the response is sent.
+/// If the response is an event stream, counts its request as in flight until the last byte of the response is sent. Any
+/// other response is complete already, so its request no longer counts as in flight.
 fn hold_until_sent(in_flight: Option<InFlightGuard>, response: Response) -> Response {
     let Some(in_flight) = in_flight else { return response };
     let (head, body) = response.into_parts();

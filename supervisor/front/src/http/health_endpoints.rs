@@ -30,8 +30,8 @@ pub struct HttpService {
 }
 
 impl HttpService {
-    /// Sends a request of the operator to the engine, the part that calls upstream servers, and returns the
-    /// response.
+    /// Sends a request to the engine (the part that calls upstream servers) with the permissions of the operator, and
+    /// returns the response.
     async fn ask(&self, request: Ask) -> Answer {
         self.engine.ask(&Principal::local(), None, request).await
     }

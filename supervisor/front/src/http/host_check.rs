@@ -27,8 +27,8 @@ pub struct HostName {
     port: Option<u16>,
 }
 
-/// A web origin whose pages may send requests (`origins` of `[http]`): `https://NAME` or `https://NAME:PORT`, as
-/// browsers send it.
+/// A web origin whose pages may send requests (`origins` of `[http]`): `http://NAME` or `https://NAME`, with `:PORT` if
+/// the port is not the default one, as browsers send it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct PageOrigin(String);
@@ -73,8 +73,8 @@ pub(super) struct HostCheck {
     pub(super) origins: Vec<PageOrigin>,
 }
 
-/// Middleware that refuses requests for hosts other than this server (421) and from web origins that are not allowed
-/// (403).
+/// Middleware that refuses requests for hosts other than this server (421), requests without an unambiguous host (400),
+/// and requests from web origins that are not allowed (403).
 pub(super) async fn check_host(
     State(host_check): State<Arc<HostCheck>>,
     request: Request,
@@ -150,7 +150,8 @@ impl HostCheck {
     }
 
     /// Checks the `Origin` header. Accepts requests without this header, with this server's own origin, and with the
-    /// configured origins.
+    /// configured origins. `host` is the checked host of the request, or `None` on a Unix domain socket, where the host
+    /// is not checked.
     fn check_origin(
         &self,
         headers: &HeaderMap,
@@ -178,7 +179,7 @@ impl HostCheck {
 }
 
 /// Returns whether a name and port are the connection's local address, or `localhost` if that address is a loopback
-/// address.
+/// address. `None` stands for the default port of the scheme.
 fn is_own_address(connection_info: ConnectionInfo, name: &str, port: Option<u16>) -> bool {
     connection_info.local.is_some_and(|local| {
         let address = local.ip().to_canonical();

@@ -97,7 +97,8 @@ fn to_units(amount: usize, per_unit: usize) -> u32 {
     u32::try_from(amount / per_unit).unwrap_or(u32::MAX)
 }
 
-/// Parses a request body. Returns the cost of its JSON values, in units of the client's rate limit, and the message.
+/// Parses a request body, which may have at most `values_max` JSON values. Returns the cost of its JSON values, in
+/// units of the client's rate limit, and the message or the reason of its refusal.
 pub(super) fn parse(body: Vec<u8>, values_max: usize) -> (u32, Result<JsonRpcMessage, MessageFault>) {
     let counted = json::count(&body, values_max);
     let free = counted.values.min(OUTLINE_VALUES_FREE);
@@ -123,8 +124,8 @@ pub(super) fn parse(body: Vec<u8>, values_max: usize) -> (u32, Result<JsonRpcMes
     }
 }
 
-/// Splits the arguments of a `tools/call` off a body of valid JSON. Returns the message and the number of JSON values
-/// in its outline.
+/// Splits the arguments of a `tools/call` off a body of valid JSON with `values` JSON values. Returns the message and
+/// the number of JSON values in its outline.
 fn split_arguments(mut body: Vec<u8>, values: usize) -> Result<(JsonRpcMessage, usize), MessageFault> {
     if body.trim_ascii_start().starts_with(b"[") {
         // Batches exist in protocol version 2025-03-26 only.

@@ -11,19 +11,21 @@ pub struct HttpLimits {
     pub connections_per_peer: usize,
     /// Maximum number of open connections, of all clients together, on which no request has been authenticated yet.
     pub unauthenticated_connections: usize,
-    /// Maximum number of requests per second that may fail authentication, for each address or user. When there are
-    /// more, the responses to such requests are delayed.
+    /// Maximum number of requests per second, for each address or user, that are answered without authentication (wrong
+    /// or missing credentials, a refused host, a public endpoint). When there are more, the responses to such requests
+    /// are delayed.
     pub unauthenticated_requests_per_peer_per_second: u32,
     /// Maximum number of TLS handshakes per second of one address that are not followed by an authenticated request.
     /// Further handshakes wait or are refused.
     pub tls_handshakes_per_peer_per_second: u32,
-    /// Timeout from the first byte of a connection until the TLS handshake is complete.
+    /// Timeout from the acceptance of a connection until its TLS handshake is complete.
     pub tls: Duration,
-    /// Timeout for a request head, from the connection's start or from the head's first byte.
+    /// Timeout for receiving a request head, from the start of the connection for its first request, and from the first
+    /// byte of the head for later requests.
     pub head: Duration,
     /// Timeout for receiving a request body.
     pub body: Duration,
-    /// Time after which an idle connection is closed.
+    /// Time after which a connection is closed if no request is in flight on it and none begins.
     pub keep_alive: Duration,
     /// Time after which a connection is closed if the client stops reading a response.
     pub stall: Duration,
@@ -37,7 +39,7 @@ pub struct HttpLimits {
     pub body_bytes: usize,
     /// Maximum number of JSON values in a request body.
     pub body_values: usize,
-    /// Maximum memory in bytes for large request bodies that are being received at the same time.
+    /// Maximum total size in bytes of large request bodies that are being received or parsed at the same time.
     pub bodies_bytes: usize,
     /// Maximum number of open MCP sessions of all clients together.
     pub sessions: usize,

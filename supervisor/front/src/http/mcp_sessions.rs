@@ -144,9 +144,9 @@ impl McpSessions {
     }
 
     /// Chooses the session to end so that this owner can open a new one. Returns `None` if no limit is reached.
-    /// Normally chooses the least recently used session of the owner. If only the limit for all clients is reached, and
-    /// another client has at least two sessions more than the owner, chooses a session of the client with the most
-    /// sessions.
+    /// Normally chooses the least recently used of the owner's sessions without open streams, and fails if there is
+    /// none. If only the limit for all clients is reached, and another client has at least two sessions more than the
+    /// owner, chooses a session of the client with the most sessions, if possible one without open streams.
     fn session_to_evict(&self, owner: Owner) -> Result<Option<SessionId>, SessionError> {
         let table = locked(&self.table);
         let is_own = |session: &&Session| session.owner == owner;
@@ -243,7 +243,7 @@ fn set_refusal(refusal: Refusal) {
     });
 }
 
-/// Returns the protocol version that a client requests in `initialize`.
+/// Returns the protocol version that a client requests in `initialize`. `None` for any other message.
 fn requested_version(message: &ClientJsonRpcMessage) -> Option<ProtocolVersion> {
     match message {
         ClientJsonRpcMessage::Request(request) => match &request.request {
@@ -369,8 +369,8 @@ impl SessionManager for McpSessions {
     }
 }
 
-/// Middleware that makes the authenticated client of a request known to the session manager while rmcp
-/// handles the request.
+/// Middleware that makes the authenticated client of a request known to the session manager while rmcp handles the
+/// request. If the session manager refuses the request, sends its response in place of rmcp's.
 pub(super) async fn bind_session(
     State(sessions): State<Arc<McpSessions>>,
     request: Request,

@@ -12,19 +12,20 @@ use tokio::time::Instant;
 
 use super::limit_key::LimitKey;
 
-/// Maximum burst of permits, as a time: a peer that was idle for this time may use the permits of this time at once.
+/// Maximum burst of permits, as a time: a peer that was idle may at once use as many permits as it could otherwise use
+/// during this time.
 const BURST: Duration = Duration::from_secs(4);
 /// Maximum time that a peer waits for a permit.
 pub(super) const WAIT_MAX: Duration = Duration::from_millis(500);
-/// Number of peers in memory. When it is reached, peers that were idle long enough to have all their permits are
-/// removed.
+/// Number of peers in memory from which on peers are removed: those that were idle long enough to have all their
+/// permits again.
 const KEYS_MAX: usize = 10_000;
 
 /// Grants each peer a number of permits per second (generic cell rate algorithm). Clones share the state.
 #[derive(Clone, Debug)]
 pub(super) struct RateLimiter {
     interval: Duration,
-    /// For each peer, when the permits granted so far will have been used up at the permitted rate.
+    /// For each peer, the time at which it will have all its permits again if it uses no more.
     due: Arc<Mutex<HashMap<LimitKey, Instant>>>,
 }
 

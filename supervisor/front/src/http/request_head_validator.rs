@@ -138,8 +138,8 @@ impl HeadValidator {
         Ok(())
     }
 
-    /// Reads the rest of the current line, or as much of it as was received. Returns the number of bytes
-    /// read. On a fault, returns its position in `bytes` and the fault.
+    /// Reads the rest of the current line, or as much of it as was received. Returns the number of bytes read. On a
+    /// fault, returns as `Err` its position in `bytes` and the fault.
     fn take_line(&mut self, bytes: &[u8]) -> Result<usize, (usize, HeadFault)> {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let part = &bytes[..end.unwrap_or(bytes.len())];

@@ -19,7 +19,7 @@ use tokio_rustls::rustls::{self, Error, RootCertStore, ServerConfig};
 
 /// Maximum size of a certificate or key file, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// Remaining validity of the certificate below which a warning is logged whenever the certificate is read.
+/// A warning is logged whenever a certificate is read that is valid for less than this time.
 const EXPIRY_WARNING: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
 /// The files that `[http.tls]` names, in PEM format.
@@ -147,8 +147,8 @@ fn read_file(path: &Path) -> Result<(Vec<u8>, Metadata), TlsError> {
     Ok((std::fs::read(path).map_err(unreadable)?, found))
 }
 
-/// Rejects a certificate that is expired or not yet valid. Its issuer is not checked, because each client
-/// decides which issuers it trusts.
+/// Rejects a certificate that is expired or not yet valid, and logs a warning if it expires soon. Its issuer is not
+/// checked, because each client decides which issuers it trusts.
 fn check_validity(chain: &[CertificateDer<'static>]) -> Result<(), CertificateFault> {
     let now = UnixTime::now();
     let soon = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + EXPIRY_WARNING);

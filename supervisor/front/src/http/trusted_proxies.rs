@@ -19,7 +19,8 @@ const FORWARDED: &str = "forwarded";
 const X_FORWARDED_FOR: &str = "x-forwarded-for";
 /// Maximum size in bytes of all lines of one forwarding header.
 const BYTES_MAX: usize = 4 * 1024;
-/// Maximum number of proxies between a client and this process. A request with more is refused.
+/// Maximum number of addresses in a forwarding header that are read to find the client. A request for which more would
+/// be needed is refused.
 const HOPS_MAX: usize = 32;
 
 /// A trusted proxy: an address, a network, or any peer of a Unix domain socket.
@@ -103,8 +104,8 @@ impl TrustedProxies {
         Ok(client.map_or(peer, Peer::Forwarded))
     }
 
-    /// Returns the client address in the headers of a trusted proxy. `None` if the request has neither
-    /// `Forwarded` nor `X-Forwarded-For`.
+    /// Returns the client address in the headers of a trusted proxy. `None` if the request has neither `Forwarded` nor
+    /// `X-Forwarded-For`. Fails if they are invalid or name different clients.
     fn client_address(&self, headers: &HeaderMap) -> Result<Option<IpAddr>, &'static str> {
         let from_x_forwarded_for = join_header_lines(headers, X_FORWARDED_FOR)?.map(|text| {
             self.rightmost_untrusted(
@@ -126,7 +127,8 @@ impl TrustedProxies {
     }
 
     /// Returns the rightmost address that is not a trusted proxy, or the leftmost one if all are. `hops` are the
-    /// addresses from right to left.
+    /// addresses from right to left. Fails if an address that must be read is invalid, or if there are none or too
+    /// many.
     fn rightmost_untrusted<'a>(
         &self,
         hops: impl Iterator<Item = Result<&'a str, &'static str>>,

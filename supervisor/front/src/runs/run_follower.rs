@@ -79,7 +79,8 @@ impl McpHandler {
         self.follow(request, context).await
     }
 
-    /// Serves a repeated `run_code` or `get_result` request that contains the user's answers to questions.
+    /// Serves a repeated `run_code` or `get_result` request that contains the user's answers to questions. `follower`
+    /// is the `requestState` of the suspended request, and `responses` contains the answers.
     pub(crate) async fn resume_request(
         &self,
         principal: &Principal,
@@ -207,7 +208,7 @@ impl McpHandler {
     }
 }
 
-/// The steps in which an MCP request is detached from its run, so that the run continues without it.
+/// How far an MCP request has been detached from its run, so that the run continues without it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Detach {
     Attached,
@@ -222,7 +223,7 @@ struct RunFollower<'a> {
     handler: &'a McpHandler,
     context: &'a RequestContext<RoleServer>,
     request: RunRequest<'a>,
-    /// When the request stops waiting for its run. Time that users take to answer questions is added.
+    /// When the request stops waiting for its run. The time that users take to answer questions is added to it.
     until: Instant,
     progress: ProgressReporter,
     questions: ElicitationQueue,

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::{Answer, AnswerKind};
 
-/// Returns an answer with the handle, the progress and a hint for a run that is still running.
+/// Returns the answer for a run that is still running: its handle, its progress, and a hint for the model how to wait
+/// for the result.
 pub(super) fn running_status(view: &RunView, handle: &ResultHandle) -> Answer {
     let mut progress = Map::new();
     let mut status = json!({

@@ -12,8 +12,8 @@ use rmcp::model::{InputRequest, InputRequiredResult, InputResponses, JsonObject}
 
 use super::super::elicitation;
 
-/// Maximum number of suspended requests (requests that wait for the user's answers to questions), in total
-/// (`SUSPENDED_MAX`) and per client (`SUSPENDED_PER_CLIENT_MAX`).
+/// Maximum number of suspended requests (requests that wait for the user's answers to questions), of all clients
+/// together (`SUSPENDED_MAX`) and per client (`SUSPENDED_PER_CLIENT_MAX`).
 const SUSPENDED_MAX: usize = 256;
 const SUSPENDED_PER_CLIENT_MAX: usize = 16;
 
@@ -65,8 +65,8 @@ impl SuspendedRequests {
         Ok(InputRequiredResult::new(Some(input_requests), Some(name)))
     }
 
-    /// Resumes a suspended request: passes the user's answers on to the run. Returns the exchange with the
-    /// engine and the keys of the answered questions. `Err` says why the request cannot be resumed.
+    /// Resumes the suspended request with this `requestState`: passes the user's answers on to the run. Returns the
+    /// exchange with the engine and the keys of the answered questions. `Err` says why the request cannot be resumed.
     pub(super) fn resume(
         &self,
         principal: &Principal,
@@ -99,8 +99,9 @@ impl SuspendedRequests {
     }
 }
 
-/// Converts questions to MCP input requests. Returns the input requests, and the longest timeout of their questions;
-/// `None` if there are no input requests. A question that MCP cannot express is answered with an error.
+/// Converts questions to MCP input requests. Returns the input requests by the keys of their questions, and the longest
+/// timeout of these questions; `None` if there are no input requests. A question that MCP cannot express is answered
+/// with an error.
 pub(super) fn input_requests(
     exchange: &Exchange,
     questions: Vec<OpenQuestion>,
@@ -118,7 +119,8 @@ pub(super) fn input_requests(
     (input_requests, most)
 }
 
-/// Returns a random handle of 64 hexadecimal digits with 148 random bits, which nobody can guess.
+/// Returns a handle of 64 hexadecimal digits, made of two UUIDs of version 7. At least 64 of its bits are random and
+/// independent of all other handles, so that nobody can guess it.
 pub(crate) fn new_handle() -> String {
     format!("{}{}", uuid::Uuid::now_v7().simple(), uuid::Uuid::now_v7().simple())
 }

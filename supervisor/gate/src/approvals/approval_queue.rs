@@ -103,8 +103,8 @@ impl State {
         self.watchers.retain(|_, watcher| watcher.try_send(message.clone()).is_ok());
     }
 
-    /// Removes a pending question and tells all watchers that it is closed. A later answer to it is rejected with
-    /// `error`. Returns `None` if the question was not pending.
+    /// Removes a pending question, returns it, and tells all watchers that it is closed. A later answer to it is
+    /// rejected with `error`. Returns `None` if the question was not pending.
     fn close(&mut self, id: u64, error: AnswerError) -> Option<OpenQuestion> {
         let open = self.open.remove(&id)?;
         self.closed.push_back((id, error));
@@ -122,8 +122,9 @@ impl ApprovalQueue {
         !self.state().watchers.is_empty()
     }
 
-    /// Sends a question to all watchers and waits for the first valid answer. Returns `None` if no valid answer arrives
-    /// before the timeout. Watchers that connect meanwhile receive the question too.
+    /// Sends a question to all watchers and waits for the first valid answer. Returns the outcome, and the channel
+    /// through which the answer came; `None` if no valid answer arrives within `patience`. Watchers that connect
+    /// meanwhile receive the question too.
     pub(super) async fn ask(
         &self,
         ask: ApprovalQuestion,
@@ -163,7 +164,8 @@ impl ApprovalQueue {
     }
 }
 
-/// Keeps an approval question pending. Dropping the guard closes the question if it was not answered.
+/// Keeps an approval question pending. Dropping the guard closes the question if it was not answered, also when the
+/// future that waits for the answer is dropped.
 struct OpenQuestionGuard<'a> {
     queue: &'a ApprovalQueue,
     id: u64,

@@ -20,7 +20,7 @@ pub(super) type RefusalKey = (ServerName, String);
 #[derive(Debug)]
 pub(super) struct ApprovalRequest {
     pub(super) pending: PendingCall,
-    /// The line of the program that makes the call, as reported by the worker.
+    /// The line of the program that makes the call, as reported by the worker. `None` if the worker reported none.
     pub(super) line: Option<u32>,
     /// What the upstream server claims about the effects of the tool (MCP annotations).
     pub(super) claims: ToolHints,

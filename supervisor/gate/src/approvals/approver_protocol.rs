@@ -19,7 +19,8 @@ pub struct ApprovalQuestion {
     /// otherwise the SHA-256 of the digests of all its calls.
     pub digest: String,
     pub execution: String,
-    /// The name of the AI client, as authenticated or as the client gave it.
+    /// The name of the AI client: its authenticated name, or the name that it reports about itself. `None` if it has
+    /// neither.
     pub client: Option<String>,
     /// Number of seconds from sending the question until it times out.
     pub seconds: f64,
@@ -62,7 +63,8 @@ pub enum FromSupervisor {
     Gone(u64),
     /// The supervisor accepted the watcher's answer to the question with this number.
     Taken(u64),
-    /// An answer of the watcher was rejected, or a line of the watcher could not be parsed.
+    /// The answer of the watcher to the question with the number `id` was rejected. Without an `id`, the watcher sent a
+    /// line that is not a valid message, or not valid at this point.
     Refused {
         id: Option<u64>,
         reason: String,

@@ -36,7 +36,8 @@ pub struct ApprovalSettings {
     pub wait: Duration,
 }
 
-/// The approval queue, the counters of refusals, and the policy file that answers may change.
+/// What all executions need for approvals: the approval queue, the counters of refusals, and the policy file to which
+/// an answer with the scope `always` adds a rule.
 #[derive(Debug)]
 pub struct Approvers {
     settings: ApprovalSettings,
@@ -82,13 +83,15 @@ impl Approvers {
     }
 
     /// Waits until an answer has changed the policy file. The caller of this function must load the changed policy. The
-    /// approved call waits until the returned sender is used or dropped.
+    /// approved call waits until the returned sender is used or dropped. `None` does not occur in practice, because
+    /// this value keeps the channel open.
     pub async fn next_policy_change(&self) -> Option<oneshot::Sender<()>> {
         self.changes.lock().await.recv().await
     }
 
-    /// Writes an approved change to the policy file, and waits until the changed policy is loaded. If the file cannot
-    /// be written, returns [`Approval::Once`]: the answer still approves the calls of its prompt.
+    /// Writes an approved change to the policy file, and waits until the changed policy is loaded, at most for
+    /// [`RELOAD_PATIENCE`]. Returns [`Approval::Always`], or [`Approval::Once`] if the file cannot be written: the
+    /// answer then still approves the calls of its prompt.
     pub(super) async fn apply_policy_change(&self, change: &PolicyChange) -> Approval {
         if let Err(error) = change.apply() {
             tracing::warn!("the call was approved once, and the policy stays as it was: {error}");

@@ -60,7 +60,7 @@ pub(super) fn name_label(name: &str) -> String {
     }
 }
 
-/// Returns the number of characters that a label takes in a prompt.
+/// Returns the number of characters that are reserved in a prompt for a label, with its punctuation and indentation.
 pub(super) fn label_chars(label: &str) -> usize {
     label.chars().count() + NAME_OVERHEAD_CHARS
 }
@@ -142,7 +142,8 @@ struct LinePosition {
 }
 
 impl ArgumentLines {
-    /// Renders all arguments in at most `room` characters. The first `first` arguments get space before the others.
+    /// Renders all arguments in at most `room` characters. The first `first` arguments in display order (the required
+    /// ones, or the code of a skill) get space before the others.
     pub(super) fn new(
         order: &ArgumentOrder,
         arguments: &Map<String, Value>,
@@ -154,8 +155,8 @@ impl ArgumentLines {
         rows
     }
 
-    /// Adds lines for arguments or nested members, in at most `room` characters. The first `first` of them get space
-    /// before the others.
+    /// Adds lines for arguments or nested members, in at most `room` characters. The first `first` of them, which are
+    /// the required ones, get space before the others. `at` is where they are nested in the arguments.
     fn add_members(&mut self, members: Vec<Member<'_>>, first: usize, room: usize, at: LinePosition) {
         let shown = count_within(members.iter().map(|member| member.label.clone()), room);
         let (shown, hidden) = members.split_at(shown);
@@ -186,7 +187,8 @@ impl ArgumentLines {
         }
     }
 
-    /// Adds the lines of one argument or member.
+    /// Adds the lines of one argument or member, in at most about `room` characters. `json` is its JSON text, which may
+    /// be truncated.
     fn add_member(
         &mut self,
         Member { label, value, order }: &Member<'_>,

@@ -19,12 +19,13 @@ const OF_SKILLS: [&str; 6] = ["code", "description", "tests", "name", "language"
 pub(super) struct ArgumentOrder {
     /// The names in display order, required ones first. Names that are not listed here follow in alphabetical order.
     pub(super) names: Vec<String>,
-    /// Number of required names at the beginning of `names`.
+    /// Number of names at the beginning of `names` that are required.
     pub(super) required: usize,
     /// The display orders of nested values. The key is the name of an object's member, or a label such as `[3]`
     /// for an element of a list.
     pub(super) inner: BTreeMap<String, ArgumentOrder>,
-    /// Whether the first argument is code. Code is shown line by line and gets space before all other arguments.
+    /// Whether the first argument is code. A prompt shows code line by line, and gives it space before all other
+    /// arguments.
     pub(super) code_first: bool,
 }
 
@@ -58,7 +59,7 @@ impl ArgumentOrder {
         order.with_nested(definition.get("inputSchema").unwrap_or(&Value::Null), arguments)
     }
 
-    /// Adds the display orders of the nested members of these arguments.
+    /// Adds the display orders of the members of these arguments. `schema` is the tool's input schema.
     fn with_nested(mut self, schema: &Value, arguments: &Map<String, Value>) -> Self {
         let (schema, mut looks) = (MemberSchema::new(schema), LOOKS_MAX);
         // Required arguments are read first, so that optional ones cannot use up the limit of reads from the schema.
@@ -69,9 +70,9 @@ impl ArgumentOrder {
         self
     }
 
-    /// Returns the display order of a value's members. `looks` is the number of reads from the schema that are left,
-    /// and is reduced here. Returns `None` if the value has no members, if the value is nested too deeply, or if no
-    /// reads are left.
+    /// Returns the display order of a value's members. `depth` is the nesting depth of the value; an argument has
+    /// depth 0. `looks` is the number of reads from the schema that are left, and is reduced here. Returns `None`
+    /// if the value has no members, is nested too deeply, or no reads are left.
     fn for_value(schema: &MemberSchema<'_>, value: &Value, depth: usize, looks: &mut usize) -> Option<Self> {
         *looks = looks.saturating_sub(PARTS_MAX);
         if depth >= DEPTH_MAX || *looks == 0 {
@@ -119,7 +120,8 @@ impl ArgumentOrder {
         self.names[..self.required].iter().filter(|name| arguments.contains_key(*name)).count()
     }
 
-    /// Returns the display order for the members of the nested value that has this name.
+    /// Returns the display order for the members of the nested value with this name (or this label of a list
+    /// element). The order is alphabetical if no other is known.
     pub(super) fn nested(&self, name: &str) -> &Self {
         self.inner.get(name).unwrap_or(&BY_NAME)
     }
@@ -129,7 +131,7 @@ fn has_members(value: &Value) -> bool {
     value.is_object() || value.is_array()
 }
 
-/// Returns the label of a list element, such as `[3]`.
+/// Returns the label of a list element, such as `[3]`. Indexes begin at 0.
 pub(super) fn index_label(index: usize) -> String {
     format!("[{index}]")
 }

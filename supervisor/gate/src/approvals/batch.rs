@@ -139,7 +139,8 @@ impl ApprovalBatcher {
     }
 
     /// Whether a question has no answer because the program or its AI client ended the execution. Such a question
-    /// counts as refused. Otherwise a program could be run again and again to ask the same question.
+    /// counts as refused, so that a program that is run again and again cannot repeat the same question without
+    /// limit.
     fn was_abandoned_by_program(&self, refusal: &Refusal) -> bool {
         *refusal == Refusal::Abandoned && !self.context.is_cancelled.load(Ordering::Acquire)
     }
@@ -247,7 +248,7 @@ impl ApprovalBatcher {
     }
 
     /// Asks the user of the AI client. Fails if the client could not ask its user, or declined so quickly that it
-    /// probably did not ask. The caller of this function ignores such a failure if watchers were asked too.
+    /// probably did not ask. [`Self::await_answer`] ignores such a failure if watchers were asked too.
     async fn ask_client(&self, client: &AiClient, prompt: &Prompt) -> Result<PromptOutcome, Refusal> {
         let asked = Instant::now();
         let question = elicitation_form::build_question(prompt);
@@ -270,7 +271,8 @@ impl ApprovalBatcher {
         }
     }
 
-    /// Writes the audit record of a question or a decision about a call.
+    /// Writes an audit record about a call that requires approval: that an approver was asked (`outcome` is
+    /// `asked`), or how the approval ended.
     fn record(
         &self,
         call: &ApprovalRequest,

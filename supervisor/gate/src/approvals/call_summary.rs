@@ -41,9 +41,11 @@ pub struct CallSummary {
     pub arguments_left_out: usize,
     /// What the upstream server claims about the tool's effects (MCP annotations), as text.
     pub claims: String,
-    /// The line of the submitted code that makes the call. The worker reports it, so it may be wrong.
+    /// The number of the line of the submitted code that makes the call, as reported by the worker. It may be
+    /// wrong. `None` if the line is unknown.
     pub line: Option<u32>,
-    /// The text of the line of code that makes the call; `None` if the code has no line with the reported number.
+    /// The text of the line of code that makes the call; `None` if the line is unknown or the code has no such
+    /// line.
     pub source: Option<String>,
     /// The file and the line of the policy rule that requires approval.
     pub rule: String,
@@ -54,7 +56,7 @@ pub struct CallSummary {
 
 impl CallSummary {
     /// Returns the summary of one call for a prompt that shows `together` calls. All calls share the space of the
-    /// prompt equally.
+    /// prompt equally. `code` is the program that makes the call; it is empty for a direct call.
     pub(super) fn new(call: &ApprovalRequest, code: &str, together: usize) -> Self {
         let ApprovalRequest { pending, line, claims, order, .. } = call;
         let (line, room) = (*line, (ARGUMENT_CHARS_MAX / together.max(1)).max(ARGUMENT_CHARS_MIN));

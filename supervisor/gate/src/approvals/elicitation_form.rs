@@ -7,8 +7,8 @@ use super::Approval;
 use super::outcome::{PromptOutcome, Refusal};
 use super::prompt::Prompt;
 
-/// Returns a form for a prompt. Its only field is the scope, which is optional: accepting the form without a scope
-/// approves once.
+/// Returns an elicitation form for a prompt. Its only field is the scope of the approval. The field is optional:
+/// if the user accepts the form without a scope, these calls are approved once.
 pub(super) fn build_question(prompt: &Prompt) -> Question {
     let scopes: Vec<&str> = prompt.scopes().into_iter().map(Approval::as_str).collect();
     let message = format!("{}Accept to approve, decline to refuse.\n{}", prompt.text(), prompt.scopes_text());
@@ -19,8 +19,8 @@ pub(super) fn build_question(prompt: &Prompt) -> Question {
     Question::Form { message, schema }
 }
 
-/// Parses the answer to a form. `offered` are the scopes that the form offers. An answer with any other scope counts
-/// as a refusal.
+/// Parses the answer to a form. `offered` are the approval scopes that the form offers. An answer with any other
+/// scope counts as a refusal.
 pub(super) fn parse_answer(answer: Answer, offered: &[Approval]) -> PromptOutcome {
     let content = match answer {
         Answer::Accept(content) => content.unwrap_or(Value::Null),

@@ -80,7 +80,8 @@ fn parse_policy(source: &Source) -> Option<Policy> {
     Policy::parse(source.clone()).ok()
 }
 
-/// Returns the unified diff of two texts, with hidden characters escaped.
+/// Returns the unified diff of two versions of the policy file at `path`, with hidden characters escaped and long
+/// lines truncated.
 fn unified_diff(path: &str, before: &str, after: &str) -> String {
     let diff = TextDiff::from_lines(before, after);
     let mut unified = diff.unified_diff();

@@ -6,8 +6,7 @@ use std::ops::Range;
 use lockhouse_policies::CallTarget as PolicyItem;
 use toml_edit::{ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, value};
 
-/// A call that requires approval because of a rule or a list in the policy, and that an edit of the policy shall
-/// allow.
+/// A call that requires approval because of a rule or a list in the policy. The edited policy must allow the call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallToAllow<'a> {
     pub server: &'a str,
@@ -103,8 +102,8 @@ fn set_effect_allow(rules: &mut Item, index: usize) -> Option<()> {
     Some(())
 }
 
-/// Adds a rule that allows exactly this tool to the rules of a server. Returns `None` if the item is not a
-/// tool, or if `rules` is not an array of tables.
+/// Adds a new rule to the table of a server. The rule allows exactly this tool. Returns `None` if the item is not
+/// a tool, or if `rules` is not an array of tables.
 fn add_allow_rule(server: &mut Table, item: &PolicyItem) -> Option<()> {
     let PolicyItem::Tool(tool) = item else { return None };
     let mut rule = Table::new();

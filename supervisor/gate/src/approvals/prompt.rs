@@ -15,8 +15,8 @@ use super::untrusted_text::prefix_lines;
 
 /// Number of hexadecimal digits of a digest that a prompt shows.
 const SHORT_DIGEST: usize = 12;
-/// Maximum number of lines in each list below a table of calls. There is a list of lines of code, one of
-/// policy rules, and one of what servers claim about their tools.
+/// Maximum number of lines that a prompt for several calls shows of each of three lists: the lines of code that
+/// make the calls, the policy rules that require approval, and what the servers claim about their tools.
 const LINES_MAX: usize = 5;
 
 /// The approval prompt for one call, or for several calls in a table.
@@ -88,7 +88,7 @@ impl Prompt {
     }
 }
 
-/// Returns the name of the called item with its server.
+/// Returns the name of the called item with that of its server, such as `github.create_issue`.
 fn call_title(call: &CallSummary) -> String {
     match call.kind.as_str() {
         "tool" => format!("{}.{}", call.server, call.name),
@@ -96,8 +96,8 @@ fn call_title(call: &CallSummary) -> String {
     }
 }
 
-/// The warning that a prompt does not show everything. It is at the end of the first line, since some AI
-/// clients show little more of a message than its first line.
+/// The warning that a prompt does not show the whole name and all arguments of each call. It is at the end of the
+/// first line, since some AI clients show little more of a message than its first line.
 const INCOMPLETE: &str = " INCOMPLETE: not everything fits below.";
 
 /// Returns the text of a prompt for one call.
@@ -162,8 +162,8 @@ fn source_line_text(call: &CallSummary) -> String {
     }
 }
 
-/// Maximum length, in characters, of arguments that a prompt for several calls shows on the same line as the tool's
-/// name. Longer arguments are shown below the name.
+/// Maximum length of a call's arguments, in characters, at which a prompt for several calls shows them on the line
+/// with the tool's name. Longer arguments are shown below that line.
 const BESIDE_MAX: usize = 100;
 
 /// Returns the text of a prompt for several calls.
@@ -203,12 +203,13 @@ fn table_text(calls: &[CallSummary]) -> String {
     text
 }
 
-/// Maximum number of tools that are named in the first line of a table of calls.
+/// Maximum number of different tools, and of other kinds of items, that the first line of a prompt for several
+/// calls names.
 const TOOLS_MAX: usize = 3;
 
-/// Returns the names of the called tools and other kinds of items, with the number of calls of each. The text
-/// is safe to display, since names of tools and servers contain only letters, digits and `_-./`. Names of
-/// other items, such as resources, are shown only in the table below.
+/// Returns text for the first line of a prompt for several calls: the name of each called tool, and for other
+/// items only the kind and the server, each with the number of its calls. The text is safe to display, since names
+/// of tools and servers contain only letters, digits and `_-./`.
 fn tool_counts_text(calls: &[CallSummary]) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for call in calls {
@@ -227,8 +228,8 @@ fn tool_counts_text(calls: &[CallSummary]) -> String {
     named.join(", ")
 }
 
-/// Returns the first few distinct lines of `lines` below a heading. Returns an empty text if there are no
-/// lines.
+/// Returns the heading with at most [`LINES_MAX`] distinct lines of `lines` below it, and the number of further
+/// lines. Returns an empty text if there are no lines.
 fn sample_text(heading: &str, lines: impl Iterator<Item = String>) -> String {
     let all: BTreeSet<String> = lines.collect();
     if all.is_empty() {

@@ -12,9 +12,9 @@ pub(super) const ARGUMENT_CHARS_MIN: usize = 160;
 /// Number of characters that displaying an argument name takes in addition to the name itself: quotation
 /// marks, separators and indentation.
 pub(super) const NAME_OVERHEAD_CHARS: usize = 10;
-/// Maximum nesting depth of members that are displayed on lines of their own.
+/// Maximum nesting depth of objects and lists whose members a prompt displays on lines of their own.
 pub(super) const DEPTH_MAX: usize = 3;
-/// Maximum number of elements of a list that are displayed on lines of their own.
+/// Maximum number of elements of one list that a prompt displays on lines of their own.
 pub(super) const ELEMENTS_MAX: usize = ARGUMENT_CHARS_MAX / 2 / NAME_OVERHEAD_CHARS;
 
 /// Returns the length of a value as compact JSON, in characters; `max + 1` if it is longer than `max`.

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 /// in the execution.
 pub(super) const IN_A_ROW_MAX: u32 = 3;
 /// Length of the first pause, in which no approval question of an AI client reaches an approver. Each further
-/// refusal doubles it, up to `PAUSE_MAX`.
+/// refusal doubles the length, up to [`PAUSE_MAX`].
 const FIRST_PAUSE: Duration = Duration::from_secs(30);
 /// Maximum length of the pause in which an AI client's approval questions reach no approver.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
@@ -30,7 +30,8 @@ const CLIENTS_MAX: usize = 1_024;
 #[derive(Debug, Default)]
 pub(super) struct RefusalTracker {
     counts: Mutex<RefusalState>,
-    /// Notified when a question is closed. Tasks that wait because too many questions are pending then try again.
+    /// Notified when a question is no longer pending. Tasks that wait because too many questions are pending then
+    /// try again.
     closed: Notify,
 }
 
@@ -51,7 +52,7 @@ struct RefusalStreak {
 /// A pause in which all approval questions of an AI client are refused without asking an approver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pause {
-    /// Time until the end of the pause.
+    /// Remaining time of the pause.
     pub(super) left: Duration,
     /// Number of consecutive refusals that caused the pause.
     pub(super) refusals: u32,
@@ -85,8 +86,8 @@ impl RefusalTracker {
         self.counts.lock().rows.remove(&owner);
     }
 
-    /// Waits until this AI client may have one more pending question. The number of pending questions is limited to the
-    /// number of refusals that are left before a pause begins, so that parallel executions cannot evade the pause.
+    /// Waits until this AI client may have one more pending question. It may have as many pending questions as
+    /// further refusals would begin a pause, and at least one, so that parallel executions cannot evade the pause.
     pub(super) async fn acquire_question_permit(&self, owner: Owner) -> OpenQuestionPermit<'_> {
         loop {
             let mut closed = pin!(self.closed.notified());
@@ -99,7 +100,8 @@ impl RefusalTracker {
         }
     }
 
-    /// Counts one more pending question of an AI client. Returns `false` if the client has reached its limit.
+    /// Counts one more pending question of an AI client. Returns `false` without counting if the client has
+    /// reached its limit of pending questions.
     fn try_open_question(&self, owner: Owner) -> bool {
         let RefusalState { rows, open } = &mut *self.counts.lock();
         let row = rows.get(&owner).filter(|row| row.last.elapsed() <= FORGOTTEN_AFTER).map(|row| row.count);
@@ -113,8 +115,8 @@ impl RefusalTracker {
     }
 }
 
-/// Permits an AI client to have one pending approval question. Dropping the permit frees its place for
-/// another question.
+/// Permits an AI client to have one pending approval question. When the permit is dropped, the question no longer
+/// counts as pending.
 #[derive(Debug)]
 pub(super) struct OpenQuestionPermit<'r> {
     refusals: &'r RefusalTracker,
@@ -135,7 +137,7 @@ impl Drop for OpenQuestionPermit<'_> {
     }
 }
 
-/// Returns the length of the pause after this many consecutive refusals.
+/// Returns the length of the pause after this many consecutive refusals; zero if there is no pause yet.
 fn pause_after(refusals: u32) -> Duration {
     match refusals.checked_sub(IN_A_ROW_MAX) {
         None => Duration::ZERO,

@@ -54,9 +54,9 @@ impl<'s> MemberSchema<'s> {
         Self { root, parts }
     }
 
-    /// Returns the names in `members`, required ones first and otherwise in the order of the schema, and how many
-    /// of them are required. `reads` is the number of reads from the schema that are left; if they do not
-    /// suffice, returns no names.
+    /// Returns those names in `members` that the schema lists, required ones first and otherwise in the order of
+    /// the schema. Also returns how many of them are required. `reads` is the number of reads from the schema that
+    /// are left, and is reduced here. If they do not suffice, returns no names.
     pub(super) fn ordered_names(
         &self,
         members: &Map<String, Value>,

@@ -18,7 +18,8 @@ const ROOM_FOR_END: usize = 60;
 /// Maximum number of columns of a line of untrusted text, not counting its prefix. Longer lines are wrapped.
 const COLUMNS: usize = 100;
 
-/// The beginning of a value as JSON, and the number of characters that are not shown.
+/// The displayed beginning of a value's JSON text, and the number of characters of this JSON text that are not
+/// shown.
 pub(super) struct Excerpt {
     pub(super) text: String,
     pub(super) left_out: usize,
@@ -35,8 +36,8 @@ pub(super) fn compact_json(value: &impl Serialize, chars_max: usize) -> Excerpt 
 }
 
 impl Excerpt {
-    /// Returns the number of displayed characters. The number can exceed `chars_max`, because a hidden character is
-    /// displayed as a longer escape.
+    /// Returns the length of the displayed text in characters. It can exceed the limit to which the JSON text was
+    /// truncated, because each hidden character is then replaced by a longer escape.
     pub(super) fn rendered_chars(&self) -> usize {
         self.text.chars().count()
     }
@@ -64,23 +65,23 @@ pub(super) fn push_indented(c: char, text: &mut String) {
     if c == '\n' { text.push_str(NEXT_LINE) } else { push_visible(c, text) }
 }
 
-/// Returns as much of the beginning of a text as fits into `width` displayed characters. Also returns how
-/// many characters of the original text this is.
+/// Returns as much of the beginning of a text as fits into `width` characters after `written` has rendered each
+/// character. Also returns how many characters of the original text this is.
 pub(super) fn truncated_start(text: &str, width: usize, written: Written) -> (String, usize) {
     let pieces = fitting_pieces(text.chars(), width, written);
     (pieces.concat(), pieces.len())
 }
 
-/// Returns as much of the end of a text as fits into `width` displayed characters. Also returns how many
-/// characters of the original text this is.
+/// Returns as much of the end of a text as fits into `width` characters after `written` has rendered each
+/// character. Also returns how many characters of the original text this is.
 pub(super) fn truncated_end(text: &str, width: usize, written: Written) -> (String, usize) {
     let mut pieces = fitting_pieces(text.chars().rev(), width, written);
     pieces.reverse();
     (pieces.concat(), pieces.len())
 }
 
-/// Renders an excerpt of a text that does not fit into `room` characters: its beginning, its length and, if
-/// there is space, its end. Also returns the number of characters that are not shown.
+/// Renders a text that is too long for `room` displayed characters: its beginning, its length in characters and,
+/// if `room` suffices, its end. Also returns the number of characters of the text that are not shown.
 pub(super) fn both_ends(text: &str, room: usize) -> (String, usize) {
     let for_end = if room >= ROOM_FOR_END { room / 4 } else { 0 };
     let (first, first_shown) = truncated_start(text, room - for_end, push_json_escaped);
@@ -96,13 +97,14 @@ pub(super) fn both_ends(text: &str, room: usize) -> (String, usize) {
     (shown, length.saturating_sub(first_shown + last_shown))
 }
 
-/// Returns the number of displayed characters of a text; `max + 1` if there are more than `max`.
+/// Returns the number of characters that a text has after `written` has rendered each character; `max + 1` if
+/// there are more than `max`.
 pub(super) fn rendered_chars(text: &str, max: usize, written: Written) -> usize {
     let (shown, of_its_own) = truncated_start(text, max, written);
     if text.chars().nth(of_its_own).is_some() { max + 1 } else { shown.chars().count() }
 }
 
-/// Returns the displayed forms of the first characters, as many as fit into `width` displayed characters.
+/// Returns the first characters, each as rendered by `written`, as many as together fit into `width` characters.
 fn fitting_pieces(chars: impl Iterator<Item = char>, width: usize, written: Written) -> Vec<String> {
     let mut left = width;
     let pieces = chars.map_while(|c| {
@@ -114,14 +116,15 @@ fn fitting_pieces(chars: impl Iterator<Item = char>, width: usize, written: Writ
     pieces.collect()
 }
 
-/// Returns the length in bytes of a value as JSON.
+/// Returns the length of a value's JSON text, in bytes.
 pub(super) fn json_bytes(value: &impl Serialize) -> usize {
     let mut beginning = Beginning::default();
     let _ = serde_json::to_writer(&mut beginning, value);
     beginning.bytes
 }
 
-/// Returns the first `chars_max` characters of the JSON that `write` writes.
+/// Returns the first `chars_max` characters of the JSON that `write` writes, with hidden characters escaped, and
+/// the number of characters left out.
 fn excerpt(chars_max: usize, write: impl FnOnce(&mut Beginning) -> serde_json::Result<()>) -> Excerpt {
     // A character has at most four bytes.
     let mut beginning = Beginning { kept_max: chars_max * 4, ..Beginning::default() };
@@ -133,7 +136,7 @@ fn excerpt(chars_max: usize, write: impl FnOnce(&mut Beginning) -> serde_json::R
     Excerpt { text: escaped_lines(&shown), left_out }
 }
 
-/// A writer that stores the beginning of its input, and counts the bytes and characters of all of it.
+/// A writer that stores only the beginning of what is written to it, but counts all of the bytes and characters.
 #[derive(Default)]
 struct Beginning {
     kept: Vec<u8>,
@@ -158,7 +161,8 @@ impl Write for Beginning {
     }
 }
 
-/// Renders a text as one line of at most `chars_max` characters, with hidden characters escaped.
+/// Renders the first `chars_max` characters of a text on one line, with hidden characters escaped. A truncated
+/// text ends with `…`.
 pub(super) fn one_line(text: &str, chars_max: usize) -> String {
     let mut shown: String = text.replace('\t', "    ").chars().take(chars_max + 1).collect();
     if let Some((at, _)) = shown.char_indices().nth(chars_max) {
@@ -168,7 +172,7 @@ pub(super) fn one_line(text: &str, chars_max: usize) -> String {
     escaped(&shown)
 }
 
-/// Escapes hidden characters as JSON does. Line breaks stay.
+/// Escapes hidden characters as in JSON strings, except line breaks.
 fn escaped_lines(text: &str) -> String {
     text.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
@@ -182,7 +186,8 @@ fn push_visible(c: char, text: &mut String) {
     }
 }
 
-/// Puts [`BAR`] before each line, and wraps lines that have more than [`COLUMNS`] columns.
+/// Puts [`BAR`] before each line. Wraps lines that have more than [`COLUMNS`] columns, and puts [`REST`] before
+/// their further parts.
 pub(super) fn prefix_lines(text: &str) -> String {
     text.lines().map(prefix_line).collect()
 }

@@ -12,7 +12,8 @@ use crate::failures::failure;
 use crate::tool_request::ToolRequest;
 use crate::{Gate, Requester};
 
-/// A call in progress: what is called and by whom, and how long this process has worked on it.
+/// A call in progress: what is called, for whom, since when, and how much of this time was spent waiting for the
+/// upstream server.
 pub(super) struct CallAttempt<'a> {
     pub(super) gate: &'a Gate,
     pub(super) requester: &'a Requester,

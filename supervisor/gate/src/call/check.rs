@@ -12,7 +12,7 @@ use super::attempt::CallAttempt;
 use crate::argument_names::{self, NamedArguments, RawArguments};
 use crate::destination::Destination;
 
-/// Whether the call lists resources or prompts of a server and the caller may use none of them. If so, the caller
+/// Whether the call lists resources or prompts of a server, none of which the execution may use. If so, the caller
 /// gets an empty list, and the server gets no request.
 pub(super) fn is_empty_listing(attempt: &CallAttempt<'_>) -> bool {
     let CallAttempt { gate, requester, .. } = attempt;

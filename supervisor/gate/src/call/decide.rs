@@ -23,8 +23,8 @@ pub(super) struct Permission {
     pub(super) policy: Arc<Policy>,
     /// The fingerprint (hash) of the called tool's definition; `None` if the call is not of a tool.
     pub(super) definition: Option<String>,
-    /// The paths on which the decision depends, from the arguments and from policy rules. Each is stored with its
-    /// symbolic links resolved.
+    /// The paths in the call's arguments and in policy rules on which the decision depends. Each is stored with
+    /// its symbolic links resolved.
     pub(super) links: ResolvedPaths,
     approval: Option<Approval>,
 }
@@ -103,8 +103,8 @@ pub(super) async fn decide_permission(
     Ok(Permission { call, policy, definition, links, approval })
 }
 
-/// Stores a skill as a draft, because saving it requires approval and no approver is available. Fails if the audit
-/// record cannot be written.
+/// Stores the skill in the arguments of `skills.save` as a draft, because saving it requires approval and no
+/// approver is available. Fails if the audit record or the draft cannot be written.
 pub(super) async fn store_draft(
     attempt: &CallAttempt<'_>,
     skills: &Arc<Skills>,

@@ -45,7 +45,7 @@ pub(super) async fn recheck_permission(
 }
 
 /// Refuses the call if the tool's definition has changed since the call was permitted. `now` is the current
-/// definition.
+/// definition; `None` if the server no longer has the tool, or the call is not of a tool.
 pub(super) fn refuse_changed_definition(
     attempt: &CallAttempt<'_>,
     permission: &Permission,

@@ -137,7 +137,7 @@ pub(super) struct ReadyCall<'a> {
     permitted: PermittedCall,
     /// The scope of the approval; `None` if the policy permits the call without approval.
     approval: Option<Approval>,
-    /// The side effects that the server declares for the tool.
+    /// The side effects that the server declares for the called tool.
     changes: SideEffects,
     limits: Vec<ScopedLimits>,
     timeout: Option<Duration>,
@@ -184,8 +184,8 @@ pub(super) struct SentCall<'a> {
 }
 
 impl SentCall<'_> {
-    /// Returns the reply for the caller. Fails if the result exceeds a limit. From a list of resources or
-    /// prompts, removes the entries that the policy does not permit.
+    /// Counts the reply against the policy's limits for results, and returns it for the caller. Fails if it
+    /// exceeds a limit. From a list of resources or prompts, removes the entries that the policy does not permit.
     pub(super) fn into_reply(self) -> Reply {
         let Self { attempt, limits, reply } = self;
         let CallAttempt { gate, requester, .. } = attempt;

@@ -29,7 +29,8 @@ impl DirectoryStore {
         Self(path)
     }
 
-    /// Writes a result to a file. Before that, removes other results if the limits require it.
+    /// Writes a result to a file. Before that, removes expired results, and the oldest ones if the limits require
+    /// it.
     pub(super) fn store(
         &self,
         handle: &ResultHandle,
@@ -62,7 +63,8 @@ impl DirectoryStore {
         Some(text.into())
     }
 
-    /// Removes expired results, and then the oldest ones until there is space for a result of `bytes` bytes.
+    /// Removes expired results, and then the oldest ones until a result of `bytes` bytes can be added within the
+    /// limits.
     pub(super) fn make_room(&self, bytes: u64, bounds: &ResultLimits, now: SystemTime) {
         let mut files = self.files();
         files.sort_by_key(|file| std::cmp::Reverse(file.since));

@@ -31,7 +31,7 @@ struct StoredResult {
 }
 
 impl MemoryStore {
-    /// Stores a result. Before that, evicts other results if the limits require it.
+    /// Stores a result. Before that, removes expired results, and evicts others if the limits require it.
     pub(super) fn store(
         &mut self,
         owner: Owner,
@@ -76,7 +76,7 @@ impl MemoryStore {
         found.map(|stored| stored.json.clone())
     }
 
-    /// Returns the number of stored results and the sum of their bytes.
+    /// Returns the number of stored results that have not expired, and the sum of their bytes.
     pub(super) fn usage(&mut self, bounds: &ResultLimits, now: Instant) -> (usize, u64) {
         self.remove_expired(bounds, now);
         (self.0.len(), self.bytes())

@@ -15,9 +15,10 @@ pub struct OffsetError {
 }
 
 /// Returns the page of a stored result that starts at `offset`, counted in items or characters. The value of the
-/// page has at most about `limit` bytes. The page is a JSON object with the members `value`, `offset`, `next_offset`
-/// (except on the last page), `of` (the total) and `unit`. The member `cut` describes what was left out of an item
-/// that is too long.
+/// page has at most about `limit` bytes of JSON text. The page is a JSON object with the members `value`,
+/// `offset`, `next_offset` (except on the last page), `of` (the total number of items or characters) and `unit`.
+/// The member `cut` describes what was left out of an item that is too long. Fails if the offset is beyond the end
+/// of the result.
 pub fn page(json: &str, offset: usize, limit: usize) -> Result<Value, OffsetError> {
     if json.trim_start().starts_with('[') {
         return item_page(json, offset, limit);
@@ -66,7 +67,8 @@ fn character_page(text: &str, offset: usize, limit: usize) -> Result<Value, Offs
     page_json(shown.into(), offset, offset + shown.chars().count(), total, "characters")
 }
 
-/// Returns a page of a stored result as JSON. Fails if the offset is beyond the end of the result.
+/// Builds the JSON object of a page: `value` is its content, `next` the offset after it, and `total` the size of
+/// the whole result, all in `unit`. Fails if the offset is beyond the end of the result.
 fn page_json(
     value: Value,
     offset: usize,

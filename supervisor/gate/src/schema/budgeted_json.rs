@@ -108,7 +108,7 @@ impl<'a> Node<'a, BudgetedJson> for BudgetedValue<'a> {
     }
 }
 
-/// A JSON object whose reads count against the validation budget.
+/// A JSON object in the arguments of a call. Reads of its members count against the validation budget.
 pub(super) struct BudgetedObject<'a> {
     members: &'a Map<String, Value>,
     meter: Option<&'a ValidationMeter>,
@@ -133,7 +133,8 @@ impl<'a> Object<'a, BudgetedJson> for BudgetedObject<'a> {
     }
 }
 
-/// Iterates over the members of a JSON object. Each member counts as a read against the validation budget.
+/// Iterates over the members of a JSON object. Each step of the iterator counts as a read against the validation
+/// budget, in addition to the reads of the member.
 pub(super) struct MemberIter<'a> {
     members: serde_json::map::Iter<'a>,
     meter: Option<&'a ValidationMeter>,
@@ -151,7 +152,7 @@ impl<'a> Iterator for MemberIter<'a> {
     }
 }
 
-/// A JSON array whose reads count against the validation budget.
+/// A JSON array in the arguments of a call. Reads of its elements count against the validation budget.
 pub(super) struct BudgetedArray<'a> {
     elements: &'a [Value],
     meter: Option<&'a ValidationMeter>,
@@ -174,7 +175,7 @@ impl<'a> Array<'a, BudgetedJson> for BudgetedArray<'a> {
     }
 }
 
-/// Iterates over the elements of a JSON array.
+/// Iterates over the elements of a JSON array. Only reads of an element count against the validation budget.
 pub(super) struct ElementIter<'a> {
     elements: std::slice::Iter<'a, Value>,
     meter: Option<&'a ValidationMeter>,

@@ -9,8 +9,8 @@ use super::error_message;
 /// Maximum length in bytes of a tool definition whose schema is compiled. Definitions of well-known servers have at
 /// most 12 KiB.
 const DEFINITION_BYTES_MAX: usize = 64 * 1024;
-/// Maximum of (number of references + 1) × nesting depth of a schema. This limits the recursion of the schema
-/// compiler. The schemas of well-known servers stay below 300.
+/// Maximum of (number of references + 1) × nesting depth in a schema. This limits the recursion of the schema
+/// compiler. The products for the schemas of well-known servers stay below 300.
 pub(super) const REFERENCE_DEPTH_MAX: usize = 1_024;
 /// Maximum size in bytes of one compiled pattern (regular expression).
 const PATTERN_BYTES_MAX: usize = 64 * 1024;
@@ -61,7 +61,7 @@ pub(super) fn compile(definition: &str) -> Result<Option<Validator<BudgetedJson>
     })
 }
 
-/// Returns the number of references and the nesting depth of a schema.
+/// Returns two numbers: how many references a schema contains, and how deeply its JSON text is nested.
 pub(super) fn reference_count_and_depth(schema: &Value) -> (usize, usize) {
     let parts: Vec<(usize, usize)> = match schema {
         Value::Object(members) => members.values().map(reference_count_and_depth).collect(),

@@ -48,9 +48,9 @@ fn signature(tool: &Tool, language: Language) -> String {
     truncate_to(tool.signature(language), LIST_CHARS_MAX)
 }
 
-/// Returns a more specific error if `error` says that no alternative of `anyOf` or `oneOf` matches: the error of the
-/// alternative that matches best, which is the alternative whose error lies deepest in the arguments. Returns other
-/// errors unchanged.
+/// If `error` says that no alternative of `anyOf` or `oneOf` matches, returns a more specific error: that of the
+/// best alternative, whose error lies deepest in the arguments. Returns other errors unchanged. `depth` limits how
+/// many levels of nested alternatives are searched.
 fn deepest_error<'e, 'i>(error: &'e ValidationError<'i>, depth: usize) -> &'e ValidationError<'i>
 where
     'i: 'e,
@@ -160,7 +160,7 @@ fn accepted_names_text(names: &[String]) -> String {
     format!("; it takes {}", truncate_to(&names.join(", "), LIST_CHARS_MAX))
 }
 
-/// Returns the names of the properties that the schema declares at the place of the error.
+/// Returns the names of the properties that the schema declares for the object in which the error is.
 fn property_names(tool: &Tool, error: &ValidationError<'_>) -> Vec<String> {
     let definition: Value = serde_json::from_str(tool.definition()).unwrap_or_default();
     let place = error.schema_path().as_str();
@@ -173,7 +173,7 @@ fn property_names(tool: &Tool, error: &ValidationError<'_>) -> Vec<String> {
     properties.map(|members| members.keys().cloned().collect()).unwrap_or_default()
 }
 
-/// Renders a value of the schema as JSON, truncated for an error message.
+/// Renders a value from the schema, such as a permitted choice, as JSON that is truncated for an error message.
 fn schema_value_text(value: &Value) -> String {
     truncate(&value.to_string())
 }

@@ -11,7 +11,8 @@ fn check_outcome(schema: &Value, arguments: &Value) -> String {
     check_outcome_and_stall(schema, arguments).0
 }
 
-/// Returns the outcome of a validation, and the longest time for which it blocked the thread.
+/// Validates arguments. Returns `fits` or the error message, and the longest time for which the validation blocked
+/// the async thread.
 fn check_outcome_and_stall(schema: &Value, arguments: &Value) -> (String, Duration) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let (schemas, slot) = (SchemaCache::default(), BlockingSlot::default());
@@ -162,7 +163,8 @@ fn chain(length: usize) -> Value {
     json!({"$defs": definitions, "properties": {"x": {"$ref": "#/$defs/a0"}}})
 }
 
-/// Returns a schema with a chain of references, each of which is nested in `levels` levels of `keyword`.
+/// Returns a schema with a chain of `references` references. Each reference is nested in `levels` schemas, each of
+/// which has the keyword `keyword`.
 fn deep(keyword: &str, references: usize, levels: usize) -> Value {
     let nested = |inner: Value| {
         (0..levels).fold(inner, |inner, _| match keyword {

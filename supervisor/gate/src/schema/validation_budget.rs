@@ -19,7 +19,7 @@ const STACK_BYTES_MAX: usize = 1024 * 1024;
 pub(super) struct Budget {
     /// Maximum number of reads of JSON values in the arguments.
     pub(super) reads: u32,
-    /// Maximum duration of the validation.
+    /// Maximum duration of the validation, checked at reads.
     pub(super) time: Duration,
 }
 
@@ -32,9 +32,10 @@ pub(super) struct BudgetExceeded;
 pub(super) struct ValidationMeter {
     /// The number of reads that are still permitted.
     left: Cell<u32>,
-    /// When the time of the budget ends.
+    /// The time limit of the validation, as a point in time.
     until: Instant,
-    /// An address near the top of the stack when the validation started, from which the stack use is measured.
+    /// An address in the stack frame from which the validation was started. The distance to it measures the stack
+    /// use.
     stack: usize,
 }
 
@@ -69,7 +70,7 @@ impl ValidationMeter {
     }
 }
 
-/// Returns an address near the current end of the stack.
+/// Returns an address in the current stack frame.
 #[inline(never)]
 fn stack_address() -> usize {
     let here = 0_u8;

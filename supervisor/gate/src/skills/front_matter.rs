@@ -105,8 +105,8 @@ impl FrontMatter {
         Ok(read)
     }
 
-    /// Stores a scalar value in the field for the current key path, which `open` describes. Ignores nulls and
-    /// unknown keys.
+    /// Stores a scalar value in the field for the current key path, which `open` describes. Ignores unknown keys
+    /// and nulls; `style` distinguishes a null from a quoted string such as `"null"`.
     fn set_value(&mut self, open: &[Level], text: &str, style: ScalarStyle) {
         let is_null = style == ScalarStyle::Plain && matches!(text, "" | "~" | "null");
         let keys: Vec<&str> = open.iter().filter_map(Level::key).collect();
@@ -138,7 +138,7 @@ impl Level {
     }
 }
 
-/// Updates `open` at the end of a value. If the value is in a mapping, a key comes next.
+/// Updates `open` at the end of a value: if the value is in a mapping, the next scalar is a key.
 fn finish_value(open: &mut [Level]) {
     if let Some(Level::Mapping(key)) = open.last_mut() {
         *key = None;

@@ -2,11 +2,11 @@
 
 use super::Skill;
 
-/// Weight in a skill's search score of a query word that is found in the skill's name.
+/// Weight of a query word in a skill's search score if the skill's name contains the word.
 const IN_NAME: u32 = 8;
-/// Weight in a skill's search score of a query word that is found in a tag.
+/// Weight of a query word in a skill's search score if a tag of the skill contains the word.
 const IN_TAGS: u32 = 6;
-/// Weight in a skill's search score of a query word that is found in the description.
+/// Weight of a query word in a skill's search score if the skill's description contains the word.
 const IN_DESCRIPTION: u32 = 3;
 /// Maximum number of words of a query for skills. Further words are ignored.
 const WORDS_MAX: usize = 32;
@@ -27,15 +27,15 @@ pub(super) fn rank(query: &str, skills: &[Skill]) -> Vec<usize> {
     scored.into_iter().map(|(_, index)| index).collect()
 }
 
-/// Returns the weighted score of one query word for a skill.
+/// Returns what one query word contributes to a skill's search score; 0 if the skill does not match the word.
 fn score(word: &str, skill: &Skill) -> u32 {
     let best = |text: &str| words(text).map(|found| word_match(word, &found)).max().unwrap_or(0);
     let tags = skill.tags.iter().map(|tag| best(tag)).max().unwrap_or(0);
     IN_NAME * best(skill.name.as_str()) + IN_TAGS * tags + IN_DESCRIPTION * best(&skill.description)
 }
 
-/// Compares a query word with a found word: 2 if they are equal, 1 if one is a prefix of the other (`report` and
-/// `reports`) with at least 3 bytes, else 0.
+/// Compares a query word with a word of a skill. Returns 2 if they are equal, 1 if the shorter word has at least 3
+/// bytes and the longer one begins with it (`report` and `reports`), else 0.
 fn word_match(word: &str, found: &str) -> u32 {
     let alike = |long: &str, short: &str| short.len() >= 3 && long.starts_with(short);
     match () {

@@ -9,14 +9,15 @@ const CHARS_MAX: usize = 300;
 /// Maximum number of source lines that are read to find the end of a function's signature.
 const LINES_MAX: usize = 40;
 
-/// Returns the name of the skill's function: the function with the skill's name, otherwise the first public
-/// function. Returns `None` if the code defines no function.
+/// Returns the name of the skill's function: the function with the skill's name or, if there is none, the first
+/// public function. Classes, and constants in TypeScript, count as functions too. Returns `None` if the code
+/// defines none of these.
 pub(super) fn function_name(language: Language, name: &Name, code: &str) -> Option<String> {
     find_definition(language, name, code).map(|(function, ..)| function.to_owned())
 }
 
-/// Returns the signature of the skill's function, on one line and without the body. Returns `None` if the
-/// code defines no function.
+/// Returns the signature of the skill's function, on one line and without the body. Returns `None` if the code
+/// defines no function.
 pub(super) fn signature(language: Language, name: &Name, code: &str) -> Option<String> {
     let (_, at, from) = find_definition(language, name, code)?;
     let mut lines = code.lines().skip(at);
@@ -47,8 +48,8 @@ pub(super) fn signature(language: Language, name: &Name, code: &str) -> Option<S
     Some(normalize_whitespace(&text))
 }
 
-/// Finds the definition of the skill's function. Returns its name, the index of its line, and the byte offset
-/// in that line at which the definition begins, after `export` if present.
+/// Finds the definition of the skill's function. Returns the function's name, the index of its line (from 0), and
+/// the byte offset in that line at which the definition begins, after `export` if present.
 fn find_definition<'c>(language: Language, name: &Name, code: &'c str) -> Option<(&'c str, usize, usize)> {
     let mut first = None;
     for (at, line) in code.lines().enumerate() {
@@ -74,7 +75,8 @@ fn parse_definition_line(language: Language, line: &str) -> Option<(&str, usize)
     (end > 0).then(|| (&rest[..end], exported.len()))
 }
 
-/// Puts a signature on one line and truncates it to [`CHARS_MAX`] characters.
+/// Replaces line breaks and repeated spaces in a signature by single spaces, and truncates it to [`CHARS_MAX`]
+/// characters.
 fn normalize_whitespace(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = words.trim_end_matches(['=', ' ']).replace("( ", "(").replace(", )", ")").replace(" )", ")");

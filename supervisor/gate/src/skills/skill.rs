@@ -11,7 +11,7 @@ use super::signature::signature;
 use super::skill_name::{InvalidSkillName, Name};
 use data_encoding::HEXLOWER;
 
-/// Maximum length in bytes of the code of a skill, and of its tests.
+/// Maximum length, in bytes, of a skill's code and of its tests, each.
 pub(super) const CODE_BYTES_MAX: usize = 256 * 1024;
 /// Maximum number of characters of a description, as in the Agent Skills specification.
 const DESCRIPTION_CHARS_MAX: usize = 1_024;
@@ -53,7 +53,7 @@ pub struct Skill {
     pub description: String,
     pub tags: Vec<String>,
     pub language: Language,
-    /// The version number, which begins with 1.
+    /// The version number of the skill; the first version has the number 1.
     pub version: u32,
     pub code: String,
     /// A program in the language of the skill that imports the skill and tests it. `None` if the skill has no tests.
@@ -113,12 +113,12 @@ impl Skill {
         Self { version, ..self.clone() } == *other
     }
 
-    /// Returns the SHA-256 digest of the code in hexadecimal.
+    /// Returns the SHA-256 digest of the skill's code, in hexadecimal.
     pub fn digest(&self) -> String {
         HEXLOWER.encode(&Sha256::digest(self.code.as_bytes()))
     }
 
-    /// Returns the signature of the skill's function; `None` if the code defines none.
+    /// Returns the signature of the skill's function; `None` if the code defines no function.
     pub fn signature(&self) -> Option<String> {
         signature(self.language, &self.name, &self.code)
     }
@@ -145,7 +145,7 @@ impl Skill {
         })
     }
 
-    /// Returns the name of the file with the code of a skill.
+    /// Returns the name of the file that contains the code of a skill in this language.
     pub(super) fn code_file(language: Language) -> &'static str {
         match language {
             Language::Python => "skill.py",
@@ -153,7 +153,7 @@ impl Skill {
         }
     }
 
-    /// Returns the name of the file with the tests of a skill.
+    /// Returns the name of the file that contains the tests of a skill in this language.
     pub(super) fn tests_file(language: Language) -> &'static str {
         match language {
             Language::Python => "tests.py",
@@ -180,7 +180,8 @@ impl Skill {
         text
     }
 
-    /// Returns the description of the skill in lists and search results, as JSON.
+    /// Returns the entry of the skill in lists and search results, as JSON: all fields except code and tests, with
+    /// the import statement and the signature.
     pub fn summary(&self) -> Value {
         let mut row = json!({
             "name": self.name.as_str(), "description": self.description, "tags": self.tags,

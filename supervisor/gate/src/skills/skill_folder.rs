@@ -138,8 +138,8 @@ fn invalid_file(file: &'static str, fault: impl Into<FileFault>) -> LoadError {
     FolderFault::File { file, fault: fault.into() }.into()
 }
 
-/// Reads a text file of at most `bytes_max` bytes in the folder of a skill. Returns `None` if the file does
-/// not exist. Fails if it is longer or is not a regular file.
+/// Reads a text file of at most `bytes_max` bytes in the folder of a skill. Returns `None` if the file does not
+/// exist. Fails if the file is longer, is not a regular file, or is not UTF-8.
 fn read_file(folder: &OwnedFd, name: &'static str, bytes_max: usize) -> Result<Option<String>, LoadError> {
     // `O_NONBLOCK`: opening a named pipe must not block.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
@@ -183,7 +183,8 @@ mod tests {
 
     use super::*;
 
-    /// Writes these files to a new folder, and returns the code of the skill in it, or the error.
+    /// Writes the given files (name and content) to a new folder. Returns the code of the skill in it, or the
+    /// error message if the folder is not a valid skill.
     fn load_outcome_of(files: &[(&str, &[u8])]) -> String {
         let parent = tempfile::tempdir().expect("a directory");
         let folder = parent.path().join("report");

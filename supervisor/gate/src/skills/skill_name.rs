@@ -7,7 +7,7 @@ use lockhouse_protocol::SkillName;
 
 /// Maximum number of characters of a skill's name, as in the Agent Skills specification.
 const NAME_CHARS_MAX: usize = 64;
-/// Names that no skill may have, because the module `skills` that programs import defines functions with
+/// Names that no skill may have, because the module `skills` that programs import already contains functions with
 /// these names.
 const RESERVED: [&str; 4] = ["save", "search", "list", "run"];
 

@@ -20,7 +20,7 @@ use super::skill_name::Name;
 const SKILLS_MAX: usize = 500;
 /// Maximum number of drafts (skills that are not yet approved) in one store.
 const DRAFTS_MAX: usize = 100;
-/// Maximum number of older versions of each skill. The oldest ones are removed.
+/// Maximum number of older versions of each skill. When there are more, the oldest ones are removed.
 const VERSIONS_MAX: usize = 20;
 /// Maximum number of entries that are read from one directory. Further entries are ignored.
 const ENTRIES_MAX: usize = 2_000;
@@ -35,7 +35,7 @@ const CLIENTS: &str = ".clients";
 const CLIENT: &str = ".client";
 /// Maximum length in bytes of the file with the name of an AI client.
 const CLIENT_BYTES_MAX: u64 = 4 * 1024;
-/// The name of the file in a store of skills on which writers hold a lock.
+/// The name of the file in a store of skills that writers lock.
 const LOCK: &str = ".lock";
 /// Prefix of the names of temporary folders in a store. Such a folder is not yet complete, or is being
 /// removed.
@@ -124,7 +124,7 @@ impl Store {
         skill_folder::read(&self.drafts_directory(), name)
     }
 
-    /// Reads one version of a skill, the current one or an older one.
+    /// Reads the version of a skill with this number: the current one or an older one.
     pub(super) fn version(&self, name: &Name, version: u32) -> Result<Skill, LoadError> {
         match self.current(name) {
             Ok(current) if current.version == version => Ok(current),
@@ -232,8 +232,8 @@ impl Store {
         }
     }
 
-    /// Writes a skill to a temporary folder, then moves the folder to `place`. If there was a folder at `place`,
-    /// returns the path to which it was moved.
+    /// Writes a skill to a temporary folder in `parent`, then moves this folder to `place`. If there was a folder
+    /// at `place`, returns the path to which that folder was moved.
     fn install(&self, parent: &Path, place: &Path, skill: &Skill) -> io::Result<Option<PathBuf>> {
         let staged = staging_path(parent);
         let exists = place.symlink_metadata().is_ok();
@@ -248,8 +248,8 @@ impl Store {
         Ok(exists.then_some(staged))
     }
 
-    /// Moves the folder of a skill's previous version to the older versions. Removes the oldest versions if there
-    /// are more than [`VERSIONS_MAX`].
+    /// Moves the folder of a skill's previous version, which is now at `before`, to the older versions. `was` is
+    /// the previous version. Removes the oldest versions if there are more than [`VERSIONS_MAX`].
     fn archive(&self, before: &Path, was: &Skill) -> io::Result<()> {
         let versions = self.versions_directory(&was.name);
         match std::fs::rename(before.join(VERSIONS), &versions) {
@@ -271,7 +271,8 @@ impl Store {
             .try_for_each(|version| std::fs::remove_dir_all(versions.join(version.to_string())))
     }
 
-    /// Creates the store's directory if necessary, and waits for the lock of the store, which writers must hold.
+    /// Creates the store's directory if necessary (with the file that names its AI client), and waits for the lock
+    /// of the store, which writers must hold.
     fn lock(&self) -> Result<Flock<File>, StoreError> {
         let locked = files::create_private_directory(&self.directory).and_then(|()| {
             if let Some(client) = &self.client {
@@ -294,7 +295,7 @@ impl Store {
     }
 }
 
-/// Returns the path of a new temporary folder.
+/// Returns an unused path in `parent` for a temporary folder.
 fn staging_path(parent: &Path) -> PathBuf {
     parent.join(format!("{UNFINISHED}{}", uuid::Uuid::now_v7().simple()))
 }

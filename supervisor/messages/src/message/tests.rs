@@ -13,8 +13,8 @@ use crate::{
     RunState, UserWait,
 };
 
-/// Serializes a message to JSON and parses the JSON. Checks that the parsed message has the same debug format
-/// as the original.
+/// Serializes a message to JSON and parses the JSON. Asserts that the parsed message has the same debug format as
+/// the original.
 fn assert_round_trip<M: Serialize + DeserializeOwned + Debug>(message: M) {
     let written = serde_json::to_string(&message).expect("it can be written");
     let read: M = serde_json::from_str(&written).expect("it can be read");

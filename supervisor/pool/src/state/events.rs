@@ -46,8 +46,8 @@ pub(crate) trait HasEnded {
     fn has_ended(&self) -> bool;
 }
 
-/// An event that the state machine of a pool handles. `W` is a worker, `L` a request for a lease, `S` a request of a
-/// session.
+/// An event that the state machine of a pool handles. `W` is a worker, `L` a request for a worker for one execution (a
+/// lease), `S` a session's request for a worker.
 #[derive(Debug)]
 pub(crate) enum Event<W, L, S> {
     /// The pool was started. This is the first event.
@@ -130,6 +130,6 @@ pub(crate) enum Effect<W, L, S> {
     Failed(PoolError),
     /// Logs that the current zygote could not be replaced and therefore continues.
     NotReplaced(PoolError),
-    /// Publishes the error of a failed zygote start to callers of the pool, because no other zygote runs.
+    /// Makes the error of a failed zygote start known to the callers of the pool, since no other zygote runs.
     NoZygote(PoolError),
 }

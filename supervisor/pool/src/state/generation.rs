@@ -56,12 +56,14 @@ impl Generation {
         (self.started, self.crashed, self.forks) = (now, false, 0);
     }
 
-    /// Whether a worker of the zygote has been used; `idle` is the number of its workers that wait for a first use.
+    /// Whether a requested fork of the zygote has ended in anything but one of its `idle` idle workers: a worker that
+    /// was used, handed over or killed, or a failure. Pending forks do not count.
     pub(super) fn has_served(&self, idle: usize) -> bool {
         self.forks as usize > self.pending_forks() + idle
     }
 
-    /// Whether the zygote should be replaced, for new randomness and a new address-space layout.
+    /// Whether the zygote should be replaced, for new randomness and a new address-space layout: after a crash, or
+    /// after the maximum age or number of forks if a worker was used. `idle` is the number of its idle workers.
     pub(super) fn needs_replacement(&self, idle: usize, now: Instant, bounds: &PoolLimits) -> bool {
         let is_old = now.duration_since(self.started) >= bounds.recycle_age;
         self.crashed || self.has_served(idle) && (self.forks >= bounds.recycle_after || is_old)

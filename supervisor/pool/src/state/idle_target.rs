@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Time without a request that found no idle worker, after which the pool keeps one worker less.
+/// If for this time every request has found an idle worker, the pool keeps one idle worker less.
 pub(super) const SHRINK_AFTER: Duration = Duration::from_secs(60);
 
 /// The number of idle workers that a pool keeps ready. An idle worker costs memory, and a request that finds none waits
@@ -36,8 +36,8 @@ impl IdleTarget {
         self.settled = now;
     }
 
-    /// Lowers the target by one, down to the minimum, if [`SHRINK_AFTER`] has passed. Returns `true` if it has
-    /// passed: the caller must then end the idle workers beyond the target.
+    /// If [`SHRINK_AFTER`] has passed, lowers the target by one, down to the minimum, and returns `true`. The caller
+    /// must then end the idle workers beyond the target.
     pub(super) fn shrink_if_due(&mut self, now: Instant) -> bool {
         let is_due = now.duration_since(self.settled) >= SHRINK_AFTER;
         if is_due {

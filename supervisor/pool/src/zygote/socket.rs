@@ -52,8 +52,8 @@ impl ZygoteSocket {
     }
 }
 
-/// Receives one datagram with its descriptors, and returns its length. An empty datagram means that the other end is
-/// closed.
+/// Receives one datagram into `buffer`. Returns its length and the attached descriptors. The length 0 means that the
+/// other end is closed.
 fn receive_datagram(socket: RawFd, buffer: &mut [u8]) -> std::io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = nix::cmsg_space!([RawFd; 2]);
     let mut parts = [IoSliceMut::new(buffer)];

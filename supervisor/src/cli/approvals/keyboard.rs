@@ -42,8 +42,8 @@ impl Keyboard {
         self.terminal.is_some()
     }
 
-    /// Returns the next line that is typed, or `None` at the end of the input. Cancel-safe: no input is lost when the
-    /// future is dropped.
+    /// Returns the next line that is typed, or `None` if the input has ended or the terminal cannot be read.
+    /// Cancel-safe: no input is lost when the future is dropped.
     pub(super) async fn next_line(&mut self) -> Option<String> {
         let terminal = self.terminal.as_ref()?;
         loop {

@@ -19,8 +19,8 @@ use super::terminal_prompt::{ApproverReply, SupervisorEvent};
 /// How often to look for supervisors that have started.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Connects to every running supervisor, forwards its messages to `events`, and sends each reply to the supervisor that
-/// asked. Returns when the channel `replies` is closed.
+/// Connects to every supervisor of this user that runs now or starts later, forwards their messages to `events`, and
+/// sends each reply to the supervisor that asked. Returns when the channel `replies` is closed.
 pub(super) async fn watch(events: mpsc::Sender<SupervisorEvent>, mut replies: mpsc::Receiver<ApproverReply>) {
     let mut connected: BTreeMap<PathBuf, (u32, mpsc::Sender<FromApprover>)> = BTreeMap::new();
     let mut poll = tokio::time::interval(POLL_INTERVAL);
@@ -52,7 +52,8 @@ pub(super) async fn watch(events: mpsc::Sender<SupervisorEvent>, mut replies: mp
     }
 }
 
-/// Relays messages between this command and one supervisor until the connection ends.
+/// Relays messages between this command and the supervisor with the control socket `path` and the process id `pid`,
+/// until the connection ends. Then reports to `events` that the supervisor has disconnected.
 async fn converse(
     path: &Path,
     pid: u32,

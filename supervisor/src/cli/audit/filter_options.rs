@@ -169,9 +169,9 @@ impl FilterOptions {
         })
     }
 
-    /// Prints that no record matches, and which option values do not occur in the audit log. Returns the exit
-    /// status: a usage error if the value of `--outcome` neither is an outcome of this version of Lockhouse nor
-    /// occurs in the log, otherwise success.
+    /// Prints that no record matches, and which option values do not occur in the audit log. Returns the exit status.
+    /// It is a usage error if the value of `--outcome` neither occurs in the log nor is an outcome of this version of
+    /// Lockhouse; otherwise success.
     pub(super) fn report_no_match(&self, directory: &Path) -> Result<ExitCode, ReadError> {
         let names = LoggedNames::collect(directory)?;
         let mut hints = Vec::new();

@@ -20,8 +20,8 @@ pub(super) fn format_record(record: &Record) -> Option<String> {
     Some(printable(row.trim_end()))
 }
 
-/// Renders an audit record of a run as one line that begins with `since_ms`, the time since the run began in
-/// milliseconds. Returns `None` for a `chain` record, which is bookkeeping of the log itself.
+/// Renders an audit record of a run as one line. The line begins with `since_ms`, the number of milliseconds from the
+/// start of the run to the record. Returns `None` for a `chain` record, which is bookkeeping of the log itself.
 pub(super) fn format_execution_record(record: &Record, since_ms: f64) -> Option<String> {
     let (_, what, details) = columns(&record.event)?;
     let event = event_name(&record.event);
@@ -106,7 +106,8 @@ fn columns(event: &Event) -> Option<(&str, String, String)> {
     })
 }
 
-/// Describes an administrative action, such as the creation of a token: its outcome, user, digest and reason.
+/// Describes an administrative action, such as the creation of a token: its outcome, its Unix user, and if it has them,
+/// its reason and the digest of the policy or definitions that it is about.
 fn describe_administration(administration: &AdministrativeEvent) -> String {
     let AdministrativeEvent { outcome, reason, digest, uid, login_uid, .. } = administration;
     let by = uid.map(|uid| format!(" by user {uid}")).unwrap_or_default();

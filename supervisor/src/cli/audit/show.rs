@@ -74,7 +74,8 @@ fn warn(warning: &str, for_programs: bool) {
     }
 }
 
-/// Prints one audit record of the run. Returns false if the stored program of the record is not the program that ran.
+/// Prints one audit record of the run, `since_ms` milliseconds after the run began. Returns false if the stored program
+/// of the record was replaced or removed, or cannot be read.
 fn print_record(directory: &Path, found: &LocatedRecord, since_ms: f64) -> bool {
     let Event::Execution { execution, client, language, servers, code, code_bytes, policy, .. } =
         &found.record.event
@@ -99,7 +100,7 @@ fn print_record(directory: &Path, found: &LocatedRecord, since_ms: f64) -> bool 
     print_code(&kept)
 }
 
-/// Compares the stored program of an audit record with the hash in the record. Returns `None` for a kind of record
+/// Compares the stored program of an audit record with the hash in the record. Returns `None` for a record of a kind
 /// that has no program.
 fn recorded_program(directory: &Path, found: &LocatedRecord) -> Option<std::io::Result<ProgramComparison>> {
     let (language, code, kept) = match &found.record.event {
@@ -110,8 +111,7 @@ fn recorded_program(directory: &Path, found: &LocatedRecord) -> Option<std::io::
     Some(compare(directory, ProgramRecord { language, code, kept }))
 }
 
-/// Returns the warning about a stored program that was replaced or removed, or that cannot be read. `None` if there is
-/// nothing to warn about.
+/// Returns a warning if a stored program was replaced or removed, or cannot be read; otherwise `None`.
 fn warning(kept: &std::io::Result<ProgramComparison>) -> Option<String> {
     let message = match kept {
         Ok(
@@ -131,7 +131,7 @@ fn warning(kept: &std::io::Result<ProgramComparison>) -> Option<String> {
     Some(printable(&format!("WARNING: {message}")))
 }
 
-/// Prints the stored program of a run. Returns false if it is not the program that ran.
+/// Prints the stored program of a run. Returns false if the program was replaced or removed, or cannot be read.
 fn print_code(kept: &std::io::Result<ProgramComparison>) -> bool {
     match kept {
         Ok(ProgramComparison::Genuine(text)) => print_numbered(text),

@@ -62,8 +62,9 @@ fn list_segments(directory: &Path) -> Result<Vec<SegmentName>, ReadError> {
     }
 }
 
-/// Returns the latest `count` audit records. Fills `followers` with one reader for each segment (file) of the
-/// log. Each reader continues after the records that were read here.
+/// Returns the latest `count` audit records that are not bookkeeping of the log itself (`chain` records). Fills
+/// `followers` with one reader for each segment (file) of the log. Each reader continues after the records that were
+/// read here.
 fn latest(
     directory: &Path,
     count: usize,

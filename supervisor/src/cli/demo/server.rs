@@ -62,7 +62,7 @@ impl ServerHandler for BackOffice {
     }
 }
 
-/// Returns a failed tool result whose message tells the model what to do.
+/// Returns a failed tool result with the message of `error`, which tells the model what to do.
 fn failure(error: &dyn std::error::Error) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(error.to_string())])
 }

@@ -41,7 +41,8 @@ impl Candidate {
         }
     }
 
-    /// Describes for the user whether the server is imported, and if not, why.
+    /// Describes for the user whether and under which name the server is imported, which of its secrets are moved to
+    /// files, and why it is skipped or cannot start yet.
     pub(super) fn outcome(&self) -> String {
         let (name, entry, unresolved) = match &self.verdict {
             Verdict::Skip(reason) => return format!("skipped: {reason}"),

@@ -41,7 +41,7 @@ struct CheckReport {
     servers: Vec<ServerName>,
     not_in_policy: Vec<ServerName>,
     not_configured: Vec<ServerName>,
-    /// Warnings about names in the policy that match no tool or parameter of a configured server.
+    /// Warnings about names in the policy that match no tool of a configured server, or no parameter of its tools.
     warnings: Diagnostics,
     /// Servers in the policy whose tools are unknown, because Lockhouse has not connected to them yet.
     tools_not_known: Vec<ServerName>,
@@ -165,7 +165,8 @@ pub(in crate::cli) fn print_fault(fault: &ConfigError, format: Format) {
     }
 }
 
-/// Prints diagnostics about a file to standard error, in the style of compilers.
+/// Prints diagnostics about a file to standard error: each on several lines with an excerpt of the file, or with
+/// [`Format::Short`] each on one line, as compilers write it.
 fn print_diagnostics(faults: &Diagnostics, format: Format) {
     match format {
         Format::Short => faults.0.iter().for_each(|fault| eprintln!("{}", fault.to_single_line())),

@@ -23,7 +23,8 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 }
 
-/// Compares two policies. The exit status is 0 whether they differ or not.
+/// Runs `lockhouse policy diff`: prints the differences between two policies. The exit status is 0 whether they differ
+/// or not.
 pub(super) fn diff(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let Some(new) = arguments.new.clone().or_else(|| config::find_policy(files)) else {
         eprintln!("lockhouse: there is no active policy to compare with: name a second file");

@@ -64,7 +64,7 @@ impl Group {
 }
 
 /// Runs `lockhouse policy dry-run`: applies the new policy to the recorded calls, and prints the decisions that would
-/// change.
+/// change or cannot be determined. With `--all`, prints the unchanged decisions as well.
 pub(super) fn dry_run(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     // The administrator's required policies apply as they do to the active policy.
     let files = Files { policy: Some(arguments.new.clone()), ..files.clone() };
@@ -141,8 +141,8 @@ fn new_decision(policy: &Policy, call: &Call) -> NewDecision {
     NewDecision::Decided { effect: explanation.effect, rule }
 }
 
-/// Counts of recorded calls: all calls, calls whose decision the new policy keeps or changes, and calls whose new
-/// decision depends on arguments that are not recorded.
+/// Counts of recorded calls: all calls, calls whose decision stays the same under the new policy, calls whose decision
+/// changes, and calls whose new decision depends on arguments that are not recorded.
 struct Summary {
     calls: u64,
     unchanged: u64,

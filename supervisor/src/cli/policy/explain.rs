@@ -96,7 +96,7 @@ fn parse_object(text: &str) -> Result<Map<String, Value>, ExitCode> {
     }
 }
 
-/// Returns a note about each server, tool or parameter that the call names but that is not known to exist.
+/// Returns notes about names in the call that are not known to exist: the server, the tool, or parameters of the tool.
 /// The notes do not affect the decision about the call.
 fn notes(environment: &mut Environment, call: &Call) -> Vec<String> {
     let (CallTarget::Tool(tool), server) = (&call.item, &call.server) else { return Vec::new() };

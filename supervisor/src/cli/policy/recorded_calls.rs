@@ -26,7 +26,8 @@ pub(super) struct RecordedCall {
 }
 
 impl RecordedCall {
-    /// Returns the call in the form that a policy evaluates. Without recorded arguments, the call has no arguments.
+    /// Returns the call in the form that a policy evaluates. If its arguments are not recorded, the returned call has
+    /// no arguments.
     pub(super) fn call(&self) -> Call {
         let arguments = self.arguments.clone().unwrap_or_default();
         Call::new(&self.server, self.item.clone()).with_arguments(arguments).with_client(self.client.clone())

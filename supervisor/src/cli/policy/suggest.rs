@@ -29,8 +29,8 @@ pub(in crate::cli) struct Arguments {
     force: bool,
 }
 
-/// Writes or prints a policy generated from the recorded calls. The policy permits the calls that were made, including
-/// those that the user approved, and no denied ones.
+/// Writes or prints a policy generated from the recorded calls. The policy permits the tools, resources and prompts of
+/// calls that were sent to upstream servers, including calls that the user approved. Denied calls are ignored.
 pub(super) fn suggest(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let audit = config::load_audit_settings(files).map_err(|error| print_config_error(&error))?;
     if let Some(path) = arguments.output.as_ref().filter(|path| path.exists() && !arguments.force) {

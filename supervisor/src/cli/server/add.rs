@@ -100,7 +100,8 @@ enum NameConflict {
     Here { name: ServerName, path: PathBuf },
 }
 
-/// Returns why a server of this name cannot be added, or None if it can.
+/// Returns why a server of this name cannot be added, or `None` if it can. `servers` are all configured servers. With
+/// `force`, a server of this name in the edited configuration file is no conflict, since it is replaced.
 fn name_conflict(
     name: &ServerName,
     edit: &ConfigEdit,
@@ -164,7 +165,8 @@ struct StoredSecret {
 }
 
 /// Moves the values of a new server that look like secrets to files, and replaces them by placeholders that name the
-/// files.
+/// files. The files are in the directory for secrets; if that is not known, in a directory beside the configuration
+/// file `config`. On failure, deletes the files that it has written.
 fn store_secrets(server: &mut NewServer, config: &Path) -> Result<Vec<StoredSecret>, ConfigError> {
     let directory = config::secrets_directory().unwrap_or_else(|| config.with_file_name("secrets"));
     let server_name = server.name.to_string();
@@ -200,7 +202,7 @@ fn delete_stored(stored: &[StoredSecret]) {
     stored.iter().for_each(|stored| drop(std::fs::remove_file(&stored.file)));
 }
 
-/// Warns about headers that are sent without TLS to a server on another host.
+/// Warns if the server's headers are sent to another host without TLS.
 fn warn(server: &NewServer) {
     let Target::Http { url, headers, .. } = &server.target else { return };
     let loopback = match url.host() {
@@ -216,7 +218,7 @@ fn warn(server: &NewServer) {
 }
 
 /// Returns a hint for a usage error that clap cannot explain: in `server add NAME npx -y PACKAGE`, `--` is missing
-/// before the server's own command. `None` for any other usage error.
+/// before the server's own command. `words` is the command line of this process. `None` for any other usage error.
 pub(in crate::cli) fn hint(error: &clap::Error, words: &[String]) -> Option<&'static str> {
     let position = words.windows(2).position(|words| words == ["server", "add"])?;
     let dashes = words[position..].iter().any(|word| word == "--");

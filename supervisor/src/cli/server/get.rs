@@ -84,8 +84,8 @@ struct ToolsByDecision {
     /// Tools for which the decision depends on the arguments of the call.
     depends: Vec<String>,
     denied: Vec<String>,
-    /// Tools whose definitions differ from those that the user accepted. They are in this group whatever the
-    /// policy decides.
+    /// Tools whose definitions differ from those that the user accepted. Each of them is also in the group of its
+    /// decision.
     not_accepted: Vec<String>,
 }
 

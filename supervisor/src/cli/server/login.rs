@@ -97,7 +97,7 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
     }
 }
 
-/// Reports that a login cannot be recorded in the audit log. Without this record, the login does not take place.
+/// Reports that a login cannot be recorded in the audit log, and is therefore not completed. Returns the exit status.
 fn report_unrecorded(name: &ServerName, error: &RecordError) -> ExitCode {
     eprintln!("lockhouse: not logged in to {name}: {error}");
     ExitCode::from(UNAVAILABLE)
@@ -154,8 +154,8 @@ async fn with_timeout<T>(step: impl Future<Output = Result<T, LoginError>>) -> R
     }
 }
 
-/// Waits for the address that the browser is redirected to after the login. The listener receives it, or the user
-/// pastes it. Returns `None` after [`LOGIN_TIMEOUT`].
+/// Waits for the address, with the login's `state`, to which the browser is redirected after the login. The listener
+/// receives the address, or the user pastes it. Returns `None` after [`LOGIN_TIMEOUT`].
 async fn wait_for_redirect(callback: &Callback, state: &str) -> Option<String> {
     let mut pasted = pasted_lines();
     let first = async {

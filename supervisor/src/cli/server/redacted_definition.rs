@@ -13,8 +13,8 @@ use crate::config::{UnresolvedServer, looks_secret, replace_secrets};
 /// The text that replaces a redacted value.
 const REDACTED: &str = "***";
 
-/// Returns the settings of a server with possible secrets redacted. The keys are those of the `--json` output, which
-/// are stable.
+/// Returns the settings of a server with possible secrets redacted. `written` is the server as configured, with its
+/// placeholders. The keys are those of the `--json` output, which are stable.
 pub(super) fn describe(server: &ServerDefinition, written: &UnresolvedServer) -> Map<String, Value> {
     let mut described = match &server.endpoint {
         Endpoint::Stdio(command) => stdio(command, written),
@@ -76,8 +76,8 @@ fn http(endpoint: &HttpEndpoint, written: &UnresolvedServer) -> Map<String, Valu
     described
 }
 
-/// Redacts all values of a map, such as environment variables. For a value that is configured by a placeholder such as
-/// `${file:...}`, the placeholder is shown.
+/// Redacts all values of a map, such as environment variables. `written` returns the configured text of a value by its
+/// name. If this text has a placeholder such as `${file:...}`, it is shown.
 fn redact_values(values: &BTreeMap<String, String>, written: impl Fn(&str) -> Option<String>) -> Value {
     let reference = |name: &str| written(name).filter(|text| text.contains("${"));
     let to_value =
@@ -115,8 +115,9 @@ fn redact_url(url: &url::Url) -> String {
     redacted.into()
 }
 
-/// Converts the settings that [`describe`] returned to pairs of configuration key and text. Uses the key
-/// names of `config.toml`, some of which differ from those of the `--json` output.
+/// Converts the settings of `server` that [`describe`] returned to pairs of configuration key and text. Uses the key
+/// names of `config.toml`, some of which differ from those of the `--json` output. Settings without a text are left
+/// out.
 pub(super) fn to_config_lines(
     server: &ServerDefinition,
     described: &Map<String, Value>,

@@ -70,7 +70,8 @@ impl StatusReport {
         }
     }
 
-    /// Returns the state of a server that is configured but disabled or not usable.
+    /// Returns the state of a configured server that Lockhouse does not use, because it is disabled or for the reason
+    /// in `unused`.
     pub(super) fn unused(unused: &SkippedServer) -> Self {
         Self {
             name: unused.name.clone(),
@@ -109,7 +110,7 @@ impl StatusReport {
         ]
     }
 
-    /// Returns the known parts of the state as pairs of label and text.
+    /// Returns the parts of the state that are known, such as the number of tools, as pairs of label and text.
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let [_, _, state, tools, era, start, _] = <[String; 7]>::try_from(self.cells()).unwrap_or_default();
         let bytes = self.definitions_bytes.map(|bytes| format!("{tools} ({bytes} bytes of definitions)"));

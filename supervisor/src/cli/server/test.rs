@@ -86,8 +86,8 @@ fn parse_call(name: &ServerName, arguments: &Arguments) -> Result<Option<Request
     }))
 }
 
-/// Checks that the server's program exists, or that the host name in its URL resolves. Returns whether the check
-/// passed.
+/// Checks that the program of the server exists, or that the host name in its URL resolves, and adds the result to
+/// `steps`. `settings` contains only the server to test. Returns whether all steps so far passed.
 async fn check_reachable(settings: &Settings, steps: &mut Steps) -> bool {
     for server in settings.engine.servers.values() {
         let begun = Instant::now();
@@ -100,7 +100,8 @@ async fn check_reachable(settings: &Settings, steps: &mut Steps) -> bool {
     steps.all_passed()
 }
 
-/// Connects to the server and adds a test step for each phase, from the start of the server to its answer to a ping.
+/// Waits until the server is connected, and adds a test step for each phase, from the start of the server to its answer
+/// to a ping. `begun` is the time when the connection was started. `advice` is added as a hint if the connection fails.
 async fn check_connection(connection: &Connection, begun: Instant, advice: &str, steps: &mut Steps) {
     let offer = connection.connected_server().await;
     let took = begun.elapsed();
@@ -141,7 +142,8 @@ async fn check_connection(connection: &Connection, begun: Instant, advice: &str,
     steps.add("ping", begun.elapsed(), answered);
 }
 
-/// Calls a tool as submitted code would: the policy decides about the call, and the audit log records it.
+/// Calls a tool as submitted code would, and adds the result as a test step. The policy decides about the call, and the
+/// audit log records it.
 async fn check_call(supervisor: &Supervisor, name: &ServerName, call: Request, steps: &mut Steps) {
     let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
     let caller = Caller {
@@ -167,7 +169,8 @@ async fn check_call(supervisor: &Supervisor, name: &ServerName, call: Request, s
     steps.add("call", begun.elapsed(), reply.map(shown).map_err(StepError::Call));
 }
 
-/// Adds a test step that says how the server stopped. The step passes even if the server had to be killed.
+/// Adds a test step that says how the server stopped; `took` is the time that this took. The step passes even if the
+/// server had to be killed. Adds no step if the server was not connected.
 fn report_stop(connection: &Connection, took: Duration, steps: &mut Steps) {
     let how = match connection.status().shutdown {
         Some(ShutdownMethod::Exited) => "it exited at the end of its input",

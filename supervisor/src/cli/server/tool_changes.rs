@@ -116,8 +116,8 @@ pub(super) async fn accept(files: &Files, arguments: &AcceptArguments) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
-/// Records in the audit log that the user accepts the shown tool definitions of an upstream server. If this
-/// fails, no definition is accepted.
+/// Records in the audit log that the user accepts the shown tool definitions of an upstream server. If this fails,
+/// prints the error and returns the exit status; the caller must then accept no definition.
 fn record(files: &Files, offered: &OfferedTools) -> Result<(), ExitCode> {
     let OfferedTools { name, only, catalogue, review, .. } = offered;
     let accepted = catalogue.tools.iter().filter(|tool| only.is_empty() || only.contains(&tool.name));

@@ -30,7 +30,7 @@ struct InvalidArgument {
     argument: String,
 }
 
-/// Runs the skill like a program of `lockhouse run`, under the policy.
+/// Runs the skill like a program of `lockhouse run`, under the policy. Fails for a draft.
 pub(super) async fn run(files: &Files, skills: &Skills, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let (skill, origin) = load_skill(skills, &arguments.name, None)?;
     if origin == Origin::Draft {
@@ -43,7 +43,7 @@ pub(super) async fn run(files: &Files, skills: &Skills, arguments: &Arguments) -
     Ok(run::run_program(files, request, arguments.json).await)
 }
 
-/// Parses arguments into those by position and those by name.
+/// Parses the values of `--arg` into positional arguments (JSON) and named arguments (`NAME=VALUE`).
 fn parse(arguments: &[String]) -> Result<(Vec<Value>, Map<String, Value>), InvalidArgument> {
     let (mut by_position, mut by_name) = (Vec::new(), Map::new());
     for argument in arguments {

@@ -93,8 +93,8 @@ async fn run(supervisor: &Supervisor, skill: &Skill) -> Outcome {
     }
 }
 
-/// Returns the type, line and first message line of the error in the answer, or the answer's status if there is no
-/// error.
+/// Returns the type and the line of the error in the answer, and the first line of its message. If there is no error,
+/// returns the answer's status.
 fn failure_line(answer: &Answer) -> String {
     let status = answer.status.as_str();
     let json = answer.to_json();

@@ -15,7 +15,8 @@ use crate::cli::{UNAVAILABLE, USAGE};
 /// The text in the first line of each generated file. Existing files without this text are never overwritten or
 /// removed.
 const MARKER: &str = "Written by `lockhouse stubs`: do not edit.";
-/// The directories and suffixes of the stub files that belong to a single upstream server.
+/// The stub files that belong to a single upstream server: the directory of the file, and the suffix that follows the
+/// server's name in the file name.
 const SERVER_FILES: [(&str, &str); 3] =
     [("python/mcp_tools", ".pyi"), ("python/mcp_tools/aio", ".pyi"), ("typescript/mcp_tools", ".d.ts")];
 const TSCONFIG: &str = r#"{
@@ -138,9 +139,9 @@ impl Tree {
         }
     }
 
-    /// Writes all stub files, or none if one of them would replace a file that was not generated. Removes the stub
-    /// files of upstream servers that are no longer configured. Returns the written files with their sizes in bytes,
-    /// and the removed files.
+    /// Writes all stub files below the directory `out`, or none if one of them would replace a file that was not
+    /// generated. Removes the stub files of upstream servers that are not in `known`. Returns the written files with
+    /// their sizes in bytes, and the removed files; paths are relative to `out`.
     pub(super) fn write(
         &self,
         out: &Path,

@@ -78,8 +78,8 @@ pub(super) fn insert(source: &Source, start: &LaunchCommand) -> Result<Option<In
     Ok(Some(Insertion { text: document.to_string(), before, after, section: "mcp_servers".into() }))
 }
 
-/// Keeps Lockhouse's tools out of Codex's own code mode, unless the user has set the key already. Returns whether the
-/// document was changed.
+/// Keeps Lockhouse's tools out of Codex's own code mode by the key [`DIRECT_ONLY`], unless the user has set this key
+/// already. Returns whether the key was added.
 fn leave_to_model(document: &mut DocumentMut) -> bool {
     let mut missing = Table::new();
     missing.set_implicit(true);

@@ -10,7 +10,8 @@ use super::placeholder_syntax::PlaceholderSyntax;
 use crate::config::placeholders::Template;
 use crate::config::skip_reason::SkipReason;
 
-/// The smallest and the largest timeout in seconds. Timeouts in AI clients' files are clamped to this range.
+/// The smallest and the largest timeout in seconds. A timeout in an AI client's file that is outside this range is set
+/// to the nearer end of the range.
 const TIMES: (f64, f64) = (1.0, 86_400.0);
 /// The maximum number of items of one list or table in a server entry.
 const ENTRIES_MAX: usize = 10_000;
@@ -58,8 +59,8 @@ impl<'f> Fields<'f> {
         }
     }
 
-    /// Reads a duration, which the file gives as a number. One unit of the number is `unit_seconds` seconds. `None` if
-    /// the key is absent, or its value is zero or negative.
+    /// Reads a duration, which the file gives as a number of units; one unit is `unit_seconds` seconds. `None` if the
+    /// key is absent, or its value is zero or negative.
     pub(super) fn time(&self, key: &str, unit_seconds: f64) -> Result<Option<Duration>, SkipReason> {
         let time = |number: f64| Duration::from_secs_f64((number * unit_seconds).max(TIMES.0).min(TIMES.1));
         Ok(self.number(key)?.filter(|number| number.is_finite() && *number > 0.0).map(time))

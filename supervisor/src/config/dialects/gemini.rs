@@ -38,7 +38,8 @@ pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
     Ok(entry)
 }
 
-/// Removes the arguments from a tool filter `tool(arguments)`. In Lockhouse, only the policy restricts arguments.
+/// Returns the tool's name from an entry of a tool filter, which can have the form `tool(arguments)`. The arguments are
+/// ignored, since in Lockhouse only the policy restricts arguments.
 fn bare(name: &str) -> String {
     name.split('(').next().unwrap_or(name).to_owned()
 }

@@ -14,7 +14,8 @@ use super::document_tree::parse_toml;
 use super::{ListedServer, read, read_own};
 use crate::config::placeholders::Environment;
 
-/// The home directory in the paths of the test files. The tests replace it by a temporary directory.
+/// The home directory that the test files contain. The tests replace it by a temporary directory before parsing, and
+/// put it back into the output.
 const HOME: &str = "/home/ada";
 
 pub(super) fn files() -> PathBuf {

@@ -54,7 +54,8 @@ pub(super) fn refuse_disabled(fields: Fields<'_>) -> Result<(), SkipReason> {
     if is_off { Err(SkipReason::Disabled) } else { Ok(()) }
 }
 
-/// Returns the endpoint of a server. Returns an error unless the entry has either a command or a URL, and not both.
+/// Combines the command and the URL of a server entry into its endpoint. Returns an error unless exactly one of them is
+/// given.
 pub(super) fn endpoint(
     command: Option<EntryCommand>,
     url: Option<EntryUrl>,

@@ -10,7 +10,8 @@ use crate::config::skip_reason::SkipReason;
 const ADDRESS_KEYS: [&str; 5] =
     ["authorizationUrl", "tokenUrl", "registrationUrl", "issuer", "authServerMetadataUrl"];
 
-/// Returns a description of each OAuth setting of a server that is not imported. Empty if all settings are imported.
+/// Describes each key of a server's OAuth table that Lockhouse does not import. Returns an empty list if it imports all
+/// of them.
 pub(super) fn oauth_keys(fields: Fields<'_>) -> Result<Vec<String>, SkipReason> {
     let mut found = Vec::new();
     let is_table = fields.get("oauth").is_some_and(|node| node.table().is_some());
@@ -28,8 +29,8 @@ pub(super) fn oauth_keys(fields: Fields<'_>) -> Result<Vec<String>, SkipReason> 
     Ok(found)
 }
 
-/// Returns a description of each setting of a Codex server that is not imported. `unset` contains the names in
-/// `env_vars` for which no environment variable is set now.
+/// Describes each setting in the entry of a Codex server that Lockhouse does not import. `unset` contains those names
+/// in `env_vars` for which no environment variable is set now.
 pub(super) fn codex_keys(fields: Fields<'_>, unset: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     if !unset.is_empty() {

@@ -27,10 +27,11 @@ pub(super) struct EntryFault {
     pub(super) help: Option<String>,
 }
 
-/// Parses a `[servers.NAME]` table of Lockhouse's own configuration. The inner error means that the server is disabled.
+/// Parses a `[servers.NAME]` table of Lockhouse's own configuration; `key` is `NAME` and `node` is the table. The inner
+/// error is [`SkipReason::Disabled`]: the table is valid and disables the server.
 ///
 /// # Errors
-/// Returns one fault for each unknown key, and the first fault of any other kind.
+/// Returns one fault for an invalid name, one for each unknown key, and the first fault of any other kind.
 pub(super) fn parse(
     key: &Key,
     node: &Node,
@@ -88,8 +89,7 @@ fn nearest(unknown: &str, known: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns the byte range of the value that is the reason for not using a server. `None` if the reason does not concern
-/// a single value.
+/// Returns the byte range of the value to which `reason` refers. `None` if the reason does not concern a single value.
 fn locate(table: &Table, reason: &SkipReason) -> Option<Range<usize>> {
     let (SkipReason::Unexpected { key, .. } | SkipReason::OutOfRange { key, .. }) = reason else {
         return None;
@@ -137,7 +137,8 @@ fn whole_number(fields: Fields<'_>, key: &ServerKey) -> Result<Option<u32>, Skip
     }
 }
 
-/// Reads a string that must be one of the values that the key permits. Errors call the key `path`.
+/// Reads a string that must be one of the values that the key permits. `path` is the key's dotted name for errors, such
+/// as `oauth.grant`.
 fn choice<'f>(fields: Fields<'f>, key: &ServerKey, path: &str) -> Result<Option<&'f str>, SkipReason> {
     let Some(text) = fields.text(key.name)? else { return Ok(None) };
     match key.range.filter(|range| !range.has_text(text)) {
@@ -227,7 +228,8 @@ fn http(fields: Fields<'_>) -> Result<Option<EntryUrl>, SkipReason> {
     Ok(Some(EntryUrl { url, headers: fields.map("headers")?, bearer_token, oauth }))
 }
 
-/// Reads the value of a key that holds a secret. Plain text is an error: the value must contain a placeholder.
+/// Reads the value of a key that holds a secret. Plain text is an error: the value must contain a placeholder. `path`
+/// is the key's dotted name for errors.
 fn secret(
     fields: Fields<'_>,
     key: &str,

@@ -38,7 +38,8 @@ struct Fault {
 
 struct Reader<'t> {
     events: Parser<'t, saphyr_parser::StrInput<'t>>,
-    /// The byte offset of each character of the text, and of its end.
+    /// The byte offset of each character of the text, and as its last item the length of the text. The YAML parser
+    /// counts characters.
     bytes: Vec<usize>,
 }
 
@@ -107,7 +108,8 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Converts a YAML scalar to null, a boolean, a number or text. A quoted scalar is always text.
+/// Converts a YAML scalar to null, a boolean, a number or text. A scalar that is quoted or a block (`|`, `>`) is always
+/// text.
 fn scalar(text: &str, style: ScalarStyle) -> Value {
     if style != ScalarStyle::Plain {
         return Value::Text(text.to_owned());

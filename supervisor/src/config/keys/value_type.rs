@@ -17,7 +17,8 @@ use super::range::Range;
 pub(in crate::config) trait ValueType {
     fn schema() -> Value;
 
-    /// Formats the value as TOML. `None` if there is no value, or if defaults of this type are not shown.
+    /// Formats this value, the default of a key, as TOML. `None` if the key has no default, or if defaults of this type
+    /// are not shown.
     fn toml(&self) -> Option<String> {
         None
     }

@@ -73,8 +73,8 @@ impl Identity {
         }
     }
 
-    /// Replaces the command in the server's definition by the resolved path, so that later changes of PATH have no
-    /// effect.
+    /// Replaces the program in the server's definition by the absolute path to which it resolved, so that later changes
+    /// of PATH have no effect.
     pub(super) fn pin(self, mut definition: ServerDefinition) -> ServerDefinition {
         if let (Self::Program(path), Endpoint::Stdio(command)) = (self, &mut definition.endpoint) {
             command.program = path.to_string_lossy().into_owned();
@@ -98,8 +98,8 @@ fn resolve_program(command: &ServerCommand) -> Option<PathBuf> {
 }
 
 impl ServerMatcher {
-    /// Checks whether a server is exactly the approved one. A symbolic link to the approved program does not match,
-    /// since programs may behave differently under another name.
+    /// Checks whether a server matches this pattern of an approved server; returns the first difference otherwise. A
+    /// symbolic link to the approved program does not match, since programs may behave differently under another name.
     pub(super) fn matches(&self, definition: &ServerDefinition, identity: &Identity) -> Result<(), Mismatch> {
         match (self, identity, &definition.endpoint) {
             (Self::Program { path: required, .. }, Identity::Program(path), Endpoint::Stdio(command)) => {
@@ -173,7 +173,8 @@ impl ServerMatcher {
     }
 }
 
-/// Compares the origin and path of a URL with those of `required`. The query and fragment of the URL are ignored.
+/// Whether a URL has the origin and path of `required`. With `and_below`, its path need only begin with that of
+/// `required`. The query and fragment are ignored.
 fn is_at(url: &Url, required: &Url, and_below: bool) -> bool {
     let is_path =
         if and_below { url.path().starts_with(required.path()) } else { url.path() == required.path() };

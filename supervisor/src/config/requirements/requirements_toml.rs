@@ -113,8 +113,8 @@ pub(super) fn parse(
     Ok(Requirement { path: source.path.clone(), fixed, approved, denied })
 }
 
-/// Resolves the placeholders of a server in a requirements file. If a placeholder cannot be resolved, logs a warning
-/// and returns `None`.
+/// Resolves the placeholders of a server in a requirements file and validates its definition; `limits` are its
+/// defaults. If this fails, logs a warning and returns `None`.
 fn resolve(
     listed: ListedServer,
     source: &Source,

@@ -17,8 +17,8 @@ pub struct OpenQuestions(Arc<watch::Sender<Questions>>);
 #[derive(Debug, Default)]
 struct Questions {
     last: u64,
-    /// The subject of each open question, and the time at which the question was asked. The key is the number of the
-    /// question.
+    /// The subject of each open question (text such as "a question of server NAME"), and the time at which the question
+    /// was asked. The key is the number of the question.
     open: BTreeMap<u64, (String, Instant)>,
 }
 
@@ -87,14 +87,14 @@ impl PausableTimer {
         Self::new(limit, None)
     }
 
-    /// Restarts the timer with its full duration.
+    /// Restarts the timer with its full time limit. A paused timer remains paused.
     pub fn restart(&mut self) {
         self.deadline.as_mut().reset(Instant::now() + self.limit);
         self.stopped = self.stopped.map(|_| Instant::now());
     }
 
-    /// Waits until the timer expires, and returns its time limit. If the future is dropped, the method can be called
-    /// again.
+    /// Waits until the timer expires, and returns its time limit. If the future is dropped, a new call continues to
+    /// wait for the same end.
     pub async fn expired(&mut self) -> Duration {
         loop {
             let Some(open) = &mut self.open else {

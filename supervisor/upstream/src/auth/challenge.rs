@@ -23,8 +23,8 @@ impl Challenge {
         is_one.then(|| Self { status, www_authenticate: www_authenticate.unwrap_or_default().to_owned() })
     }
 
-    /// Returns the scopes that the token lacks, which may be empty; `None` if the server refused the token for another
-    /// reason than insufficient scope.
+    /// Returns the scopes that the token lacks, separated by spaces and possibly empty; `None` if the server refused
+    /// the token for another reason. `url` is the server's URL, which resolves relative URLs in the challenge.
     pub(crate) fn missing_scope(&self, url: &Url) -> Option<String> {
         let parameters = WWWAuthenticateParams::parse(&self.www_authenticate, url);
         parameters.is_insufficient_scope().then(|| parameters.scope.unwrap_or_default())

@@ -33,7 +33,7 @@ pub(crate) async fn discover(url: &Url, challenge: Option<&str>) -> Result<OAuth
     Ok(OAuthDiscovery { manager, store, resolution })
 }
 
-/// Renews a stored access token with its refresh token, and returns the new tokens.
+/// Renews the stored access token for the upstream server at `url` with its refresh token, and returns the new tokens.
 pub(crate) async fn refresh(url: &Url, stored: &StoredLogin) -> Result<StoredCredentials, AuthError> {
     let credentials = stored.credentials.clone().ok_or(AuthError::AuthorizationRequired)?;
     let OAuthDiscovery { mut manager, store, .. } = discover(url, None).await?;
@@ -48,7 +48,7 @@ pub(crate) async fn refresh(url: &Url, stored: &StoredLogin) -> Result<StoredCre
     store.load().await?.ok_or(AuthError::AuthorizationRequired)
 }
 
-/// Obtains an access token by the client credentials grant of OAuth, without any user.
+/// Obtains an access token for the upstream server at `url` by the client credentials grant of OAuth, without any user.
 pub(crate) async fn client_credentials_token(
     url: &Url,
     client: &OAuthClient,
@@ -81,7 +81,8 @@ pub(crate) enum CredentialsError {
     UnknownAlgorithm,
 }
 
-/// Converts configured client credentials for rmcp. Returns an error if they are incomplete.
+/// Converts the configured client credentials for the upstream server at `url` to the form that rmcp needs. Returns an
+/// error if they are incomplete or name an unknown algorithm.
 pub(crate) fn client_credentials_config(
     url: &Url,
     client: &OAuthClient,

@@ -20,12 +20,12 @@ use data_encoding::HEXLOWER;
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 /// How long to wait for the lock of a token file, which another process may hold while it renews a token.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(45);
-/// Interval between two attempts to lock a token file.
+/// Interval at which this process tries to lock a token file that another process has locked.
 const LOCK_EVERY: Duration = Duration::from_millis(50);
 /// Number of hexadecimal digits of the URL's hash in the name of a token file. They suffice to distinguish the servers
 /// of one user.
 const HASH_DIGITS: usize = 16;
-/// Maximum number of scopes that are stored for the next login, in addition to the granted ones.
+/// Maximum number of scopes that are stored because requests required them, in addition to the granted ones.
 const WANTED_SCOPES_MAX: usize = 64;
 /// An access token that expires within this time is renewed before it is sent, since it might expire before the server
 /// checks it.

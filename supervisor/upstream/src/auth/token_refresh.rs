@@ -11,10 +11,10 @@ use super::{TokenProvider, oauth};
 use crate::definition::OAuthClient;
 use crate::http_error::{HttpError, HttpErrorKind};
 
-/// Minimum time between two requests for a token to an authorization server. A new token that the upstream server
+/// Minimum time between two requests to the authorization server for a token. A new token that the upstream server
 /// refuses within this time is not renewed again.
 const RENEWAL_EVERY: Duration = Duration::from_secs(5);
-/// Timeout of a request for an access token to an authorization server.
+/// Timeout of a request to the authorization server for a token.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl TokenProvider {
@@ -38,7 +38,9 @@ impl TokenProvider {
     }
 
     /// Renews the access token `stale` with the stored refresh token, and returns the new token. If another process has
-    /// already renewed the token, returns that process's token.
+    /// already renewed the token, returns that process's token. If the authorization server cannot renew the token at
+    /// present and `stale` has not expired yet, returns `stale`. Sets `asked_at` when the authorization server is
+    /// asked.
     pub(super) async fn refreshed(
         &self,
         file: &TokenFile,
@@ -85,8 +87,8 @@ impl TokenProvider {
     }
 }
 
-/// Whether a token was requested less than [`RENEWAL_EVERY`] ago. If so, no other token may be requested yet. `asked`
-/// is the time of the last request.
+/// Whether the authorization server was asked for a token less than [`RENEWAL_EVERY`] ago, so that it must not be asked
+/// again yet. `asked` is the time of the last request; `None` if there was none.
 pub(super) fn is_recent(asked: Option<Instant>) -> bool {
     asked.is_some_and(|at| at.elapsed() < RENEWAL_EVERY)
 }

@@ -79,7 +79,8 @@ impl InputRounds<'_> {
         self.caller.direct.as_deref()
     }
 
-    /// Sends the call once. Returns the server's answer as JSON text.
+    /// Sends the call once, with the input that the server required in the previous round. Returns the server's answer
+    /// as JSON text.
     async fn send(&self, input: InputResponses) -> Result<String, CallError> {
         let Self { connection, offer, item, caller, timeout, .. } = self;
         let ticket = offer.callers.register(item, caller);
@@ -106,7 +107,8 @@ impl InputRounds<'_> {
         }
     }
 
-    /// Parses the server's answer to the call. If the answer requires input, obtains the input.
+    /// Parses `raw`, the server's answer to the call. If the answer requires input, asks the user for the input, or
+    /// returns the answer as the result if the AI client itself asks its user.
     async fn next(&self, raw: String) -> Result<NextStep, CallError> {
         let (of, how) = ((*self.item).clone(), self.reading());
         let read = offload_if_large(raw.len(), move || read_answer(&of, raw, how)).await;
@@ -130,7 +132,8 @@ impl InputRounds<'_> {
         }
     }
 
-    /// Returns the options for converting the results of the called tool.
+    /// Returns how the results of the called tool are converted. For resources, prompts and unknown tools, returns the
+    /// default.
     fn reading(&self) -> ResultOptions {
         let tool = match self.item {
             CallTarget::Tool(name) => self.offer.catalogue.tool(name),

@@ -8,11 +8,11 @@ use std::io;
 
 pub(super) use libc::sock_filter;
 
-/// Offset of the system call number in `struct seccomp_data`.
+/// Byte offset of the system call number in `struct seccomp_data`.
 const NUMBER: u32 = 0;
-/// Offset of the architecture in `struct seccomp_data`.
+/// Byte offset of the architecture in `struct seccomp_data`.
 const ARCHITECTURE: u32 = 4;
-/// Offset of the first system call argument in `struct seccomp_data`.
+/// Byte offset of the first system call argument in `struct seccomp_data`. Each argument has 8 bytes.
 const ARGUMENTS: u32 = 16;
 
 /// The architecture of this build: `AUDIT_ARCH_X86_64` or `AUDIT_ARCH_AARCH64`, from linux/audit.h.

@@ -16,8 +16,8 @@ const REFUSED: u32 = refused(libc::EPERM);
 const PRIO_PROCESS: u32 = 0;
 /// The value of the first argument of ioprio_set(2) that selects one process.
 const IOPRIO_WHO_PROCESS: u32 = 1;
-/// The ioctl(2) request, from linux/sockios.h, that selects a process. The kernel sends this process a signal when a
-/// descriptor becomes readable.
+/// The ioctl(2) request, from linux/sockios.h, that selects the process to which the kernel sends a signal when a
+/// socket becomes readable.
 const FIOSETOWN: u32 = 0x8901;
 /// Another ioctl(2) request with the same effect as `FIOSETOWN`.
 const SIOCSPGRP: u32 = 0x8902;
@@ -80,8 +80,8 @@ const ONLY: [(libc::c_long, &[(u32, u32)]); 9] = [
 ];
 
 /// System calls that are refused if one argument has a certain value. Each entry contains the system call, the index of
-/// the argument, and the value. With this value, the system call requests that a process receives a signal when a
-/// descriptor becomes readable.
+/// the argument, and the value. With these values, a process selects which process gets a signal when a descriptor
+/// becomes readable, or which signal.
 const NOT_WITH: [(libc::c_long, u32, u32); 5] = [
     (libc::SYS_fcntl, 1, libc::F_SETOWN as u32),
     (libc::SYS_fcntl, 1, F_SETSIG),
@@ -90,9 +90,9 @@ const NOT_WITH: [(libc::c_long, u32, u32); 5] = [
     (libc::SYS_ioctl, 1, SIOCSPGRP),
 ];
 
-/// Permanently installs the seccomp filter that protects other processes from this process. Requires
-/// `no_new_privs`. The filter also refuses signals to the supervisor, because Landlock before ABI 6 does not
-/// restrict signals.
+/// Permanently installs the seccomp filter that protects other processes from this process. Requires `no_new_privs`.
+/// The filter also refuses signals to the process `supervisor`, because Landlock before ABI 6 does not restrict
+/// signals.
 pub(super) fn install(supervisor: nix::unistd::Pid) -> io::Result<()> {
     bpf::install(&program(supervisor.as_raw()))
 }

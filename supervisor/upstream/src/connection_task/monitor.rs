@@ -62,7 +62,8 @@ impl ConnectionMonitor {
         Self { link, peer, callers, changed, idle, listing, ping }
     }
 
-    /// Begins to list the server's tools again after the delay `after`. `limit` is the timeout for each page.
+    /// Begins to list the server's tools again after the delay `after`. `limit` is the timeout for each page of the
+    /// list. The result is an event of [`Self::next`].
     pub(super) fn list_tools(&mut self, name: ServerName, after: Duration, limit: Duration) {
         let peer = self.peer.clone();
         let listing = async move {
@@ -76,7 +77,8 @@ impl ConnectionMonitor {
         self.ping = ping(self.peer.clone(), PING_TIMEOUT).boxed().fuse();
     }
 
-    /// Waits for the next event of the connection. The future can be dropped without losing an event.
+    /// Waits for the next event of the connection. If `waits_for_acceptance` is true, [`MonitorEvent::AcceptanceDue`]
+    /// follows after [`ACCEPTANCE_EVERY`] without another event. The future can be dropped without losing an event.
     pub(super) async fn next(
         &mut self,
         signals: &CallerSignals,

@@ -56,7 +56,7 @@ impl PublishedTools {
         remembered.legacy && !remembered.expired
     }
 
-    /// Publishes expired tools from the cache because the server is not available.
+    /// Publishes expired tools from the cache, if there are any, because the server is not available.
     pub(super) fn publish_stale(&mut self) {
         if let Some(stale) = self.fallback.take() {
             tracing::warn!(
@@ -68,14 +68,16 @@ impl PublishedTools {
         }
     }
 
-    /// Saves and publishes the tools that the server has listed on a new connection.
+    /// Saves in the cache and publishes the tools that the server has listed on a new connection. `legacy_handshake` is
+    /// whether the server understood only the older MCP handshake.
     pub(super) fn connected(&mut self, catalogue: Catalogue, legacy_handshake: bool) -> Arc<Catalogue> {
         self.fallback = None;
         self.pinned = self.pins.version();
         self.publish_listed(catalogue, legacy_handshake)
     }
 
-    /// Saves and publishes the tools that the server has just listed.
+    /// Saves in the cache and publishes the tools that the server has just listed. `legacy_handshake` is whether the
+    /// server understood only the older MCP handshake.
     pub(super) fn publish_listed(&self, catalogue: Catalogue, legacy_handshake: bool) -> Arc<Catalogue> {
         self.cache.save(&catalogue, legacy_handshake);
         self.publish(catalogue)

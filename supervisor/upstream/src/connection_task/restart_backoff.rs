@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 /// The first and the longest delay before a server is restarted after an ordinary failure, that is, not after a
 /// violation of a limit or the protocol.
 const FAILURE_BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
-/// Duration of a stable connection. The delay after ordinary failures is reset to its minimum if the connection lasted
-/// this long, or if a call was answered on it. The delay after violations is not reset.
+/// The delay after ordinary failures is reset to its minimum if a connection lasted at least this long, or if a call
+/// was answered on it. The delay after violations is not reset by this.
 const STEADY: Duration = Duration::from_secs(60);
 /// The first and the longest delay before the restart of a server that exceeded a limit or broke the protocol. Answered
 /// calls do not reset this delay. A connection that lasts longer than the longest delay resets it.
@@ -48,9 +48,9 @@ impl RestartBackoff {
         }
     }
 
-    /// Returns the delay before the next attempt to connect. The other parameters describe the previous attempt:
-    /// `attempt` is when it began, `is_violation` is whether it ended by a violation, and `has_answered` is whether a
-    /// call was answered on its connection.
+    /// Returns the delay before the next attempt to connect; `now` is the current time. The other parameters describe
+    /// the previous attempt: `attempt` is when it began, `is_violation` is whether it ended by a violation, and
+    /// `has_answered` is whether a call was answered on its connection.
     pub(super) fn next_delay(
         &mut self,
         now: Instant,

@@ -131,7 +131,8 @@ impl StateMachine {
         (Self { phase, backoff, listing_delay, listed_at: now }, vec![first])
     }
 
-    /// Handles an event and returns its effects. An event that has no meaning in the current phase has no effects.
+    /// Handles an event that occurs at the time `now`, and returns the effects that the connection task must perform.
+    /// An event that has no meaning in the current phase has no effects.
     pub(super) fn handle(&mut self, event: Event, now: Instant) -> Vec<Effect> {
         let (phase, effects) = match (self.phase, event) {
             (Phase::Idle, Event::Demanded) => {
@@ -201,8 +202,9 @@ impl StateMachine {
     }
 }
 
-/// Returns the phase and the effects that end the connection. The first effect changes the connection state that
-/// callers see, so that new callers wait for the next connection. The second effect closes the connection.
+/// Returns the phase and the effects that end the connection, after which the task continues with `next`. The first
+/// effect changes the connection state that callers see, so that new callers do not use this connection. The second
+/// effect closes the connection.
 fn disconnect(reason: EndReason, next: Next) -> (Phase, Vec<Effect>) {
     let publish = if reason == EndReason::Idle { Effect::PublishIdle } else { Effect::PublishConnecting };
     (Phase::Disconnecting(next), vec![publish, Effect::Disconnect(reason)])

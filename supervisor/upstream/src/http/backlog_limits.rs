@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::connection_failure::FailureSignal;
 use crate::traffic_limits::TrafficLimiter;
 
-/// Maximum total size in bytes of the tools with header parameters that a server may list. The size is limited because
-/// rmcp keeps the schema of every tool name that it has seen.
+/// Maximum total size in bytes of the tools with header parameters that a server may list during a connection. The size
+/// is limited because rmcp keeps the schema of every tool name that it has seen.
 const ANNOTATED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Maximum number of requests of the server that Lockhouse has not answered yet. The number is limited because rmcp
 /// answers each request in a task of its own.

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Number of responses of the maximum size that a connection may buffer at one time. This is the budget of the
-/// connection.
+/// The budget of a connection, as the number of responses of the maximum size that it may buffer at one time.
 const FULL_SIZE_MESSAGES: usize = 2;
 /// Number of bytes that each response may always buffer, so that a small message never fails for lack of budget.
 const GUARANTEED_BYTES: usize = 64 * 1024;
@@ -36,7 +35,8 @@ pub(super) struct BufferShare {
 }
 
 impl BufferShare {
-    /// Returns how many bytes this share may hold now, given what the other shares of the connection hold.
+    /// Returns how many bytes this share may hold now, given what the other shares of the connection hold: at least
+    /// [`GUARANTEED_BYTES`], and at most the maximum size of one response.
     pub(super) fn bytes_max(&self) -> usize {
         let BufferBudget { bytes, bytes_max } = &self.budget;
         let others = bytes.load(Ordering::Relaxed).saturating_sub(self.bytes);

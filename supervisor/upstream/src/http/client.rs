@@ -110,10 +110,10 @@ impl UpstreamHttpClient {
         }
     }
 
-    /// Handles a response with an HTTP error status. If the body is a JSON-RPC error, returns this error as the
-    /// server's answer. If the status shows that the server uses an older protocol version, returns the error that
-    /// makes rmcp try that version. Otherwise returns an error, which is `fault` unless the server uses the deprecated
-    /// transport HTTP+SSE.
+    /// Handles a response with an HTTP error status to the request `asked`. If the body is a JSON-RPC error, returns
+    /// this error as the server's answer, with `assigned`, the MCP session ID of the response. If the status shows that
+    /// the server uses an older protocol version, returns the error that makes rmcp try that version. Otherwise returns
+    /// an error, which is `fault` unless the server uses the deprecated transport HTTP+SSE.
     async fn handle_error_status(
         &self,
         asked: &PendingRequest,

@@ -23,8 +23,8 @@ const LONG_EVENT: &str = "it sent an unsolicited event of more than 1 MiB";
 const ENDLESS_EVENT: &str = "it sent an event of more than 256 MiB beyond the limit of one message";
 const UNKNOWN_EVENT: &str = "it sent an event over the limit of one message that answers no request";
 
-/// Returns the converted events of an HTTP response. `request` is the request that the response answers; `None` for a
-/// stream of the server's own messages.
+/// Returns the converted events of an HTTP response; their memory counts against `share`. `request` is the request that
+/// the response answers; `None` for a stream of the server's own messages.
 pub(super) fn answers(
     response: Response,
     share: BufferShare,
@@ -83,8 +83,8 @@ impl EventReader {
         }
     }
 
-    /// Reads the next chunk of the stream. Returns whether more chunks may follow; `None` if the stream had already
-    /// ended.
+    /// Reads and parses the next chunk of the stream. Returns false if the response has ended or the connection has
+    /// failed, true if more chunks may follow, and `None` if the stream had already ended before the call.
     async fn piece(&mut self) -> Option<reqwest::Result<bool>> {
         let traffic = &self.load.traffic;
         let response = self.response.as_mut()?;
@@ -148,8 +148,9 @@ impl EventReader {
         Some(sse)
     }
 
-    /// Decodes the message in an event's data and charges the message to the server's traffic limits. Returns `None` if
-    /// rmcp gets no message.
+    /// Decodes the message in an event's data. Charges it to the server's traffic limits unless it answers a pending
+    /// request, and waits if the server has sent too much. Returns `None` if the message is dropped or the server must
+    /// be disconnected.
     async fn message(&self, data: String) -> Option<RxMessage> {
         let traffic = &self.load.traffic;
         let (request, load) = (self.request.clone(), self.load.clone());

@@ -15,7 +15,7 @@ use crate::http_error::HttpError;
 pub(super) const JSON: &str = "application/json";
 pub(super) const EVENTS: &str = "text/event-stream";
 
-/// Maximum number of bytes that are read of the body of an error response.
+/// Maximum size in bytes of the body of an error response. A larger body is ignored.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 /// How long to wait for the first event of a server that may use the deprecated HTTP+SSE transport.
 const OLD_TRANSPORT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -88,7 +88,7 @@ impl HttpExchange {
     }
 
     /// Reads the body of a response with an HTTP error status. Returns the body, and the error that describes the
-    /// response.
+    /// response. The body is empty if it is an event stream, is too large or cannot be read.
     pub(super) async fn read_refusal(&self, response: Response, status: StatusCode) -> (String, HttpError) {
         let noted = [LOCATION, RETRY_AFTER].map(|name| header(response.headers(), name.as_str()));
         let body = match ResponseContent::from_response(&response) {

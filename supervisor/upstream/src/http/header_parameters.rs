@@ -30,8 +30,8 @@ struct Annotated {
     input_schema: JsonObject,
 }
 
-/// Converts the result of `tools/list` for rmcp. Tools with header parameters are parsed. The whole list is kept as raw
-/// text.
+/// Converts the result of `tools/list` for rmcp. Tools with header parameters are parsed, and their size is counted in
+/// `load`. The whole list is kept as raw text.
 pub(super) fn tool_list(result: &RawValue, load: &BacklogLimiter) -> ServerResult {
     let mut room = TYPED_BYTES_MAX;
     let mut fits = |tool: &&RawValue| {

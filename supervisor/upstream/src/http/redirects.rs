@@ -10,8 +10,9 @@ pub(super) fn same_origin() -> Policy {
     Policy::custom(follow_at_home)
 }
 
-/// Decides whether to follow a redirect. The target must have the same origin, so that headers and tokens are not sent
-/// elsewhere. The status must be 307 or 308, which repeat the request unchanged.
+/// Decides whether to follow a redirect. The target must have the same origin as the first request, so that headers and
+/// tokens are not sent elsewhere. The status must be 307 or 308, which repeat the request unchanged. At most
+/// [`REDIRECTS_MAX`] redirects are followed in a row.
 fn follow_at_home(attempt: Attempt<'_>) -> Action {
     let is_home = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
     let repeats = matches!(attempt.status().as_u16(), 307 | 308);

@@ -85,8 +85,8 @@ impl PendingRequest {
         RxMessage::error(error, Some(self.id.clone()))
     }
 
-    /// Converts the result of this request for rmcp as raw text; `None` if rmcp needs the result parsed into its own
-    /// types.
+    /// Converts the result of this request to a result of rmcp that contains it as raw text; `None` if rmcp needs the
+    /// result parsed into its own types.
     fn convert_result(&self, result: &RawValue, load: &BacklogLimiter) -> Option<ServerResult> {
         match self.method {
             RequestMethod::Initialize | RequestMethod::Discover => None,

@@ -11,11 +11,12 @@ use sse_stream::Sse;
 const KEEP_BYTES: usize = 256;
 
 /// Number of bytes that are counted for a line in addition to its length, since parsing short lines takes time as well.
-/// They count towards the size limit of the event or towards the server's traffic limits. The first data line of an
-/// event is exempt.
+/// For a line of data, they count towards the size limit of its event; the first line of data is exempt. For other
+/// lines, they count towards the server's traffic limits.
 const LINE_BYTES: usize = 16;
 
-/// Minimum of the event field `retry`, in milliseconds, so that a server cannot make Lockhouse reconnect without delay.
+/// Minimum of the event field `retry`, in milliseconds. Smaller values are raised to it, so that a server cannot make
+/// Lockhouse reconnect without delay.
 const RETRY_MILLISECONDS_MIN: u64 = 1_000;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -97,7 +98,8 @@ impl SseParser {
         self.skipped.unwrap_or(0)
     }
 
-    /// Parses the next chunk of the stream. An event of more than `bytes_max` bytes is reported as too large.
+    /// Parses the next chunk of the stream. An event for which [`Self::held`] would exceed `bytes_max` is reported as
+    /// too large.
     pub(super) fn feed(&mut self, mut chunk: &[u8], bytes_max: usize) {
         while let Some(first) = chunk.first() {
             if std::mem::take(&mut self.follows_carriage_return) && *first == b'\n' {
@@ -114,8 +116,8 @@ impl SseParser {
         }
     }
 
-    /// Appends a piece to the current line. If this would make the event larger than `bytes_max` bytes, reports the
-    /// event as too large instead.
+    /// Appends a piece to the current line. If the event would then exceed `bytes_max` bytes, reports the event as too
+    /// large, and skips this piece and the further data of the event.
     fn keep(&mut self, piece: &[u8], bytes_max: usize) {
         if self.skipped.is_none() && self.held() + piece.len() <= bytes_max {
             return self.line.extend_from_slice(piece);

@@ -20,9 +20,12 @@ use crate::stdio_requests::StdioRequests;
 /// for it.
 pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The reasons of cancellations that are sent to servers.
+/// The reason that is sent to a server with the cancellation of a request whose timeout has passed.
 const TIMED_OUT: &str = "timeout";
+/// The reason that is sent to a server with the cancellation of a request about which it asked a question that no
+/// user can answer.
 const UNANSWERABLE: &str = "nobody can be asked";
+/// The reason that is sent to a server with the cancellation of a request for whose answer the caller no longer waits.
 const ABANDONED: &str = "the execution ended";
 
 /// The timeout of a call to an upstream server.
@@ -60,7 +63,8 @@ impl WaitLimits {
     }
 }
 
-/// Sends a request over the server's standard input and waits for its answer. If the caller stops waiting, cancels the
+/// Sends a request over the server's standard input and waits for its answer. Returns the result as JSON text. `meta`
+/// is additional metadata of the request. If one of `limits` is reached or the caller stops waiting, cancels the
 /// request at the server.
 pub(super) async fn exchange_over_stdio(
     requests: &StdioRequests,
@@ -83,8 +87,9 @@ pub(super) async fn exchange_over_stdio(
     }
 }
 
-/// Sends a request with rmcp and waits for its answer in a separate task. If the caller stops waiting, that task cancels
-/// the request at the server, which rmcp does not do.
+/// Sends a request with rmcp and waits for its answer in a separate task. Returns the result as JSON text. If one of
+/// `limits` is reached or the caller stops waiting, that task cancels the request at the server, which rmcp does not
+/// do.
 pub(super) async fn exchange(
     peer: Peer<RoleClient>,
     request: ClientRequest,

@@ -27,8 +27,8 @@ pub struct ToolReview {
 pub struct ChangedTool {
     pub tool: ToolName,
     pub kind: ToolChange,
-    /// The time when the tool was pinned (accepted), and the pinned definition as indented JSON; `None` if the
-    /// tool has no pin.
+    /// The time when the tool was pinned (accepted), in RFC 3339, and the pinned definition as indented JSON; `None` if
+    /// the tool has no pin.
     pub before: Option<(String, String)>,
     /// The tool's current definition as indented JSON.
     pub after: String,

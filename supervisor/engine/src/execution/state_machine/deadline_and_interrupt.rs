@@ -45,7 +45,7 @@ impl StopCause {
 }
 
 impl StateMachine {
-    /// Interrupts the code if it still runs when its deadline is reached.
+    /// Handles the event that the run reached its deadline: interrupts the code if it is still running.
     pub(super) fn on_deadline(&mut self) -> Effect {
         match self.phase {
             Phase::Running => self.interrupt(Phase::Interrupted(Interruption::Deadline)),

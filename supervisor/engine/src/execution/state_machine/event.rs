@@ -23,11 +23,11 @@ pub(in crate::execution) enum Event {
     StopRequested(Cancellation),
     /// The run reached its deadline in wall-clock time.
     DeadlineReached,
-    /// The timer of the run has expired. An effect such as [`Effect::Wait`] had set the timer.
+    /// The timer of the run has expired, which an effect such as [`Effect::Wait`] had set.
     TimerExpired,
-    /// A run in a session has used the CPU time of its limit.
+    /// A run in a session has used all the CPU time that its CPU limit permits.
     CpuLimitReached,
-    /// A run in a session has also used the CPU grace time after its CPU limit.
+    /// A run in a session has also used all the CPU grace time, which follows its CPU limit.
     CpuGraceExpired,
     /// The worker closed its channel.
     ChannelClosed,

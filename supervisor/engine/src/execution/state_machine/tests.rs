@@ -112,8 +112,8 @@ fn describe_reason(ending: &EndReason) -> String {
     }
 }
 
-/// Starts a run, checks the effect of each event in `steps`, and checks whether the worker can be used for another
-/// run afterwards.
+/// Starts a run, in a session if `session` is true, and checks the effect of each event in `steps`. Then checks that
+/// the worker can be used for another run exactly if `is_reusable` is true. `name` is for failure messages.
 fn check(name: &str, session: bool, steps: Vec<(Event, &str)>, is_reusable: bool) {
     let mut state = StateMachine::new(idle(), LIMITS, session);
     assert_eq!(describe_effect(&state.on(begin(session))), "run", "{name}");

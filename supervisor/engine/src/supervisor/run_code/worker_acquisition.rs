@@ -15,8 +15,8 @@ use crate::execution::{Answer, Cancellation, Refusal, RunWorker, Sandbox, Sessio
 use crate::sessions::{SessionError, SessionLease};
 use crate::supervisor::{EngineUnavailable, Supervisor};
 
-/// Lower bound of the time limit for waiting for a worker. The time limit is the configured time limit of runs, if that
-/// is longer.
+/// Minimum of the time limit for waiting for a worker. If the configured time limit of runs is longer, it is also the
+/// time limit for waiting.
 const WORKER_WAIT_MIN: Duration = Duration::from_secs(20);
 /// The delay after which an AI client should retry a run that got no worker in time.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
@@ -99,8 +99,8 @@ impl AcquireError {
 }
 
 impl Supervisor {
-    /// Waits for a worker for the run. The wait has a time limit of its own, and the time limit of the run starts
-    /// only when its code starts.
+    /// Waits for a worker for the run, until `stop` requests the end of the run. The wait has a time limit of its own;
+    /// the time limit of the run starts only when its code starts.
     pub(super) async fn acquire(
         &self,
         caller: &Caller,

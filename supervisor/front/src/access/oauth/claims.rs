@@ -18,7 +18,7 @@ pub(super) struct Claims {
     scp: Scopes,
 }
 
-/// The value of a scope claim: a string with spaces, or a list.
+/// The value of a scope claim: one string with the scopes separated by spaces, or a list of scopes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(untagged)]
 enum Scopes {

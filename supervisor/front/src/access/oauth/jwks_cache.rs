@@ -28,7 +28,7 @@ const KEYS_MAX: usize = 100;
 #[derive(Clone, Debug)]
 struct VerificationKey {
     id: Option<String>,
-    /// The only algorithm that the key may be used with, if the JWK names one.
+    /// The only algorithm that the key may be used with. `None` if the JWK names no algorithm.
     algorithm: Option<Algorithm>,
     decoding: Arc<DecodingKey>,
 }
@@ -118,8 +118,8 @@ impl Shared {
         self.cached.lock().clone()
     }
 
-    /// Fetches the public keys, unless another task has replaced the keys `before`, or the last attempt was less than
-    /// `refetch` ago.
+    /// Fetches the public keys, unless another task has fetched newer keys than `before` meanwhile, or the last attempt
+    /// was less than `refetch` ago. `last_attempt` is the lock that makes this task the only one that fetches.
     async fn refresh(
         &self,
         mut last_attempt: MutexGuard<'_, Option<Instant>>,

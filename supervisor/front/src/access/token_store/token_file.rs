@@ -77,7 +77,8 @@ impl TokenFile {
         }
     }
 
-    /// Reads all tokens in the token file, including revoked and expired ones. Without a file, returns none.
+    /// Reads all tokens in the token file, including revoked and expired ones. Returns an empty list if there is no
+    /// file.
     pub fn read(&self) -> Result<Vec<TokenRecord>, TokenFileError> {
         let file = match files::open_to_read(&self.0) {
             Ok(file) => file,
@@ -125,7 +126,7 @@ impl TokenFile {
         Ok(token)
     }
 
-    /// Revokes the token of this name. Returns false if there is no such token, or if it was revoked before.
+    /// Revokes the token of this name. Returns false if there is no such token, or if it was already revoked.
     pub fn revoke(&self, name: &TokenName) -> Result<bool, TokenFileError> {
         let _lock = self.lock()?;
         let (mut tokens, now) = (self.read()?, SystemTime::now());
@@ -147,7 +148,7 @@ impl TokenFile {
         files::replace_for_service(&self.0, &text).map_err(|error| self.error(error))
     }
 
-    /// Locks the token file against other processes that write it.
+    /// Locks the token file against other processes that write it, until the returned lock is dropped.
     fn lock(&self) -> Result<Flock<File>, TokenFileError> {
         let path = self.0.with_extension("lock");
         let directory = path.parent().unwrap_or(Path::new("/"));

@@ -53,7 +53,7 @@ struct Model {
     owed: Vec<(u32, ForkPurpose)>,
     /// All workers by id, with the number of the generation that they belong to.
     workers: BTreeMap<usize, (u32, Item)>,
-    /// The ids of the workers that the state machine has leased or ended.
+    /// The ids of the workers that the state machine has given away: leased, handed over to a session, or ended.
     given: BTreeSet<usize>,
     requests: BTreeMap<usize, Item>,
     answered: BTreeSet<usize>,

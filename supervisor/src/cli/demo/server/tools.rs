@@ -70,8 +70,8 @@ pub(super) fn call(shop: &mut Shop, tool: &str, arguments: &JsonObject) -> Resul
     }
 }
 
-/// Returns one page of the items in `found`, by the arguments `offset` and `limit`. `next_offset` in the result is null
-/// on the last page.
+/// Returns one page of the items in `found`, by the arguments `offset` and `limit` of the call. The result holds the
+/// items under the key `name`, the number of all items, and `next_offset`, which is null on the last page.
 fn page<'a, T: Serialize + 'a>(
     name: &str,
     arguments: &JsonObject,

@@ -25,7 +25,7 @@ impl LogFile {
         self.open.is_none()
     }
 
-    /// Returns the last `count` lines of the log, including lines of the rotated file.
+    /// Returns the last `count` lines of the log, including lines of the previous log file (`NAME.log.1`).
     pub(super) fn read_last(&mut self, count: usize) -> std::io::Result<Vec<String>> {
         let mut before = self.path.clone().into_os_string();
         before.push(".1");
@@ -37,7 +37,8 @@ impl LogFile {
         Ok(lines.split_off(lines.len().saturating_sub(count)))
     }
 
-    /// Returns the log lines written since the last read, also if the file was rotated meanwhile.
+    /// Returns the log lines that were written since the last read. Also returns the rest of the previous file if the
+    /// log was rotated once in this time.
     pub(super) fn read_new(&mut self) -> std::io::Result<Vec<String>> {
         let Some(mut file) = self.open.take().map_or_else(|| open(&self.path), |file| Ok(Some(file)))? else {
             return Ok(Vec::new());

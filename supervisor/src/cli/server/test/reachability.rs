@@ -29,7 +29,8 @@ pub(super) enum Unreachable {
     UnknownHost { host: String, source: std::io::Error },
 }
 
-/// Returns the path of the executable file that a server's command starts.
+/// Returns the path of the executable file that a server's command starts. `origin` says where the server is
+/// configured, for the error messages.
 pub(super) fn find_program(command: &ServerCommand, origin: &str) -> Result<String, Unreachable> {
     let origin = origin.to_owned();
     if let Some(directory) = command.directory.as_deref().filter(|directory| !directory.is_dir()) {

@@ -30,7 +30,7 @@ fn lost(is_violation: bool) -> (Event, Vec<Effect>) {
 }
 
 /// Checks the state machine with a sequence of events. Each row has the seconds since the previous row, the event, and
-/// the expected effects.
+/// the expected effects. `name` identifies the sequence in failure messages.
 fn check(name: &str, is_lazy: bool, rows: Vec<(f64, Event, Vec<Effect>)>) {
     let mut now = Instant::now();
     let (mut machine, first) = StateMachine::new(is_lazy, now);
