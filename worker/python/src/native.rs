@@ -209,7 +209,7 @@ pub(crate) fn check_calls(py: Python<'_>, planned: Vec<Planned>) -> PyResult<Pai
     ask(py, calls.map(|calls| Request::CheckCalls { calls }))
 }
 
-/// Queues a tool call, with the parameters of [`call`], and returns its number; [`drain`] returns its reply. Returns -1
+/// Queues a tool call, with the parameters of `call`, and returns its number; [`drain`] returns its reply. Returns -1
 /// for an invalid name.
 #[pyfunction]
 #[pyo3(signature = (server, tool, arguments, timeout_ms=None, line=None, decoded=Vec::new()))]

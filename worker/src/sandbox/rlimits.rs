@@ -24,8 +24,9 @@ pub(super) fn mapped_bytes() -> Result<u64, SandboxError> {
     bytes.ok_or_else(|| SandboxError::Step { step, source: missing() })
 }
 
-/// Sets all resource limits of the worker. `RLIMIT_DATA` limits its private memory, `RLIMIT_AS` its whole
-/// address space. Both permit the profile's memory in addition to `mapped_bytes`.
+/// Sets all resource limits of the worker. `RLIMIT_DATA` limits its private memory, `RLIMIT_AS` its whole address
+/// space. Both permit the profile's memory in addition to `mapped_bytes`. The number of threads is limited only if
+/// `in_user_namespace` is set: elsewhere, the kernel would also count all other processes of the user.
 pub(super) fn set(
     profile: &SandboxProfile,
     mapped_bytes: u64,
