@@ -27,6 +27,7 @@ mod server;
 mod sessions;
 mod shutdown;
 mod skills;
+mod startup_code;
 mod status;
 mod stubs;
 mod table;

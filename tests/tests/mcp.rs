@@ -15,8 +15,9 @@ mod upstream_login;
 use lockhouse_tests::{Lockhouse, Table, equal};
 use serde_json::Value;
 
-/// Runs programs over one MCP connection and compares the value of each with the expected one. A row of `rows` has the
-/// language, the name of the case, the program and the expected value.
+/// Runs programs over one MCP connection and compares the value of each with the expected one. `title` is the title of
+/// the printed test table. Each entry of `rows` has the language, the name of the case, the program and the expected
+/// value.
 async fn check(lockhouse: &Lockhouse, title: &str, rows: &[(&str, &str, &str, Value)]) {
     let session = lockhouse.serve().await;
     let mut table = Table::new(title);

@@ -60,7 +60,7 @@ async fn start_cancellable(
     session.peer().send_cancellable_request(request, PeerRequestOptions::no_options()).await.unwrap()
 }
 
-/// Calls the MCP tool `get_result` once and returns its structured answer.
+/// Calls the MCP tool `get_result` once with these arguments, and returns its structured answer.
 async fn result(session: &Session, arguments: Value) -> Value {
     structured(session.call("get_result", arguments).await)
 }

@@ -61,7 +61,8 @@ fn main() -> Fallible<()> {
     Ok(())
 }
 
-/// Compiles the program that the zygote installs: it allows the system calls of workers and of the zygote.
+/// Compiles the program that the zygote installs: it allows the system calls of workers and of the zygote. It kills the
+/// process if the architecture of a call is not `audit` (`AUDIT_ARCH_*`), or if it is an x32 call.
 fn zygote_program(filters: &Value, zygote: &[Value], target: TargetArch, audit: u32) -> Fallible<BpfProgram> {
     let mut filters = filters.clone();
     let allowed = filters["allowed"]["filter"].as_array_mut().ok_or("a list of rules is needed")?;
@@ -103,7 +104,8 @@ fn worker_program(filters: &Value, zygote: &[Value], target: TargetArch) -> Fall
     Ok(program)
 }
 
-/// Returns the BPF program for all system calls that no rule allows: it refuses the call.
+/// Returns the BPF program for all system calls that no rule allows. Its result is the error that the filter `allowed`
+/// names as its `mismatch_action`.
 fn refused(filters: &Value) -> Fallible<BpfProgram> {
     Ok(vec![instruction(RETURN, 0, 0, value_of(&filters["allowed"]["mismatch_action"])?)])
 }
@@ -153,7 +155,8 @@ fn verdicts(filters: &Value, target: TargetArch) -> Fallible<BTreeMap<u32, BpfPr
     Ok(verdicts)
 }
 
-/// Compiles the rules of one system call with seccompiler. The compiled program loads the system call number, and does
+/// Compiles the rules of one system call with seccompiler. The result of the program is the action `matched` if a rule
+/// matches the arguments of the call, and `otherwise` if none does. The program loads the system call number, and does
 /// not check the architecture.
 fn one_filter(
     matched: &Value,
@@ -189,8 +192,8 @@ fn value_of(action: &Value) -> Fallible<u32> {
     }
 }
 
-/// Divides all system call numbers into ranges with equal programs. Each range has its first number and its program.
-/// Numbers that are not in `verdicts` get the program `others`.
+/// Divides all system call numbers into ranges, so that the same program decides about all calls of a range. Each range
+/// has its first number and its program. Numbers that are not in `verdicts` get the program `others`.
 fn ranges(verdicts: BTreeMap<u32, BpfProgram>, others: BpfProgram) -> Vec<(u32, BpfProgram)> {
     let mut ranges = vec![(0, others.clone())];
     for (number, steps) in verdicts {

@@ -217,8 +217,8 @@ impl Channel {
         call
     }
 
-    /// Reads the socket once, for at most `timeout`, and processes all received messages. The caller must have set
-    /// `reader_active`, or be the only thread.
+    /// Reads the socket once and processes all received messages. Waits for data for at most `timeout` (and 60 s),
+    /// without a limit if it is `None`. The caller must have set `reader_active`, or be the only thread.
     fn read(&self, timeout: Option<Duration>) -> ReadResult {
         if let Some(timeout) = timeout {
             // Rounded up, since the wait must not end before the timeout.
@@ -258,7 +258,8 @@ impl Channel {
         ReadResult::Read
     }
 
-    /// Waits until the state may have changed: reads the socket, or waits for the thread that already reads it.
+    /// Sends all queued messages, and waits until the state may have changed: reads the socket, or waits for a short
+    /// time for the thread that already reads it. In the second case, the result is [`ReadResult::Interrupted`].
     fn wait<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -416,7 +417,8 @@ fn arguments_too_large(error: &frame::FrameError) -> Failure {
     }
 }
 
-/// Exits the worker after the supervisor has closed the socket, or has sent an invalid message.
+/// Exits the worker after the supervisor has closed the socket or has sent an invalid message, or after an error of the
+/// socket.
 fn exit_without_supervisor() -> ! {
     std::process::exit(0)
 }

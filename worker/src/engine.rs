@@ -39,14 +39,15 @@ pub trait Engine {
     /// generators.
     fn after_fork(&mut self);
 
-    /// Gives the engine its connection to the supervisor, and the memory limit of the submitted code in bytes. The
-    /// worker calls this method after it has entered its sandbox.
+    /// Gives the language engine its connection to the supervisor, and the memory limit of the submitted code in bytes.
+    /// The worker calls this method after it has entered its sandbox.
     fn attach(&mut self, sandboxed: &Sandboxed, host: &'static dyn ToolHost, memory_bytes: u64);
 
     /// Runs a trivial program, so that later runs find its memory pages mapped. The sandboxed worker calls this method
     /// before it waits for its first job, if the supervisor requested a warm-up.
     fn warm(&mut self, sandboxed: &Sandboxed);
 
-    /// Runs the worker's only job, or the next job of its session.
+    /// Runs the program of a job and returns its outcome. The job is the worker's only one, or the next one of its
+    /// session.
     fn run(&mut self, sandboxed: &Sandboxed, job: &Job) -> Outcome;
 }

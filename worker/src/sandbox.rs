@@ -75,8 +75,9 @@ pub struct PreparedSandbox {
     filter: seccomp::Filter,
 }
 
-/// Applies the zygote's part of the sandbox: enters namespaces, drops privileges, and makes the process not dumpable.
-/// The zygote calls this function after it has loaded everything that it needs.
+/// Applies those layers of the sandbox that the zygote applies for its workers and that are in `layers`: enters
+/// namespaces, drops privileges, and makes the process not dumpable. The zygote calls this function after it has loaded
+/// everything that it needs.
 ///
 /// # Errors
 /// [`SandboxError`] if a step fails. The zygote must then end.
@@ -115,11 +116,12 @@ pub fn confine_zygote(prepared: &mut PreparedSandbox) -> Result<(), SandboxError
     Ok(())
 }
 
-/// Applies the worker's part of the sandbox, between the fork and the first byte of code. The channel (the
-/// worker's socket to the supervisor) becomes descriptor 3, even if a later step fails.
+/// Applies the worker's part of the sandbox, between the fork and the first byte of code. The channel (the worker's
+/// socket to the supervisor) becomes descriptor 3, even if a later step fails. Returns it with the proof that the
+/// process is sandboxed.
 ///
 /// # Errors
-/// The step that failed. The worker must report it and end.
+/// The step that failed, and the channel if it can still be used. The worker must report the error and end.
 pub fn enter(
     prepared: &PreparedSandbox,
     profile: &SandboxProfile,
@@ -128,8 +130,8 @@ pub fn enter(
     enter_observed(prepared, profile, channel, &mut |_| ()).map_err(|(_, error, channel)| (error, channel))
 }
 
-/// Like [`enter`], but calls `after` when a layer has been applied, so that the self-test can try that layer. An error
-/// names the protection whose layer failed.
+/// Like [`enter`], but calls `after` for each layer, as soon as the layer has been applied, so that the self-test can
+/// try that layer. An error names the protection whose layer failed.
 fn enter_observed(
     prepared: &PreparedSandbox,
     profile: &SandboxProfile,

@@ -10,7 +10,7 @@ use lockhouse_protocol::STACK_OVERFLOW_STATUS;
 use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-/// Size of the handler's stack. The kernel's signal frame takes a few KiB.
+/// Size in bytes of the stack on which the SIGSEGV handler runs. The kernel's signal frame takes a few KiB of it.
 const HANDLER_STACK_BYTES: usize = 64 * 1024;
 /// A memory fault within this many bytes of the stack pointer counts as a stack overflow. The distance is large because
 /// stack frames of compiled code can be large.

@@ -12,32 +12,34 @@ pub enum WaitOutcome {
     Reply(CallId, Reply),
     /// The timeout expired before a reply arrived.
     TimedOut,
-    /// A signal arrived. The engine must check for an interrupt.
+    /// The wait ended early, for example because a signal arrived. The engine must check for an interrupt.
     Interrupted,
 }
 
 /// Sends an engine's requests and output to the supervisor. No method returns an I/O error, since the process exits
 /// when the supervisor closes the connection.
 pub trait ToolHost: Sync {
-    /// Queues a request. The next wait sends the queue; a long queue is sent at once. While the maximum number of
-    /// requests is in flight, the request stays queued.
+    /// Queues a request and returns its id. The next wait sends the queue; a long queue is sent at once. While the
+    /// maximum number of requests is in flight, the request stays queued.
     fn start(&self, request: Request) -> CallId;
 
-    /// Whether the queue accepts another request. The queue is limited because code could start requests faster than
-    /// they are answered, and because the memory limit of the code does not include the queue.
+    /// Returns whether the queue accepts another request. The queue is limited because code could start requests faster
+    /// than they are answered, and because the memory limit of the code does not include the queue.
     fn has_room(&self) -> bool;
 
-    /// Sends all queued requests and waits for the next reply, without a limit if `timeout` is `None`.
+    /// Sends the queued requests and waits for the next reply to a request of [`Self::start`], without a time limit if
+    /// `timeout` is `None`.
     fn next_reply(&self, timeout: Option<Duration>) -> WaitOutcome;
 
-    /// Sends a request and waits for its reply. Replies to other requests are kept for [`Self::next_reply`]. Returns
-    /// `None` if a signal arrived and `stop` then returns true.
+    /// Sends a request and waits for its reply. Replies to other requests are kept for [`Self::next_reply`]. Calls
+    /// `stop` when the wait is interrupted, for example by a signal. Returns `None` if `stop` returns true.
     fn ask(&self, request: Request, stop: &mut dyn FnMut() -> bool) -> Option<Reply>;
 
     /// Sends printed output of the program to the supervisor.
     fn print(&self, stream: Stream, text: &str);
 
-    /// Sends all queued requests to the supervisor.
+    /// Sends the queued requests and output to the supervisor. Requests above the limit of requests in flight stay
+    /// queued.
     fn flush(&self);
 
     /// Returns the replies to started requests that have arrived, without waiting. Event loops call it when

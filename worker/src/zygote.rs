@@ -288,7 +288,8 @@ fn pidfd_open(pid: Pid) -> Result<OwnedFd, ZygoteError> {
     Ok(unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) })
 }
 
-/// Moves the socket away from standard input and opens `/dev/null` there.
+/// Moves the supervisor's socket from standard input to another descriptor and returns it. Opens `/dev/null` as
+/// standard input.
 fn take_stdin() -> Result<OwnedFd, ZygoteError> {
     use nix::fcntl::{OFlag, open};
     let stdin = std::io::stdin();

@@ -112,7 +112,8 @@ fn number_of(name: &str, architecture: &str) -> u32 {
     compared[1]
 }
 
-/// Returns the numbers and names of all system calls in a seccomp filter's data.
+/// Returns the numbers and names of all system calls in the rules of the filter `filter`, such as `allowed`, for an
+/// architecture.
 fn named(filter: &str, architecture: &str) -> BTreeMap<u32, String> {
     let rules = merged(architecture)[filter]["filter"].as_array().unwrap().clone();
     rules.iter().map(|rule| (number_of(syscall(rule), architecture), syscall(rule).to_owned())).collect()

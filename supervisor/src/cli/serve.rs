@@ -20,6 +20,7 @@ use lockhouse_upstream::NESTED_VARIABLE;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::startup_code::release_after_start;
 use super::{UNAVAILABLE, USAGE, load, load_settings_and_policy, print_error, start_with};
 use crate::config::{ExposeMode, Files, Settings};
 
@@ -137,6 +138,7 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
     let closing = supervisor.lifecycle().closing().clone();
     end_on_signal(supervisor.lifecycle(), is_http);
     tokio::spawn(systemd_notify::run(supervisor.clone()));
+    tokio::spawn(release_after_start());
     let control = ControlSocket::open(&supervisor);
     let _control = control.map_err(|error| tracing::warn!("{error}"));
     let service = HttpService {

@@ -5,8 +5,8 @@ use lockhouse_tests::{Daemon, Lockhouse, Table, ensure};
 
 use crate::http::OPEN;
 
-/// Sends an HTTP GET request with these headers. Returns the status and the whole response. The status is 0 if the
-/// daemon closes the connection without a response.
+/// Sends an HTTP GET request with these header lines, such as `Host: example.com`. Returns the status and the whole
+/// response. The status is 0 if the daemon closes the connection without a response.
 async fn get(daemon: &Daemon, path: &str, headers: &[String]) -> (u16, String) {
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
     let request =

@@ -34,20 +34,22 @@ fn peak_memory_mib(daemon: &Daemon) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
 }
 
-/// Returns an HTTP/2 client that does not share its connection with other clients.
+/// Returns an HTTP/2 client of the daemon with this bearer token. The client does not share its connection with other
+/// HTTP clients.
 fn http2_client(daemon: &Daemon, token: &str) -> HttpClient {
     let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().expect("a client");
     HttpClient::with_client(client, &daemon.url("/mcp"), Some(token))
 }
 
-/// An HTTP request whose body the test is still sending.
+/// An HTTP request whose body never ends: the test sends only a part of it.
 struct UnfinishedRequest {
     answer: JoinHandle<reqwest::Result<reqwest::Response>>,
     taken: Arc<AtomicUsize>,
 }
 
 impl UnfinishedRequest {
-    /// Starts a request, sends `bytes` bytes of its body, and then leaves the body unfinished.
+    /// Starts a request in the background. It sends `bytes` bytes of its body, and then neither more bytes nor the end
+    /// of the body.
     fn without_end(http_client: &HttpClient, bytes: usize) -> Self {
         let taken = Arc::new(AtomicUsize::new(0));
         let counted = taken.clone();
@@ -85,9 +87,10 @@ fn post_stream(
     tokio::spawn(request.body(body).send())
 }
 
-/// Returns a direct `tools/call` of the tool `echo` as JSON text. `value` is the argument of the call, and `meta` is a
-/// member of `_meta`, both as JSON text. The text is assembled by hand because the test needs a certain order of the
-/// keys, which `json!` would sort.
+/// Returns a direct `tools/call` of the tool `echo` as JSON text. `value` is the argument `value` of the call, and
+/// `meta` is the value of an additional member of `_meta`, both as JSON text. The other members of `_meta` are those
+/// that `http_client` sends in every request. The text is assembled by hand because the test needs a certain order of
+/// the keys, which `json!` would sort.
 fn echo(http_client: &HttpClient, value: &str, meta: &str) -> String {
     let mut message = http_client.calling("fixture__echo", json!({}));
     let own = message["params"]["_meta"].to_string();
@@ -238,7 +241,8 @@ async fn a_client_that_sends_its_whole_body_first_reads_the_reason_of_the_refusa
     table.finish();
 }
 
-/// Reads the head of the next HTTP response from the connection, and checks that the response has this status.
+/// Reads the head of the next HTTP response from the connection, and checks that the response has this status, such as
+/// `429`.
 async fn check_status(connection: &mut TcpStream, status: &str) -> Result<(), String> {
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {

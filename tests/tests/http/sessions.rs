@@ -14,8 +14,8 @@ pub(crate) fn token(lockhouse: &Lockhouse, name: &str) -> String {
     made.stdout.lines().last().unwrap_or_default().trim().to_owned()
 }
 
-/// Sends every kind of HTTP request that can carry an MCP session id. Returns the name, status and response body of
-/// each.
+/// Sends every kind of HTTP request that can carry an MCP session id. Returns a name for each request, and the status
+/// and body of its response. The body of an open event stream is empty.
 async fn try_all_requests(http_client: &HttpClient) -> Vec<(&'static str, u16, String)> {
     let mut seen = Vec::new();
     let reply = http_client.request("tools/list", json!({})).await;

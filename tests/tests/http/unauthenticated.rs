@@ -13,7 +13,8 @@ use crate::http::sessions::token;
 
 const PING_BODY: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// Returns the text of a complete HTTP request with this bearer token. `more` has additional header lines.
+/// Returns the text of a complete HTTP request with the MCP request `ping` and this bearer token. `more` has additional
+/// header lines, each with its line end.
 fn request(daemon: &Daemon, token: &str, more: &str) -> String {
     format!(
         "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nAccept: application/json, text/event-stream\r\n\
@@ -49,7 +50,7 @@ async fn read_response(connection: &mut TcpStream) -> String {
     tokio::time::timeout(Duration::from_secs(30), reading).await.expect("hung: an answer comes")
 }
 
-/// Returns whether the daemon has closed the connection, after a wait of up to 200 ms.
+/// Returns whether the daemon has closed the connection, or closes it within 200 ms.
 async fn is_closed(connection: &mut TcpStream) -> bool {
     let mut byte = [0];
     let read = tokio::time::timeout(Duration::from_millis(200), connection.read(&mut byte)).await;

@@ -83,8 +83,8 @@ fn a_directory_in_which_others_could_replace_the_socket_is_refused() {
     }
 }
 
-/// A Python program that opens sockets as systemd does for socket activation, and then executes the program in its
-/// arguments.
+/// A Python program that opens sockets of the kinds in its first argument, and then executes the command in its other
+/// arguments. The command inherits the sockets as it would from systemd (socket activation).
 const SYSTEMD_SOCKETS: &str = "
 import os, socket, sys
 kinds, arguments = sys.argv[1].split(','), sys.argv[2:]

@@ -6,13 +6,14 @@ use crate::layering::crates::CRATES;
 use crate::layering::module_cycles::Modules;
 use crate::layering::source::{root, sources};
 
-/// The fraction by which the number of lines in the table may differ from a crate's actual number of lines.
+/// The maximum difference between the number of lines in the table and the actual number of lines of a crate, as a
+/// fraction of the actual number. [`ROUNDED`] lines are permitted in addition.
 const TOLERANCE: f64 = 0.1;
-/// The numbers of lines in the table are rounded to multiples of this number.
+/// The numbers of lines in the table are rounded up to multiples of this number.
 const ROUNDED: f64 = 100.0;
 
-/// Formats a row of the table of crates: the crate's name, its dependencies in the workspace, its lines of code, and
-/// the number of its modules in dependency cycles.
+/// Formats a row of the table of crates: the name of the crate, the workspace crates that it may depend on (`known`),
+/// its number of source lines, and the number of its modules that are in dependency cycles (`circles`).
 fn row(name: &str, known: &[&str], lines: usize, circles: usize) -> String {
     let known = if known.is_empty() { "nothing of ours".to_owned() } else { known.join(", ") };
     let circles = if circles == 0 { "none".to_owned() } else { circles.to_string() };

@@ -6,7 +6,7 @@ use crate::layering::crates::CRATES;
 use crate::layering::paths::NamedPaths;
 use crate::layering::source::{Source, sources};
 
-/// Names that are restricted to certain files. Each has the prefixes of the paths of all files that may use it.
+/// Names that are restricted to certain files. Each has the beginnings of the paths of the files that may use it.
 const PERMITTED_FILES: [(&str, &[&str]); 6] = [
     ("bincode", &["protocol/src/frame.rs"]),
     ("RoleClient", &["supervisor/upstream/src/"]),

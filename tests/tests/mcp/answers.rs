@@ -6,8 +6,8 @@ use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
 const CONFIG: &str = "[limits]\nshown_bytes = 1000\n";
-/// The key in `_meta` of a tool result whose value holds the parts of the run's answer that the text for the model
-/// lacks.
+/// A key in the `_meta` object of a tool result. Its value has those parts of the run's answer that the text for the
+/// model omits.
 const META_KEY: &str = "lockhouse/run";
 
 async fn connect(lockhouse: &Lockhouse, form: &str) -> Session {

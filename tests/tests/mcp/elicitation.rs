@@ -12,8 +12,8 @@ const POLICY: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n[servers.
 const ASK: &str = "from mcp_tools import call_tool, ToolError\ntry: r = call_tool('SERVER.ask', {'what': 'WHAT'})\n\
     except ToolError as e: r = [e.code, str(e)]\nr";
 
-/// Returns a Lockhouse test fixture with two upstream servers: `fixture` with the newest MCP version, and `older` with
-/// earlier versions only.
+/// Returns a Lockhouse test fixture with this configuration and two upstream servers: `fixture`, which supports the
+/// newest MCP version, and `older`, which supports only earlier versions.
 fn lockhouse(config: &str) -> Lockhouse {
     let lockhouse = Lockhouse::new().server("fixture", &["--asking"]);
     lockhouse.server("older", &["--asking", "--legacy-only"]).policy(POLICY).config(config)

@@ -4,12 +4,12 @@ use lockhouse_tests::{HttpAnswer, HttpRequest, HttpServer, Lockhouse, Table, ens
 use serde_json::{Value, json};
 
 const POLICY: &str = "version = 1\n[servers.web]\nallow = [\"*\"]\n";
-/// A configuration that limits a message between supervisor and worker to 64 KiB (`frame_kib`). A message of an
-/// upstream server may be three times as large; a message of `OVER` bytes exceeds that limit.
+/// A configuration that limits a message between supervisor and worker to 64 KiB (`frame_kib`). The limit for a message
+/// of an upstream server is three times as high; a message of `OVER` bytes exceeds it.
 const SMALL: &str = "[limits]\nframe_kib = 64\ncode_kib = 1\n";
 const OVER: usize = 64 * 1024 * 3 + 1;
-/// The Python function `look`, which calls the upstream tool `look` and returns its result, or the code, message and
-/// `retryable` of its error.
+/// The source of the Python function `look`, which calls the upstream tool `look`. It returns the result of the call,
+/// or, if the call fails, a list with the code, message and `retryable` of the error.
 const LOOK: &str = "from mcp_tools import ToolError, call_tool\n\
     def look(at):\n    try: return call_tool('web', 'look', {'at': at})\n    except ToolError as e: return [e.code, str(e), e.retryable]\n";
 

@@ -105,8 +105,8 @@ fn lockhouse(server: &HttpServer) -> Lockhouse {
 }
 
 /// Runs `lockhouse server login`. `bring` gets the URL to which the authorization server redirects the browser, and
-/// must request that URL or type it into the command's standard input. Returns the exit status of the command, and its
-/// whole output.
+/// must request that URL or type it into the command's standard input. Returns the exit status of the command, and one
+/// text: its standard output after the login URL, followed by its standard error.
 fn log_in(lockhouse: &Lockhouse, bring: impl FnOnce(&str, &mut dyn Write)) -> (Option<i32>, String) {
     let mut command = lockhouse.command(&["server", "login", "web", "--no-browser"]);
     command.env("LOCKHOUSE_LOG", "trace");

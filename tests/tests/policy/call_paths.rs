@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::policy::POLICY;
 
-/// Returns the calls to try: the tool, the arguments, and the expected outcome of each.
+/// Returns the calls to try: the tool of the fixture server, the arguments, and the expected outcome (`ok` or the error
+/// code).
 fn rows() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("add", json!({"a": 1, "b": 2}), "ok"),

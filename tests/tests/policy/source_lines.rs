@@ -3,7 +3,8 @@
 use lockhouse_tests::{Lockhouse, Table, equal};
 use serde_json::{Value, json};
 
-/// Programs, each with its name and language. Each line that contains `here` makes a call.
+/// Programs that make calls: the name of the case, the language and the code. Each line that contains `here` makes a
+/// call.
 const PROGRAMS: [(&str, &str, &str); 15] = [
     ("a call", "python", "from mcp_tools.fixture import add\n\nadd(1, 2)  # here"),
     ("over several lines", "python", "from mcp_tools import fixture\nx = fixture.add(  # here\n  1,\n  2)"),

@@ -14,11 +14,11 @@ use serde_json::Value;
 
 const CONFIG: &str =
     "[limits]\noutput_kib = 64\ncalls = 50\nparallel_calls = 8\n[pool]\nidle = 2\nrunning = 8\n";
-/// The maximum growth of the supervisor's memory after the warm-up rounds, in KiB: the maximum size of one message
-/// between supervisor and worker.
+/// The maximum growth of the supervisor's resident memory after the warm-up rounds, in KiB. It equals the maximum size
+/// of one message between supervisor and worker.
 const GROWTH_KIB_MAX: u64 = 8 * 1024;
-/// The maximum memory of the supervisor in KiB: 64 MiB for each of the eight running workers. This is enough for one
-/// message of the worker in raw and in parsed form, the replies to the worker, and lines of an upstream server.
+/// The maximum resident memory of the supervisor in KiB: 64 MiB for each of the eight running workers. This is enough
+/// for one message of the worker in raw and in parsed form, the replies to the worker, and lines of an upstream server.
 const PEAK_KIB_MAX: u64 = 8 * 64 * 1024;
 /// The maximum length, in bytes, of the error message about a worker that could not be started. Lockhouse truncates the
 /// text of the worker that the message quotes.
@@ -40,8 +40,8 @@ fn with_worker_and_config(program: &std::path::Path, config: &str) -> Lockhouse 
     Lockhouse::with_fixture().config(&format!("{CONFIG}[javascript]\nworker = {program:?}\n{config}"))
 }
 
-/// Returns a field of the supervisor's `/proc/PID/status` in KiB: `VmRSS` is its resident memory, `VmHWM` the peak of
-/// its resident memory.
+/// Returns the field `line` of the supervisor's `/proc/PID/status`, in KiB: `VmRSS` is its resident memory, `VmHWM` the
+/// peak of its resident memory.
 fn memory_kib(pid: u32, line: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the supervisor lives");
     let line =

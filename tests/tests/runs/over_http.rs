@@ -16,13 +16,13 @@ async fn outcome(http_client: &HttpClient, handle: &Value) -> Value {
     .await
 }
 
-/// Returns the recorded outcomes of all calls of the fixture server's tool `slow` so far.
+/// Returns the outcomes of all calls of the fixture server's tool `slow` that the audit log has so far.
 fn outcomes(lockhouse: &Lockhouse) -> Vec<Value> {
     let of_slow = |record: &Value| record["event"] == "outcome" && record["tool"] == "slow";
     lockhouse.audit().into_iter().filter(of_slow).map(|record| record["outcome"].clone()).collect()
 }
 
-/// Returns the number of calls of the fixture server's tool `slow` so far.
+/// Returns the number of calls of the fixture server's tool `slow` that the audit log has so far.
 fn calls(lockhouse: &Lockhouse) -> usize {
     lockhouse.audit().iter().filter(|record| record["event"] == "call" && record["tool"] == "slow").count()
 }

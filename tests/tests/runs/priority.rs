@@ -13,7 +13,7 @@ use crate::runs::session;
 /// The numbers of Linux's scheduling policies: `OTHER` is `SCHED_OTHER`, and `IDLE` is `SCHED_IDLE`.
 const OTHER: u64 = 0;
 const IDLE: u64 = 5;
-/// A Python program with two threads that never stop, besides the interpreter's own threads.
+/// A Python program that loops forever in two threads.
 const SPIN: &str = "\
 import threading
 def spin():
@@ -22,7 +22,7 @@ threading.Thread(target=spin, daemon=True).start()
 spin()
 ";
 
-/// Returns the scheduling policies of the threads of every descendant process: one list for each process.
+/// Returns the scheduling policies of the threads of all descendant processes of `ancestor`: one list for each process.
 fn scheduling_policies(ancestor: u32) -> Vec<Vec<u64>> {
     let below = descendants(ancestor).into_iter().map(|process| {
         let threads = std::fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten();
@@ -31,7 +31,7 @@ fn scheduling_policies(ancestor: u32) -> Vec<Vec<u64>> {
     below.collect()
 }
 
-/// Returns the ids of the descendant processes that have the scheduling policy `SCHED_IDLE`.
+/// Returns the ids of the descendant processes of `ancestor` that have the scheduling policy `SCHED_IDLE`.
 fn idle_processes(ancestor: u32) -> BTreeSet<u32> {
     let stat = |pid: &u32| std::path::PathBuf::from(format!("/proc/{pid}/stat"));
     let below = descendants(ancestor).into_iter().map(|process| process.pid);

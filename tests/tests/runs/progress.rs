@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::runs::{eras, lockhouse};
 
-/// Runs a Python program with an MCP progress token. Returns its answer, and the messages of the progress
-/// notifications.
+/// Runs a Python program under this configuration, in a request with an MCP progress token. `era` selects the MCP
+/// handshake. Returns the answer, and the messages of the progress notifications.
 async fn run_with_progress(
     config: &str,
     era: rmcp::service::ClientLifecycleMode,

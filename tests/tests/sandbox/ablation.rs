@@ -1,7 +1,7 @@
-//! Runs native attacks under many combinations of sandbox layers: all layers, all but one, one alone, and none. Each
-//! attack's source file in `hostile/native` names in its header the sets of layers that contain the attack. The attack
-//! must fail exactly where all layers of such a set are active. Without any layer it must succeed, which shows that
-//! nothing else stops it.
+//! Runs native attacks under many combinations of sandbox layers: all layers, all but one, one alone, and none. The
+//! source file of each attack in `hostile/native` names in its header the layers that stop the attack: one or more sets
+//! of layers. The attack must fail exactly where all layers of at least one of these sets are active. Without any layer
+//! it must succeed, which shows that nothing else stops it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -44,7 +44,8 @@ impl Runner {
         BareZygote::start(&self.worker, &["--layers", &on.join(",")], self.user)
     }
 
-    /// Returns the sets of sandbox layers that contain the attack when this user runs it.
+    /// Returns the sets of sandbox layers that stop the attack when the user of this runner makes it. The layers of one
+    /// set stop it together; each set is sufficient.
     fn layers<'a>(&self, attack: &'a NativeAttack) -> &'a [Vec<Layer>] {
         if self.is_root() { &attack.layers } else { &attack.user_layers }
     }
@@ -84,7 +85,7 @@ impl Host {
         }
     }
 
-    /// Returns whether this machine supports what the layer needs to contain the attack, such as a Landlock version.
+    /// Returns whether this machine supports what the layer needs to stop the attack, such as a Landlock version.
     fn can_contain(&self, layer: Layer, attack: &NativeAttack) -> bool {
         let gives = |need: &String| match need.split_once(' ') {
             Some(("landlock", abi)) if layer == Layer::Landlock => {
@@ -126,7 +127,7 @@ fn is_set_otherwise(setting: &str) -> bool {
     std::fs::read_to_string(path).is_ok_and(|value| value.trim() != wanted)
 }
 
-/// Returns whether the layer contains the attack only if the kernel has a certain patch. The kernel's version does not
+/// Returns whether the layer stops the attack only if the kernel has a certain patch. The kernel's version does not
 /// show whether it has the patch.
 fn needs_patch(layer: Layer, attack: &NativeAttack) -> bool {
     attack.needs.iter().any(|need| need.strip_prefix("patched ") == Some(layer.name()))

@@ -25,7 +25,7 @@ pub(crate) struct AttackTargets {
 }
 
 impl AttackTargets {
-    /// Creates the targets in `directory`, which must not exist yet.
+    /// Creates the targets in `directory`, which must not exist yet. The files contain `secret`.
     pub(crate) fn new(directory: PathBuf, secret: &str) -> Self {
         std::fs::create_dir(&directory).unwrap();
         make_world_writable(&directory);
@@ -55,7 +55,8 @@ impl AttackTargets {
         &self.directory
     }
 
-    /// Replaces placeholders such as `{DIR}` and `{TCP}` in a program with the addresses of these targets.
+    /// Replaces placeholders such as `{DIR}`, `{TCP}` and `{SECRET}` in a program with the paths, ports, socket name
+    /// and secret of these targets.
     pub(crate) fn fill_placeholders(&self, program: &str) -> String {
         program
             .replace("{DIR}", self.directory.to_str().unwrap())
@@ -83,8 +84,8 @@ pub(crate) fn make_world_writable(path: &Path) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
 }
 
-/// Returns every path in a directory, with a text that describes the content of the file and all metadata that an
-/// attack could change.
+/// Returns a directory and every path directly in it, each with a text that describes the content of the file and all
+/// metadata that an attack could change.
 fn snapshot(directory: &Path) -> BTreeMap<PathBuf, String> {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let paths = entries.chain([directory.to_owned()]);

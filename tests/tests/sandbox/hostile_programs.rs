@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::sandbox::attack_targets::{AttackTargets, SECRET_VARIABLE, make_world_writable};
 
-/// The resource limits of a hostile program whose header sets none.
+/// The resource limits of a hostile program. Those that its header sets apply instead.
 const LIMITS: [&str; 2] = ["timeout_seconds = 20", "memory_mib = 128"];
-/// The number of hostile programs that run at the same time if none of them exhausts memory or other resources.
+/// The number of hostile programs that run at the same time if none of them exhausts memory or another resource.
 const CONCURRENT: usize = 8;
 /// The number of hostile TypeScript programs that run at the same time if some of them exhaust resources. It is more
 /// than one because each program has one thread and exhausts only its own memory.
@@ -72,7 +72,7 @@ struct AttackResult {
     control_reached: BTreeSet<&'static str>,
 }
 
-/// A Lockhouse test fixture and the directory with the targets of the hostile programs that run in it.
+/// A Lockhouse test fixture, and the directory in which each hostile program that runs in it has its targets.
 struct AttackServer {
     language: String,
     lockhouse: Lockhouse,
@@ -190,7 +190,7 @@ impl AttackServer {
     }
 
     /// Stops the Lockhouse server and checks what all its hostile programs together must not have caused: a call of the
-    /// denied tool, a panic, or the secret in the log.
+    /// denied tool, a panic, or the secret in the log. Adds the results to `table`; `row` begins their names.
     async fn close(&self, session: Session, table: &mut Table, row: &str) {
         let code = match self.language.as_str() {
             "python" => "from mcp_tools.fixture import count\ncount().get('delete_everything', 0)",

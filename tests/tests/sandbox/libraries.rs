@@ -215,7 +215,8 @@ fn works_outside(python: &PathBuf, code: &str) -> bool {
     CommandOutput::run(Command::new(python).args(["-c", runner, code]), b"").status == Some(0)
 }
 
-/// Returns the paths of all Python interpreters from version 3.10 on that are installed on this machine.
+/// Returns the real paths of the Python interpreters from version 3.10 on that are in `/usr/bin`, in `PATH` or in
+/// `~/.pyenv/versions`.
 fn pythons() -> BTreeSet<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&path).map(|directory| directory.join("python3"));

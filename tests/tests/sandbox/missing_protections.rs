@@ -36,7 +36,7 @@ enum Expected {
     Reduced(&'static str),
 }
 
-/// Returns a `lockhouse` command that runs as if the kernel lacked the feature `lack`.
+/// Returns the command `lockhouse ARGUMENTS`, run as if the kernel lacked the feature `lack`.
 fn command_without(lockhouse: &Lockhouse, lack: &str, arguments: &[&str]) -> Command {
     let inner = lockhouse.command(arguments);
     let mut command = Command::new(target_directory().join("lacking"));

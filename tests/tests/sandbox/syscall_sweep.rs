@@ -41,8 +41,8 @@ fn number_of(name: &str) -> u32 {
     program.iter().filter(|step| step.code == 0x15).map(|step| step.k).nth(1).unwrap()
 }
 
-/// Returns the permitted system calls by number, each with its name and with arguments that the filter's first rule for
-/// the call permits.
+/// Returns the permitted system calls by number. Each has its name, and arguments that the filter's first rule for the
+/// call permits, as numbers separated by spaces.
 fn allowed() -> BTreeMap<u32, (String, String)> {
     let document = merged();
     let mut calls = BTreeMap::new();

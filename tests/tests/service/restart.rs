@@ -47,8 +47,9 @@ async fn start(lockhouse: &Lockhouse, socket: RawFd) -> Daemon {
     Daemon::open(command).await
 }
 
-/// Sends `run_code` requests, one after the other, until `over` is set, and counts their outcomes in `met`. Each
-/// program returns a unique text, so that the client detects an answer to another request.
+/// Sends `run_code` requests, one after the other, until `over` is set, and counts their outcomes in `met`. `number`
+/// identifies the AI client. Each program returns a unique text, so that the client detects an answer to another
+/// request.
 async fn send_requests(
     http_client: HttpClient,
     number: usize,

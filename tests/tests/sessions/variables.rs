@@ -5,7 +5,7 @@ use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 
 use crate::sessions::outcome_text;
 
-/// The consecutive runs of one session: the code of each run and its expected value.
+/// The consecutive runs of one session: the code of each run, and its expected value as JSON text.
 type Runs<'a> = &'a [(&'a str, &'a str)];
 
 const PYTHON: &[(&str, Runs<'_>)] = &[

@@ -250,8 +250,8 @@ async fn a_flooding_event_stream_is_closed_with_the_reason() {
 /// (the response to GET) when its tool is called. Its argument is the id of the call.
 type OnCall = fn(&Value) -> String;
 
-/// Starts an HTTP upstream server. It answers a call with the argument `x` on its standalone event stream
-/// (the response to GET), and every other call in the response to that call.
+/// Starts an HTTP upstream server. It answers a call whose argument `at` is `x` with the events of `on_call`, on its
+/// standalone event stream (the response to GET). It answers every other call in the HTTP response to that call.
 fn server_with_standalone_stream(on_call: OnCall) -> HttpServer {
     let (called, is_called) = (Mutex::new(None::<Value>), Condvar::new());
     HttpServer::start(move |request| {

@@ -24,7 +24,8 @@ fn printed_command(scripted: &Scripted, tools: &[&str]) -> Vec<String> {
     line.split(' ').map(str::to_owned).collect()
 }
 
-/// Accepts the current tool definitions with the `server accept` command that `server diff` prints.
+/// Runs the `server accept` command that `lockhouse server diff scripted TOOL...` prints, which accepts the current
+/// definitions of these tools.
 fn accept(scripted: &Scripted, tools: &[&str]) -> CommandOutput {
     let command = printed_command(scripted, tools);
     scripted.lockhouse.run(&command.iter().map(String::as_str).collect::<Vec<_>>())

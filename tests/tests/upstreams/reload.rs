@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 const CONFIG: &str = "config/lockhouse/config.toml";
 const POLICY: &str = "config/lockhouse/policy.toml";
 
-/// Writes a configuration with these upstream servers, each with its arguments. Each server runs through a
-/// symbolic link that has the server's name, so that the test can recognize its process. `rest` is the
-/// beginning of the configuration.
+/// Writes a configuration: `rest`, followed by a table for each of these upstream servers with its arguments. Each
+/// server runs through a symbolic link that has the server's name, so that the test can recognize its process.
 fn write_servers(lockhouse: &Lockhouse, servers: &[(&str, &[&str])], rest: &str) {
     let mut config = rest.to_owned();
     for (name, arguments) in servers {

@@ -14,7 +14,7 @@ pub(crate) const ALLOW_ALL: &str = "version = 1\n[servers.scripted]\nallow = [\"
 pub(crate) struct Scripted {
     pub(crate) lockhouse: Lockhouse,
     pub(crate) place: PathBuf,
-    /// The scripted server's entry in an AI client's configuration file.
+    /// The scripted server's entry for the configuration file of an AI client: its command and arguments, as JSON.
     pub(crate) entry: Value,
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct PythonEngine {
 }
 
 impl PythonEngine {
-    /// Loads the standard modules and the embedded modules.
+    /// Creates the engine: loads the standard modules and the embedded modules.
     pub(crate) fn new(py: Python<'_>) -> PyResult<Self> {
         let sources = MODULES.map(|(name, source)| (file_of(name), source));
         let first = (CString::new(STANDARD_MODULES)?, CString::new(file_of("standard_modules"))?);
@@ -86,7 +86,7 @@ fn file_of(module: &str) -> String {
     format!("<lockhouse>/{module}.py")
 }
 
-/// Creates the module `name` by executing its code.
+/// Creates the Python module `name` by executing its compiled code.
 fn execute_module(name: &str, code: &Bound<'_, PyAny>) -> PyResult<()> {
     let (file, name) = (CString::new(file_of(name))?, CString::new(name)?);
     // SAFETY: the interpreter is attached, and all three arguments live until the call returns.
@@ -173,7 +173,7 @@ impl Engine for PythonEngine {
     }
 }
 
-/// Returns the action that the interpreter installed for a signal.
+/// Returns the signal action (handler and flags) that the interpreter installed for a signal.
 fn signal_action(signal: i32) -> libc::sigaction {
     // SAFETY: zeros are a valid action (the default one), and the kernel fills it in.
     unsafe {
@@ -183,8 +183,8 @@ fn signal_action(signal: i32) -> libc::sigaction {
     }
 }
 
-/// Converts the result of the Python runner to an [`Outcome`]. The result is a pair of a kind and its
-/// payload: a value, or the parts of an error.
+/// Converts the result of the Python runner to an [`Outcome`]. The result is a pair of a kind and its payload: the
+/// value of the program, the advice for a program without a value, or the parts of an error.
 fn outcome(pair: &Bound<'_, PyAny>) -> PyResult<Outcome> {
     let (what, payload): (String, Bound<'_, PyAny>) = pair.extract()?;
     if what == "value" {

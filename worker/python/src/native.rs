@@ -41,8 +41,9 @@ fn pair(py: Python<'_>, reply: Reply) -> PyResult<Pair<'_>> {
     }
 }
 
-/// Sends a request to the supervisor and waits for the reply. The wait releases the interpreter lock, so that Python
-/// signal handlers can run. If a handler raises an exception, the wait ends, and this function raises that exception.
+/// Sends a request to the supervisor and waits for the reply. For an invalid request, returns the failure without
+/// asking the supervisor. The wait releases the interpreter lock, so that Python signal handlers can run. If a handler
+/// raises an exception, the wait ends, and this function raises that exception.
 fn ask<E: ToString>(py: Python<'_>, request: Result<Request, E>) -> PyResult<Pair<'_>> {
     let request = match request {
         Ok(request) => request,
@@ -85,7 +86,8 @@ fn call_request(
 /// program changed the value.
 type DecodedTexts = Vec<(String, Option<String>)>;
 
-/// Calls a tool and waits for its result.
+/// Calls a tool and waits for its result. `arguments` is the JSON object of the arguments, and `line` the line of the
+/// program that makes the call. Without `timeout_ms`, the configured timeout applies.
 #[pyfunction]
 #[pyo3(signature = (server, tool, arguments, timeout_ms=None, line=None, decoded=Vec::new()))]
 pub(crate) fn call<'py>(
@@ -158,7 +160,8 @@ pub(crate) fn describe<'py>(py: Python<'py>, server: &str, tool: &str) -> PyResu
     ask(py, request)
 }
 
-/// Searches the tools that the policy permits.
+/// Searches the tools that the policy permits. `limit` is the maximum number of results, and `detail` the amount of
+/// detail about each: `names`, `signatures` or `full`.
 #[pyfunction]
 #[pyo3(signature = (query, limit, detail="signatures"))]
 pub(crate) fn search<'py>(py: Python<'py>, query: String, limit: u32, detail: &str) -> PyResult<Pair<'py>> {
@@ -167,7 +170,7 @@ pub(crate) fn search<'py>(py: Python<'py>, query: String, limit: u32, detail: &s
     ask(py, detail.map(|detail| Request::Search { query, limit, detail }))
 }
 
-/// Loads the result that the supervisor stores under `handle` because it was too long for an answer.
+/// Loads the stored result with this handle.
 #[pyfunction]
 pub(crate) fn load_result<'py>(py: Python<'py>, handle: &str) -> PyResult<Pair<'py>> {
     match ResultHandle::new(handle) {
@@ -184,7 +187,7 @@ pub(crate) fn load_skill<'py>(py: Python<'py>, name: &str) -> PyResult<Pair<'py>
     ask(py, SkillName::new(name).map(|name| Request::LoadSkill { name }))
 }
 
-/// Searches the saved skills.
+/// Searches the saved skills. `limit` is the maximum number of results.
 #[pyfunction]
 pub(crate) fn search_skills(py: Python<'_>, query: String, limit: u32) -> PyResult<Pair<'_>> {
     ask(py, Ok::<_, InvalidName>(Request::SearchSkills { query, limit }))
@@ -206,7 +209,8 @@ pub(crate) fn check_calls(py: Python<'_>, planned: Vec<Planned>) -> PyResult<Pai
     ask(py, calls.map(|calls| Request::CheckCalls { calls }))
 }
 
-/// Queues a tool call and returns its number; [`drain`] returns its reply. Returns -1 for an invalid name.
+/// Queues a tool call, with the parameters of `call`, and returns its number; [`drain`] returns its reply. Returns -1
+/// for an invalid name.
 #[pyfunction]
 #[pyo3(signature = (server, tool, arguments, timeout_ms=None, line=None, decoded=Vec::new()))]
 pub(crate) fn start_call(
@@ -222,7 +226,7 @@ pub(crate) fn start_call(
     Ok(request.map_or(-1, |request| host.start(request).0.into()))
 }
 
-/// Sends all queued requests to the supervisor.
+/// Sends the queued requests and output to the supervisor. Requests above the limit of requests in flight stay queued.
 #[pyfunction]
 pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
     let host = host()?;

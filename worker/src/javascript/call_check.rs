@@ -13,7 +13,7 @@ use super::planned_calls::PlannedToolCall;
 use super::program_failure::ProgramFailure;
 use super::traceback;
 
-/// Maximum number of failures that one error lists.
+/// Maximum number of findings whose messages one error contains.
 const SHOWN_MAX: usize = 5;
 /// Last line of the traceback of an error that the check found. The line says that the program has not run.
 const NOT_RUN: &str = "  found before the run: no call was sent";
@@ -36,7 +36,8 @@ struct Finding {
 }
 
 /// Asks the supervisor to check the planned calls. Keeps the tool definitions from the reply, so that the program need
-/// not request them.
+/// not request them. Fails with one error for all calls that cannot succeed. If the check itself fails, the program
+/// runs unchecked.
 pub(super) fn check<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,

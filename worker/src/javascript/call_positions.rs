@@ -36,8 +36,9 @@ impl CallPositions {
         calls
     }
 
-    /// Returns the byte offset of the function name in the innermost call whose arguments contain the offset
-    /// `byte`. With `thrown_alone`, considers only calls that create a thrown value, as in `throw new Error(…)`.
+    /// Returns the byte offset of the function name in the innermost call around the offset `byte`. Returns `None` if
+    /// `byte` is not among the arguments of that call, or is in a function among them. With `thrown_alone`, also
+    /// returns `None` if that call does not create a thrown value, as in `throw new Error(…)`.
     pub(super) fn enclosing_call(&self, byte: u32, thrown_alone: bool) -> Option<u32> {
         let has = |span: &Span| span.start <= byte && byte < span.end;
         let length = |span: &Span| span.end - span.start;
@@ -58,7 +59,7 @@ impl CallPositions {
     }
 }
 
-/// Byte offset of the name in a callee expression, such as that of `search` in `github.search`.
+/// Returns the byte offset of the name in a callee expression, such as that of `search` in `github.search`.
 fn name_start(callee: &Expression) -> u32 {
     match callee {
         Expression::StaticMemberExpression(member) => member.property.span.start,

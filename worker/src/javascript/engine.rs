@@ -12,8 +12,8 @@ use super::errors;
 use super::realm::{self, Realm, Rejections};
 use super::run_loop::Execution;
 
-/// The divisor of the memory limit that gives the part for native code: one sixteenth. Native code needs this reserve
-/// because Rust aborts the process when an allocation fails, and because allocators need more than the requested size.
+/// The memory limit divided by this number is the part for native code. Native code needs this reserve because Rust
+/// aborts the process when an allocation fails, and because allocators need more than the requested size.
 const NATIVE_MEMORY_FRACTION: u64 = 16;
 
 /// Memory limit of the interpreter in the zygote, in bytes. Each worker sets its own limit.
@@ -111,8 +111,8 @@ impl Interpreter {
 }
 
 impl Engine for JavaScript {
-    /// Creates the realm and warms it up, once in the zygote. Each worker reseeds the random number generator after its
-    /// fork.
+    /// Starts the QuickJS interpreter and runs the warm-up program, once in the zygote. Each worker reseeds the random
+    /// number generator after its fork.
     fn prepare(&mut self, _preload: &[String]) -> std::result::Result<String, EngineError> {
         let start_error = |error| EngineError::new(StartError(error));
         let interpreter = Interpreter::new(MEMORY_BYTES).map_err(start_error)?;

@@ -38,8 +38,8 @@ pub(super) enum FailedOperation<'a> {
     Destructuring,
 }
 
-/// Returns the source text of the expression that caused the failed operation at a position. Long text is
-/// shortened.
+/// Returns the source text of the expression that probably caused the failed operation at a position. Long text is
+/// shortened. Returns `None` if no expression fits, or if the program is too large or too deeply nested to be parsed.
 pub(super) fn find(source: &str, position: Position, operation: FailedOperation) -> Option<String> {
     let at = u32::try_from(position.to_byte(source)?).ok()?;
     let rest = &source[at as usize..];
@@ -55,7 +55,8 @@ pub(super) fn find(source: &str, position: Position, operation: FailedOperation)
     })
 }
 
-/// Returns the names that a program declares.
+/// Returns the names that a program declares, at most [`NAMES_MAX`]. Returns none for a program that is too large or
+/// too deeply nested to be parsed.
 pub(super) fn bound_names(source: &str) -> Vec<String> {
     let mut names = BoundNames::default();
     with_parsed(source, |program| names.visit_program(program));
@@ -63,7 +64,8 @@ pub(super) fn bound_names(source: &str) -> Vec<String> {
 }
 
 /// Returns the position of the program's only `throw` whose operand is plainly not an Error, such as `throw "text"`.
-/// Returns `None` if the program has no such `throw`, or several.
+/// Returns `None` if the program has no such `throw` or several, or if it is too large or too deeply nested to be
+/// parsed.
 pub(super) fn only_non_error_throw(source: &str) -> Option<Position> {
     let mut throws = NonErrorThrows::default();
     with_parsed(source, |program| throws.visit_program(program))?;

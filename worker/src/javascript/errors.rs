@@ -16,13 +16,13 @@ const MESSAGE_BYTES_MAX: usize = 4096;
 /// Maximum length of the message of an error's `cause`, in bytes.
 const CAUSE_BYTES_MAX: usize = 200;
 
-/// Maximum length of an error name, in bytes.
+/// Maximum length of the name or the code of an error, in bytes.
 const KIND_BYTES_MAX: usize = 100;
 
 /// Maximum number of `cause` links reported for one error.
 const CAUSES_MAX: usize = 3;
 
-/// Creates an error of the given kind and message, without position or traceback.
+/// Creates an error report of the given kind and message, without position or traceback.
 pub(super) fn code_error(kind: &str, message: impl Into<String>) -> CodeError {
     CodeError { kind: kind.to_owned(), message: message.into(), ..CodeError::default() }
 }
@@ -38,8 +38,8 @@ pub(super) fn syntax_error(source: &str, error: SyntaxError) -> CodeError {
     description
 }
 
-/// Adds the position and a traceback from a QuickJS stack to an error. Omits the innermost frames if they are of the
-/// function `class`, the constructor of the error.
+/// Adds a traceback from a QuickJS stack to an error report, and the position of the innermost frame in the current
+/// program. Omits the innermost frames of the stack if they are of the function `class`, the constructor of the error.
 pub(super) fn add_traceback(error: &mut CodeError, stack: &str, source_map: Option<&SourceMap>, class: &str) {
     let is_constructor = |frame: &StackFrame| !class.is_empty() && frame.name == class;
     let frames: Vec<StackFrame> = traceback::frames(stack, source_map).skip_while(is_constructor).collect();
@@ -141,7 +141,8 @@ fn describe_non_error<'js>(
     error
 }
 
-/// Formats the chain of an error's `cause` errors: name, message and line of each. `None` without a cause.
+/// Formats the chain of an error's `cause` errors, at most [`CAUSES_MAX`] of them: name, message and line of each.
+/// Returns `None` if the error has no cause.
 fn causes<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,

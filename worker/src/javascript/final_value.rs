@@ -16,8 +16,10 @@ use super::source_map::Position;
 /// Maximum number of characters shown of a name in a message to the program's author.
 const NAME_CHARS_MAX: usize = 60;
 
-/// Turns the program's last expression into a `return` statement, so that its value is the result.
-/// Declarations without effects may follow the expression.
+/// Turns the program's last expression into a `return` statement, so that its value is the result. Declarations without
+/// effects may follow the expression. If the value is a function that needs no arguments, the function is called. If
+/// the program does not end with an expression, but has a function `main` that needs no arguments and that it does not
+/// use, a call of `main` is added and returned.
 pub(super) fn return_last_expression<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a>) {
     // A program that consists of a string literal is parsed as a directive.
     if program.body.is_empty()
@@ -62,7 +64,7 @@ fn does_nothing(statement: &Statement) -> bool {
     )
 }
 
-/// Returns the names of the program's own functions that need no arguments.
+/// Returns the names of the functions that the program declares at its top level and that need no arguments.
 fn callable_functions(program: &Program) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for statement in &program.body {
@@ -124,8 +126,8 @@ impl<'a> Visit<'a> for NameFinder<'_> {
     }
 }
 
-/// Returns advice for a program without a value: one that ends with an assignment, or with an expression that
-/// reads from a promise without `await`.
+/// Returns advice for a program without a value. There is advice if the program ends with an assignment, or with an
+/// expression that reads from a promise without `await`; otherwise returns `None`.
 pub(super) fn advice(source: &str, program: &Program) -> Option<String> {
     match program.body.iter().rev().find(|statement| !does_nothing(statement))? {
         Statement::VariableDeclaration(declaration) => assigned(
@@ -154,12 +156,13 @@ fn assigned(source: &str, name: &str, place: Span) -> Option<String> {
     Some(format!("end with an expression; `{}` was assigned on line {line}", shown(name)))
 }
 
-/// Shortens a name for an answer.
+/// Shortens a name for advice.
 fn shown(name: &str) -> String {
     name.chars().take(NAME_CHARS_MAX).collect()
 }
 
-/// Returns the name at the start of an expression such as `issues[0].title`.
+/// Returns the variable name at the start of an expression such as `issues[0].title`, here `issues`. Returns `None` for
+/// an expression that does not start with a name.
 fn root_name<'p>(value: &'p Expression) -> Option<&'p str> {
     match value {
         Expression::Identifier(name) => Some(name.name.as_str()),
@@ -176,8 +179,7 @@ fn root_name<'p>(value: &'p Expression) -> Option<&'p str> {
     }
 }
 
-/// Returns whether the program assigns the result of a call `SERVER.TOOL(…)` to the variable `name` without
-/// `await`.
+/// Returns whether the program declares the variable `name` with a call `SERVER.TOOL(…)` as its value, without `await`.
 fn holds_promise(program: &Program, name: &str) -> bool {
     program.body.iter().any(|statement| {
         let Statement::VariableDeclaration(declaration) = statement else { return false };

@@ -1,4 +1,5 @@
-//! Makes the JSON of results and arguments acceptable to every JSON parser.
+//! Makes the JSON of results and arguments acceptable to strict JSON parsers: limits its nesting, and replaces lone
+//! surrogates.
 
 /// Maximum nesting depth of arrays and objects in JSON. Many parsers stop at 128.
 const DEPTH_MAX: usize = 120;

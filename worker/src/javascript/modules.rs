@@ -19,10 +19,10 @@ use super::session_variables::DECLARE;
 /// module of a given name.
 pub(super) const MODULE: &str = "$lockhouse_module";
 
-/// Name of the function that replaces `import()`.
+/// Name of the JavaScript function that generated code calls in place of `import()`.
 pub(super) const IMPORT: &str = "$lockhouse_import";
 
-/// Finds the first import that is not at the top level of the program.
+/// Finds the first static import that is not at the top level of the program.
 pub(super) fn misplaced_import(program: &Program) -> Option<Span> {
     let mut imports = ImportCollector(Vec::new());
     imports.visit_program(program);
@@ -220,8 +220,9 @@ fn is_type(specifier: &ImportDeclarationSpecifier) -> bool {
     matches!(specifier, ImportDeclarationSpecifier::ImportSpecifier(one) if one.import_kind.is_type())
 }
 
-/// Removes the imports from a program. Appends one line to `head` for each import. This line looks up the module before
-/// other code runs. Returns the spans of the removed imports.
+/// Removes the imports from a program, and appends one line of code to `head` for each. This line looks up the module
+/// before other code runs, and declares the imported names: as variables of the session if `in_session` is set, as
+/// constants otherwise. Returns the spans of the removed imports.
 pub(super) fn take_imports(program: &mut Program, head: &mut String, in_session: bool) -> Vec<Span> {
     let mut imports = Vec::new();
     program.body.retain(|statement| {
@@ -235,8 +236,8 @@ pub(super) fn take_imports(program: &mut Program, head: &mut String, in_session:
     imports
 }
 
-/// Appends the code that looks up an imported module and declares the imported names. The code does not use
-/// destructuring, because QuickJS records no position for it.
+/// Appends to `head` the code that looks up an imported module and declares the imported names, as variables of the
+/// session if `in_session` is set. The code does not use destructuring, because QuickJS records no position for it.
 fn write_lookup(import: &ImportDeclaration, head: &mut String, in_session: bool) {
     let module = format!("{MODULE}({})", string_literal(&import.source.value));
     let _ = write!(head, "{module};");

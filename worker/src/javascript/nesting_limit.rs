@@ -1,4 +1,4 @@
-//! Limits how deeply a program nests, before any recursive code reads it.
+//! Limits how deeply a program nests, before the parser or other recursive code reads it.
 //!
 //! Parser, transformer and code generator of oxc recurse without a limit, and a C stack overflow would end the worker
 //! without a message. A program that evades this estimate can still only end its own worker.
@@ -174,8 +174,8 @@ fn in_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || !byte.is_ascii()
 }
 
-/// Whether a word is a keyword that can be chained, such as `typeof typeof x`. Each is a level of nesting for
-/// the parser.
+/// Whether a word is a keyword that can be chained, as in `typeof typeof x`. Each such keyword is a level of nesting
+/// for the parser.
 fn is_nesting_word(word: &[u8]) -> bool {
     matches!(
         word,

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::source_map::Position;
 
-/// Maximum depth to which calls of the program's own functions are followed.
+/// Maximum nesting depth of calls of the program's own functions whose bodies are searched.
 const DEPTH_MAX: usize = 4;
 /// Largest integer that JavaScript represents exactly.
 const SAFE_INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
@@ -34,7 +34,8 @@ pub(super) struct PlannedToolCall {
     pub(super) position: Position,
 }
 
-/// Returns the tool calls that a submitted program makes in every run, in the order of the text.
+/// Returns the planned calls of a submitted program: the tool calls that it makes in every run and whose failure it
+/// does not catch. They are in the order of the text.
 pub(super) fn collect(source: &str, program: &Program) -> Vec<PlannedToolCall> {
     let mut bound = BoundNames::default();
     bound.visit_program(program);
@@ -87,7 +88,7 @@ fn may_return(statement: &Statement) -> bool {
 struct Finder<'p, 'a> {
     source: &'p str,
     bound: BTreeMap<String, usize>,
-    /// The async functions at the top level of the program.
+    /// The statements of the async functions at the top level of the program, by the name of the function.
     functions: BTreeMap<&'p str, &'p [Statement<'a>]>,
     /// The names of the program's functions whose bodies are being visited, outermost first.
     following: Vec<String>,
@@ -96,7 +97,8 @@ struct Finder<'p, 'a> {
 
 impl<'p, 'a> Finder<'p, 'a> {
     /// Visits statements in order. Stops after a statement that contains a `return`, and at a statement of an
-    /// unsupported kind, such as `throw`.
+    /// unsupported kind, such as `throw`. `is_program` tells whether these are the statements of the program itself:
+    /// the value of the last one is then awaited.
     fn statements(&mut self, statements: &'p [Statement<'a>], is_program: bool) {
         for (position, statement) in statements.iter().enumerate() {
             match statement {
@@ -135,8 +137,8 @@ impl<'p, 'a> Finder<'p, 'a> {
         }
     }
 
-    /// Looks at the parts of an expression that are always evaluated. `is_awaited` tells whether the program waits for
-    /// the expression's promise.
+    /// Collects the planned calls in those parts of an expression that are always evaluated. `is_awaited` tells whether
+    /// the program waits for the expression's promise.
     fn expression(&mut self, expression: &'p Expression<'a>, is_awaited: bool) {
         match expression {
             Expression::AwaitExpression(one) => self.expression(&one.argument, true),
@@ -213,7 +215,9 @@ impl<'p, 'a> Finder<'p, 'a> {
         });
     }
 
-    /// Visits the statements of the program's async function `name`, which the program calls and awaits.
+    /// Visits the statements of the program's async function `name`, which the program calls and awaits. Does nothing
+    /// if the program declares the name several times or not as such a function, for a recursive call, and at a depth
+    /// of [`DEPTH_MAX`] calls.
     fn follow(&mut self, name: &str) {
         let is_single = self.bound.get(name) == Some(&1);
         let Some(body) = self.functions.get(name).copied().filter(|_| is_single) else { return };

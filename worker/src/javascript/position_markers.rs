@@ -14,13 +14,13 @@ use oxc::ast::builder::AstBuilder;
 use oxc::ast_visit::{VisitMut, walk_mut};
 use oxc::span::{GetSpan, SPAN, Span};
 
-/// Prefix of names that are reserved for the engine.
+/// Prefix of names that are reserved for generated code, so that submitted code must not use them.
 pub(super) const RESERVED: &str = "$lockhouse_";
 
-/// Variable with the byte offset of the most recent `await`.
+/// Name of the variable in generated code that holds the byte offset of the most recent `await` in the submitted code.
 pub(super) const AWAITING: &str = "$lockhouse_awaiting";
 
-/// Inserts markers. The program must not contain generated code yet.
+/// Inserts markers into a program. The program must not contain generated code yet.
 ///
 /// # Errors
 /// The span of a name that is reserved for the engine.
@@ -55,8 +55,8 @@ impl<'a> MarkerInserter<'_, 'a> {
         Some(Statement::new_expression_statement(span, expression, self.builder))
     }
 
-    /// Replaces an expression by `($lockhouse_awaiting = start, expression)`, which records the position of an
-    /// `await`.
+    /// Replaces an expression by `($lockhouse_awaiting = start, expression)`, which records the byte offset `start` of
+    /// an `await`.
     fn record_await(&self, start: u32, expression: &mut Expression<'a>) {
         let (span, builder) = (expression.span(), self.builder);
         let target = SimpleAssignmentTarget::new_assignment_target_identifier(span, AWAITING, builder);
@@ -148,7 +148,7 @@ fn is_loop(mut statement: &Statement) -> bool {
     )
 }
 
-/// Whether a statement starts with an operation that can fail but has no position in QuickJS.
+/// Returns whether a statement starts with an operation that can fail but whose position QuickJS does not record.
 fn lacks_position(statement: &Statement) -> bool {
     let first = match statement {
         Statement::ReturnStatement(statement) => statement.argument.as_ref(),

@@ -35,7 +35,7 @@ impl ProgramFailure {
         }
     }
 
-    /// Creates the outcome of an interrupted program.
+    /// Creates the outcome of an interrupted program, with the position at which it ran or waited.
     pub(super) fn into_interrupted_outcome<'js>(
         self,
         ctx: &Ctx<'js>,
@@ -76,8 +76,9 @@ impl ProgramFailure {
         }
     }
 
-    /// Creates the outcome of a program that failed without an interrupt. `is_full` and `was_full` tell whether most of
-    /// the worker's memory limit is in use, or was in use. An unclear failure then counts as a lack of memory.
+    /// Creates the outcome of a program that failed without an interrupt. `is_full` and `was_full` tell whether the
+    /// program uses, or has used, most of its memory limit. A failure without a clear cause then counts as a lack of
+    /// memory.
     pub(super) fn into_failed_outcome<'js>(
         self,
         ctx: &Ctx<'js>,
@@ -129,7 +130,7 @@ impl ProgramFailure {
     }
 }
 
-/// Position of the program's most recent `await`; `None` if it has not awaited anything.
+/// Returns the position of the program's most recent `await`; `None` if it has not awaited anything.
 fn await_position<'js>(
     ctx: &Ctx<'js>,
     functions: &Object<'js>,
@@ -139,9 +140,9 @@ fn await_position<'js>(
     Some(source_map?.position_of_byte(byte?))
 }
 
-/// Calls one of the engine's JavaScript functions. If an interrupt stops the call, calls the function once
-/// more: QuickJS checks for an interrupt only now and then, so the second call usually ends before the next
-/// check.
+/// Calls one of the engine's JavaScript functions, without arguments. If the call fails, calls the function once more:
+/// an interrupt may have stopped it, and since QuickJS checks for an interrupt only now and then, the second call
+/// usually ends before the next check. Returns `None` if the second call fails, too.
 fn call_realm<'js, V: FromJs<'js>>(ctx: &Ctx<'js>, functions: &Object<'js>, name: &str) -> Option<V> {
     let call = || {
         let answer = functions.get::<_, Function>(name).and_then(|function| function.call(()));

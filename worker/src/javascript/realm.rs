@@ -11,7 +11,8 @@ use super::evaluate::evaluate;
 use super::native_functions;
 use super::shared_state::SharedState;
 
-/// Source files that build the global scope, in order of their dependencies.
+/// JavaScript source files that build the global scope of programs, each with its name in stack traces. A file comes
+/// after those that it depends on.
 const PARTS: [(&str, &str); 9] = [
     ("lockhouse:decoded", include_str!("decoded.js")),
     ("lockhouse:values", include_str!("values.js")),
@@ -27,13 +28,15 @@ const PARTS: [(&str, &str); 9] = [
 /// Maximum size in bytes of the C stack that QuickJS uses. The rest of the usual 8 MiB is for oxc and native functions.
 const STACK_BYTES: usize = 1024 * 1024;
 
-/// Maximum number of promises recorded that were rejected without a handler.
+/// Maximum number of entries in [`Rejections`]; further rejected promises are ignored.
 const REJECTIONS_MAX: usize = 64;
 
-/// Promises that were rejected without a handler, with their reasons.
+/// Promises that were rejected and have no handler, each with the reason of its rejection.
 pub(super) type Rejections = Rc<RefCell<Vec<(Persistent<Value<'static>>, Persistent<Value<'static>>)>>>;
 
-/// Creates a QuickJS runtime with its limits.
+/// Creates a QuickJS runtime that allocates at most `memory_bytes` bytes, uses at most [`STACK_BYTES`] of the C stack,
+/// and stops code when an interrupt signal has arrived. Also returns the list to which the runtime adds rejected
+/// promises without a handler.
 ///
 /// # Errors
 /// There is too little memory.
@@ -94,7 +97,7 @@ impl Realm {
     }
 }
 
-/// Version of QuickJS-NG.
+/// Returns the version of QuickJS-NG.
 #[allow(unsafe_code, reason = "The binding is generated and says so of every function")]
 pub(super) fn version() -> String {
     // SAFETY: it takes nothing and gives a string literal, which ends with NUL and lives as long as the process.

@@ -19,7 +19,7 @@ use super::realm::{Realm, Rejections};
 use super::typescript::{self, GENERATED};
 use super::{json_values, tool_requests};
 
-/// Maximum duration of one sleep while a program waits for timers. A signal that arrives just before a sleep does not
+/// Maximum duration of one sleep while a program waits for a timer. A signal that arrives just before a sleep does not
 /// interrupt it, so the sleep must be short.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
 
@@ -120,7 +120,8 @@ impl Execution<'_> {
         self.in_realm(|ctx, functions| encode(functions, value.restore(ctx)?))
     }
 
-    /// Calls `body` in the realm, and takes pending exceptions out of the context.
+    /// Calls `body` in the realm. If `body` fails with a JavaScript exception, takes the exception out of the context
+    /// and returns it.
     fn in_realm<R>(
         &self,
         body: impl for<'js> FnOnce(&Ctx<'js>, &Object<'js>) -> Result<R, ProgramFailure>,
@@ -185,7 +186,7 @@ impl Execution<'_> {
         Ok(Persistent::save(ctx, promise))
     }
 
-    /// Runs all pending promise jobs, and returns the state of the program's promise.
+    /// Runs all pending promise jobs, and returns the state of `main`, the program's promise.
     fn state(&self, main: &Persistent<Promise<'static>>) -> Result<PromiseState, ProgramFailure> {
         self.run_jobs()?;
         self.in_realm(|ctx, _| Ok(main.clone().restore(ctx)?.state()))
@@ -210,7 +211,9 @@ impl Execution<'_> {
         }
     }
 
-    /// Waits for one timer or reply, and runs all jobs that follow from it.
+    /// Handles one event: runs the callback of a due timer, or waits for a reply or the next timer. Then runs all
+    /// pending promise jobs. Fails if there is neither a timer nor a request in flight. May return early without an
+    /// event.
     fn wait_for_event(&self) -> Result<(), ProgramFailure> {
         let shared = &self.realm.shared;
         let due = shared.timers.borrow_mut().take_due();
@@ -234,7 +237,7 @@ impl Execution<'_> {
     }
 }
 
-/// Peak resident memory of this process in bytes; 0 if unknown.
+/// Returns the peak resident memory of this process in bytes; 0 if unknown.
 fn peak_bytes() -> u64 {
     let usage = getrusage(UsageWho::RUSAGE_SELF);
     usage.map_or(0, |usage| u64::try_from(usage.max_rss()).unwrap_or_default() * 1024)
@@ -244,7 +247,7 @@ fn into_pair<'js>(functions: Array<'js>) -> rquickjs::Result<(Function<'js>, Fun
     Ok((functions.get(0)?, functions.get(1)?))
 }
 
-/// Encodes a value as JSON; `None` for undefined and null.
+/// Encodes a value as JSON. Returns `None` if the value is undefined or null, or is encoded as `null`.
 fn encode<'js>(functions: &Object<'js>, value: Value<'js>) -> Result<Option<Vec<u8>>, ProgramFailure> {
     if value.is_undefined() || value.is_null() {
         return Ok(None);

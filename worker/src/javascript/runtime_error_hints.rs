@@ -99,7 +99,7 @@ const UNCLEAR_MESSAGES: [(&str, &str, &str); 3] = [
     ("TypeError", "cannot block in this thread", "there is one thread; use await and setTimeout instead"),
 ];
 
-/// Creates hints for an error. Uses the JavaScript state of the run and the program's text.
+/// Creates hints for an error, from the JavaScript state of the run and the text of the program.
 pub(super) struct Hints<'a, 'js> {
     pub(super) ctx: &'a Ctx<'js>,
     pub(super) functions: &'a Object<'js>,
@@ -108,7 +108,7 @@ pub(super) struct Hints<'a, 'js> {
 
 impl<'js> Hints<'_, 'js> {
     /// Adds a hint to an error. If the error is about a feature that the sandbox lacks, extends the message of the
-    /// error instead.
+    /// error instead. `is_retryable` tells whether the error is that of a tool call that may succeed later.
     pub(super) fn add(&self, error: &mut CodeError, is_retryable: bool) {
         if let Some(explanation) = absence_explanation(error) {
             error.message = format!("{}: {ABSENT}: {explanation}", error.message);
@@ -138,8 +138,8 @@ impl<'js> Hints<'_, 'js> {
         self.call_realm("suggestName", (name, error_expression::bound_names(self.source())))
     }
 
-    /// Finds the expression that caused a TypeError in the program, and names it in the message or in the returned
-    /// hint. QuickJS names neither a called expression nor the object of a missing property.
+    /// Finds the expression that caused a TypeError, and names it in the message of `error` or in the returned hint.
+    /// QuickJS's own message names neither a called expression nor the object of a missing property.
     fn hint_for_type(&self, error: &mut CodeError) -> Option<String> {
         let position = Position { line: error.line?, column: error.column.unwrap_or(1) };
         let find = |operation| error_expression::find(self.source(), position, operation);
@@ -189,8 +189,8 @@ impl<'js> Hints<'_, 'js> {
         Some(explanation.to_owned())
     }
 
-    /// Returns a hint about a call that was not awaited, or else a description of the results of the most recent
-    /// calls.
+    /// Returns a hint about a call that was not awaited, or else a description of the results of the most recent calls.
+    /// Returns `None` if there are no such calls.
     fn hint_from_calls(&self) -> Option<String> {
         let waiting: Option<Vec<String>> = self.call_realm("waiting", ());
         if let Some([subject, stack]) = waiting.as_deref()
@@ -204,8 +204,8 @@ impl<'js> Hints<'_, 'js> {
         self.call_realm("describeAnswers", ())
     }
 
-    /// Calls one of the engine's JavaScript functions. Returns `None` on an error: the program may have replaced
-    /// built-in functions that the called function uses.
+    /// Calls one of the engine's JavaScript functions. Returns `None` if the function returns null or fails: the
+    /// program may have replaced built-in functions that it uses.
     fn call_realm<A: IntoArgs<'js>, V: FromJs<'js>>(&self, name: &str, arguments: A) -> Option<V> {
         let answer = self
             .functions
@@ -215,14 +215,14 @@ impl<'js> Hints<'_, 'js> {
     }
 }
 
-/// Parses QuickJS's message `cannot read property 'NAME' of undefined`. Returns the property name, and
-/// `undefined` or `null`.
+/// Parses QuickJS's message `cannot read property 'NAME' of undefined`. Returns the property name, and `undefined` or
+/// `null`. Returns `None` for any other message.
 fn missing_property(message: &str) -> Option<(&str, &str)> {
     let (name, of) = message.strip_prefix("cannot read property '")?.rsplit_once("' of ")?;
     Some((name, of))
 }
 
-/// Returns the explanation of an error that only occurs in the sandbox.
+/// Returns the explanation of an error that only occurs in the sandbox; `None` for any other error.
 fn absence_explanation(error: &CodeError) -> Option<&'static str> {
     if error.kind == "ReferenceError"
         && let Some(name) = error.message.strip_suffix(" is not defined")

@@ -20,12 +20,13 @@ use oxc::span::{GetSpan, SPAN, Span};
 
 use super::position_markers::RESERVED;
 
-/// Name of the object that holds the session's variables.
+/// Name by which generated code refers to the object that holds the session's variables.
 pub(super) const SCOPE: &str = "$lockhouse_scope";
-/// Name of the function that creates variables.
+/// Name of the JavaScript function that creates variables of the session.
 pub(super) const DECLARE: &str = "$lockhouse_declare";
 
-/// Rewrites the top-level declarations of a program. Imports must have been removed already.
+/// Rewrites the top-level declarations of a program, so that they create variables of the session. Imports must have
+/// been removed already.
 pub(super) fn persist_declarations<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a>) {
     let mut names = DeclarationRewriter { builder, vars: Vec::new() };
     let empty = ArenaVec::with_capacity_in(2 * program.body.len() + 1, builder);
@@ -106,7 +107,9 @@ impl<'a> DeclarationRewriter<'_, 'a> {
         vec![self.declare(vec![name.to_owned()]), statement]
     }
 
-    /// Rewrites a top-level variable declaration.
+    /// Rewrites a top-level variable declaration to statements that create variables of the session and assign to them.
+    /// For a `var`, only the assignment is returned and the names are added to [`Self::vars`], because such variables
+    /// are created at the start of the program.
     fn rewrite_declaration(&mut self, declaration: &mut VariableDeclaration<'a>) -> Vec<Statement<'a>> {
         let mut names = Vec::new();
         let assigned = self.assignments(declaration, &mut names);
@@ -124,8 +127,9 @@ impl<'a> DeclarationRewriter<'_, 'a> {
         Statement::new_expression_statement(span, expression, self.builder)
     }
 
-    /// Converts the initializers of a declaration into one assignment expression. Appends the declared names to
-    /// `names`. A `var` without initializer assigns nothing.
+    /// Converts the initializers of a declaration into one assignment expression; `None` if nothing is assigned.
+    /// Appends the declared names to `names`. A `var` without initializer assigns nothing, a `let` without initializer
+    /// assigns undefined.
     fn assignments(
         &mut self,
         declaration: &mut VariableDeclaration<'a>,
@@ -157,7 +161,7 @@ impl<'a> DeclarationRewriter<'_, 'a> {
         Expression::new_unary_expression(SPAN, UnaryOperator::Void, zero, self.builder)
     }
 
-    /// Converts a binding pattern into an assignment target.
+    /// Converts a binding pattern into an assignment target. Appends the names in the pattern to `names`.
     fn assignment_target(
         &self,
         pattern: BindingPattern<'a>,
@@ -229,7 +233,8 @@ impl<'a> DeclarationRewriter<'_, 'a> {
         AssignmentTargetRest::boxed(rest.span, self.assignment_target(rest.argument, names), self.builder)
     }
 
-    /// Rewrites a `var` declaration in a block or loop to an assignment; `None` if it has no initializer.
+    /// Converts a `var` declaration in a block or loop into an assignment expression; `None` if nothing is assigned.
+    /// Adds the declared names to [`Self::vars`].
     fn rewrite_var(&mut self, declaration: &mut VariableDeclaration<'a>) -> Option<Expression<'a>> {
         let mut names = Vec::new();
         let assigned = self.assignments(declaration, &mut names);

@@ -16,16 +16,16 @@ const PRINT_BYTES_MAX: usize = 16 * 1024;
 
 /// State of a realm, shared by all of its native functions.
 pub(super) struct SharedState {
-    /// Connection to the supervisor; unset during the warm-up.
+    /// Connection to the supervisor; `None` before the first run and during the warm-up.
     pub(super) host: Cell<Option<&'static dyn ToolHost>>,
     /// Number of requests to the supervisor that have no reply yet.
     pub(super) in_flight: Cell<u32>,
     pub(super) timers: RefCell<Timers>,
-    /// Source map of the running program.
+    /// Source map of the running program; between runs, of the previous one.
     pub(super) source_map: RefCell<Option<SourceMap>>,
     /// Advice for the case that the running program has no value, such as to end with an expression.
     pub(super) missing_value_advice: Cell<Option<String>>,
-    /// Number of runs in the session so far.
+    /// Number of runs of the session so far, including the current one; 0 outside of sessions.
     pub(super) runs: Cell<u32>,
     /// Generator behind `Math.random`, seeded in each worker.
     random: RefCell<fastrand::Rng>,

@@ -66,7 +66,7 @@ pub(super) enum ExtractError {
     Uses { user: u32, line: u32, why: &'static str },
 }
 
-/// Source of an extracted module.
+/// A definition that was extracted from a program, as the source of a self-contained module.
 pub(super) struct SkillSource {
     pub(super) code: String,
     /// Global names that the module uses but does not define.
@@ -119,8 +119,8 @@ pub(super) fn extract(source: &str, name: &str) -> Result<SkillSource, ExtractEr
     Ok(SkillSource { code: parts.join("\n\n") + "\n", free })
 }
 
-/// The top-level statements of a program, by index: which names each one declares, which other statements it
-/// uses, and which global names.
+/// The top-level statements of a program, by index: the statements that declare each name (`bound`), the other
+/// statements that each one uses, and the global names that each one uses (`free`).
 struct Statements<'a> {
     bound: BTreeMap<&'a str, BTreeSet<usize>>,
     uses: BTreeMap<usize, BTreeSet<usize>>,
@@ -161,8 +161,8 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// Checks that a statement only defines something, and that its value does not depend on a run of the
-/// program.
+/// Checks that a statement only defines something, and that its value does not depend on a run of the program. The
+/// error is the reason, as a part of an [`ExtractError`].
 fn check_self_contained(statement: &Statement, scoping: &Scoping) -> Result<(), &'static str> {
     let variables = match statement {
         Statement::ImportDeclaration(_)
@@ -195,8 +195,8 @@ struct CallFinder<'s> {
 }
 
 impl CallFinder<'_> {
-    /// Sets `has_calls` unless the called expression is harmless: a built-in global or a method of a literal,
-    /// such as `new Map()` and `/x/.exec("y")`.
+    /// Sets `has_calls` unless the called expression is known to have no effects: a built-in global of
+    /// [`PURE_GLOBALS`], or a method of a literal or of such a global. Examples are `new Map()` and `/x/.exec("y")`.
     fn check_callee(&mut self, mut callee: &Expression) {
         loop {
             callee = match callee {

@@ -8,7 +8,8 @@ const WIDTH: usize = 100;
 /// Indentation of the line and its caret.
 const INDENT: &str = "        ";
 
-/// Returns the line and its caret line; long lines are shortened around the caret. `None` for an empty line.
+/// Returns the line of a position, and a second line with a caret below the column. A long line is shortened around the
+/// caret. Returns `None` if the line is empty or does not exist.
 pub(super) fn excerpt(source: &str, position: Position) -> Option<String> {
     let line = source.split('\n').nth(position.line.checked_sub(1)? as usize)?;
     let text = line.trim();

@@ -81,14 +81,14 @@ impl SourceMap {
         &self.source
     }
 
-    /// Returns the source map of the earlier run of the session with the number `run`.
+    /// Returns the source map of the earlier run of the session with the number `run`; `None` if it is not kept.
     pub(super) fn earlier(&self, run: u32) -> Option<&Self> {
         self.earlier.iter().find(|source_map| source_map.run == Some(run))
     }
 
-    /// Returns the position of the function name for a position within the arguments of a call; other positions
-    /// stay unchanged. With `thrown_alone`, considers only calls that create a thrown value, as in `throw new
-    /// Error(…)`.
+    /// Returns the position of the called function's name for a position among the arguments of a call. Other positions
+    /// stay unchanged, as do positions in a function among the arguments. With `thrown_alone`, only the arguments of a
+    /// call that creates a thrown value count, as in `throw new Error(…)`.
     pub(super) fn call_position(&self, position: Position, thrown_alone: bool) -> Position {
         let byte = position.to_byte(&self.source).and_then(|byte| u32::try_from(byte).ok());
         let name = byte.and_then(|byte| self.calls.enclosing_call(byte, thrown_alone));
@@ -106,7 +106,8 @@ impl SourceMap {
         here.or_else(|| self.earlier.iter().find_map(|source_map| source_map.skills.get(name)))
     }
 
-    /// Adds the source maps of earlier runs of the session to that of the current run.
+    /// Makes this the source map of the session's run `run`. `before` is the source map of the previous run; it and the
+    /// earlier ones in it are kept, up to [`EARLIER_MAX`].
     pub(super) fn following(mut self, run: u32, before: Option<Self>) -> Self {
         self.run = Some(run);
         if let Some(mut before) = before {
@@ -117,8 +118,9 @@ impl SourceMap {
         self
     }
 
-    /// Maps a position in the generated code of run `run` to the submitted code. Also returns the number of the
-    /// run if it is not the current one.
+    /// Maps a position in the generated code of run `run` to the submitted code. Also returns the number of the run if
+    /// it is not the current one. Returns `None` if the source map of the run is not kept, or has no entry for the
+    /// line.
     pub(super) fn original_position_in(
         &self,
         run: Option<u32>,
@@ -131,7 +133,8 @@ impl SourceMap {
         Some((run, earlier.original_position(generated)?))
     }
 
-    /// Maps a generated position to the submitted code.
+    /// Maps a position in the generated code of the current program to the submitted code; `None` if the source map has
+    /// no entry for its line.
     pub(super) fn original_position(&self, generated: Position) -> Option<Position> {
         let line = generated.line.checked_sub(1 + LINES_BEFORE_IMPORTS)?;
         if let Some(import) = self.imports.get(line as usize) {

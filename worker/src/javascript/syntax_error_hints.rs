@@ -5,7 +5,8 @@ use super::source_map::Position;
 /// Maximum number of lines searched for Python code.
 const LINES: usize = 200;
 
-/// Returns advice for common mistakes that cause a syntax error; `None` if none is found.
+/// Returns advice about a common mistake that probably caused the syntax error with this message and position; `None`
+/// if no such mistake is found.
 pub(super) fn hint(source: &str, message: &str, position: Option<Position>) -> Option<&'static str> {
     let line = position
         .and_then(|position| source.lines().nth(position.line.checked_sub(1)? as usize))
@@ -38,7 +39,7 @@ pub(super) fn hint(source: &str, message: &str, position: Option<Position>) -> O
     None
 }
 
-/// Whether a line is Python code and not valid TypeScript.
+/// Returns whether a line looks like Python code and is not valid TypeScript.
 fn is_python(line: &str) -> bool {
     let line = line.trim();
     let has_colon = line.ends_with(':');

@@ -37,7 +37,7 @@ impl Timers {
         })
     }
 
-    /// Returns the time until the next timer is due; `None` without a timer.
+    /// Returns the time until the next timer is due: zero if it is due already, `None` if there is no timer.
     pub(super) fn next(&self) -> Option<Duration> {
         Some(self.due.first()?.0.saturating_duration_since(Instant::now()))
     }

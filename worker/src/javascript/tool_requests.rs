@@ -9,14 +9,15 @@ use rquickjs::{Ctx, Object, Result, Value};
 /// A request to the supervisor, as the engine's JavaScript code passes it to Rust.
 pub(super) struct NativeRequest {
     pub(super) kind: String,
-    /// Up to three arguments: server, name and JSON arguments for most kinds of requests.
+    /// Up to three arguments, with empty texts for those that are missing. For most kinds of requests, they are the
+    /// server, a name and the JSON arguments.
     pub(super) texts: (String, String, String),
     /// The values in the arguments of a call that are results of earlier calls, and that the worker decoded from JSON
     /// text.
     pub(super) decoded: Vec<DecodedArgument>,
     /// Timeout in milliseconds; 0 stands for the configured timeout.
     pub(super) timeout_ms: u32,
-    /// Line of the program that sent the request.
+    /// Line in the program from which the request was sent; `None` if unknown.
     pub(super) line: Option<u32>,
 }
 

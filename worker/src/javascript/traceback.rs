@@ -32,7 +32,7 @@ pub(super) fn position_in_program(frames: &[StackFrame]) -> Option<Position> {
     frames.iter().find(|frame| frame.origin == CodeOrigin::Program).map(|frame| frame.position)
 }
 
-/// Formats the user code's frames of a stack.
+/// Formats the frames of user code in a stack, one text for each.
 pub(super) fn user_frames(stack: &str, source_map: Option<&SourceMap>) -> Vec<String> {
     frames(stack, source_map).map(|frame| frame.to_text()).collect()
 }
@@ -91,8 +91,8 @@ impl StackFrame<'_> {
     }
 }
 
-/// Parses a stack into frames of user code, with positions in the submitted code. Frames that already have such
-/// positions stay unchanged.
+/// Parses a stack into its frames of user code, at most [`FRAMES_MAX`], with positions in the submitted code. Frames
+/// that already have such positions stay unchanged.
 pub(super) fn frames<'s>(
     stack: &'s str,
     source_map: Option<&'s SourceMap>,

@@ -34,7 +34,7 @@ const FILE: &str = "code.ts";
 /// around that function needs `with`, which strict mode forbids.
 const STRICT: &str = "\"use strict\";";
 
-/// A program that was translated to JavaScript.
+/// A program or skill that was translated to JavaScript.
 pub(super) struct Translation {
     /// JavaScript expression for a function. Its parameters are the functions for static and dynamic imports and, in a
     /// session, the session's scope and its declare function. For a program, it returns two functions: the program as
@@ -52,11 +52,11 @@ pub(super) struct Translation {
     pub(super) missing_value_advice: Option<String>,
 }
 
-/// Why a program cannot be translated.
+/// Why a program or skill cannot be translated.
 pub(super) struct SyntaxError {
     /// The message of the syntax error.
     pub(super) message: String,
-    /// Position in the submitted code.
+    /// Position in the submitted code; `None` if the parser reports none.
     pub(super) position: Option<Position>,
 }
 
@@ -66,7 +66,7 @@ impl SyntaxError {
     }
 }
 
-/// Translates a program.
+/// Translates a program. With `in_session`, its top-level declarations become variables of the session.
 ///
 /// # Errors
 /// The first syntax error.
@@ -94,7 +94,7 @@ enum CodeKind {
 }
 
 impl CodeKind {
-    /// JavaScript text that is placed before and after the translated code. `exported` is the object literal with
+    /// Returns the JavaScript text before and the text after the translated code. `exported` is the object literal with
     /// the exports of a skill.
     fn wrapper(self, exported: &str) -> (String, String) {
         match self {
@@ -165,7 +165,7 @@ fn translate_as(source: &str, kind_of_code: CodeKind) -> Result<Translation, Syn
     })
 }
 
-/// Rejects a program that is nested too deeply or contains a Markdown fence, before it is parsed.
+/// Rejects code that is nested too deeply or that still contains a Markdown fence, before it is parsed.
 fn check_text(source: &str) -> Result<(), SyntaxError> {
     let wrong = |message: &str, at: usize| {
         Err(SyntaxError { message: message.to_owned(), position: Some(Position::from_byte(source, at)) })
@@ -180,7 +180,7 @@ fn check_text(source: &str) -> Result<(), SyntaxError> {
     Ok(())
 }
 
-/// Byte offset of the first line that begins with a Markdown fence.
+/// Returns the byte offset of the first line that begins with a Markdown fence, or `None`.
 fn fence_at(source: &str) -> Option<usize> {
     let mut lines = source.split_inclusive('\n').scan(0, |end, line| {
         *end += line.len();
@@ -206,7 +206,8 @@ fn check_modules(source: &str, program: &Program, kind_of_code: CodeKind) -> Res
     Ok(())
 }
 
-/// Rewrites module syntax so that the code can be the body of a function.
+/// Rewrites the code so that it can be the body of a function: removes exports, replaces dynamic imports, inserts
+/// position markers and, except in a skill, returns the last expression.
 fn rewrite<'a>(
     source: &str,
     program: &mut Program<'a>,
@@ -274,14 +275,14 @@ fn check_diagnostics(source: &str, diagnostics: &[OxcDiagnostic]) -> Result<(), 
     Err(SyntaxError { message, position })
 }
 
-/// Translates a program to JavaScript or an error message, for tests.
+/// Returns the JavaScript of a translated program, or its error as `SyntaxError: MESSAGE`. For tests.
 #[cfg(test)]
 pub(super) fn translated(source: &str) -> String {
     translate(source, false)
         .map_or_else(|error| format!("SyntaxError: {}", error.message), |done| done.javascript)
 }
 
-/// Translates a program of a session, for tests.
+/// Returns the JavaScript of a translated program in a session, or its error as `SyntaxError: MESSAGE`. For tests.
 #[cfg(test)]
 pub(super) fn translated_in_session(source: &str) -> String {
     translate(source, true)

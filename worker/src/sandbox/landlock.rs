@@ -16,7 +16,7 @@ pub(super) const TCP: i64 = 4;
 /// First Landlock ABI that restricts signals and abstract sockets (Linux 6.12).
 pub(super) const SCOPES: i64 = 6;
 
-/// Landlock ABI of the kernel; 0 if Landlock is not available.
+/// Returns the Landlock ABI of the kernel; 0 if Landlock is not available.
 pub(super) fn version() -> i64 {
     const CREATE_RULESET_VERSION: u32 = 1;
     let nothing = std::ptr::null::<libc::c_void>();

@@ -1,6 +1,6 @@
 //! Named layers of the sandbox. Tests can leave out single layers to see what the others stop.
 
-/// A layer of the sandbox, in the order of application.
+/// A layer of the sandbox. The variants are in the order in which the layers are applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
     /// Namespaces with an empty root directory and no network.
@@ -34,7 +34,8 @@ impl Layer {
         Self::Seccomp,
     ];
 
-    /// Name of the layer in tables and tests.
+    /// Returns the name of the layer in the tables and headers of tests and in the option `--layers` of the test
+    /// worker.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -73,7 +74,7 @@ impl Layers {
         Self(self.0 | 1 << layer as u8)
     }
 
-    /// Whether the set contains a layer.
+    /// Returns whether the set contains a layer.
     #[must_use]
     pub const fn has(self, layer: Layer) -> bool {
         self.0 & (1 << layer as u8) != 0

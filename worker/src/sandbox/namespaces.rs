@@ -1,10 +1,10 @@
 //! Namespaces of the zygote, inherited by its workers: an empty root directory, and a network with only a
 //! loopback interface that is down.
 //!
-//! Root enters them directly; other users need a user namespace. If the host refuses, workers are protected
-//! by Landlock and seccomp alone, and the sandbox is reported as `reduced`. Some hosts permit `unshare` but
-//! refuse later steps (such as Ubuntu's AppArmor restriction). A child process therefore tries all steps
-//! first, so that the zygote enters either all namespaces or none.
+//! Root enters them directly; other users need a user namespace. If the host refuses, only the other layers of the
+//! sandbox protect files and the network, above all Landlock and seccomp, and the sandbox is reported as `reduced`.
+//! Some hosts permit `unshare` but refuse later steps (such as Ubuntu's AppArmor restriction). A child process
+//! therefore tries all steps first, so that the zygote enters either all namespaces or none.
 #![allow(unsafe_code, reason = "fork, for the rehearsal")]
 
 use std::io::{Read, Write};
@@ -16,7 +16,8 @@ use nix::unistd::{ForkResult, Gid, Uid, chdir, fork, getgid, getuid, pivot_root}
 
 use super::SandboxError;
 
-/// Namespaces that are created, by their names in `/proc/self/ns`.
+/// Namespaces that the zygote creates, besides a user namespace if it is not root. The names are those in
+/// `/proc/self/ns`.
 const KINDS: [&str; 5] = ["net", "ipc", "uts", "mnt", "cgroup"];
 
 /// Result of entering namespaces.
@@ -29,7 +30,7 @@ pub(super) struct Namespaces {
     pub(super) refused: Option<String>,
 }
 
-/// Enters all namespaces if the host permits it.
+/// Enters all namespaces if the host permits it. A refusal by the host is no error, but part of the result.
 pub(super) fn enter() -> Result<Namespaces, SandboxError> {
     let refused = try_in_child().map_err(SandboxError::step("try the namespaces in a child"))?;
     if refused.is_none() {

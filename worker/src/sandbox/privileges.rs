@@ -9,7 +9,7 @@ use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 use super::SandboxError;
 
 const VERSION_3: u32 = 0x2008_0522;
-/// Highest capability number that is tried; the kernel returns EINVAL for unknown ones.
+/// Highest capability number that is tried; a kernel that does not know a number returns EINVAL.
 const LAST_POSSIBLE: libc::c_ulong = 63;
 
 #[repr(C)]
@@ -26,7 +26,7 @@ struct Sets {
     inheritable: u32,
 }
 
-/// Switches to `unprivileged_id`, if given, and empties all capability sets.
+/// Switches to the user and group id `unprivileged_id`, if given, and empties all capability sets.
 pub(super) fn drop_all(unprivileged_id: Option<u32>) -> Result<(), SandboxError> {
     // Must come first, since it requires a capability.
     drop_bounding();
@@ -53,7 +53,7 @@ pub(super) fn no_new_privileges() -> Result<(), SandboxError> {
     prctl::set_no_new_privs().map_err(SandboxError::errno("PR_SET_NO_NEW_PRIVS"))
 }
 
-/// Whether the effective, permitted and inheritable capability sets of this process are empty.
+/// Returns whether the effective, permitted and inheritable capability sets of this process are empty.
 pub(super) fn has_none() -> Result<bool, Error> {
     let header = Header { version: VERSION_3, pid: 0 };
     let mut sets = [Sets { effective: 1, ..Sets::default() }; 2];

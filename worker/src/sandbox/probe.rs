@@ -80,7 +80,8 @@ fn run_probe(prepared: &PreparedSandbox, profile: &SandboxProfile, zygote: Pid, 
     }
 }
 
-/// Attempts what a layer must refuse, immediately after the layer was applied, and returns the findings.
+/// Attempts what a layer must refuse, immediately after the layer was applied, and returns the findings. Before
+/// Landlock, stores the results of its attempts in `observed`, for comparison with those afterwards.
 fn after(layer: Layer, profile: &SandboxProfile, observed: &mut LandlockAttempts) -> Vec<Finding> {
     match layer {
         Layer::Namespaces | Layer::Privileges => Vec::new(),

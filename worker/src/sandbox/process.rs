@@ -9,8 +9,8 @@ const PR_SET_MDWE: i32 = 65;
 const PR_GET_MDWE: i32 = 66;
 const PR_MDWE_REFUSE_EXEC_GAIN: libc::c_ulong = 1;
 
-/// Makes the kernel kill this process when its parent ends. Returns whether `parent` is still the parent. Must be
-/// repeated after a change of user, which clears the setting.
+/// Makes the kernel kill this process when its parent ends. Returns false if that fails, or if `parent` is no longer
+/// the parent. Must be repeated after a change of user, which clears the setting.
 #[must_use]
 pub fn die_with_parent(parent: nix::unistd::Pid) -> bool {
     prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).is_ok() && nix::unistd::getppid() == parent
@@ -34,8 +34,8 @@ pub(super) fn deny_write_execute() -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// Whether the kernel reports that writable memory cannot become executable; `None` if it does not support
-/// this restriction (`PR_GET_MDWE`).
+/// Returns whether the kernel reports that writable memory cannot become executable. Returns `None` if the kernel does
+/// not support this query (`PR_GET_MDWE`).
 pub(super) fn write_execute_is_denied() -> Option<bool> {
     // SAFETY: a query without pointers.
     let flags = unsafe { libc::prctl(PR_GET_MDWE, 0, 0, 0, 0) };

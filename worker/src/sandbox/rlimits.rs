@@ -34,8 +34,9 @@ pub(super) fn set_in_zygote() -> Result<(), SandboxError> {
     NONE.iter().try_for_each(|resource| set_limit(*resource, 0, 0))
 }
 
-/// Sets all resource limits of the worker. `RLIMIT_DATA` limits its private memory, `RLIMIT_AS` its whole
-/// address space. Both permit the profile's memory in addition to `mapped_bytes`.
+/// Sets all resource limits of the worker. `RLIMIT_DATA` limits its private memory, `RLIMIT_AS` its whole address
+/// space. Both permit the profile's memory in addition to `mapped_bytes`. The number of threads is limited only if
+/// `in_user_namespace` is set: elsewhere, the kernel would also count all other processes of the user.
 pub(super) fn set(
     profile: &SandboxProfile,
     mapped_bytes: u64,

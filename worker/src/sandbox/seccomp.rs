@@ -13,7 +13,8 @@ macro_rules! programs {
     };
 }
 
-/// The program that the zygote installs and its workers inherit, and the program that each worker adds.
+/// The two compiled programs of this architecture: the one that the zygote installs and its workers inherit, and the
+/// one that each worker adds.
 #[cfg(target_arch = "x86_64")]
 const PROGRAMS: [&[u8]; 2] = programs!("x86_64");
 #[cfg(target_arch = "aarch64")]
@@ -24,12 +25,13 @@ compile_error!("no seccomp filter has been written for this architecture yet");
 /// Placeholder for the worker's own process id in the compiled filter.
 const OWN_PID: u32 = 0x7fff_ffff;
 
-/// The filter of workers, decoded. The program of each worker has placeholders for the worker's process id.
+/// The decoded programs of the seccomp filter. The program that each worker installs has placeholders for the worker's
+/// process id.
 #[derive(Debug)]
 pub(super) struct Filter {
     zygote_program: Vec<libc::sock_filter>,
     worker_program: Vec<libc::sock_filter>,
-    /// The positions of the instructions in the worker's program whose operand is the worker's own process id.
+    /// The indexes of the instructions in `worker_program` whose operand is the worker's own process id.
     own_pid: Vec<usize>,
     /// Whether the zygote has installed its program, so that its workers inherit it.
     is_inherited: bool,

@@ -33,7 +33,7 @@ pub(crate) fn zygote(architecture: &str) -> Vec<Value> {
     ["common", architecture].iter().flat_map(|list| rules[list].as_array().unwrap().clone()).collect()
 }
 
-/// Returns the seccomp filters of x86-64, with all common rules.
+/// Returns the seccomp filters of x86-64: the common rules and those of this architecture.
 pub(crate) fn document() -> Value {
     merged("x86_64")
 }

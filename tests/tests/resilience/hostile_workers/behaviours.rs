@@ -74,7 +74,7 @@ fn killed(behaviour: &'static str, words: &'static str) -> Row {
     Row { behaviour, status: "killed", told: ExpectedContent::Words(words), timeout_s: None }
 }
 
-/// Returns the row of a behaviour that never ends by itself, so that the timeout ends it.
+/// Returns the row of a behaviour that never ends by itself. Its run has a timeout of 0.5 s, and must end with it.
 fn timeout(behaviour: &'static str) -> Row {
     Row {
         behaviour,

@@ -55,8 +55,8 @@ impl Client {
         self.child.id()
     }
 
-    /// Sends a program in a `run_code` request and returns the id of the request. [`Self::wait_for`] waits for the
-    /// answer.
+    /// Sends a program in a `run_code` request and returns the id of the request. `timeout_s` is the timeout of the run
+    /// in seconds; `None` for the configured one. [`Self::wait_for`] waits for the answer.
     pub(super) fn start(&mut self, language: &str, code: &str, timeout_s: Option<f64>) -> usize {
         let mut arguments = json!({"language": language, "code": code});
         if let Some(timeout_s) = timeout_s {

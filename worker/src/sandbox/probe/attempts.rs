@@ -38,8 +38,8 @@ impl fmt::Display for Attempt {
     }
 }
 
-/// Results of the attempts that Landlock must refuse. The self-test makes these attempts before it applies Landlock,
-/// when they must succeed, and afterwards.
+/// Results of those attempts that Landlock must refuse. The self-test makes these attempts twice: before it applies
+/// Landlock, when they must succeed, and afterwards.
 #[derive(Debug, Default)]
 pub(super) struct LandlockAttempts {
     pub(super) open: Attempt,
@@ -60,7 +60,7 @@ fn open_root() -> Attempt {
     closed(opened)
 }
 
-/// Binds to any port of any address, which works even if the loopback interface is down.
+/// Attempts to bind a TCP socket to any free port of all addresses, which works even if the loopback interface is down.
 fn bind_tcp() -> Attempt {
     with_address(libc::SOCK_STREAM, [0; 4], 0, libc::bind)
 }
@@ -107,7 +107,7 @@ fn closed(descriptor: libc::c_long) -> Attempt {
     attempt
 }
 
-/// Checks the protections that the zygote applied for all of its workers.
+/// Checks the protections that the zygote applied for all of its workers, before the test worker applies its own.
 pub(super) fn before_the_seal(prepared: &PreparedSandbox, profile: &SandboxProfile) -> Vec<Finding> {
     vec![
         ordinary_user(profile),
