@@ -49,10 +49,4 @@ mod tests {
             assert_eq!(code(mapping), expected, "{mapping}");
         }
     }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_process_continues_after_its_code_was_released() {
-        release_after_start().await;
-        assert_eq!(code("0-1 r-xp 0 0 0 /a"), Some((0, 1)));
-    }
 }
