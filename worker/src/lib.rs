@@ -6,6 +6,7 @@
 //! [`tool_host::ToolHost`].
 
 pub mod channel;
+mod code_pages;
 pub mod engine;
 pub mod markdown_fence;
 pub mod sandbox;

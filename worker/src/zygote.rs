@@ -20,7 +20,7 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 use crate::channel::Channel;
 use crate::engine::{Engine, EngineError};
 use crate::sandbox::{self, Layers, PreparedSandbox, SandboxError};
-use crate::{signals, stack_overflow};
+use crate::{code_pages, signals, stack_overflow};
 
 /// Why a zygote ended before its supervisor closed the socket.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +72,7 @@ pub fn run(engine: &mut dyn Engine, layers: Layers) -> Result<(), ZygoteError> {
         Err(error) => return send(&socket, &FromZygote::Refused { reason: error.to_string() }, &[]),
     };
     settle_heap();
+    code_pages::release();
     // The findings tell why, if this fails. Each worker then tries to install the whole filter, and ends if it cannot.
     let _ = sandbox::confine_zygote(&mut prepared);
     send(&socket, &FromZygote::Prepared { runtime, findings }, &[])?;
