@@ -3,11 +3,16 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install package test-package package-mcpb container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install package test-package package-mcpb container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
 	packaging/split-symbols target/release
+
+# The build of packages, with optimization across crates: some 15 % less CPU time for a run, and a third longer to build.
+build-dist: tools
+	$(CARGO) build --profile dist --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
+	packaging/split-symbols target/dist
 
 demo: build
 	target/release/lockhouse demo
@@ -111,16 +116,16 @@ endurance: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/endurance $(ENDURANCE)
 
-# Measures latency at the MCP boundary; see docs/measurements.md. BENCH="--beside OLD/lockhouse" measures an older build, with its worker and
+# Measures latency at the MCP boundary, with the build of packages; see docs/measurements.md. BENCH="--beside OLD/lockhouse" measures an older build, with its worker and
 # its Python engine in the same directory, alternating with the new build, and prints ratios.
-bench: build
+bench: build-dist
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
-	target/release/bench $(BENCH)
+	LOCKHOUSE_BIN=target/dist/lockhouse target/release/bench $(BENCH)
 
 # Measures Lockhouse and its peers interleaved: the code modes of FastMCP, Pydantic AI, Toolplane and UTCP, mcp-run-python, Monty, Deno,
 # Node.js, Python and bubblewrap. Installs them into build/peers and build/eval, and writes build/peers/results.json and chart.svg. PEERS="--rounds 4 --only fastmcp python" selects.
-bench-peers: build
-	tests/peers/run.sh $(PEERS)
+bench-peers: build-dist
+	LOCKHOUSE=$(CURDIR)/target/dist/lockhouse tests/peers/run.sh $(PEERS)
 
 # Load test with many AI clients over HTTP and a hostile one; LOAD="--clients 100 --seconds 60" runs fewer.
 load: build
@@ -197,8 +202,8 @@ install: build
 	packaging/install.sh "$(PREFIX)"
 
 # Builds build/lockhouse_VERSION_amd64.deb; requires cargo-deb.
-package: build
-	packaging/deb/pack
+package: build-dist
+	BINARIES=target/dist packaging/deb/pack
 	if command -v lintian >/dev/null 2>&1; then lintian --fail-on error build/lockhouse_*.deb; fi
 
 # Tests the package in a fresh Debian root file system, and its systemd units if systemd-nspawn can boot it. Requires root.
@@ -207,8 +212,8 @@ test-package: package
 	packaging/systemd/boot-test
 
 # Builds build/lockhouse.mcpb, for Claude Desktop.
-package-mcpb: build
-	packaging/mcpb/pack
+package-mcpb: build-dist
+	BINARIES=target/dist packaging/mcpb/pack
 
 # Builds and tests the image localhost/lockhouse; requires podman.
 container: package
