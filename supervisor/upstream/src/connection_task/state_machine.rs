@@ -98,15 +98,15 @@ enum Phase {
 /// Identifies an attempt to connect by the time when it began.
 type Attempt = Instant;
 
-/// What the connection task does once the connection has ended.
+/// The action that the connection task takes once the connection has ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Next {
-    /// The task waits until a caller needs the server.
+    /// Wait until a caller needs the server again.
     AwaitDemand,
-    /// The task restarts the server after a delay, which depends on when the last attempt began and whether it ended by
-    /// a violation.
+    /// Restart the server after a delay, which depends on when the last attempt began and whether it ended by a
+    /// violation.
     Restart { attempt: Attempt, is_violation: bool },
-    /// The connection task ends.
+    /// End the connection task.
     End,
 }
 
