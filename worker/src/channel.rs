@@ -218,8 +218,9 @@ impl Channel {
         call
     }
 
-    /// Reads the socket once and processes all received messages. Waits for data for at most `timeout` (and 60 s),
-    /// without a limit if it is `None`. The caller must have set `reader_active`, or be the only thread.
+    /// Reads the socket once and processes all received messages. Waits for data at most for `timeout` or 60 s,
+    /// whichever is shorter; without a limit if `timeout` is `None`. The caller must have set `reader_active`, or be
+    /// the only thread.
     fn read(&self, timeout: Option<Duration>) -> ReadResult {
         if let Some(timeout) = timeout {
             // Rounded up, since the wait must not end before the timeout.
