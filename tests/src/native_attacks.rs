@@ -1,4 +1,5 @@
-//! The native attacks of `hostile/native` (C functions) with the expectations from their headers.
+//! The native attacks of `hostile/native` (C functions), each with the expectations from its header: the comment at the
+//! top of its source file.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +29,8 @@ pub struct NativeAttack {
     pub needs: Vec<String>,
 }
 
-/// Formats alternatives of sandbox layers as the header of an attack writes them, such as `a+b c`.
+/// Formats alternatives of sandbox layers as they are written in the header of an attack, such as `a+b c`: `a` and `b`
+/// together suffice, or `c` alone.
 #[must_use]
 pub fn layers_in_words(layers: &[Vec<Layer>]) -> String {
     let together =
@@ -39,7 +41,7 @@ pub fn layers_in_words(layers: &[Vec<Layer>]) -> String {
 /// Returns all native attacks, sorted by name.
 ///
 /// # Panics
-/// If a file has no valid header.
+/// If the comment at the top of a source file is not a valid header.
 #[must_use]
 pub fn native_attacks() -> Vec<NativeAttack> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("hostile/native");

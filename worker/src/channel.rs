@@ -32,8 +32,9 @@ const IMMEDIATE_FLUSH_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of bytes in the send buffer after a request is started. A fuller buffer is sent at once, not only
 /// when the program waits for a reply.
 const OUT_BYTES_MAX: usize = 64 * 1024;
-/// Maximum number of requests in the backlog, plus replies that the engine has not read. The backlog is the queue of
-/// requests that wait because too many are in flight; [`BACKLOG_BYTES_MAX`] limits its size.
+/// Maximum for the sum of two numbers: the requests in the backlog, and the replies that the language engine has not
+/// read yet. At this maximum, [`ToolHost::has_room`] returns false. The backlog is the queue of requests that wait
+/// because too many are in flight; [`BACKLOG_BYTES_MAX`] limits its size in bytes.
 const BACKLOG_MAX: usize = 10_000;
 const BACKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// While one thread reads the socket, every other waiting thread checks for interrupts at this interval.
@@ -63,7 +64,7 @@ struct State {
     out: Vec<u8>,
     /// Requests that [`Channel::ask`] waits for, with their reply once it has arrived.
     awaited_replies: HashMap<CallId, Option<Reply>>,
-    /// Replies to requests that the engine started without waiting for them.
+    /// Replies that the language engine has not read yet, to requests that it started without waiting for them.
     replies: VecDeque<(CallId, Reply)>,
     reader_active: bool,
     /// Token bucket for sending printed output at once: the tokens left, and the time at which they were counted.
@@ -217,8 +218,9 @@ impl Channel {
         call
     }
 
-    /// Reads the socket once and processes all received messages. Waits for data for at most `timeout` (and 60 s),
-    /// without a limit if it is `None`. The caller must have set `reader_active`, or be the only thread.
+    /// Reads the socket once and processes all received messages. Waits for data at most for `timeout` or 60 s,
+    /// whichever is shorter; without a limit if `timeout` is `None`. The caller must have set `reader_active`, or be
+    /// the only thread.
     fn read(&self, timeout: Option<Duration>) -> ReadResult {
         if let Some(timeout) = timeout {
             // Rounded up, since the wait must not end before the timeout.

@@ -1,4 +1,4 @@
-//! Interface through which an engine communicates with the supervisor, the only way out of the sandbox.
+//! Interface through which a language engine communicates with the supervisor, the only way out of the sandbox.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -12,12 +12,12 @@ pub enum WaitOutcome {
     Reply(CallId, Reply),
     /// The timeout expired before a reply arrived.
     TimedOut,
-    /// The wait ended early, for example because a signal arrived. The engine must check for an interrupt.
+    /// The wait ended early, for example because a signal arrived. The language engine must check for an interrupt.
     Interrupted,
 }
 
-/// Sends an engine's requests and output to the supervisor. No method returns an I/O error, since the process exits
-/// when the supervisor closes the connection.
+/// Sends the requests and output of a language engine to the supervisor. No method returns an I/O error, since the
+/// process exits when the supervisor closes the connection.
 pub trait ToolHost: Sync {
     /// Queues a request and returns its id. The next wait sends the queue; a long queue is sent at once. While the
     /// maximum number of requests is in flight, the request stays queued.

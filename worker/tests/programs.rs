@@ -23,7 +23,7 @@ macro_rules! programs {
     };
 }
 
-/// The programs of a worker: the one that it inherits from the zygote, and its own.
+/// The two seccomp programs of a worker, as BPF instructions: the one that it inherits from the zygote, and its own.
 type Programs = [&'static [u8]; 2];
 
 const PROGRAMS: [(&str, u32, Programs); 2] =
@@ -62,8 +62,8 @@ impl Call {
     }
 }
 
-/// Returns the result of a worker's programs for a system call. The kernel runs all programs, and takes the result whose
-/// action comes first in the order kill, errno, allow.
+/// Returns the combined result of a worker's two seccomp programs for a system call. The kernel runs all programs, and
+/// takes the result whose action comes first in the order kill, errno, allow.
 fn verdict(programs: Programs, call: &Call) -> u32 {
     let severity =
         |result: &u32| [KILL_PROCESS, EPERM & ACTION, ALLOW].iter().position(|it| *it == result & ACTION);
@@ -252,7 +252,8 @@ fn merged_once(architecture: &str) -> &'static Value {
     &BOTH[architecture]
 }
 
-/// Returns the numbers and names of all system calls that the filter of an architecture allows.
+/// Returns the numbers and names of all system calls that the filter of an architecture allows, perhaps only with
+/// certain arguments. They are computed once, because the property test needs them for each case.
 fn checked_once(architecture: &str) -> &'static [(u32, String)] {
     static BOTH: std::sync::LazyLock<BTreeMap<&str, Vec<(u32, String)>>> = std::sync::LazyLock::new(|| {
         PROGRAMS.map(|(name, ..)| (name, named("allowed", name).into_iter().collect())).into()

@@ -12,8 +12,12 @@ use lockhouse_protocol::{
 use super::Coverage;
 use super::input::Input;
 
-/// Reads small limits for the conversation from the input, then performs steps until the input ends. Returns the kinds
-/// of results that the input produced.
+/// Runs the fuzz target `conversation`: checks that a [`Conversation`] permits exactly the messages, replies and runs
+/// that the protocol permits, and that it enforces its limits. Reads small limits from the input, then performs steps
+/// (messages of a worker, replies and runs) until the input ends. Returns the kinds of results that the input produced.
+///
+/// # Panics
+/// If the conversation permits a step that the protocol does not permit, or the other way round.
 pub fn conversation(bytes: &[u8]) -> Coverage {
     let mut input = Input(bytes);
     let limits = ConversationLimits {

@@ -8,6 +8,8 @@ use lockhouse_protocol::{CallId, ConversationLimits, ExceededLimit, FromWorker, 
 #[derive(Debug, Default)]
 pub(crate) struct History(pub(crate) Vec<Event>);
 
+/// An event that the model records: a message that the conversation accepted, an action of the supervisor, or the end
+/// of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Ready,
@@ -110,6 +112,7 @@ impl History {
     }
 }
 
+/// How the conversation must react to a message, as the model predicts it.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     Accept(Event),

@@ -1,13 +1,14 @@
-//! The audit log: how a record describes the arguments of a call. A record always has the names and types (the shape)
-//! and a keyed hash of the arguments. A record has the values of the arguments only if the configuration enables that.
+//! The audit log: how a record describes the arguments of a call. A record always has the names of the arguments, the
+//! JSON types of their values, and a keyed hash of the arguments. A record has the values of the arguments only if the
+//! configuration enables that.
 
 use serde_json::{Map, Value};
 
 use super::hash_chain::push_string;
 use super::redaction::Redaction;
 
-/// Maximum number of argument names in the recorded shape of one call's arguments, including names in nested objects.
-/// Further names are omitted.
+/// Maximum number of argument names that are recorded for one call, including names in nested objects. Further names
+/// are omitted.
 const NAMES_MAX: usize = 64;
 const NAME_CHARS_MAX: usize = 64;
 /// Maximum nesting depth of objects whose member names are recorded; the arguments object has the depth 1. A deeper
@@ -21,8 +22,8 @@ const VALUES_BYTES_MAX: usize = 16 * 1024;
 /// stack use of programs that parse the record.
 const VALUES_DEPTH_MAX: usize = 32;
 
-/// Returns the shape of a call's arguments as a JSON object: the names of the arguments with the JSON types of their
-/// values. Secrets that occur in names are redacted, and long names are truncated.
+/// Returns the names of a call's arguments, each with the JSON type of its value, as a JSON object. The values are left
+/// out. Names can be long or contain secrets, too: long names are truncated, and secrets in names are redacted.
 pub(super) fn shape(arguments: &Map<String, Value>, redaction: &Redaction) -> String {
     let (mut json, mut left) = (String::with_capacity(64), NAMES_MAX);
     push_shape(&mut json, arguments, redaction, &mut left, DEPTH_MAX);

@@ -193,7 +193,8 @@ pub enum ProgramComparison {
     Replaced { file: PathBuf, found: String },
     /// The audit record says that the program was stored, but the file is missing.
     Removed { file: PathBuf },
-    /// The audit record does not say that the program was stored, and no file exists.
+    /// There is nothing to compare: the audit record has no hash of a stored file ([`ProgramRecord::kept`] is `None`),
+    /// and no stored file exists for the program. This is not reported as tampering.
     Absent,
 }
 

@@ -38,7 +38,9 @@ struct Shared {
 
 /// The result of looking up a run by its handle or execution ID.
 pub(crate) enum RunLookup {
+    /// The run to which a handle still exists: it is active, or has ended very recently.
     Live(RunHandle),
+    /// The stored answer of a background run that has ended.
     Ended(Box<FinishedRun>),
 }
 

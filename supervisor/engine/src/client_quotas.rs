@@ -77,9 +77,13 @@ impl ClientQuotas {
         Self(Arc::new(Usage { limits, runs, running: Mutex::default(), cpu: CpuCredit::default() }))
     }
 
-    /// Admits one more run of an AI client, or returns the quota that the client exceeded as `Err`. Before the run
-    /// starts, it must wait with [`RunPermit::wait_for_place`] until fewer of the client's runs are active than its
-    /// quota permits.
+    /// Admits one more run of an AI client. The run then counts as waiting or active. Before it starts, it must wait
+    /// with [`RunPermit::wait_for_place`] until fewer of the client's runs are active than [`ClientLimits::running`]
+    /// permits.
+    ///
+    /// # Errors
+    /// The quota that the client has reached: the number of its runs that wait or are active ([`ClientLimits::running`]
+    /// and [`ClientLimits::waiting`] together), or the rate of its runs ([`ClientLimits::runs`]).
     pub fn admit_run(&self, owner: Owner) -> Result<RunPermit, QuotaExceeded> {
         let ClientLimits { running: active_max, waiting: waiting_max, .. } = self.0.limits;
         let mut running = self.0.running.lock();

@@ -60,14 +60,20 @@ pub(super) struct ConnectionTask {
     pub(super) closing: CancellationToken,
 }
 
-/// What the connection task is waiting for.
+/// What the connection task is waiting for. The end of this wait is the next event of the state machine.
 enum Wait {
+    /// A caller that needs the server.
     Demand,
-    /// An attempt to start the server. The future returns the result of the attempt and how long the attempt took.
+    /// The end of an attempt to start the server. The future returns the result of the attempt and how long the attempt
+    /// took.
     Start(BoxFuture<'static, (Result<StartedServer, StartFailure>, Duration)>),
+    /// An event of the live connection, such as its loss.
     Connection(Box<ConnectionMonitor>),
+    /// The end of the calls in flight, or of the drain timeout, before the connection is closed.
     Drain(Box<LiveConnection>, BoxFuture<'static, ()>),
+    /// The end of the connection, which is being closed for this reason.
     End(EndReason, BoxFuture<'static, ConnectionEnd>),
+    /// The end of the delay before the next attempt to start the server.
     BackOff(BoxFuture<'static, ()>),
 }
 

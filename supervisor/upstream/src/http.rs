@@ -46,8 +46,8 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
 /// First delay before an event stream that the server closed is opened again. The delay grows up to `REOPEN_MAX`.
 const REOPEN_MIN: Duration = Duration::from_secs(1);
 const REOPEN_MAX: Duration = Duration::from_secs(30);
-/// Number of HTTP requests that may be sent concurrently to one server, in addition to the requests of its concurrent
-/// calls.
+/// The maximum number of concurrent HTTP requests to one server is the sum of two numbers: the configured maximum of
+/// its concurrent calls, and this number for all other requests.
 const OTHER_REQUESTS_MAX: usize = 16;
 const PROXY_VARIABLES: [&str; 6] =
     ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];

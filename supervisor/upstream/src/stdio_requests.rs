@@ -43,8 +43,8 @@ struct Shared {
 #[derive(Debug)]
 struct Pending {
     next_id: i64,
-    /// The channel to the receiver of the answer, for each request without an answer, by the request's id. `None` once
-    /// the connection has ended.
+    /// For each unanswered request, by its id, the sender through which its answer is delivered to the task that waits
+    /// for it. `None` after the connection has ended.
     answers: Option<HashMap<i64, oneshot::Sender<Answer>>>,
 }
 

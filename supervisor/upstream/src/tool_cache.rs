@@ -15,7 +15,8 @@ use super::storage_paths::StoragePaths;
 
 /// Version of the file format. Files with another version are ignored.
 const VERSION: u32 = 1;
-/// Number of bytes that a cache file may have in addition to the maximum size of the tool definitions in it.
+/// The maximum size of a cache file is the sum of two numbers: the maximum size of the tool definitions in it, and this
+/// number of bytes for everything else. A larger file is not used.
 const OVERHEAD_BYTES: usize = 64 * 1024;
 
 /// The cache file of one upstream server.

@@ -30,12 +30,14 @@ use tokio::io::AsyncReadExt as _;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Discover {
     Answer,
-    /// The server answers with the error "method not found", as servers older than `server/discover` do.
+    /// The server answers `server/discover` with the error "method not found", as servers do that are older than this
+    /// request.
     MethodNotFound,
-    /// The server crashes, as some servers do that expect `initialize` as the first message.
+    /// The server crashes when it receives `server/discover`, as some servers do that expect `initialize` as the first
+    /// message.
     Crash,
-    /// The server answers with the error "method not found" and then refuses `initialize` too, as some servers do
-    /// that choose the protocol version by the first message.
+    /// The server answers `server/discover` with the error "method not found", and then refuses `initialize` too. Some
+    /// servers do that because they choose the protocol version by the first message.
     ThenRefuseInitialize,
 }
 

@@ -25,9 +25,12 @@ use super::report::{Kind, Report, millis};
 use super::server::Server;
 
 const TIMEOUT: Duration = Duration::from_millis(400);
+/// The promise: the 99th percentile of the lateness is at most this number of ms. The lateness of an execution is the
+/// time from its deadline to its end, by either of the two clocks.
 const LATE_MS_MAX: f64 = 250.0;
 /// The maximum number of executions in flight at which each finds an idle worker of its language.
 const UNCONTENDED_IN_FLIGHT: usize = 2;
+/// The maximum time from the last answer until the server has no more workers than its idle ones.
 const DIES_WITHIN: Duration = Duration::from_secs(5);
 /// The maximum number of unexpected answers that the report shows in full. The report also states the number of all
 /// of them.

@@ -27,7 +27,10 @@ const CLIENTS: usize = 4;
 const KILLS_PER_ZYGOTE: u64 = 5;
 /// The maximum pause between the recovery from a kill and the next kill, in ms.
 const PAUSE_MS_MAX: u64 = 60;
+/// The promise: each recovery time, from a kill to the answer of the next program in the same language that succeeds,
+/// is less than this.
 const RECOVERS_WITHIN: Duration = Duration::from_secs(1);
+/// How long the suite waits for the recovery from a kill, before it counts the server as stuck and continues.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// The maximum number of unexpected answers that the report shows in full. The report also states the number of all
 /// of them.

@@ -17,6 +17,8 @@ use super::zygotes::Zygotes;
 const IN_FLIGHT: usize = 8;
 /// The number of programs that run before memory is first measured, because initial allocations make memory grow.
 const WARM_UP: usize = 2_000;
+/// The promise: the supervisor's resident memory after the last program exceeds its resident memory after the warm-up
+/// by less than this percentage.
 const GROWTH_PERCENT_MAX: f64 = 5.0;
 /// The maximum number of wrong answers that the report shows.
 const REPORTED_MAX: usize = 3;

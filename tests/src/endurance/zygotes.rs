@@ -42,8 +42,9 @@ impl Zygotes {
         self.latest_kib.insert(language, kib);
     }
 
-    /// Describes how far the moment `at` is from the nearest moment at which a zygote was first observed; `None`
-    /// if no zygote was observed.
+    /// Describes how far the moment `at` is from the nearest moment at which a zygote was first observed; `None` if no
+    /// zygote was observed. A report thereby shows whether the start of a zygote may be the cause of a long pause at
+    /// `at`.
     pub(super) fn nearest(&self, at: Instant) -> Option<String> {
         let far =
             |seen: &Instant| seen.saturating_duration_since(at).max(at.saturating_duration_since(*seen));

@@ -23,8 +23,9 @@ const SPIN_INTERVAL: Duration = Duration::from_secs(1);
 /// The environment variable with the hostile client's token. A process that has this variable acts as the hostile
 /// client.
 const TOKEN: &str = "LOAD_HOSTILE_TOKEN";
-/// The environment variable that makes a process of this program the computing process: it only uses CPU time, as
-/// background load for the honest clients. The value of the variable does not matter.
+/// The environment variable that makes a process of this program the computing process: it computes in an endless loop,
+/// only to use CPU time as background load beside the honest clients. This shows how much CPU contention alone slows
+/// them down. The value of the variable does not matter.
 const COMPUTES: &str = "LOAD_COMPUTES";
 
 /// If this process was started as the hostile client or as the computing process (background load), acts as such until

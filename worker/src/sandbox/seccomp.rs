@@ -1,5 +1,5 @@
 //! Installs the seccomp filter, which is compiled from `worker/seccomp/` at build time. It is the last layer of each
-//! worker, and consists of two programs: the zygote installs the larger one, so that the kernel compiles it once.
+//! worker, and consists of two BPF programs: the zygote installs the larger one, so that the kernel compiles it once.
 #![allow(unsafe_code, reason = "seccomp(2) has no wrapper in nix")]
 
 use super::SandboxError;
@@ -13,8 +13,8 @@ macro_rules! programs {
     };
 }
 
-/// The two compiled programs of this architecture: the one that the zygote installs and its workers inherit, and the
-/// one that each worker adds.
+/// The two BPF programs of the seccomp filter, compiled for this architecture: the one that the zygote installs and its
+/// workers inherit, and the one that each worker adds.
 #[cfg(target_arch = "x86_64")]
 const PROGRAMS: [&[u8]; 2] = programs!("x86_64");
 #[cfg(target_arch = "aarch64")]
@@ -25,15 +25,15 @@ compile_error!("no seccomp filter has been written for this architecture yet");
 /// Placeholder for the worker's own process id in the compiled filter.
 const OWN_PID: u32 = 0x7fff_ffff;
 
-/// The decoded programs of the seccomp filter. The program that each worker installs has placeholders for the worker's
-/// process id.
+/// The decoded BPF programs of the seccomp filter. The program that each worker installs has placeholders for the
+/// worker's process id.
 #[derive(Debug)]
 pub(super) struct Filter {
     zygote_program: Vec<libc::sock_filter>,
     worker_program: Vec<libc::sock_filter>,
     /// The indexes of the instructions in `worker_program` whose operand is the worker's own process id.
     own_pid: Vec<usize>,
-    /// Whether the zygote has installed its program, so that its workers inherit it.
+    /// Whether the zygote has installed `zygote_program`, so that its workers inherit it.
     is_inherited: bool,
 }
 
@@ -45,15 +45,16 @@ impl Filter {
         Self { zygote_program, worker_program, own_pid, is_inherited: false }
     }
 
-    /// Installs the zygote's program on this process irrevocably. Workers that are forked later inherit it.
+    /// Installs the zygote's part of the seccomp filter on this process irrevocably. Workers that are forked later
+    /// inherit it.
     pub(super) fn install_in_zygote(&mut self) -> Result<(), SandboxError> {
         install(&self.zygote_program)?;
         self.is_inherited = true;
         Ok(())
     }
 
-    /// Installs the filter on this worker irrevocably: the worker's program, and the zygote's program if it is not
-    /// inherited.
+    /// Installs the seccomp filter on this worker irrevocably: the worker's part, and the zygote's part if this worker
+    /// has not inherited it.
     pub(super) fn install(&self) -> Result<(), SandboxError> {
         if !self.is_inherited {
             install(&self.zygote_program)?;

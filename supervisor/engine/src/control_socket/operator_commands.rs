@@ -10,20 +10,23 @@ use serde_json::Value;
 /// The reason that an AI client gets for the end of its session after an operator ended the session.
 const ENDED_BY_OPERATOR: &str = "a person ended it with `lockhouse sessions end`";
 
-/// A request of an operator over the control socket. A `u32` in a variant is the version of the control protocol.
+/// A request of an operator over the control socket: what the supervisor must do. A `u32` in a variant is the version
+/// of the control protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OperatorRequest {
     ListSessions(u32),
-    /// Ends the session with this name. The request is refused if several AI clients have a session with the name.
+    /// End the session with this name. The request is refused if several AI clients have a session with the name.
     EndSession(String),
-    /// Ends the session with this ID, as the list of sessions shows it.
+    /// End the session with this ID, as the list of sessions shows it.
     EndSessionWithId(u64),
+    /// End all sessions of all AI clients.
     EndSessions(u32),
     Health(u32),
     ListRuns(u32),
-    /// Ends the run with this execution ID.
+    /// End the run with this execution ID.
     EndRun(String),
+    /// End all active runs.
     EndRuns(u32),
 }
 

@@ -91,10 +91,10 @@ impl SessionReport {
     }
 }
 
-/// Maximum bytes of the type and of the code of an error. The worker sends the error, so the supervisor truncates its
-/// texts.
+/// Maximum size in bytes of each of two texts of an error: its type and its code. The worker sends the error, so the
+/// supervisor truncates its texts. Also the maximum number of characters of [`Answer::missing_value_advice`].
 const NAME_BYTES_MAX: usize = 200;
-/// Maximum bytes of an error's message, of its traceback and of its hint.
+/// Maximum size in bytes of each of the other texts of an error: its message, its traceback and its hint.
 const TEXT_BYTES_MAX: usize = 4_000;
 
 impl Answer {

@@ -15,7 +15,8 @@ use super::answer_json::AnswerParts;
 use super::call_summary;
 use super::display_limits::{CALLS_MAX, DisplayLimits, FILE_BYTES_MAX, FILES_MAX};
 
-/// Options for [`render_answer`]: how much of an answer an AI client or a user is shown, and where the rest is stored.
+/// Options for [`render_answer`], which prepares an answer for the AI client or the user who receives it: how much of
+/// the answer is shown, how files in it are shown, and how the rest is stored.
 pub struct DisplayOptions<'a> {
     pub limits: DisplayLimits,
     /// The text that tells the reader of a truncated value how to get the next part, such as `get_result(handle)`.

@@ -39,10 +39,13 @@ pub(super) struct RunClocks {
 /// An event that does not come from the worker. Most runs have no such event. The futures that wait for these events
 /// are therefore polled only when one of them is woken.
 enum Interrupt {
+    /// The run must stop, for this cause.
     StopRequested(Cancellation),
+    /// The run has reached its deadline in wall-clock time.
     DeadlineReached,
+    /// The run has used all the CPU time that its CPU limit permits.
     CpuLimitReached,
-    /// The worker still runs after its CPU limit and the CPU grace time.
+    /// The run has also used all the CPU grace time, which follows its CPU limit.
     CpuGraceExpired,
     /// The run has used up the CPU credit of its AI client.
     CreditExhausted,
@@ -50,6 +53,7 @@ enum Interrupt {
 
 /// How the conversation of the supervisor with a worker ended.
 pub(super) enum RunOutcome {
+    /// The run ended for this reason. The exit of the worker process has not been observed.
     Ended(EndReason),
     /// The worker process exited, with its exit status and resource use. `None` if these are unknown, because the
     /// zygote (the parent process of the worker) exited too.

@@ -32,13 +32,18 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long the supervisor waits for the zygote (the parent process) to reap a worker that was killed.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The phase of a run: its current state, on which the effect of an event depends.
 #[derive(Debug)]
 enum Phase {
     /// The worker has not received the code of the run yet. Threads of earlier runs in a session may have sent
     /// messages.
     Waiting,
+    /// The worker executes the code of the run.
     Running,
+    /// The code was interrupted for this cause. It may still finish normally until its grace time is over.
     Interrupted(Interruption),
+    /// The code was interrupted, and the run ends for this cause. Until the grace time is over, only the output and the
+    /// final message of the code are still accepted.
     Stopping(StopCause),
     /// The worker closed its channel, and its process has not exited yet. Contains the earlier interruption of the
     /// code, if there was one.

@@ -4,9 +4,12 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     Ok,
+    /// The code ended with an error, or the request was refused before it had a worker.
     Error,
     Timeout,
+    /// The run reached a limit on CPU time, memory, calls, lookups or output.
     Limit,
+    /// The worker process died, or violated the protocol and was killed.
     Killed,
     Cancelled,
 }

@@ -24,6 +24,7 @@ const UNREPORTED_ENDS_MAX: usize = 256;
 /// The result of acquiring a session for a run.
 #[derive(Debug)]
 pub(super) enum Acquisition<W> {
+    /// No other run uses the session: this run may use its worker now.
     Granted(WorkerGrant<W>),
     /// Other runs use the session first. When it is the turn of this run, the receiver gets the grant of the worker. It
     /// gets an error instead if the session ends before.

@@ -17,8 +17,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Settings, Supervisor, log_audit_error};
 
-/// After a reload, the upstream connections that the new configuration does not use are closed once the runs of the
-/// replaced configuration have ended, at the latest after the time limit and grace time of a run plus this margin.
+/// A reload closes the upstream connections that the new configuration does not use once the runs of the replaced
+/// configuration have ended. It waits for the end of these runs at most for the sum of the time limit of a run, the
+/// grace time of a run, and this margin.
 const END_MARGIN: Duration = Duration::from_secs(5);
 
 /// A policy with its upstream servers. The value exists while it is the active configuration, or while runs that

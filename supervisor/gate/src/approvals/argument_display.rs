@@ -59,8 +59,10 @@ impl ArgumentOrder {
         all.min(names.saturating_add(with_others.max(names))).min(ARGUMENT_CHARS_MAX)
     }
 
-    /// Renders the arguments of one call in at most about `room` characters. `in_table` tells whether the prompt
-    /// shows several calls. If so, arguments that fit are rendered as a JSON object on one line.
+    /// Renders the arguments of one call in at most about `room` characters. Arguments that fit are rendered as one
+    /// JSON object: on one line if `in_table` is true (the prompt shows several calls), otherwise indented on several
+    /// lines. If they do not fit, or if [`Self::code_first`] is true, each argument and nested member is on lines of
+    /// its own, and long values are truncated.
     pub(super) fn display(
         &self,
         arguments: &Map<String, Value>,

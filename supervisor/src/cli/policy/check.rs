@@ -165,8 +165,8 @@ pub(in crate::cli) fn print_fault(fault: &ConfigError, format: Format) {
     }
 }
 
-/// Prints diagnostics about a file to standard error: each on several lines with an excerpt of the file, or with
-/// [`Format::Short`] each on one line, as compilers write it.
+/// Prints diagnostics about a file to standard error. `format` selects how each is printed: on several lines with an
+/// excerpt of the file ([`Format::Full`]), or on one line, as compilers write it ([`Format::Short`]).
 fn print_diagnostics(faults: &Diagnostics, format: Format) {
     match format {
         Format::Short => faults.0.iter().for_each(|fault| eprintln!("{}", fault.to_single_line())),

@@ -36,11 +36,11 @@ pub(super) struct InputRounds<'a> {
     pub(super) caller: &'a Arc<Caller>,
 }
 
-/// The step that follows a server's answer to a call.
+/// The action that follows a server's answer to a call.
 enum NextStep {
-    /// The call is complete, with this result as JSON.
+    /// Return this result, as JSON: the call is complete.
     Result(Vec<u8>),
-    /// The call is repeated with these answers of the user and this state of the server.
+    /// Send the call again, with these answers of the user and this state of the server.
     SendAgain(InputResponses),
 }
 

@@ -50,23 +50,29 @@ pub(super) enum Event {
     RestartDue,
 }
 
-/// What the connection task must do after an event.
+/// An effect of an event: an action that the connection task must perform.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Effect {
+    /// Show to callers that the server is not started (`ConnectionState::Idle`).
     PublishIdle,
+    /// Show to callers that the server is being started, or that its connection was lost or is being closed
+    /// (`ConnectionState::Connecting`).
     PublishConnecting,
+    /// Wait until a caller needs the server.
     AwaitDemand,
+    /// Start the server and connect to it.
     Connect,
-    /// Lists the server's tools again after this delay.
+    /// List the server's tools again after this delay.
     ListTools(Duration),
-    /// Pings the server. If the server does not answer, the connection counts as lost.
+    /// Ping the server. If the server does not answer, the connection counts as lost.
     Ping,
-    /// Waits until no call is in flight, at most for the drain timeout.
+    /// Wait until no call is in flight, at most for the drain timeout.
     Drain,
+    /// Close the connection for this reason, and end the server's process if there is one.
     Disconnect(EndReason),
-    /// Waits for this delay before the next attempt to connect to the server.
+    /// Wait for this delay before the next attempt to connect to the server.
     BackOff(RestartDelay),
-    /// Ends the connection task.
+    /// End the connection task.
     Finish,
 }
 
@@ -81,32 +87,38 @@ pub(super) enum EndReason {
     Closing,
 }
 
-/// The phase of the connection to an upstream server.
+/// The phase of the connection to an upstream server: its current state, on which the effects of an event depend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// The server is not started until a caller needs it.
+    /// The server is not started. It is started when a caller needs it.
     Idle,
+    /// This attempt to connect to the server is in progress.
     Connecting(Attempt),
+    /// The server is connected, as the result of this attempt.
     Connected(Attempt),
-    /// The connection is closed once the calls in flight have ended.
+    /// Lockhouse waits for the end of the calls in flight, at most for the drain timeout, and then closes the
+    /// connection.
     Draining,
+    /// The connection is being closed. This action follows.
     Disconnecting(Next),
+    /// The delay before the next attempt to connect is running.
     BackingOff,
+    /// The connection task has ended or is about to end.
     Ended,
 }
 
 /// Identifies an attempt to connect by the time when it began.
 type Attempt = Instant;
 
-/// What the connection task does once the connection has ended.
+/// The action that the connection task takes once the connection has ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Next {
-    /// The task waits until a caller needs the server.
+    /// Wait until a caller needs the server again.
     AwaitDemand,
-    /// The task restarts the server after a delay, which depends on when the last attempt began and whether it ended by
-    /// a violation.
+    /// Restart the server after a delay, which depends on when the last attempt began and whether it ended by a
+    /// violation.
     Restart { attempt: Attempt, is_violation: bool },
-    /// The connection task ends.
+    /// End the connection task.
     End,
 }
 

@@ -14,6 +14,7 @@ use crate::execution::end_reason::{EndReason, ReachedLimit};
 /// Why the code of a run was interrupted. The code may still finish within its grace time.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Interruption {
+    /// The run reached its deadline.
     Deadline,
     /// A run in a session was cancelled. The code gets time to clean up, so that the session can continue.
     Cancelled(Cancellation),
@@ -22,7 +23,9 @@ pub(super) enum Interruption {
 /// Why the code of a run is being stopped. Only its output and its final message are still accepted.
 #[derive(Debug)]
 pub(super) enum StopCause {
+    /// The run exceeded this limit on its messages, such as the number of calls or the size of its output.
     Limit(ReachedLimit),
+    /// A run outside of sessions was cancelled for this cause.
     Cancelled(Cancellation),
 }
 

@@ -33,7 +33,7 @@ pub(in crate::execution) enum Event {
     ChannelClosed,
 }
 
-/// An effect of a run's state machine, which the driver carries out.
+/// An effect of an event: the action that the state machine of a run decides on, and that the driver carries out.
 #[derive(Debug)]
 pub(in crate::execution) enum Effect {
     Nothing,
@@ -44,12 +44,13 @@ pub(in crate::execution) enum Effect {
     AskGate(CallId, Request),
     /// Send a message to the worker.
     Send(ToWorker),
+    /// Send a signal to the worker.
     Signal(Signal),
     /// Set the timer of the run to expire after this duration.
     Wait(Duration),
     /// Send a signal to the worker, and set the timer of the run to expire after this duration.
     SignalAndWait(Signal, Duration),
-    /// The run has ended for this reason.
+    /// End the run, for this reason.
     End(EndReason),
 }
 

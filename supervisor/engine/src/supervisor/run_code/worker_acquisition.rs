@@ -15,8 +15,8 @@ use crate::execution::{Answer, Cancellation, Refusal, RunWorker, Sandbox, Sessio
 use crate::sessions::{SessionError, SessionLease};
 use crate::supervisor::{EngineUnavailable, Supervisor};
 
-/// Minimum of the time limit for waiting for a worker. If the configured time limit of runs is longer, it is also the
-/// time limit for waiting.
+/// The maximum time that a run waits for a worker is the longer of two times: this one, and the configured time limit
+/// of a run.
 const WORKER_WAIT_MIN: Duration = Duration::from_secs(20);
 /// The delay after which an AI client should retry a run that got no worker in time.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
