@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_messages::{Answer, Exchange, Input, OpenQuestion};
+use lockhouse_messages::{Answer, AskError, Exchange, Input, OpenQuestion};
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{InputRequest, InputRequiredResult, InputResponses, JsonObject};
 
@@ -44,7 +45,8 @@ impl SuspendedRequests {
 
     /// Suspends a request until its client repeats it or the last question times out. After a timeout, the
     /// run is cancelled unless another request follows it. Returns the result that asks the questions. If no
-    /// question can be asked, returns the exchange as `Err`.
+    /// question can be asked, or the kernel provides no random numbers, returns the exchange as `Err`, and the questions
+    /// are answered with an error.
     pub(super) fn suspend(
         &self,
         owner: Owner,
@@ -54,7 +56,13 @@ impl SuspendedRequests {
     ) -> Result<InputRequiredResult, Exchange> {
         let (input_requests, patience) = input_requests(&exchange, questions);
         let Some(time_left) = patience else { return Err(exchange) };
-        let (name, arguments) = (new_handle(), arguments.clone());
+        let Some(name) = new_handle() else {
+            for key in input_requests.into_keys() {
+                exchange.send(Input::Answer(key, Err(AskError::Busy)));
+            }
+            return Err(exchange);
+        };
+        let arguments = arguments.clone();
         let keys = input_requests.keys().cloned().collect();
         self.requests().insert(name.clone(), SuspendedRequest { owner, exchange, keys, arguments });
         let (suspended, to_end) = (self.clone(), name.clone());
@@ -118,7 +126,29 @@ pub(super) fn input_requests(
     (input_requests, most)
 }
 
-/// Returns a random handle of 64 hexadecimal digits with 148 random bits, which nobody can guess.
-pub(crate) fn new_handle() -> String {
-    format!("{}{}", uuid::Uuid::now_v7().simple(), uuid::Uuid::now_v7().simple())
+/// Generates a handle of 64 hexadecimal digits from 256 random bits, which nobody can guess. `None` if the kernel
+/// provides no random numbers.
+pub(crate) fn new_handle() -> Option<String> {
+    let mut bits = [0; 32];
+    getrandom::fill(&mut bits).ok()?;
+    Some(HEXLOWER.encode(&bits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_digit_of_a_handle_is_random() {
+        let handles: Vec<String> = (0..64).map(|_| new_handle().expect("random numbers")).collect();
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        assert!(
+            handles.iter().all(|handle| handle.len() == 64 && handle.bytes().all(is_digit)),
+            "{handles:?}"
+        );
+        for at in 0..64 {
+            let first = handles[0].as_bytes()[at];
+            assert!(handles.iter().any(|handle| handle.as_bytes()[at] != first), "digit {at}: {handles:?}");
+        }
+    }
 }
