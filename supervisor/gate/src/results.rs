@@ -172,7 +172,7 @@ impl Results {
     /// memory store removes expired ones.
     pub fn remove_expired(&self) {
         if let Storage::Directory(directory) = &self.place {
-            directory.make_room(0, &self.bounds, SystemTime::now());
+            directory.make_room(None, &self.bounds, SystemTime::now());
         }
     }
 }
