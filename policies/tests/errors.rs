@@ -122,7 +122,7 @@ fn too_many_patterns_are_refused_once() {
 }
 
 #[test]
-fn too_many_rules_conditions_and_examples_are_refused() {
+fn too_many_rules_conditions_and_examples_and_too_long_texts_are_refused() {
     let rule = |rest: &str| format!("[[servers.a.rules]]\ntool = \"x\"\neffect = \"deny\"\n{rest}\n");
     let document = |rules: &str| format!("version = 1\n{rules}");
     let parses = |text: &str| Policy::parse(Source { path: String::new(), text: document(text) }).is_ok();
@@ -131,7 +131,9 @@ fn too_many_rules_conditions_and_examples_are_refused() {
         rule(&format!("when = {{ {} }}", all.join(", ")))
     };
     let examples = |count: usize| rule(&format!("match = [{}]", "{ a = 1 },".repeat(count)));
+    let text = |bytes: usize| rule(&format!("when = {{ a = \"{}\" }}", "x".repeat(bytes)));
     let rows = [
+        (text(4096), text(4097), "this text is longer than 4096 bytes"),
         (rule("").repeat(RULES_MAX), rule("").repeat(RULES_MAX + 2), "the policy has more than 5000 rules"),
         (conditions(20), conditions(21), "a rule has at most 20 conditions"),
         (examples(50), examples(51), "`match` has more than 50 examples"),

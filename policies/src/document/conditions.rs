@@ -121,6 +121,12 @@ fn table_condition(
 fn scalars(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>) -> Option<Vec<Scalar>> {
     several(reader, value, |reader, value| {
         let scalar = match value.get_ref() {
+            DeValue::String(text) if text.len() > TEXT_BYTES_MAX => {
+                let title = format!("this text is longer than {TEXT_BYTES_MAX} bytes");
+                let help = "name its beginning: pattern = \"BEGINNING*\"";
+                reader.report_error(value.span(), title, "too long", help);
+                return None;
+            }
             DeValue::String(text) => Some(Scalar::Text(text.to_string())),
             DeValue::Boolean(boolean) => Some(Scalar::Boolean(*boolean)),
             DeValue::Integer(_) | DeValue::Float(_) => return number(reader, value).map(Scalar::Number),

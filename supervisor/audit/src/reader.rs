@@ -217,20 +217,18 @@ fn next_line(reader: &mut BufReader<File>) -> io::Result<Option<Option<String>>>
     Ok(Some(None))
 }
 
-/// Skips the bytes up to and including the next line feed, or up to the end of the file. Returns the number of skipped
-/// bytes.
-pub(super) fn skip_line(reader: &mut impl io::BufRead) -> io::Result<u64> {
+/// Skips the rest of a line of any length. Returns the number of skipped bytes, and whether the line ends with a line
+/// feed.
+pub(super) fn skip_line(reader: &mut impl io::BufRead) -> io::Result<(u64, bool)> {
     let mut skipped = 0;
     loop {
         let part = reader.fill_buf()?;
-        let (count, is_end) = match part.iter().position(|byte| *byte == b'\n') {
-            Some(end) => (end + 1, true),
-            None => (part.len(), part.is_empty()),
-        };
+        let end = part.iter().position(|byte| *byte == b'\n');
+        let count = end.map_or(part.len(), |end| end + 1);
         reader.consume(count);
         skipped += count as u64;
-        if is_end {
-            return Ok(skipped);
+        if count == 0 || end.is_some() {
+            return Ok((skipped, end.is_some()));
         }
     }
 }

@@ -116,7 +116,7 @@ impl McpHandler {
         Ok(Some(match outcome {
             CallOutcome::Result(text) => {
                 let mut result = CallToolResult::success(Vec::new());
-                result.meta = Some(add_result_fields(&text, context, false));
+                result.meta = Some(add_result_fields(&text, context, false)?);
                 result.into()
             }
             CallOutcome::Error(error) => return Err(error),
@@ -201,7 +201,7 @@ impl McpHandler {
             CallAnswer::InputRequired(required) => Ok(Err(required)),
             CallAnswer::Error(error) | CallAnswer::Response(Response::Error(error)) => Err(error),
             CallAnswer::Response(Response::Call(server, outcome)) => match outcome {
-                CallOutcome::Result(text) => Ok(Ok((server, add_result_fields(&text, context, is_cached)))),
+                CallOutcome::Result(text) => Ok(Ok((server, add_result_fields(&text, context, is_cached)?))),
                 CallOutcome::Error(error) => Err(error),
                 CallOutcome::Failure(failure) => Err(protocol_error(&failure)),
             },
@@ -278,7 +278,11 @@ fn internal_error() -> ErrorData {
 /// Adds the fields that the AI client's protocol version requires to the JSON result of an upstream server, among them
 /// the fields about caching if `is_cached` is true. Returns the result packed into the metadata of an MCP result (see
 /// [`raw_results`]).
-fn add_result_fields(text: &str, context: &RequestContext<RoleServer>, is_cached: bool) -> MetaObject {
+fn add_result_fields(
+    text: &str,
+    context: &RequestContext<RoleServer>,
+    is_cached: bool,
+) -> Result<MetaObject, ErrorData> {
     #[derive(Default, serde::Deserialize)]
     #[serde(rename_all = "camelCase", default)]
     struct Outline {

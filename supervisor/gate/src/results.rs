@@ -174,7 +174,7 @@ impl Results {
     /// need no such call, because each access to the memory store removes expired ones.
     pub fn remove_expired(&self) {
         if let Storage::Directory(directory) = &self.place {
-            directory.make_room(0, &self.bounds, SystemTime::now());
+            directory.make_room(None, &self.bounds, SystemTime::now());
         }
     }
 }

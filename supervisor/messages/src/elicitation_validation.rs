@@ -43,8 +43,9 @@ pub enum Question {
 /// Why a question of an upstream server is not shown to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidQuestion {
-    #[error("it is larger than {QUESTION_BYTES_MAX} bytes, or has more than {VALUES_MAX} values")]
-    TooLarge,
+    /// The question is larger than this number of bytes, or has too many values.
+    #[error("it is larger than {0} bytes, or has more than {VALUES_MAX} values")]
+    TooLarge(usize),
     #[error("it has no message, or no form or URL that is valid in MCP")]
     Malformed,
     #[error(
@@ -57,10 +58,13 @@ pub enum InvalidQuestion {
     Url,
 }
 
-fn object(parameters: &str) -> Result<Map<String, Value>, InvalidQuestion> {
+fn object(parameters: &str, bytes_max: usize) -> Result<Map<String, Value>, InvalidQuestion> {
+    if parameters.len() > bytes_max {
+        return Err(InvalidQuestion::TooLarge(bytes_max));
+    }
     match json::parse_bounded(parameters.as_bytes(), VALUES_MAX) {
         Ok(Value::Object(parameters)) => Ok(parameters),
-        Err(JsonFault::TooManyValues) => Err(InvalidQuestion::TooLarge),
+        Err(JsonFault::TooManyValues) => Err(InvalidQuestion::TooLarge(bytes_max)),
         Ok(_) | Err(_) => Err(InvalidQuestion::Malformed),
     }
 }
@@ -69,10 +73,7 @@ impl Question {
     /// Validates the parameters of an `elicitation/create` request of the upstream server `server`, of any MCP
     /// version.
     pub fn from_elicitation(server: &ServerName, parameters: &str) -> Result<Self, InvalidQuestion> {
-        if parameters.len() > QUESTION_BYTES_MAX {
-            return Err(InvalidQuestion::TooLarge);
-        }
-        let parameters = object(parameters)?;
+        let parameters = object(parameters, QUESTION_BYTES_MAX)?;
         let text = |name: &str| parameters.get(name).and_then(Value::as_str);
         let message = one_line(text("message").ok_or(InvalidQuestion::Malformed)?);
         if text("mode") == Some("url") {
@@ -90,10 +91,7 @@ impl Question {
 
     /// Validates the parameters of a server's `sampling/createMessage` request.
     pub fn from_sampling(parameters: &str) -> Result<Self, InvalidQuestion> {
-        if parameters.len() > SAMPLING_BYTES_MAX {
-            return Err(InvalidQuestion::TooLarge);
-        }
-        Ok(Self::Sampling(Value::Object(object(parameters)?)))
+        Ok(Self::Sampling(Value::Object(object(parameters, SAMPLING_BYTES_MAX)?)))
     }
 
     /// Returns the parameters of an `elicitation/create` request to the AI client that shows the question. Returns
@@ -256,11 +254,19 @@ mod tests {
             (form(json!({"a": {"type": "string", "enum": ["x\u{7}"]}})), InvalidQuestion::Hidden),
             (
                 form(json!({"a": {"type": "string", "description": "x".repeat(40_000)}})),
-                InvalidQuestion::TooLarge,
+                InvalidQuestion::TooLarge(QUESTION_BYTES_MAX),
             ),
         ] {
             assert_eq!(read(&parameters), Err(why), "{parameters}");
         }
         assert!(read(&form(json!({"a": {"type": "string"}}))).is_ok());
+    }
+
+    #[test]
+    fn a_sampling_request_has_a_limit_of_its_own() {
+        let ask = |length: usize| Question::from_sampling(&json!({"a": "x".repeat(length)}).to_string());
+        assert!(ask(QUESTION_BYTES_MAX).is_ok());
+        let error = ask(SAMPLING_BYTES_MAX).expect_err("too large").to_string();
+        assert_eq!(error, "it is larger than 262144 bytes, or has more than 10000 values");
     }
 }

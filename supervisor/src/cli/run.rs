@@ -26,7 +26,7 @@ use super::terminal::{for_stderr, for_stdout};
 use super::{UNAVAILABLE, USAGE, load, print_error, report_start_error, result};
 use crate::config::Files;
 
-/// The maximum number of bytes that are read from a program file: more than any configurable limit for code.
+/// The maximum size in bytes of a program file: more than any configurable limit for code. A larger file is an error.
 const READ_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Options of `lockhouse run`.
@@ -63,6 +63,8 @@ pub(super) enum ProgramError {
     Timeout,
     #[error("cannot read {file}: {source}")]
     Unreadable { file: PathBuf, source: std::io::Error },
+    #[error("{file} is larger than {} MiB", READ_BYTES_MAX / (1024 * 1024))]
+    TooLarge { file: PathBuf },
     #[error("{file} is not UTF-8: line {line} has an invalid byte; save it as UTF-8")]
     NotUtf8 { file: PathBuf, line: usize },
 }
@@ -193,14 +195,15 @@ fn parse_request(arguments: Arguments) -> Result<CodeRequest, ProgramError> {
 }
 
 fn read_program(file: &Path) -> Result<String, ProgramError> {
-    let mut bytes = Vec::new();
+    let (mut bytes, most) = (Vec::new(), READ_BYTES_MAX + 1);
     let result = match file.as_os_str() == "-" {
-        true => std::io::stdin().take(READ_BYTES_MAX).read_to_end(&mut bytes),
-        false => {
-            std::fs::File::open(file).and_then(|opened| opened.take(READ_BYTES_MAX).read_to_end(&mut bytes))
-        }
+        true => std::io::stdin().take(most).read_to_end(&mut bytes),
+        false => std::fs::File::open(file).and_then(|opened| opened.take(most).read_to_end(&mut bytes)),
     };
     result.map_err(|source| ProgramError::Unreadable { file: file.to_owned(), source })?;
+    if bytes.len() as u64 > READ_BYTES_MAX {
+        return Err(ProgramError::TooLarge { file: file.to_owned() });
+    }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let line = 1 + error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count();
@@ -242,4 +245,21 @@ fn format_error(answer: &Answer, error: &CodeError) -> String {
         error.kind,
         error.message
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_file_that_is_too_large_is_not_truncated() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("program.py");
+        let file = std::fs::File::create(&path).expect("a file");
+        file.set_len(READ_BYTES_MAX).expect("a longer file");
+        assert_eq!(read_program(&path).expect("a program").len() as u64, READ_BYTES_MAX);
+        file.set_len(READ_BYTES_MAX + 1).expect("a longer file");
+        let error = read_program(&path).expect_err("too large").to_string();
+        assert_eq!(error, format!("{} is larger than 16 MiB", path.display()));
+    }
 }

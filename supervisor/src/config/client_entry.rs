@@ -341,6 +341,25 @@ mod tests {
     }
 
     #[test]
+    fn codex_keeps_lockhouse_out_of_its_code_mode_even_if_it_has_the_entry_already() {
+        let inserted = |text: &str, only_code| {
+            let source = Source { path: "config.toml".into(), text: text.into() };
+            let start = LaunchCommand { only_code, ..start() };
+            insert(AiClient::Codex, &source, &start).map_err(|faults| faults.to_string()).expect("valid TOML")
+        };
+        let without = inserted("", false).expect("a change").text;
+        let with = inserted(&without, true).expect("a change");
+        assert!(without.lines().all(|line| with.text.contains(line)), "{}", with.text);
+        let added = "\n[features.code_mode]\ndirect_only_tool_namespaces = [\"mcp__lockhouse\"]\n";
+        assert!(with.text.contains(added.trim()), "{}", with.text);
+        assert_eq!(with.after.strip_prefix(with.before.as_str()), Some(added));
+        let decided = format!("{without}\n[features.code_mode]\ndirect_only_tool_namespaces = []\n");
+        for text in [&with.text, &decided] {
+            assert!(inserted(text, true).is_none(), "{text}");
+        }
+    }
+
+    #[test]
     fn codex_may_call_run_code_only_after_it_was_added_and_not_yet_decided() {
         let approved = |text: &str| {
             let source = Source { path: "config.toml".into(), text: text.into() };

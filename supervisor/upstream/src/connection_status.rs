@@ -29,8 +29,8 @@ pub struct ConnectionStatus {
     pub reconnects: u64,
     /// The message of the most recent failure, with secrets redacted; `None` if there was none.
     pub last_error: Option<String>,
-    /// How the server's process ended when Lockhouse closed the connection; `None` if Lockhouse has not closed it. For
-    /// HTTP servers, which have no process, the value is `Exited`.
+    /// How the server's process ended when Lockhouse closed the connection; `None` if Lockhouse has not closed it, and
+    /// for HTTP servers.
     pub shutdown: Option<ShutdownMethod>,
 }
 

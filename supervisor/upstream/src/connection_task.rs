@@ -280,7 +280,7 @@ impl ConnectionTask {
             EndReason::Idle => {
                 tracing::info!(server = %self.name, "stopped: nobody has needed it for a while");
             }
-            EndReason::Closing => self.status.send_modify(|status| status.shutdown = Some(ending)),
+            EndReason::Closing => self.status.send_modify(|status| status.shutdown = ending),
         }
         Event::Disconnected { has_answered: self.answers.has_changed().unwrap_or(false) }
     }

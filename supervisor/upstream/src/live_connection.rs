@@ -58,7 +58,8 @@ pub(super) enum LiveTransport {
 
 /// How a connection to an upstream server ended.
 pub(super) struct ConnectionEnd {
-    pub(super) ending: ShutdownMethod,
+    /// Which step ended the server's process; `None` for HTTP servers.
+    pub(super) ending: Option<ShutdownMethod>,
     /// The exit status of the server's process if it exited by itself; otherwise `None`.
     pub(super) status: Option<ExitStatus>,
     /// The last lines of the server's standard error with secrets redacted, shown only to users. Empty for HTTP
@@ -139,11 +140,11 @@ impl LiveConnection {
                 if !self.conversation.is_finished() {
                     let _ = timeout(HTTP_CLOSE_TIMEOUT, self.conversation).await;
                 }
-                ConnectionEnd { ending: ShutdownMethod::Exited, status: None, server_output: String::new() }
+                ConnectionEnd { ending: None, status: None, server_output: String::new() }
             }
             LiveTransport::Process { process, last_lines, .. } => {
                 let (ending, status) = process.end().await;
-                ConnectionEnd { ending, status, server_output: last_lines.error_clause().await }
+                ConnectionEnd { ending: Some(ending), status, server_output: last_lines.error_clause().await }
             }
         }
     }

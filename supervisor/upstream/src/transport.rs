@@ -112,15 +112,7 @@ impl LineTransport {
 
     /// Adds a line feed to `line` and writes it to the server's standard input. Used before the handshake.
     pub(super) async fn write_line(&mut self, line: &str) -> std::io::Result<()> {
-        self.writer
-            .write(
-                format!(
-                    "{line}
-"
-                )
-                .into_bytes(),
-            )
-            .await
+        self.writer.write(format!("{line}\n").into_bytes()).await
     }
 
     /// Reads the next chunk of the current line. Returns whether the line is now complete; `None` if the output has

@@ -2,9 +2,10 @@
 //! beside the computing process (background load that uses CPU time and sends no requests), and with the hostile
 //! client. The turns alternate, so that all three kinds are measured under the same conditions.
 //!
-//! The hostile client and the computing process are separate processes of this program with the lowest
-//! priority. In reality a hostile client computes on another machine, so here its computing must not slow
-//! down the server.
+//! The hostile client and the computing process are separate processes of this program. The computing process is
+//! scheduled as idle work, so it computes on free CPUs only. The hostile client has the lowest priority of normal
+//! work (nice 19): in reality it computes on another machine, so here its computing must hardly slow down the server,
+//! and it must not stop its attacks while the CPUs are busy.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

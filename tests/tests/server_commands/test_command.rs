@@ -1,6 +1,6 @@
 //! Tests of `lockhouse server test`, which checks whether an upstream server works.
 
-use lockhouse_tests::{Lockhouse, Table, ensure};
+use lockhouse_tests::{HttpAnswer, HttpServer, Lockhouse, Table, ensure};
 use serde_json::{Value, json};
 
 use crate::server_commands::{normalized_output, server};
@@ -18,6 +18,16 @@ fn a_working_server_passes_every_step() {
     let tried = server(&lockhouse, &["test", "fixture", "--json"]);
     let expected = ["program", "start", "handshake", "tools", "ping", "stop"].map(|step| (step, true));
     assert_eq!((steps(&tried.json()), tried.status), (expected.to_vec(), Some(0)), "{tried:?}");
+}
+
+#[test]
+fn an_http_server_has_no_process_that_starts_and_stops() {
+    let web = HttpServer::start(|request| request.as_mcp(false).unwrap_or_else(|| HttpAnswer::status(500)));
+    let config = format!("[servers.web]\nurl = \"{}\"\n", web.url("/mcp"));
+    let tried = server(&Lockhouse::new().config(&config), &["test", "web", "--json"]);
+    let json = tried.json();
+    let names: Vec<&str> = steps(&json).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["address", "handshake", "tools", "ping"], "{tried:?}");
 }
 
 #[test]

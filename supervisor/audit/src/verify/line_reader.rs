@@ -119,8 +119,9 @@ impl<'a, R: BufRead> LineReader<'a, R> {
         let mut is_whole = text.pop_if(|last| *last == b'\n').is_some();
         let is_too_long = bytes == LINE_BYTES_MAX && !is_whole;
         if is_too_long {
-            bytes += skip_line(&mut self.reader)?;
-            is_whole = true;
+            let (skipped, has_end) = skip_line(&mut self.reader)?;
+            bytes += skipped;
+            is_whole = has_end;
         }
         let record = if is_too_long { None } else { self.signed(&text) };
         let line =

@@ -307,6 +307,10 @@ fn the_log_of_a_killed_process_has_no_faults() {
     });
     assert!(log.faults().is_empty(), "{:?}", shown(&log.faults()));
     assert!(notes(&log).contains("incomplete"), "{}", notes(&log));
+    // However long the incomplete line is.
+    log.edit(|lines| lines.last_mut().expect("a line").push_str(&"x".repeat(2 * 1024 * 1024)));
+    assert!(log.faults().is_empty(), "{:?}", shown(&log.faults()));
+    assert!(notes(&log).contains("incomplete"), "{}", notes(&log));
     // Another process continues in a segment of its own.
     let mut writer = log.writer();
     log.fill(&mut writer, noon());

@@ -44,7 +44,6 @@ pub enum OperatorResponse {
     EndedRuns(Vec<String>),
     /// The supervisor refused the request, and nothing changed.
     Refused {
-        id: Option<u64>,
         reason: String,
     },
 }
@@ -79,7 +78,7 @@ fn ended_response(ended: Result<Vec<String>, usize>) -> OperatorResponse {
             let reason = format!(
                 "{count} clients have a session with this name; end one of them by its ID from the list"
             );
-            OperatorResponse::Refused { id: None, reason }
+            OperatorResponse::Refused { reason }
         }
     }
 }

@@ -89,7 +89,7 @@ impl DirectServers {
     }
 
     async fn list_prompt_entries(&self, supervisor: &Supervisor, client: &RequestingClient) -> Vec<String> {
-        let listed = self.list_prompts(supervisor, client, Listing::Prompts).await;
+        let listed = self.list_prompts(supervisor, client).await;
         let names = prompt_names(&listed);
         let renamed =
             |(server, _, prompt, name): &PromptEntry| renamed(prompt, names.exposed_name(server, name)?);
@@ -129,10 +129,9 @@ impl DirectServers {
         &self,
         supervisor: &Supervisor,
         client: &RequestingClient,
-        listing: Listing,
     ) -> Vec<PromptEntry> {
         let mut listed = Vec::new();
-        for (server, prefix, entries) in entries(supervisor, client, listing).await {
+        for (server, prefix, entries) in entries(supervisor, client, Listing::Prompts).await {
             for entry in entries.items {
                 let named = serde_json::from_str::<NamedEntry<'_>>(entry.get());
                 let name = named.and_then(|named| serde_json::from_str::<String>(named.name.get()));

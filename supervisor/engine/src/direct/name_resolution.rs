@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use lockhouse_messages::DirectTarget;
-use lockhouse_policies::{CallTarget, Listing};
+use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 use rmcp::model::{CompleteRequestParams, ErrorData, Reference};
 use serde_json::json;
@@ -76,7 +76,7 @@ impl DirectServers {
         let resolved = match (first, second) {
             (Some(one), None) if !is_clipped => Some(one),
             _ => {
-                let listed = self.list_prompts(supervisor, client, Listing::Prompts).await;
+                let listed = self.list_prompts(supervisor, client).await;
                 prompt_names(&listed).resolve(name).cloned()
             }
         };

@@ -130,8 +130,8 @@ fn severity(line: &Value) -> u8 {
 
 impl SuspendedCalls {
     /// Suspends a call until the AI client repeats its request or the question times out. Returns the result that asks
-    /// the question. If the call cannot be suspended, returns the call as `Err`, and the question is answered with an
-    /// error.
+    /// the question. If the call cannot be suspended, because there are too many or the kernel provides no random
+    /// numbers, returns the call as `Err`, and the question is answered with an error.
     fn suspend(
         &self,
         principal: &Principal,
@@ -144,9 +144,11 @@ impl SuspendedCalls {
         let is_sampling = matches!(question, Question::Sampling(_));
         let mut calls = self.calls();
         let of_client = calls.values().filter(|suspended_call| suspended_call.owner == owner).count();
-        let unasked = match elicitation::to_input_request(question) {
-            Ok(input_request) if calls.len() < SUSPENDED_MAX && of_client < SUSPENDED_PER_CLIENT_MAX => {
-                let state = format!("{STATE_PREFIX}{}", new_handle());
+        let has_capacity = calls.len() < SUSPENDED_MAX && of_client < SUSPENDED_PER_CLIENT_MAX;
+        let handle = if has_capacity { new_handle() } else { None };
+        let unasked = match (elicitation::to_input_request(question), handle) {
+            (Ok(input_request), Some(handle)) => {
+                let state = format!("{STATE_PREFIX}{handle}");
                 let request = request.clone();
                 calls.insert(state.clone(), SuspendedCall { owner, request, call, is_sampling, key });
                 let (suspended, name) = (self.clone(), state.clone());
@@ -159,8 +161,8 @@ impl SuspendedCalls {
                     Some(state),
                 ));
             }
-            Ok(_) => AskError::Busy,
-            Err(unasked) => unasked,
+            (Ok(_), None) => AskError::Busy,
+            (Err(unasked), _) => unasked,
         };
         drop(calls);
         call.send(Input::Answer(key, Err(unasked)));

@@ -63,7 +63,7 @@ impl McpHandler {
             false => String::new(),
         };
         let (field, page) = (result_field(list), page.join(","));
-        Ok(raw_results::pack(&format!(r#"{{{kind}"{field}":[{page}]{cursor}{hints}}}"#)))
+        raw_results::pack(&format!(r#"{{{kind}"{field}":[{page}]{cursor}{hints}}}"#))
     }
 }
 

@@ -12,26 +12,32 @@ use axum::http::header;
 use axum::response::Response;
 use futures_util::TryStreamExt;
 use memchr::memmem;
-use rmcp::model::{JsonObject, MetaObject};
+use rmcp::model::{ErrorData, JsonObject, MetaObject};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::runs::new_handle;
 
-static KEY: LazyLock<String> = LazyLock::new(|| format!("lockhouse/{}", new_handle()));
-static KEY_FINDER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(KEY.as_bytes()));
+/// `None` if the kernel provides no random numbers. No result is packed then.
+static KEY: LazyLock<Option<String>> = LazyLock::new(|| Some(format!("lockhouse/{}", new_handle()?)));
+static KEY_FINDER: LazyLock<Option<memmem::Finder<'static>>> =
+    LazyLock::new(|| KEY.as_deref().map(memmem::Finder::new));
 
 /// Returns whether a raw result may be packed in these messages. Nearly all have none.
 fn has_key(messages: &[u8]) -> bool {
-    KEY_FINDER.find(messages).is_some()
+    KEY_FINDER.as_ref().is_some_and(|finder| finder.find(messages).is_some())
 }
 
 /// Packs a raw JSON result: returns metadata that contains it as a string, for an MCP result that is
 /// otherwise empty.
-pub(super) fn pack(json: &str) -> MetaObject {
+///
+/// # Errors
+/// An internal error if the kernel provides no random numbers for the key.
+pub(super) fn pack(json: &str) -> Result<MetaObject, ErrorData> {
+    let key = KEY.clone().ok_or_else(|| ErrorData::internal_error("no random numbers", None))?;
     // Each message is one line. In valid JSON, line breaks occur only between tokens, where a space means the same.
     let json = json.replace(['\n', '\r'], " ");
-    MetaObject(JsonObject::from_iter([(KEY.clone(), json.into())]))
+    Ok(MetaObject(JsonObject::from_iter([(key, json.into())])))
 }
 
 #[derive(Deserialize)]
@@ -54,7 +60,7 @@ fn unpack_message(message: &str) -> Option<String> {
     }
     let result = serde_json::from_str::<Message<'_>>(message).ok()?.result?.get();
     let packed: Packed<'_> = serde_json::from_str(result).ok()?;
-    let json: String = serde_json::from_str(packed.meta.get(KEY.as_str())?.get()).ok()?;
+    let json: String = serde_json::from_str(packed.meta.get(KEY.as_deref()?)?.get()).ok()?;
     let start = result.as_ptr() as usize - message.as_ptr() as usize;
     Some([&message[..start], &json, &message[start + result.len()..]].concat())
 }
@@ -108,12 +114,16 @@ mod tests {
 
     const RAW: &str = r#"{"content": [ {"type":"new","é":1e400} ],"structuredContent":null}"#;
 
+    fn packed(raw: &str) -> MetaObject {
+        pack(raw).expect("random numbers")
+    }
+
     fn message(result: &serde_json::Value) -> String {
         json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string()
     }
 
     fn carrying(raw: &str) -> String {
-        message(&json!({"content": [], "_meta": pack(raw)}))
+        message(&json!({"content": [], "_meta": packed(raw)}))
     }
 
     #[test]
@@ -136,10 +146,10 @@ mod tests {
         let guess = json!({"_meta": {"lockhouse/0": RAW}});
         assert_eq!(unpack_message(&message(&guess)), None);
         // Even with the key, a server's result would be unpacked once only.
-        let nested = carrying(&json!({"content": [], "_meta": pack(RAW)}).to_string());
+        let nested = carrying(&json!({"content": [], "_meta": packed(RAW)}).to_string());
         let once = unpack_message(&nested).expect("packed");
-        assert!(once.contains(KEY.as_str()));
-        let elsewhere = json!({"content": [{"_meta": pack(RAW)}]});
+        assert!(once.contains(KEY.as_deref().expect("a key")));
+        let elsewhere = json!({"content": [{"_meta": packed(RAW)}]});
         assert_eq!(unpack_message(&message(&elsewhere)), None);
     }
 }

@@ -165,6 +165,7 @@ impl McpHandler {
             progress: ProgressReporter::new(context),
             questions: ElicitationQueue::new(&context.peer),
             detach: Detach::Attached,
+            arrived: Vec::new(),
             request,
         };
         let mut view_ticks = interval_at(Instant::now() + VIEW_INTERVAL, VIEW_INTERVAL);
@@ -228,6 +229,9 @@ struct RunFollower<'a> {
     progress: ProgressReporter,
     questions: ElicitationQueue,
     detach: Detach,
+    /// Keys of the questions that arrived while this request follows the run, and for which the engine was asked for
+    /// all pending questions.
+    arrived: Vec<String>,
 }
 
 impl<'a> RunFollower<'a> {
@@ -256,7 +260,10 @@ impl<'a> RunFollower<'a> {
             Event::Question(question) if supports_input_required(self.context) => {
                 let has_capacity = self.handler.suspended.has_capacity(self.request.principal.owner());
                 self.request.exchange.send(match has_capacity {
-                    true => Input::Questions,
+                    true => {
+                        self.arrived.push(question.key);
+                        Input::Questions
+                    }
                     false => Input::Answer(question.key, Err(AskError::Busy)),
                 });
             }
@@ -287,15 +294,14 @@ impl<'a> RunFollower<'a> {
     }
 
     /// Ends the request with the questions to the user as its response, and suspends the request until the client
-    /// repeats it with answers. Returns `Continue` if no question can be asked, or if too many requests are suspended.
+    /// repeats it with answers. Returns `Continue` if no question can be asked, or if too many requests are suspended; the
+    /// questions that have just arrived are then answered with an error.
     fn suspend(mut self, mut questions: Vec<OpenQuestion>) -> ControlFlow<ToolResponse, Self> {
         let owner = self.request.principal.owner();
-        if !self.handler.suspended.has_capacity(owner) {
-            return ControlFlow::Continue(self);
-        }
         questions.retain(|question| !self.request.answered.contains(&question.key));
+        let arrived = std::mem::take(&mut self.arrived);
         let RunRequest { exchange, arguments, .. } = self.request;
-        match self.handler.suspended.suspend(owner, exchange, questions, arguments) {
+        match self.handler.suspended.suspend(owner, exchange, questions, arrived, arguments) {
             Ok(required) => ControlFlow::Break(required.into()),
             Err(exchange) => {
                 self.request = RunRequest { exchange, ..self.request };

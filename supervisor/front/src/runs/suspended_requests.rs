@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_messages::{Answer, Exchange, Input, OpenQuestion};
+use lockhouse_messages::{Answer, AskError, Exchange, Input, OpenQuestion};
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{InputRequest, InputRequiredResult, InputResponses, JsonObject};
 
@@ -45,16 +46,28 @@ impl SuspendedRequests {
     /// Suspends a request until its client repeats it or the last question times out. After a timeout, the
     /// run is cancelled unless another request follows it. Returns the result that asks the questions. If no
     /// question can be asked, returns the exchange as `Err`.
+    ///
+    /// If too many requests are suspended, or the kernel provides no random numbers, answers the questions with the keys
+    /// `arrived` with an error, so that the run does not wait for them. The other questions remain pending, because
+    /// another suspended request may have asked them.
     pub(super) fn suspend(
         &self,
         owner: Owner,
         exchange: Exchange,
         questions: Vec<OpenQuestion>,
+        arrived: Vec<String>,
         arguments: &JsonObject,
     ) -> Result<InputRequiredResult, Exchange> {
+        let name = if self.has_capacity(owner) { new_handle() } else { None };
+        let Some(name) = name else {
+            for key in arrived {
+                exchange.send(Input::Answer(key, Err(AskError::Busy)));
+            }
+            return Err(exchange);
+        };
         let (input_requests, patience) = input_requests(&exchange, questions);
         let Some(time_left) = patience else { return Err(exchange) };
-        let (name, arguments) = (new_handle(), arguments.clone());
+        let arguments = arguments.clone();
         let keys = input_requests.keys().cloned().collect();
         self.requests().insert(name.clone(), SuspendedRequest { owner, exchange, keys, arguments });
         let (suspended, to_end) = (self.clone(), name.clone());
@@ -119,8 +132,69 @@ pub(super) fn input_requests(
     (input_requests, most)
 }
 
-/// Returns a handle of 64 hexadecimal digits, made of two UUIDs of version 7. At least 64 of its bits are random and
-/// independent of all other handles, so that nobody can guess it.
-pub(crate) fn new_handle() -> String {
-    format!("{}{}", uuid::Uuid::now_v7().simple(), uuid::Uuid::now_v7().simple())
+/// Generates a handle of 64 hexadecimal digits from 256 random bits, which nobody can guess. `None` if the kernel
+/// provides no random numbers.
+pub(crate) fn new_handle() -> Option<String> {
+    let mut bits = [0; 32];
+    getrandom::fill(&mut bits).ok()?;
+    Some(HEXLOWER.encode(&bits))
+}
+
+#[cfg(test)]
+mod tests {
+    use lockhouse_messages::{EngineClient, EngineEndpoint, InputSupport, Question, Request, ToEngine};
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    /// An engine that only stores the answers to questions.
+    #[derive(Default)]
+    struct Answers(Mutex<Vec<(String, Result<Answer, AskError>)>>);
+
+    impl EngineEndpoint for Answers {
+        fn receive(&self, message: ToEngine) {
+            if let ToEngine::Input(_, Input::Answer(key, answer)) = message {
+                self.0.lock().push((key, answer));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn without_capacity_only_questions_that_have_just_arrived_are_answered() {
+        let answers = Arc::new(Answers::default());
+        let engine: Arc<dyn EngineEndpoint> = answers.clone();
+        let client = EngineClient::connect(|_| engine, CancellationToken::new());
+        let open = || client.open(&Principal::local(), None, InputSupport::default(), Request::Health);
+        let question = |key: &str| {
+            let (message, url, id) = ("Sign in".into(), "https://example.com/".into(), "1".into());
+            let question = Question::Url { message, url, id };
+            OpenQuestion { key: key.into(), question, time_left: Duration::from_secs(60) }
+        };
+        let (suspended, arguments) = (SuspendedRequests::default(), JsonObject::new());
+        let suspend = |keys: [&str; 2], arrived: &str| {
+            let (questions, arrived) = (keys.map(question).into(), vec![arrived.to_owned()]);
+            suspended.suspend(Owner::LOCAL, open(), questions, arrived, &arguments).is_ok()
+        };
+        for number in 0..SUSPENDED_PER_CLIENT_MAX {
+            assert!(suspend(["question-1", "question-2"], "question-2"), "request {number}");
+        }
+        assert!(answers.0.lock().is_empty());
+        assert!(!suspend(["question-1", "question-2"], "question-2"));
+        let busy: Result<Answer, AskError> = Err(AskError::Busy);
+        assert_eq!(*answers.0.lock(), vec![("question-2".to_owned(), busy)]);
+    }
+
+    #[test]
+    fn each_digit_of_a_handle_is_random() {
+        let handles: Vec<String> = (0..64).map(|_| new_handle().expect("random numbers")).collect();
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        assert!(
+            handles.iter().all(|handle| handle.len() == 64 && handle.bytes().all(is_digit)),
+            "{handles:?}"
+        );
+        for at in 0..64 {
+            let first = handles[0].as_bytes()[at];
+            assert!(handles.iter().any(|handle| handle.as_bytes()[at] != first), "digit {at}: {handles:?}");
+        }
+    }
 }

@@ -38,7 +38,7 @@ impl DirectoryStore {
         bounds: &ResultLimits,
         now: SystemTime,
     ) -> io::Result<()> {
-        self.make_room(json.len() as u64, bounds, now);
+        self.make_room(Some(json.len() as u64), bounds, now);
         files::replace(&self.path(handle), json.as_bytes())
     }
 
@@ -63,12 +63,12 @@ impl DirectoryStore {
         Some(text.into())
     }
 
-    /// Removes expired results, and then the oldest ones until a result of `bytes` bytes can be added within the
-    /// limits.
-    pub(super) fn make_room(&self, bytes: u64, bounds: &ResultLimits, now: SystemTime) {
+    /// Removes expired results, and then the oldest ones until the limits hold: with a new result of this many bytes,
+    /// or without a new one.
+    pub(super) fn make_room(&self, new: Option<u64>, bounds: &ResultLimits, now: SystemTime) {
         let mut files = self.files();
         files.sort_by_key(|file| std::cmp::Reverse(file.since));
-        let (mut used, mut count) = (bytes, 1);
+        let (mut used, mut count) = (new.unwrap_or(0), usize::from(new.is_some()));
         for file in files {
             (used, count) = (used + file.bytes, count + 1);
             if count > COUNT_MAX || used > bounds.bytes || is_expired(file.since, bounds, now) {
@@ -126,7 +126,7 @@ mod tests {
             |seconds| directory.get(&handle("a"), &LIMITS, SystemTime::now() + Duration::from_secs(seconds));
         assert_eq!(at(0).as_deref(), Some("[1]"));
         assert_eq!(at(61), None);
-        directory.make_room(0, &LIMITS, SystemTime::now() + Duration::from_secs(61));
+        directory.make_room(None, &LIMITS, SystemTime::now() + Duration::from_secs(61));
         assert_eq!(directory.files().len(), 0);
     }
 
@@ -144,6 +144,20 @@ mod tests {
         directory.store(&handle("d"), &"1".repeat(30), &LIMITS, SystemTime::now()).expect("a file");
         let is_there = |name| directory.get(&handle(name), &LIMITS, SystemTime::now()).is_some();
         assert_eq!(["a", "b", "c", "d"].map(is_there), [false, true, true, true]);
+    }
+
+    #[test]
+    fn the_maximum_number_of_results_is_kept_until_a_new_one_needs_space() {
+        let below = tempfile::tempdir().expect("a directory");
+        let directory = DirectoryStore::new(below.path().to_owned());
+        for number in 0..COUNT_MAX {
+            std::fs::write(directory.path(&handle(&number.to_string())), "1").expect("a file");
+        }
+        let limits = ResultLimits { bytes: 10_000, ..LIMITS };
+        directory.make_room(None, &limits, SystemTime::now());
+        assert_eq!(directory.files().len(), COUNT_MAX);
+        directory.make_room(Some(1), &limits, SystemTime::now());
+        assert_eq!(directory.files().len(), COUNT_MAX - 1);
     }
 
     #[test]

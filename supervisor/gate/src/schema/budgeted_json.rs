@@ -2,6 +2,7 @@
 //! against a validation budget.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, SerdeJson};
@@ -36,6 +37,46 @@ impl<'a> BudgetedValue<'a> {
             meter.count_read();
         }
         self.value
+    }
+
+    /// Returns a hash that is the same for equal values. Each value inside counts as a read.
+    fn digest(self) -> u64 {
+        let value = self.read_value();
+        let inner = |value: &'a Value| Self { value, ..self }.digest();
+        let mut hasher = DefaultHasher::new();
+        std::mem::discriminant(value).hash(&mut hasher);
+        match value {
+            Value::Null => {}
+            Value::Bool(boolean) => boolean.hash(&mut hasher),
+            // An integer and a float can be equal, and so are 0 and -0, whose sum is 0.
+            Value::Number(number) => {
+                number.as_f64().map(|number| (number + 0.0).to_bits()).hash(&mut hasher);
+            }
+            Value::String(text) => text.hash(&mut hasher),
+            Value::Array(elements) => {
+                elements.iter().for_each(|element| inner(element).hash(&mut hasher));
+            }
+            Value::Object(members) => {
+                let member = |(name, value): (&String, &'a Value)| {
+                    let mut hasher = DefaultHasher::new();
+                    (name, inner(value)).hash(&mut hasher);
+                    hasher.finish()
+                };
+                // Members have no order.
+                members.iter().map(member).fold(0, u64::wrapping_add).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+
+    /// Counts a read of the value and of each value inside.
+    fn count_reads(self) {
+        let inner = |value: &'a Value| Self { value, ..self }.count_reads();
+        match self.read_value() {
+            Value::Array(elements) => elements.iter().for_each(inner),
+            Value::Object(members) => members.values().for_each(inner),
+            _ => {}
+        }
     }
 }
 
@@ -170,8 +211,20 @@ impl<'a> Array<'a, BudgetedJson> for BudgetedArray<'a> {
         ElementIter { elements: self.elements.iter(), meter: self.meter }
     }
 
+    /// Returns whether no two elements are equal. Only elements with the same digest are compared. The function of the
+    /// library would count no reads, and many unequal values can have the same hash in it.
     fn is_unique(&self) -> bool {
-        jsonschema::json::unique::is_unique(self.elements)
+        let mut elements: Vec<(u64, BudgetedValue<'a>)> =
+            self.elements().map(|element| (element.digest(), element)).collect();
+        elements.sort_unstable_by_key(|(digest, _)| *digest);
+        let differ = |one: BudgetedValue<'a>, other: BudgetedValue<'a>| {
+            one.count_reads();
+            !jsonschema::json::cmp::equal(one.value, other.value)
+        };
+        elements.chunk_by(|(one, _), (other, _)| one == other).all(|same| {
+            let is_new = |at: usize| same[..at].iter().all(|(_, other)| differ(same[at].1, *other));
+            (0..same.len()).all(is_new)
+        })
     }
 }
 
@@ -187,5 +240,59 @@ impl<'a> Iterator for ElementIter<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let meter = self.meter;
         self.elements.next().map(|value| BudgetedValue { value, meter })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::super::validation_budget::{Budget, BudgetExceeded};
+    use super::*;
+
+    fn is_unique(array: &Value, reads: u32) -> Result<bool, BudgetExceeded> {
+        let budget = Budget { reads, time: Duration::from_secs(60) };
+        ValidationMeter::run(budget, |meter| {
+            BudgetedValue::new(array, meter).as_array().expect("an array").is_unique()
+        })
+    }
+
+    #[test]
+    fn elements_are_unique_as_in_the_library() {
+        for array in [
+            json!([]),
+            json!([1]),
+            json!([1, 1.0]),
+            json!([1, 2, 1]),
+            json!([0, -0.0]),
+            json!([1, true, "1", null, [1], {"1": 1}]),
+            json!([null, [], {}, [[]], ""]),
+            json!([[1, [2]], [[1], 2], [1, 2]]),
+            json!([{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]),
+            json!([{"a": 1, "b": 2}, {"a": 2, "b": 1}]),
+            json!([u64::MAX, u64::MAX - 1, i64::MIN, i64::MIN + 1]),
+            json!([u64::MAX, u64::MAX - 1, u64::MAX]),
+            (0..40).collect(),
+            (0..40).map(|number| number % 39).collect(),
+        ] {
+            let expected = jsonschema::json::unique::is_unique(array.as_array().expect("an array"));
+            assert_eq!(is_unique(&array, 1_000), Ok(expected), "{array}");
+        }
+    }
+
+    #[test]
+    fn values_that_are_hashed_or_compared_count_as_reads() {
+        for (array, reads) in [
+            (json!([1, 2]), 3),
+            (json!([[1, 2], {"a": 3}]), 6),
+            // The two numbers have the same digest, and are compared.
+            (json!([u64::MAX, u64::MAX - 1]), 4),
+            (json!([[u64::MAX], [u64::MAX - 1]]), 7),
+        ] {
+            assert_eq!(is_unique(&array, reads), Ok(true), "{array}");
+            assert_eq!(is_unique(&array, reads - 1), Err(BudgetExceeded), "{array}");
+        }
     }
 }

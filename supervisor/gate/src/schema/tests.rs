@@ -222,8 +222,16 @@ fn hostile_schemas_and_arguments_cost_a_bounded_time() {
     let tree = json!({
         "$defs": {"n": {"anyOf": [branch("y"), branch("z")]}}, "properties": {"x": {"$ref": "#/$defs/n"}},
     });
+    // As floating-point numbers, all are 2^64.
+    let alike: Vec<Value> =
+        (0..40_000_u64).map(|n| json!([u64::MAX - n / 1_000, u64::MAX - n % 1_000])).collect();
     let rows = [
         ("anyOf", doubled("anyOf", 12), json!({"x": 3})),
+        (
+            "uniqueItems with comparisons without an end",
+            json!({"properties": {"x": {"uniqueItems": true}}}),
+            json!({"x": alike}),
+        ),
         ("anyOf without an end", doubled("anyOf", 60), json!({"x": 3})),
         ("allOf without an end", doubled("allOf", 60), json!({"x": "s"})),
         ("oneOf without an end", doubled("oneOf", 60), json!({"x": 3})),

@@ -169,8 +169,8 @@ async fn check_call(supervisor: &Supervisor, name: &ServerName, call: Request, s
     steps.add("call", begun.elapsed(), reply.map(shown).map_err(StepError::Call));
 }
 
-/// Adds a test step that says how the server stopped; `took` is the time that this took. The step passes even if the
-/// server had to be killed. Adds no step if the server was not connected.
+/// Adds a test step that says how the server's process stopped; `took` is the time that this took. The step passes even if the process had to be killed.
+/// An HTTP server has no such step.
 fn report_stop(connection: &Connection, took: Duration, steps: &mut Steps) {
     let how = match connection.status().shutdown {
         Some(ShutdownMethod::Exited) => "it exited at the end of its input",

@@ -34,7 +34,7 @@ pub(super) fn insert(source: &Source, start: &LaunchCommand) -> Result<Option<In
     let arguments = Value::Array(start.arguments_for(AiClient::Codex).into_iter().collect());
     let existing = servers.get_mut(NAME).and_then(Item::as_table_like_mut);
     let header = format!("[mcp_servers.{NAME}]\n");
-    let (before, after) = match existing {
+    let (is_current, before, mut after) = match existing {
         Some(existing) => {
             let same = |key: &str, value: &Value| {
                 let text = |value: &Value| value.clone().decorated("", "").to_string();
@@ -42,21 +42,21 @@ pub(super) fn insert(source: &Source, start: &LaunchCommand) -> Result<Option<In
             };
             // Whether Codex sends calls concurrently is the user's choice once it is set.
             let is_set = existing.contains_key(PARALLEL_CALLS);
-            if same("command", &command) && same("args", &arguments) && is_set {
-                return Ok(None);
-            }
+            let is_current = same("command", &command) && same("args", &arguments) && is_set;
             let line = |table: &dyn TableLike| {
                 let keys = ["command", "args", PARALLEL_CALLS].into_iter();
                 keys.filter_map(|key| Some(format!("{key} = {}\n", table.get(key)?.to_string().trim())))
                     .collect::<String>()
             };
             let before = line(existing);
-            existing.insert("command", Item::Value(command));
-            existing.insert("args", Item::Value(arguments));
+            if !is_current {
+                existing.insert("command", Item::Value(command));
+                existing.insert("args", Item::Value(arguments));
+            }
             if !is_set {
                 existing.insert(PARALLEL_CALLS, Item::Value(Value::from(true)));
             }
-            (format!("{header}{before}"), format!("{header}{}", line(existing)))
+            (is_current, format!("{header}{before}"), format!("{header}{}", line(existing)))
         }
         None => {
             let mut table = Table::new();
@@ -68,12 +68,13 @@ pub(super) fn insert(source: &Source, start: &LaunchCommand) -> Result<Option<In
                 table.decor_mut().set_prefix("\n");
             }
             servers.insert(NAME, Item::Table(table));
-            (String::new(), after)
+            (false, String::new(), after)
         }
     };
-    let mut after = after;
     if start.only_code && leave_to_model(&mut document) {
         after.push_str(&format!("\n[features.code_mode]\n{DIRECT_ONLY} = [\"{NAMESPACE}\"]\n"));
+    } else if is_current {
+        return Ok(None);
     }
     Ok(Some(Insertion { text: document.to_string(), before, after, section: "mcp_servers".into() }))
 }

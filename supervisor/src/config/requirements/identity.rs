@@ -10,7 +10,8 @@ use url::Url;
 
 use data_encoding::HEXLOWER;
 
-/// The maximum size in bytes of a program whose SHA-256 is compared. A larger program does not match.
+/// The maximum size in bytes of a program whose SHA-256 is compared. The SHA-256 of a larger program counts as unknown:
+/// the program is not approved by it, and is denied by it.
 const PROGRAM_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// The identity of an upstream server, as far as it is known before the server starts.
@@ -124,7 +125,8 @@ impl ServerMatcher {
     }
 
     /// Whether a server is a denied one. The match is loose: symbolic links are followed, so that a denied program
-    /// cannot be used under another name.
+    /// cannot be used under another name. A program whose SHA-256 cannot be computed matches every SHA-256, so that a
+    /// user cannot hide a denied program from the check, for example by making it unreadable.
     pub(super) fn matches_loosely(&self, definition: &ServerDefinition, identity: &Identity) -> bool {
         match (self, identity, &definition.endpoint) {
             (
@@ -139,7 +141,10 @@ impl ServerMatcher {
                 required.as_ref().is_none_or(|required| target(required) == target(path))
                     && directory.as_ref().is_none_or(is_there)
                     && variables.as_ref().is_none_or(|required| names.all(|name| required.contains(name)))
-                    && self.matches_program(path, command).is_ok()
+                    && matches!(
+                        self.matches_program(path, command),
+                        Ok(()) | Err(Mismatch::Unreadable { .. })
+                    )
             }
             _ => self.matches(definition, identity).is_ok(),
         }
@@ -182,7 +187,11 @@ fn is_at(url: &Url, required: &Url, and_below: bool) -> bool {
 }
 
 fn digest(path: &Path) -> std::io::Result<String> {
-    let mut file = std::fs::File::open(path)?.take(PROGRAM_BYTES_MAX + 1);
+    let file = std::fs::File::open(path)?;
+    if file.metadata()?.len() > PROGRAM_BYTES_MAX {
+        return Err(std::io::ErrorKind::FileTooLarge.into());
+    }
+    let mut file = file.take(PROGRAM_BYTES_MAX + 1);
     let (mut digest, mut buffer, mut total) = (Sha256::new(), vec![0; 64 * 1024], 0);
     loop {
         let count = file.read(&mut buffer)?;
@@ -198,7 +207,42 @@ fn digest(path: &Path) -> std::io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use lockhouse_upstream::ServerLimits;
+
     use super::*;
+
+    #[test]
+    fn a_program_whose_digest_is_unknown_is_denied_by_every_digest_and_approved_by_none() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (program, large) = (folder.path().join("program"), folder.path().join("large"));
+        std::fs::write(&program, "program").expect("written");
+        // Too large only by its length: the file has no blocks.
+        std::fs::File::create(&large).expect("created").set_len(PROGRAM_BYTES_MAX + 1).expect("extended");
+        let own = HEXLOWER.encode(&Sha256::digest("program"));
+        let matcher = |arguments: &[&str], sha256: &str| ServerMatcher::Program {
+            path: None,
+            arguments: arguments.iter().map(ToString::to_string).collect(),
+            variables: None,
+            directory: None,
+            sha256: Some(sha256.to_owned()),
+        };
+        let other = "0".repeat(64);
+        // A directory can be opened, and fails to be read, for root too.
+        for (path, matcher, approved, denied) in [
+            (program.as_path(), matcher(&[], &own), true, true),
+            (program.as_path(), matcher(&[], &other), false, false),
+            (folder.path(), matcher(&[], &other), false, true),
+            (folder.path(), matcher(&["serve"], &other), false, false),
+            (large.as_path(), matcher(&[], &other), false, true),
+        ] {
+            let command = ServerCommand { program: path.display().to_string(), ..ServerCommand::default() };
+            let definition =
+                ServerDefinition::new(Endpoint::Stdio(command), ServerLimits::default(), String::new());
+            let identity = Identity::from_endpoint(&definition.endpoint);
+            assert_eq!(matcher.matches(&definition, &identity).is_ok(), approved, "{matcher:?} for {path:?}");
+            assert_eq!(matcher.matches_loosely(&definition, &identity), denied, "{matcher:?} for {path:?}");
+        }
+    }
 
     #[test]
     fn an_address_is_an_origin_and_a_path() {
