@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::iter::Sum;
-use std::ops::{Add, Sub};
+use std::ops::{Add, Range, Sub};
 use std::time::Duration;
 
 /// The unit of CPU times in `/proc/PID/stat`, which is the same on all architectures.
@@ -22,7 +22,10 @@ impl CpuTime {
     /// far.
     pub(crate) fn of(supervisor: u32) -> Self {
         let zygotes = children(supervisor).into_iter().filter(|child| is_zygote(*child));
-        Self { supervisor: thread_time(supervisor), workers: zygotes.map(time_with_children).sum() }
+        let living: Duration = zygotes.map(|zygote| ticks(zygote, OWN.start..EXITED_CHILDREN.end)).sum();
+        // Zygotes that were replaced, with their workers.
+        let workers = living + ticks(supervisor, EXITED_CHILDREN);
+        Self { supervisor: thread_time(supervisor), workers }
     }
 
     /// Returns this CPU time divided by `runs`, in milliseconds: that of the supervisor and that of the workers.
@@ -63,11 +66,15 @@ fn thread_time(process: u32) -> Duration {
     Duration::from_nanos(nanos.sum())
 }
 
-/// Returns the CPU time of a process and of its children that have exited.
-fn time_with_children(process: u32) -> Duration {
-    let ticks =
-        stat_fields(process).map(|fields| (11..15).filter_map(|field| fields.get(field).copied()).sum());
-    TICK * ticks.unwrap_or(0)
+/// The fields of [`stat_fields`] with the CPU time of the process itself, in user mode and in the kernel.
+const OWN: Range<usize> = 11..13;
+/// The fields of [`stat_fields`] with the CPU time of the children that have exited, and of their exited children.
+const EXITED_CHILDREN: Range<usize> = 13..15;
+
+/// Returns the sum of fields of `/proc/PID/stat` that are CPU times; 0 if there is no such process.
+fn ticks(process: u32, fields: Range<usize>) -> Duration {
+    let times = stat_fields(process).unwrap_or_default();
+    TICK * times.get(fields).unwrap_or_default().iter().sum::<u32>()
 }
 
 /// Returns the fields after the process name in `/proc/PID/stat` as numbers; `None` if there is no such process. A
