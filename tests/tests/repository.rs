@@ -2,5 +2,6 @@
 //! SECURITY.md and ARCHITECTURE.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on panics; tests print tables.
 
+mod citations;
 mod layering;
 mod security;
