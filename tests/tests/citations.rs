@@ -1,4 +1,4 @@
-//! What documents cite: the tests, files and tables in a document such as SECURITY.md, and whether they exist.
+//! What documents cite: the tests, files and tables in SECURITY.md and docs/review.md, and whether they exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
