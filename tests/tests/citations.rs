@@ -71,7 +71,7 @@ fn binary_source(binary: &str) -> Option<(PathBuf, PathBuf)> {
     }
     if let Some(part) = binary.strip_prefix("lockhouse-") {
         let source = root().join("supervisor").join(part).join("src");
-        return Some((source.join("lib.rs"), source));
+        return Some((source.join("lib.rs"), source)).filter(|(library, _)| library.is_file());
     }
     let places = PACKAGES.map(|package| root().join(package).join("tests"));
     let source = |tests: PathBuf| {
