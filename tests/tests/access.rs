@@ -8,6 +8,7 @@ mod grants;
 mod oauth;
 mod peer_credentials;
 mod token_command;
+mod token_forwarding;
 
 use lockhouse_tests::{HttpClient, Lockhouse, Reply};
 use serde_json::{Value, json};

@@ -1,6 +1,8 @@
 //! Tests of the repository itself: dependencies between crates and modules, and the citations and numbers in
-//! SECURITY.md and ARCHITECTURE.md.
+//! SECURITY.md, ARCHITECTURE.md and docs/review.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on panics; tests print tables.
 
+mod citations;
 mod layering;
+mod review;
 mod security;

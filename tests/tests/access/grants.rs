@@ -1,7 +1,7 @@
 //! Tests of the restrictions in a bearer token: a token can name servers and tools (its grant), and every
 //! request that is made with the token is limited to them.
 
-use lockhouse_tests::{HttpClient, Lockhouse, Table, ensure, equal};
+use lockhouse_tests::{HttpAnswer, HttpClient, HttpServer, Lockhouse, Table, ensure, equal, wait_until};
 use serde_json::{Value, json};
 
 use crate::access::token;
@@ -90,6 +90,49 @@ async fn a_grant_restricts_every_path_to_a_tool_and_permits_nothing_beyond_the_p
     {
         let got = value(&daemon.http_client(Some(token)), json!({"language": "python", "code": save})).await;
         table.row(name, equal(got, json!(expected)));
+    }
+    table.finish();
+}
+
+/// Returns the names of the direct tools that Lockhouse lists for an AI client.
+async fn direct_tools(http_client: &HttpClient) -> Vec<String> {
+    let tools = http_client.request("tools/list", json!({})).await.answer()["result"]["tools"].take();
+    let names = tools.as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
+    names.filter(|name| name.contains("__")).map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_grant_restricts_the_direct_tools_that_are_listed_and_called() {
+    let upstream = HttpServer::start(|request| {
+        let result = json!({"content": [{"type": "text", "text": "seen"}]});
+        request.as_mcp(false).unwrap_or_else(|| HttpAnswer::json(200, &request.result(&result)))
+    });
+    let url = upstream.url("/mcp");
+    let config =
+        ["files", "web"].map(|name| format!("[servers.{name}]\nurl = \"{url}\"\nexpose = \"both\"\n"));
+    let lockhouse = Lockhouse::new().policy(POLICY).config(&config.concat());
+    let (part, whole) = (token(&lockhouse, &["part", "--only", "web"]), token(&lockhouse, &["whole"]));
+    let daemon = lockhouse.daemon().await;
+    let (part, whole) = (daemon.http_client(Some(&part)), daemon.http_client(Some(&whole)));
+    let mut table = Table::new("direct tools under a grant");
+    // The list never waits for a server that was never connected; a call does.
+    let code = "from mcp_tools import call_tool\n[call_tool(s, 'look', {'at': 1}) for s in ('files', 'web')]";
+    let called = value(&whole, json!({"language": "python", "code": code})).await;
+    table.row("control: calls from code", equal(called, json!(["seen", "seen"])));
+    let all = wait_until("both servers are listed", async || {
+        Some(direct_tools(&whole).await).filter(|names| names.len() == 2)
+    })
+    .await;
+    table.row("control: listed without a grant", equal(all, vec!["files__look".into(), "web__look".into()]));
+    table.row("listed", equal(direct_tools(&part).await, vec!["web__look".to_owned()]));
+    for (name, http_client, tool, expected) in [
+        ("called", &part, "web__look", "seen"),
+        ("called outside the grant", &part, "files__look", "unknown_tool: "),
+        ("control: called without a grant", &whole, "files__look", "seen"),
+    ] {
+        let answer = http_client.post(&http_client.calling(tool, json!({"at": 1}))).await.answer();
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
+        table.row(name, ensure(text.starts_with(expected), &answer));
     }
     table.finish();
 }
