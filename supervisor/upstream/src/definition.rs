@@ -297,6 +297,16 @@ impl ServerDefinition {
     }
 }
 
+/// Returns whether the host of a URL is this machine.
+pub(super) fn is_loopback(url: &url::Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
 impl HttpEndpoint {
     /// Returns `HOST:PORT` of the URL, for messages.
     pub(super) fn host_and_port(&self) -> String {
@@ -309,12 +319,7 @@ impl HttpEndpoint {
     }
 
     pub(super) fn is_on_this_host(&self) -> bool {
-        match self.url.host() {
-            Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-            Some(url::Host::Ipv4(address)) => address.is_loopback(),
-            Some(url::Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        }
+        is_loopback(&self.url)
     }
 
     fn secrets(&self) -> BTreeMap<String, String> {

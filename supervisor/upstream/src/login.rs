@@ -13,11 +13,14 @@ use url::Url;
 use super::auth::Challenge;
 use super::auth::oauth::{self, OAuthDiscovery};
 use super::auth::token_file::{StoredLogin, TokenFile, TokenFileError};
-use super::definition::{Authorization, HttpEndpoint, OAuthClient};
+use super::definition::{Authorization, HttpEndpoint, OAuthClient, is_loopback};
 use super::http;
 use super::http_error::HttpError;
 
 const CLIENT_NAME: &str = "Lockhouse";
+
+/// Maximum length of an address that an error quotes, in characters.
+const ADDRESS_CHARS_MAX: usize = 200;
 
 /// Why a login to an upstream server, or a logout, failed.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +42,11 @@ pub enum LoginError {
         "the address has neither a code nor an error; paste the whole address that the browser was sent to"
     )]
     NotACallback,
+    #[error(
+        "the {endpoint} that the authorization server names is not used: {address} must begin with https://, or with http:// \
+         and a loopback address"
+    )]
+    UnsafeEndpoint { endpoint: &'static str, address: String },
     #[error("the authorization server did not grant it: {0}")]
     Denied(String),
     #[error("the authorization failed: {0}")]
@@ -73,6 +81,18 @@ pub struct Login {
     url: Url,
 }
 
+/// Checks an address that the authorization server names, before the user's browser opens it or a secret is sent to it.
+/// The server chooses the address, so it could begin with `javascript:` or `file:`.
+fn check_endpoint(endpoint: &'static str, address: &str) -> Result<(), LoginError> {
+    let is_safe = Url::parse(address).is_ok_and(|url| match url.scheme() {
+        "https" => true,
+        "http" => is_loopback(&url),
+        _ => false,
+    });
+    let address = || lockhouse_policies::quoted(address, ADDRESS_CHARS_MAX);
+    is_safe.then_some(()).ok_or_else(|| LoginError::UnsafeEndpoint { endpoint, address: address() })
+}
+
 /// When the token that a login obtained expires, and whether it can be renewed without another login.
 #[derive(Debug)]
 pub struct LoginGrant {
@@ -103,6 +123,8 @@ impl Login {
             return Err(LoginError::NotAsked);
         }
         let metadata = &resolution.metadata;
+        check_endpoint("authorization endpoint", &metadata.authorization_endpoint)?;
+        check_endpoint("token endpoint", &metadata.token_endpoint)?;
         let chosen = [&configured_client.scopes[..], scopes].concat();
         let mut scopes = match chosen.is_empty() {
             true => manager.select_initial_scopes(&[]).await,

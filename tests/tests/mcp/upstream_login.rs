@@ -295,3 +295,48 @@ fn a_token_is_refreshed_when_it_expires_or_is_refused() {
     }
     table.finish();
 }
+
+/// The metadata of an authorization server names the address that the user's browser opens. A hostile server could name a
+/// script, a file, or a page that others can read on the way.
+#[test]
+fn an_address_that_no_browser_should_open_is_neither_printed_nor_opened() {
+    let mut table = Table::new("addresses for consent");
+    let hostile = [
+        "javascript:alert(1)//",
+        "file:///etc/passwd",
+        "http://login.example/authorize",
+        "vbscript:x",
+        "data:text/html,x",
+        "not a URL",
+    ];
+    for (number, address) in hostile.iter().enumerate() {
+        for member in ["authorization_endpoint", "token_endpoint"] {
+            let server = HttpServer::start_knowing(|url| {
+                let issued = AtomicUsize::new(0);
+                move |request: &HttpRequest| {
+                    if request.path != "/.well-known/oauth-authorization-server" {
+                        return answer(&url, COOPERATIVE, &issued, request);
+                    }
+                    let mut metadata = json!({
+                        "issuer": url, "authorization_endpoint": format!("{url}/authorize"),
+                        "token_endpoint": format!("{url}/token"), "registration_endpoint": format!("{url}/register"),
+                        "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"],
+                    });
+                    metadata[member] = address.into();
+                    HttpAnswer::json(200, &metadata)
+                }
+            });
+            let (status, said) = log_in(&lockhouse(&server), |_, _| ());
+            let is_refused = status != Some(0) && said.contains("must begin with https://");
+            let is_asked = server.requests().iter().any(|request| request.path.starts_with("/register"));
+            table.row(
+                format!("{number} {member}: {address}"),
+                ensure(is_refused && !is_asked, &(status, said)),
+            );
+        }
+    }
+    let server = start_authorization_server(COOPERATIVE);
+    let (status, said) = log_in(&lockhouse(&server), follow_redirect_in_browser);
+    table.row("control: http on this host", ensure(status == Some(0), &said));
+    table.finish();
+}
