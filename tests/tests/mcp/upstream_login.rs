@@ -309,7 +309,7 @@ fn an_address_that_no_browser_should_open_is_neither_printed_nor_opened() {
         "data:text/html,x",
         "not a URL",
     ];
-    for (number, address) in hostile.iter().enumerate() {
+    for (number, address) in hostile.into_iter().enumerate() {
         for member in ["authorization_endpoint", "token_endpoint"] {
             let server = HttpServer::start_knowing(|url| {
                 let issued = AtomicUsize::new(0);
@@ -322,7 +322,7 @@ fn an_address_that_no_browser_should_open_is_neither_printed_nor_opened() {
                         "token_endpoint": format!("{url}/token"), "registration_endpoint": format!("{url}/register"),
                         "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"],
                     });
-                    metadata[member] = address.into();
+                    metadata[member] = json!(address);
                     HttpAnswer::json(200, &metadata)
                 }
             });
