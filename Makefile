@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install package test-package package-mcpb container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install package test-package package-mcpb packages test-packages container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -214,6 +214,16 @@ test-package: package
 # Builds build/lockhouse.mcpb, for Claude Desktop.
 package-mcpb: build-dist
 	BINARIES=target/dist packaging/mcpb/pack
+
+# Builds all packages of a version into build/packages, from one build: a wheel, npm packages, a tarball, .deb, .rpm, .mcpb, the entry for
+# the MCP registry, and SHA256SUMS. Leaves out, with a message, what no installed program can build; see docs/packages.md.
+packages: build-dist
+	BINARIES=target/dist packaging/pack-all
+
+# Installs each package of build/packages without network in fresh roots of Debian 12 and 13, and runs it. Requires root and mmdebstrap.
+# PACKAGES="wheel npm" selects.
+test-packages: packages
+	packaging/smoke-test-packages $(PACKAGES)
 
 # Builds and tests the image localhost/lockhouse; requires podman.
 container: package

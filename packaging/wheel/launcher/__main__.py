@@ -1,0 +1,5 @@
+"""`python -m lockhouse`."""
+
+from . import main
+
+main()
