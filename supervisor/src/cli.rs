@@ -18,6 +18,7 @@ mod generate;
 mod import;
 mod init;
 mod language;
+mod line_width;
 mod policy;
 mod result;
 mod run;

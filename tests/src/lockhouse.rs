@@ -129,13 +129,14 @@ impl Lockhouse {
     }
 
     /// Creates a command that runs the program under test with these arguments. Of the environment of this test the
-    /// command inherits only `PATH`. Its other variables refer to directories of this test. `serve` gets
+    /// command inherits only `PATH`. Its other variables refer to directories of this test. COLUMNS is so large that no
+    /// table is wrapped: the width of a path or a time then does not change the lines. `serve` gets
     /// `--answer structured`, unless the arguments have another `--answer`.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.env_clear().current_dir(self.path("home")).env("HOME", self.path("home"));
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("COLUMNS", "10000");
         for (variable, below) in [
             ("XDG_CONFIG_HOME", "config"),
             ("XDG_STATE_HOME", "state"),

@@ -5,6 +5,7 @@ mod code_blocks;
 mod connect_page;
 mod for_models;
 mod guide_programs;
+mod install_script;
 mod packaged_files;
 mod page_links;
 mod readme_figures;

@@ -5,5 +5,6 @@ mod configuration;
 mod errors;
 mod invalid_input;
 mod limits;
+mod live_output;
 mod results;
 mod unavailable_features;

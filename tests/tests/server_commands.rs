@@ -5,6 +5,7 @@ mod list;
 mod logs;
 mod output;
 mod remove;
+mod table_width;
 mod test_command;
 
 use std::path::PathBuf;

@@ -33,6 +33,8 @@ pub use answer::{Answer, Refusal, Sandbox, SessionReport};
 pub use answer_json::parse_value;
 pub use answer_truncation::{DisplayOptions, RenderedAnswer, omit_files, render_answer};
 pub use cancellation::{Cancellation, StopHandle};
+use captured_output::CapturedOutput;
+pub use captured_output::{OutputFollower, OutputPart};
 pub use display_limits::DisplayLimits;
 use driver::{RunClocks, RunDriver, RunOutcome};
 pub use end_reason::{EndReason, ReachedLimit};
@@ -68,6 +70,8 @@ pub struct SubmittedProgram {
     pub check_only: bool,
     /// The tools that the program mentions, as JSON: see [`Job::tools`].
     pub tools: Vec<u8>,
+    /// Receives the output of the program while it runs. `None` if only the answer contains the output.
+    pub output: Option<OutputFollower>,
 }
 
 /// Runs a program until it ends, reaches a limit, or the future `stop` completes with the cause of a cancellation.
@@ -92,8 +96,9 @@ pub async fn run(
     let RunStart { conversation, out, cpu } = run_worker.start_run(limits.cpu, limits.conversation);
     let questions = requester.caller.questions.clone();
     let state = StateMachine::new(conversation, *limits, session);
-    let mut run =
-        RunDriver::new(state, WorkerRequests::new(gate, requester), out, limits.conversation.frame_bytes);
+    let output = CapturedOutput::with_follower(program.output);
+    let requests = WorkerRequests::new(gate, requester);
+    let mut run = RunDriver::new(state, requests, output, out, limits.conversation.frame_bytes);
     let started = Instant::now();
     progress_requests.mark_started();
     let worker = run_worker.worker_mut();

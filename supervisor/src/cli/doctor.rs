@@ -185,16 +185,8 @@ impl Report {
             println!("warning: {}", sanitize(&secret.to_string()));
         }
         let rows: Vec<Vec<String>> = self.findings.iter().map(row).collect();
-        let head = [
-            "protection",
-            "required for",
-            "",
-            "found",
-            "second layer",
-            "what an attacker gains without it",
-            "fix",
-        ];
-        println!("{}\n\nsandbox level: {}", table::render_wrapped(&head, &rows), self.level());
+        let head = ["protection", "required for", "verdict", "found", "second layer", "without it", "fix"];
+        println!("{}\n\nsandbox level: {}", table::render(&head, &rows), self.level());
     }
 }
 

@@ -1,5 +1,7 @@
 //! `lockhouse run`: runs a program in a sandboxed worker and prints its result.
 
+mod live_output;
+
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,6 +27,7 @@ use super::language::LanguageName;
 use super::terminal::{for_stderr, for_stdout};
 use super::{UNAVAILABLE, USAGE, load, print_error, report_start_error, result};
 use crate::config::Files;
+use live_output::{LiveOutput, SharedTerminal};
 
 /// The maximum size in bytes of a program file: more than any configurable limit for code. A larger file is an error.
 const READ_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -69,7 +72,7 @@ pub(super) enum ProgramError {
     NotUtf8 { file: PathBuf, line: usize },
 }
 
-/// Runs the program that the options name, and prints its output, its result and its error.
+/// Runs the program that the options name. Prints its output while it runs, then its result and its error.
 pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     let json = arguments.json;
     let request = match parse_request(arguments) {
@@ -79,8 +82,8 @@ pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
     run_program(files, request, json).await
 }
 
-/// Runs a program, prints its output, result and error, and returns the exit status. With `json`, prints the
-/// answer as JSON instead.
+/// Runs a program, and returns the exit status. Prints the output while the program runs, and the result and the error
+/// at its end. With `json`, prints only the answer as JSON, at the end.
 pub(super) async fn run_program(files: &Files, request: CodeRequest, json: bool) -> ExitCode {
     let supervisor = match start(files, request.language) {
         Ok(supervisor) => Arc::new(supervisor),
@@ -93,23 +96,27 @@ pub(super) async fn run_program(files: &Files, request: CodeRequest, json: bool)
             interrupt.cancel();
         }
     });
+    let terminal = SharedTerminal::default();
+    let (output, live_output) = (!json).then(|| LiveOutput::start(terminal.clone())).unzip();
+    let request = CodeRequest { output, ..request };
     // Questions are shown on this terminal. Without a terminal, `lockhouse approvals` can answer them.
     let queue = supervisor.approvers().queue();
     let _control = if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        tokio::spawn(prompt_on_terminal(queue.watch(WatcherKind::Terminal)));
+        tokio::spawn(prompt_on_terminal(queue.watch(WatcherKind::Terminal), terminal));
         None
     } else {
         ControlSocket::open(&supervisor).map_err(|error| tracing::info!("{error}")).ok()
     };
     let answer = supervisor.run_code(request, &cancelled).await;
     supervisor.close().await;
-    if json {
+    if let Some(live_output) = live_output {
+        live_output.finish().await;
+        print_end_for_people(&answer);
+    } else {
         let keep = |json: &str| supervisor.results().store(Owner::LOCAL, json);
         let (limits, more) = (supervisor.settings().display, "lockhouse result HANDLE --offset N");
         let showing = DisplayOptions { limits, next_part_hint: more, extract_files: false, keep: &keep };
         println!("{:#}", execution::render_answer(&answer, &showing).json)
-    } else {
-        print_for_people(&answer)
     }
     ExitCode::from(match answer.refusal {
         Some(Refusal::InvalidRequest) => USAGE,
@@ -125,7 +132,8 @@ fn start(files: &Files, language: Language) -> Result<Supervisor, ExitCode> {
 }
 
 /// Shows the pending questions of the run on this terminal, and relays the answers to the supervisor in this process.
-async fn prompt_on_terminal(mut watcher: Watcher) {
+/// Holds back the output of the run while a question is open.
+async fn prompt_on_terminal(mut watcher: Watcher, terminal: SharedTerminal) {
     let supervisor = std::process::id();
     let (events, received_events) = mpsc::channel(EVENTS_MAX);
     let (replies, mut answers) = mpsc::channel::<ApproverReply>(ANSWERS_MAX);
@@ -141,6 +149,11 @@ async fn prompt_on_terminal(mut watcher: Watcher) {
                     Err(why) => FromSupervisor::Refused { id: Some(answer.id), reason: why.to_string() },
                 },
             };
+            match &message {
+                FromSupervisor::Ask(_) => terminal.open_question(),
+                FromSupervisor::Gone(_) => terminal.close_question(),
+                FromSupervisor::Watching(_) | FromSupervisor::Taken(_) | FromSupervisor::Refused { .. } => {}
+            }
             if events.send(SupervisorEvent { supervisor, message: Some(message) }).await.is_err() {
                 return;
             }
@@ -150,6 +163,7 @@ async fn prompt_on_terminal(mut watcher: Watcher) {
         () = relaying => {}
         () = TerminalPrompt::new(Keyboard::new()).converse(received_events, replies) => {}
     }
+    terminal.end_questions();
 }
 
 /// The program that a command runs or checks: a file or the text of the program, and the language.
@@ -211,9 +225,8 @@ fn read_program(file: &Path) -> Result<String, ProgramError> {
     })
 }
 
-fn print_for_people(answer: &Answer) {
-    print!("{}", for_stdout(&answer.stdout));
-    eprint!("{}", for_stderr(&answer.stderr));
+/// Prints the end of an answer: what follows the output of the program.
+fn print_end_for_people(answer: &Answer) {
     if let Some(value) = &answer.value {
         let json = execution::omit_files(value.get());
         match json::parse_bounded(json.as_bytes(), usize::MAX) {

@@ -6,7 +6,7 @@ use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSIO
 use serde_json::{Value, json};
 
 use super::control_client::request_all;
-use super::{UNAVAILABLE, table};
+use super::{UNAVAILABLE, line_width, table};
 
 /// Options of `lockhouse status`.
 #[derive(Debug, clap::Args)]
@@ -71,6 +71,7 @@ fn describe_process(health: &Value) -> String {
         .flatten()
         .map(|(name, upstream)| upstream_row(name, upstream));
     let rows: Vec<Vec<String>> = engines.chain(upstreams).collect();
+    let head = line_width::wrap_lines(&head);
     format!("{head}\n{}", table::render(&["kind", "name", "state", "details"], &rows))
 }
 

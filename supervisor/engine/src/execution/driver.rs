@@ -74,23 +74,16 @@ pub(super) struct RunDriver<'a> {
 
 impl<'a> RunDriver<'a> {
     /// Creates the driver of a run. `out` holds encoded messages of an earlier run of the session that the worker has
-    /// not read yet.
+    /// not read yet. `output` captures the output of the run.
     pub(super) fn new(
         state: StateMachine,
         requests: WorkerRequests<'a>,
+        output: CapturedOutput,
         out: Outbox,
         frame_bytes: u32,
     ) -> Self {
         let timer = Box::pin(tokio::time::sleep(Duration::ZERO));
-        Self {
-            state,
-            requests,
-            output: CapturedOutput::default(),
-            out,
-            frame_bytes,
-            timer,
-            timer_is_set: false,
-        }
+        Self { state, requests, output, out, frame_bytes, timer, timer_is_set: false }
     }
 
     /// Resumes the stopped worker of a session. Before that, processes the output and the requests that threads of the
@@ -245,7 +238,7 @@ impl<'a> RunDriver<'a> {
     fn on(&mut self, event: Event, process: &WorkerProcess) -> Option<EndReason> {
         match self.state.on(event) {
             Effect::Nothing => {}
-            Effect::Append(stream, text) => self.output.append(stream, &text),
+            Effect::Append(stream, text) => self.output.append(stream, text),
             Effect::AskGate(call, request) => self.requests.submit(call, request),
             Effect::Send(message) => return self.send(message),
             Effect::Signal(signal) => process.signal(signal),

@@ -19,7 +19,8 @@ use tracing::Instrument;
 use super::{Supervisor, log_audit_error};
 use crate::client_quotas::QuotaExceeded;
 use crate::execution::{
-    self, Answer, Cancellation, ExecutionLimits, Refusal, RunResult, Sandbox, StopHandle, SubmittedProgram,
+    self, Answer, Cancellation, ExecutionLimits, OutputFollower, Refusal, RunResult, Sandbox, StopHandle,
+    SubmittedProgram,
 };
 use crate::sessions::{SessionKey, SessionLease};
 use worker_acquisition::AcquiredWorker;
@@ -40,12 +41,22 @@ pub struct CodeRequest {
     pub session: Option<SessionKey>,
     /// Whether the code is only checked and not run. The check covers the syntax and the calls that the code will make.
     pub check_only: bool,
+    /// Receives the output of the code while it runs. `None` if only the answer contains the output.
+    pub output: Option<OutputFollower>,
 }
 
 impl CodeRequest {
     /// Creates a request to run code outside of sessions, without restrictions.
     pub fn new(language: Language, code: impl Into<String>) -> Self {
-        Self { language, code: code.into(), timeout: None, servers: None, session: None, check_only: false }
+        Self {
+            language,
+            code: code.into(),
+            timeout: None,
+            servers: None,
+            session: None,
+            check_only: false,
+            output: None,
+        }
     }
 }
 
@@ -191,7 +202,8 @@ impl Supervisor {
         let requester = self.requester(&gate, caller, principal.clone(), &request, scope);
         record_start(&gate, &requester, &request).await;
         let tools = gate.mentioned_tools(&requester, &request.code);
-        let program = SubmittedProgram { code: request.code, check_only: request.check_only, tools };
+        let CodeRequest { code, check_only, output, .. } = request;
+        let program = SubmittedProgram { code, check_only, tools, output };
         let stop_requested =
             stop.requested(session_lease.as_ref().map(SessionLease::stop), &principal, &self.lifecycle);
         let result =

@@ -1,8 +1,10 @@
-//! Renders an audit record as one line for people.
+//! Renders an audit record for people: as one line, which is wrapped to the width of the terminal.
 
 use lockhouse_audit::{AdministrativeEvent, Arguments, CallIdentity, Event, Record};
 use lockhouse_policies::printable;
 use serde_json::{Map, Value};
+
+use crate::cli::line_width::wrap_line;
 
 /// How many characters of a run's id are shown: enough for `lockhouse audit show` to find the run.
 const EXECUTION_CHARS: usize = 18;
@@ -10,22 +12,28 @@ const WHAT_CHARS: usize = 28;
 /// The maximum number of characters that are shown of a call's arguments.
 const ARGUMENTS_CHARS_MAX: usize = 200;
 
-/// Renders an audit record as one line. Returns `None` for a `chain` record, which is bookkeeping of the log itself.
+/// The indentation of the wrapped part of a record, so that only the first line of a record begins with its time.
+const WRAPPED_INDENT: &str = "    ";
+/// The same for the records of one run. It is the width of the time and of the space after it.
+const WRAPPED_EXECUTION_INDENT: &str = "              ";
+
+/// Renders an audit record as one line, wrapped to the width of the terminal. Returns `None` for a `chain` record, which is bookkeeping of the log itself.
 pub(super) fn format_record(record: &Record) -> Option<String> {
     let (execution, what, details) = columns(&record.event)?;
     let time = format_time(&record.time);
     let execution: String = execution.chars().take(EXECUTION_CHARS).collect();
     let event = event_name(&record.event);
     let row = format!("{time}  {execution:EXECUTION_CHARS$}  {event:10}  {what:WHAT_CHARS$}  {details}");
-    Some(printable(row.trim_end()))
+    Some(wrap_line(&printable(row.trim_end()), WRAPPED_INDENT))
 }
 
-/// Renders an audit record of a run as one line. The line begins with `since_ms`, the number of milliseconds from the
+/// Renders an audit record of a run as one line, wrapped to the width of the terminal. The line begins with `since_ms`, the number of milliseconds from the
 /// start of the run to the record. Returns `None` for a `chain` record, which is bookkeeping of the log itself.
 pub(super) fn format_execution_record(record: &Record, since_ms: f64) -> Option<String> {
     let (_, what, details) = columns(&record.event)?;
     let event = event_name(&record.event);
-    Some(printable(format!("{since_ms:>9.1} ms  {event:9}  {what:WHAT_CHARS$}  {details}").trim_end()))
+    let row = format!("{since_ms:>9.1} ms  {event:9}  {what:WHAT_CHARS$}  {details}");
+    Some(wrap_line(&printable(row.trim_end()), WRAPPED_EXECUTION_INDENT))
 }
 
 /// Formats an RFC 3339 time as `2026-01-31 12:00:00.000`.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::environment::Environment;
 use super::recorded_calls::{self, RecordedCall};
+use crate::cli::line_width::wrap_lines;
 use crate::cli::terminal::for_stdout;
 use crate::cli::{UNAVAILABLE, print_config_error, print_error, table};
 use crate::config::{self, Files};
@@ -104,7 +105,7 @@ pub(super) fn dry_run(files: &Files, arguments: &Arguments) -> Result<ExitCode, 
         }
         println!();
     }
-    println!("{summary}");
+    println!("{}", wrap_lines(&summary.to_string()));
     Ok(ExitCode::SUCCESS)
 }
 
