@@ -96,10 +96,9 @@ pub async fn run(
     let RunStart { conversation, out, cpu } = run_worker.start_run(limits.cpu, limits.conversation);
     let questions = requester.caller.questions.clone();
     let state = StateMachine::new(conversation, *limits, session);
-    let output = CapturedOutput::with_follower(program.output);
+    let (output, started) = (CapturedOutput::with_follower(program.output), Instant::now());
     let requests = WorkerRequests::new(gate, requester);
     let mut run = RunDriver::new(state, requests, output, out, limits.conversation.frame_bytes);
-    let started = Instant::now();
     progress_requests.mark_started();
     let worker = run_worker.worker_mut();
     let end_reason = if session { run.resume(worker) } else { None };
