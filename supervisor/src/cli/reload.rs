@@ -45,19 +45,20 @@ enum Outcome {
 /// process refused them, and 7 if a process did not reload for another reason, or none is running.
 pub(super) async fn reload(arguments: &Arguments) -> ExitCode {
     let mut reloads = Vec::new();
-    // The health comes first: `lockhouse run` has a control socket too, and reads its configuration only once.
+    // The health comes first: `lockhouse run` has a control socket too, but reads its configuration only once.
     for (pid, health) in request_reachable(&OperatorRequest::Health(VERSION)).await {
         if arguments.pid.is_some_and(|wanted| wanted != pid) {
             continue;
         }
-        let version = match health {
-            Some(OperatorResponse::Health(health)) if health["serving"] == true => {
-                health["version"].as_str().map(str::to_owned)
-            }
-            Some(OperatorResponse::Health(_)) => continue,
-            Some(_) | None => None,
+        let (version, serving) = match &health {
+            Some(OperatorResponse::Health(health)) => (health["version"].as_str(), health["serving"] == true),
+            Some(_) | None => (None, true),
         };
-        let outcome = reload_process(pid).await;
+        let (version, outcome) = (version.map(str::to_owned), reload_process(pid).await);
+        // A process that does not serve yet, but will, answers the request.
+        if !serving && !matches!(outcome, Outcome::Answered(_)) {
+            continue;
+        }
         reloads.push(ProcessReload { pid, version, outcome });
     }
     if arguments.json {
@@ -116,7 +117,9 @@ impl ProcessReload {
                 }
             }
             Outcome::Answered(report) => {
-                eprintln!("lockhouse: process {pid} keeps the previous configuration, because the files have errors:");
+                eprintln!(
+                    "lockhouse: process {pid} keeps the previous configuration, because the files have errors:"
+                );
                 eprintln!("{}", sanitize(report.error.as_deref().unwrap_or_default()));
             }
             _ => eprintln!("lockhouse: process {pid}: {}", self.failure().unwrap_or_default()),
