@@ -1,6 +1,6 @@
 //! Adds and removes entries of an array in a TOML file, and keeps the comments and the layout of the other entries.
 
-use toml_edit::{Array, Value};
+use toml_edit::{Array, RawString, Value};
 
 /// The indentation of an entry on a line of its own, if the array has no other entry as a model.
 const INDENT: &str = "  ";
@@ -11,16 +11,15 @@ struct Gaps(Vec<String>);
 
 impl Gaps {
     fn of(array: &Array) -> Self {
-        let text = |raw: Option<&toml_edit::RawString>| raw.and_then(|raw| raw.as_str()).unwrap_or_default();
         let (mut gaps, mut before) = (Vec::new(), String::new());
         for (index, value) in array.iter().enumerate() {
             // A new value has no layout of its own yet.
             let default = if index == 0 { "" } else { " " };
-            let prefix = value.decor().prefix().map_or(default, |_| text(value.decor().prefix()));
+            let prefix = value.decor().prefix().map_or(default, text);
             gaps.push(before + prefix);
-            before = text(value.decor().suffix()).to_owned();
+            before = value.decor().suffix().map(text).unwrap_or_default().to_owned();
         }
-        gaps.push(before + text(Some(array.trailing())));
+        gaps.push(before + text(array.trailing()));
         Self(gaps)
     }
 
@@ -32,6 +31,11 @@ impl Gaps {
         }
         array.set_trailing(gaps.next().unwrap_or_default());
     }
+}
+
+/// Returns the text of a part of a document whose parts hold their own texts, as those of a [`toml_edit::DocumentMut`] do.
+fn text(raw: &RawString) -> &str {
+    raw.as_str().unwrap_or_default()
 }
 
 /// Adds an entry behind the last one, on a line of its own if the array has one line for each entry. Comments stay
