@@ -50,9 +50,13 @@ pub(super) async fn reload(arguments: &Arguments) -> ExitCode {
         if arguments.pid.is_some_and(|wanted| wanted != pid) {
             continue;
         }
+        let Some(health) = health else {
+            reloads.push(ProcessReload { pid, version: None, outcome: Outcome::NoAnswer });
+            continue;
+        };
         let (version, serving) = match &health {
-            Some(OperatorResponse::Health(health)) => (health["version"].as_str(), health["serving"] == true),
-            Some(_) | None => (None, true),
+            OperatorResponse::Health(health) => (health["version"].as_str(), health["serving"] == true),
+            _ => (None, true),
         };
         let (version, outcome) = (version.map(str::to_owned), reload_process(pid).await);
         // A process that does not serve yet, but will, answers the request.

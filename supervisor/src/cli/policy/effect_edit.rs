@@ -282,7 +282,7 @@ ask = ["write"]
         for (text, expected) in [
             (
                 "version = 1\nservers = { a = { ask = [\"x\"] } }\n",
-                "version = 1\nservers = { a = { ask = [], allow = [\"x\"] } }\n",
+                "version = 1\nservers = { a = { ask = [] , allow = [\"x\"] } }\n",
             ),
             (
                 "version = 1\n[servers]\na.ask = [\"x\"]\n",
