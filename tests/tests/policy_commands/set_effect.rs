@@ -55,7 +55,7 @@ fn a_change_is_shown_with_its_decision_and_applies_to_programs() {
     let holds = told["changed"] == true
         && told["in_effect"] == true
         && told["decisions"][0]["effect"] == "deny"
-        && told["decisions"][0]["deciding"]["line"] == 11
+        && told["decisions"][0]["deciding"]["line"] == 10
         && told["removed"][0]["pattern"] == "add"
         && told["diff"]
             .as_str()

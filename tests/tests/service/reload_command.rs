@@ -53,7 +53,7 @@ async fn a_reload_reports_for_each_process_whether_the_configuration_is_in_force
     let restart = lockhouse.run(&["reload"]);
     table.row(
         "a restart is required",
-        ensure(restart.stdout.contains("changes in limits take effect when"), &restart),
+        ensure(restart.stdout.contains("changes in [limits] take effect when"), &restart),
     );
 
     let lockhouse = lockhouse.policy("version = 1\n[servers.fixture]\nalow = []\n");
