@@ -15,11 +15,13 @@ mod control_client;
 mod demo;
 mod doctor;
 mod generate;
+mod id_prefix;
 mod import;
 mod init;
 mod language;
 mod line_width;
 mod policy;
+mod reload;
 mod result;
 mod run;
 mod runs;
@@ -98,11 +100,13 @@ enum Command {
     /// Check the configuration
     #[command(subcommand)]
     Config(configuration::Command),
-    /// Generate, check, explain and compare policies
+    /// Generate, change, check, explain and compare policies
     #[command(subcommand)]
     Policy(policy::Command),
     /// Show the status of your running Lockhouse processes: readiness, engines, servers and queue
     Status(status::Arguments),
+    /// Reload the configuration and the policy in your running Lockhouse processes, and report the result of each
+    Reload(reload::Arguments),
     /// List and end running code
     #[command(subcommand)]
     Runs(runs::Command),
@@ -168,6 +172,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Config(command) => configuration::configuration(&files, command),
             Command::Policy(command) => policy::policy(&files, command).await,
             Command::Status(arguments) => status::status(&arguments).await,
+            Command::Reload(arguments) => reload::reload(&arguments).await,
             Command::Runs(command) => runs::runs(command).await,
             Command::Sessions(command) => sessions::sessions(command).await,
             Command::Token(command) => token::token(&files, command),

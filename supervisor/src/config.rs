@@ -18,6 +18,7 @@ mod keys;
 mod multi_error_parser;
 mod oauth_settings;
 mod placeholders;
+mod policy_files;
 mod redacted_diagnostic;
 mod requirements;
 mod search_paths;
@@ -44,9 +45,9 @@ use lockhouse_base::text_files::read_source;
 use lockhouse_engine::supervisor;
 use lockhouse_front::access::TokenFile;
 use lockhouse_front::http::{HttpSettings, ListenAddress};
+use lockhouse_gate::results;
 use lockhouse_gate::skills::SkillSettings;
-use lockhouse_gate::{PolicyFile, results};
-use lockhouse_policies::{Policy, Source};
+use lockhouse_policies::Source;
 use lockhouse_upstream::{DirectExposure, Exposure, ServerLimits};
 
 use requirements::Requirements;
@@ -59,6 +60,9 @@ pub(crate) use documentation::{json_schema, packaged_configuration};
 pub(crate) use error::ConfigError;
 pub(crate) use file_permissions::ReadableSecret;
 pub(crate) use placeholders::{Environment, PlaceholderError};
+pub(crate) use policy_files::{
+    editable_policy, find_policy, load_policy, policy_path, restrict_by_requirements,
+};
 pub(crate) use secret_detection::{looks_secret, replace_secrets, store_secret};
 pub(crate) use server_entry::ServerEntry;
 pub(crate) use server_table::to_server_table;
@@ -155,7 +159,7 @@ impl Settings {
         skipped_servers.extend(refused.iter().map(SkippedServer::from));
         let engine = supervisor::Settings {
             servers,
-            own_policy: own_policy(files),
+            own_policy: policy_files::own_policy(files),
             refused: refused.iter().map(ToString::to_string).collect(),
             digest: digest::combined_sha256(&digests),
             ..engine_settings::engine_settings(&document, &path, &environment)?
@@ -254,27 +258,6 @@ pub(crate) fn load_skill_settings(files: &Files) -> Result<SkillSettings, Config
     Ok(engine_settings::skill_settings(&document.skills, &path, &environment))
 }
 
-/// Loads the policy in use, together with the policies that the administrator requires. Without a policy file, every
-/// call is denied, with a hint in the denial's error.
-///
-/// # Errors
-/// [`ConfigError`], with every fault of the policy that cannot be used.
-pub(crate) fn load_policy(files: &Files) -> Result<Policy, ConfigError> {
-    let own = match find_policy(files) {
-        Some(path) => {
-            file_permissions::refuse_if_writable(&path)?;
-            Policy::parse(read_source(&path)?)?
-        }
-        None => Policy::empty(),
-    };
-    Ok(requirements::policies()?.into_iter().fold(own, Policy::restricted_by))
-}
-
-/// Returns the path of the policy file in use, if one exists.
-pub(crate) fn find_policy(files: &Files) -> Option<PathBuf> {
-    search_paths::config_file(files.policy.as_deref(), "policy.toml")
-}
-
 /// Lists the MCP servers in an AI client's configuration file, without resolving placeholders. Returns `None` if the
 /// file has no section for servers.
 pub(crate) fn list_servers(path: &Path, environment: &Environment) -> Result<Option<Listing>, ConfigError> {
@@ -313,19 +296,4 @@ pub(crate) fn secrets_directory() -> Option<PathBuf> {
 /// Returns those of the given secret files that other Unix users can read.
 pub(crate) fn readable_by_others<'p>(files: impl Iterator<Item = &'p Path>) -> Vec<ReadableSecret> {
     file_permissions::readable_secrets(files.map(Path::to_owned))
-}
-
-/// Returns the path to which `lockhouse policy init` writes the policy file: the one of `--policy`, or else
-/// `policy.toml` in the user's configuration directory.
-pub(crate) fn policy_path(files: &Files) -> Result<PathBuf, ConfigError> {
-    let default = || directories::configuration().map(|directory| directory.join("policy.toml"));
-    files.policy.clone().or_else(default).ok_or(ConfigError::NoPolicyDirectory)
-}
-
-/// Returns the policy file in use if it is the one of `--policy`, or else `policy.toml` in the user's configuration
-/// directory. `None` if the system-wide policy file or no policy file is in use.
-fn own_policy(files: &Files) -> Option<PolicyFile> {
-    let own = || directories::configuration().map(|directory| directory.join("policy.toml"));
-    let path = files.policy.clone().or_else(own)?;
-    (find_policy(files).as_ref() == Some(&path)).then(|| PolicyFile::new(path))
 }

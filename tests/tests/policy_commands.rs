@@ -4,6 +4,7 @@ mod check;
 mod diff;
 mod dry_run;
 mod explain;
+mod set_effect;
 mod suggest;
 mod usage;
 

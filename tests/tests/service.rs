@@ -4,6 +4,7 @@ mod crash_recovery;
 mod draining;
 mod health;
 mod open_stdin;
+mod reload_command;
 mod restart;
 mod systemd_notify;
 

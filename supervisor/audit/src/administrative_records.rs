@@ -36,6 +36,8 @@ pub enum ReloadCause {
     Signal,
     /// An approver permitted a call with the scope `always`, which changed the policy.
     Approval,
+    /// An operator ran `lockhouse reload`.
+    Operator,
 }
 
 impl ReloadCause {
@@ -43,6 +45,7 @@ impl ReloadCause {
         match self {
             Self::Signal => "signal",
             Self::Approval => "approval",
+            Self::Operator => "operator",
         }
     }
 }

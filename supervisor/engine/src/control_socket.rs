@@ -1,4 +1,5 @@
-//! The control socket, through which `lockhouse approvals`, `sessions`, `runs` and `status` reach a running supervisor.
+//! The control socket, through which `lockhouse approvals`, `sessions`, `runs`, `status` and `reload` reach a running
+//! supervisor.
 //!
 //! The control socket is a Unix domain socket in a directory with mode 0700. Each line is one JSON object: a message of
 //! the approval queue (`supervisor/gate/src/approvals*`), or a request or response of `operator_commands.rs`. A

@@ -7,6 +7,7 @@ mod gauges;
 mod health;
 mod policy_warnings;
 mod reload;
+mod reload_requests;
 mod run_code;
 mod settings;
 mod unavailable_engine;
@@ -14,6 +15,7 @@ mod unavailable_engine;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use tokio::sync::mpsc;
 
 use lockhouse_audit::{Audit, AuditError};
 use lockhouse_base::language::Language;
@@ -35,6 +37,7 @@ pub use direct_calls::DirectCallOutcome;
 pub use gauges::set_gauges;
 pub use health::Health;
 use reload::ActiveConfiguration;
+pub use reload_requests::{ReloadReport, ReloadRequest, ReloadUnavailable};
 pub use run_code::CodeRequest;
 pub use settings::{BackgroundRunSettings, Settings};
 pub use unavailable_engine::{EngineUnavailable, MissingProgram, PrepareError};
@@ -48,6 +51,8 @@ pub struct Supervisor {
     settings: Settings,
     in_force: Mutex<Arc<ActiveConfiguration>>,
     retired_upstreams: Mutex<Vec<Upstreams>>,
+    /// The channel for operators' requests to reload the configuration. `None` if this process does not reload it.
+    reload_requests: Mutex<Option<mpsc::Sender<ReloadRequest>>>,
     results: Arc<Results>,
     approvers: Arc<Approvers>,
     sessions: Sessions,
@@ -115,6 +120,7 @@ impl Supervisor {
             settings,
             in_force,
             retired_upstreams,
+            reload_requests: Mutex::default(),
             results,
             approvers,
             sessions,

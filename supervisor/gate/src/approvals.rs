@@ -20,6 +20,7 @@ mod outcome;
 mod policy_change;
 mod policy_edit;
 mod policy_file;
+pub mod policy_text;
 mod prompt;
 mod prompt_limits;
 mod refusal_backoff;

@@ -44,7 +44,7 @@ use lockhouse_upstream::Upstreams;
 pub use approvals::{
     Approval, ApprovalQuestion, ApprovalSettings, ApproverAnswer, ApproverKind, Approvers,
     Decision as ApproverDecision, ExecutionApprovals, FromApprover, FromSupervisor, PolicyFile, Watcher,
-    WatcherKind,
+    WatcherKind, policy_text,
 };
 pub use direct_calls::Entries;
 pub use limits::Usage;

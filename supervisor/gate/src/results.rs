@@ -122,6 +122,15 @@ impl Results {
         })
     }
 
+    /// Returns the handles of the results in files that have not expired and whose handles start with `prefix`. Results
+    /// in memory are never listed: they belong to AI clients, for which handles must not be guessable.
+    pub fn handles_in_files(&self, prefix: &str) -> Vec<ResultHandle> {
+        match &self.place {
+            Storage::Memory(_) => Vec::new(),
+            Storage::Directory(directory) => directory.handles(prefix, &self.bounds, SystemTime::now()),
+        }
+    }
+
     /// Returns the number of stored results and the sum of their bytes. Returns zeros if results are stored in files,
     /// since other processes share the files.
     pub fn usage(&self) -> (usize, u64) {

@@ -17,24 +17,34 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Sends a request to every running Lockhouse process of this user. Returns the answers with the process ids. Processes
 /// that do not answer in time are omitted.
 pub(super) async fn request_all(order: &OperatorRequest) -> Vec<(u32, OperatorResponse)> {
+    let answers = request_reachable(order).await.into_iter();
+    answers.filter_map(|(pid, answer)| Some((pid, answer?))).collect()
+}
+
+/// Sends a request to every Lockhouse process of this user that accepts a connection. Returns the answers with the
+/// process ids; `None` for a process that does not answer in time.
+pub(super) async fn request_reachable(order: &OperatorRequest) -> Vec<(u32, Option<OperatorResponse>)> {
     let mut answers = Vec::new();
     for (pid, path) in
         socket_path::candidate_directories().iter().flat_map(|directory| socket_path::sockets(directory))
     {
-        if let Ok(Some(answer)) = tokio::time::timeout(ANSWER_TIMEOUT, request(&path, order)).await {
-            answers.push((pid, answer));
-        }
+        let Some(stream) = connect(&path).await else { continue };
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, exchange(&stream, order)).await;
+        answers.push((pid, answer.ok().flatten()));
     }
     answers.sort_by_key(|(pid, _)| *pid);
     answers
 }
 
-async fn request(path: &Path, order: &OperatorRequest) -> Option<OperatorResponse> {
-    let stream = Stream::connect(path.to_fs_name::<GenericFilePath>().ok()?).await.ok()?;
-    if !control_socket::is_trusted(&stream) {
-        return None;
-    }
-    let (mut from, mut to) = (BufReader::new(&stream), &stream);
+/// Connects to a control socket. Returns `None` if no process listens on it, or if the process is of another user.
+async fn connect(path: &Path) -> Option<Stream> {
+    let connecting = Stream::connect(path.to_fs_name::<GenericFilePath>().ok()?);
+    let stream = tokio::time::timeout(ANSWER_TIMEOUT, connecting).await.ok()?.ok()?;
+    control_socket::is_trusted(&stream).then_some(stream)
+}
+
+async fn exchange(stream: &Stream, order: &OperatorRequest) -> Option<OperatorResponse> {
+    let (mut from, mut to) = (BufReader::new(stream), stream);
     write_line(&mut to, order).await.ok()?;
     let line = read_line(&mut from, LINE_BYTES_MAX).await.ok()??;
     serde_json::from_str(&line).ok()
@@ -58,39 +68,8 @@ pub(super) async fn request_one(pid: u32, order: &OperatorRequest) -> Option<Ope
         .into_iter()
         .flat_map(|directory| socket_path::sockets(&directory));
     let mut paths = sockets.filter(|(named, _)| *named == pid).map(|(_, path)| path);
-    tokio::time::timeout(ANSWER_TIMEOUT, request(&paths.next()?, order)).await.ok()?
-}
-
-/// The result of looking up an item, such as a run or session, by a name or id that the user typed.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Match<T> {
-    One(T),
-    None,
-    /// Several items match the text that the user typed. The list contains all of them.
-    Ambiguous(Vec<T>),
-}
-
-/// Finds the item whose name is `text`. If there is none, finds the only item whose name starts with `text`.
-pub(super) fn find_by_prefix<T: Clone>(all: &[T], text: &str, name: impl Fn(&T) -> String) -> Match<T> {
-    match find_exact(all, text, &name) {
-        Match::None => single(all.iter().filter(|one| name(one).starts_with(text))),
-        found => found,
-    }
-}
-
-/// Finds the item whose id is exactly `text`. A prefix of an id is not accepted: it could be the complete id of an item
-/// that has ended meanwhile.
-pub(super) fn find_exact<T: Clone>(all: &[T], text: &str, id: impl Fn(&T) -> String) -> Match<T> {
-    single(all.iter().filter(|one| id(one) == text))
-}
-
-fn single<'a, T: Clone + 'a>(found: impl Iterator<Item = &'a T>) -> Match<T> {
-    let mut found: Vec<T> = found.cloned().collect();
-    match found.len() {
-        0 => Match::None,
-        1 => Match::One(found.remove(0)),
-        _ => Match::Ambiguous(found),
-    }
+    let stream = connect(&paths.next()?).await?;
+    tokio::time::timeout(ANSWER_TIMEOUT, exchange(&stream, order)).await.ok()?
 }
 
 /// Prints the names of the runs or sessions that a Lockhouse process has ended, and returns their number.
@@ -99,30 +78,4 @@ pub(super) fn print_ended(pid: u32, ended: &[String]) -> usize {
         println!("{name}: ended (lockhouse {pid})");
     }
     ended.len()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_exact_name_matches_before_a_unique_prefix() {
-        let all = ["report", "report-2", "chart"];
-        let find = |text: &str| find_by_prefix(&all, text, |name| (*name).to_owned());
-        assert_eq!(find("report"), Match::One("report"), "the exact name wins over a longer one");
-        assert_eq!(find("report-"), Match::One("report-2"));
-        assert_eq!(find("c"), Match::One("chart"));
-        assert_eq!(find("rep"), Match::Ambiguous(vec!["report", "report-2"]));
-        assert_eq!(find("art"), Match::None);
-        let twice = ["report", "report"];
-        assert!(matches!(find_by_prefix(&twice, "report", |name| (*name).to_owned()), Match::Ambiguous(_)));
-    }
-
-    #[test]
-    fn an_id_does_not_match_by_prefix() {
-        let all = ["7/10", "7/11"];
-        let find = |text: &str| find_exact(&all, text, |id| (*id).to_owned());
-        assert_eq!((find("7/1"), find("7/")), (Match::None, Match::None));
-        assert_eq!(find("7/10"), Match::One("7/10"));
-    }
 }

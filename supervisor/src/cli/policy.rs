@@ -1,16 +1,22 @@
-//! `lockhouse policy`: generates, checks, explains and compares policies.
+//! `lockhouse policy`: generates, changes, checks, explains and compares policies.
 
 pub(super) mod check;
 mod diff;
 mod dry_run;
+mod effect_edit;
 mod environment;
 mod explain;
 mod init;
+mod list_layout;
 mod policy_file;
 mod recorded_calls;
+mod server_statements;
+mod set_effect;
 mod suggest;
 
 use std::process::ExitCode;
+
+use lockhouse_policies::Effect;
 
 use crate::config::Files;
 
@@ -24,6 +30,12 @@ pub(super) enum Command {
         #[arg(long)]
         force: bool,
     },
+    /// Change the policy so that a tool may be called, and show the change
+    Allow(set_effect::Arguments),
+    /// Change the policy so that each call of a tool requires approval, and show the change
+    Ask(set_effect::Arguments),
+    /// Change the policy so that a tool is denied whatever else matches, and show the change
+    Deny(set_effect::Arguments),
     /// Check the active policy, or another file
     Check(check::Arguments),
     /// Show the decision about a call, the rule that decides, and the other rules that match
@@ -43,6 +55,9 @@ pub(super) async fn policy(files: &Files, command: Command) -> ExitCode {
     let result = match command {
         Command::Init { force } => return init::init(files, force).await,
         Command::Check(arguments) => return check::check(files, arguments),
+        Command::Allow(arguments) => set_effect::set_effect(files, &arguments, Effect::Allow),
+        Command::Ask(arguments) => set_effect::set_effect(files, &arguments, Effect::Ask),
+        Command::Deny(arguments) => set_effect::set_effect(files, &arguments, Effect::Deny),
         Command::Explain(arguments) => explain::explain(files, &arguments),
         Command::Diff(arguments) => diff::diff(files, &arguments),
         Command::DryRun(arguments) => dry_run::dry_run(files, &arguments),

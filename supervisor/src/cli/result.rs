@@ -7,6 +7,7 @@ use lockhouse_base::principal::Owner;
 use lockhouse_gate::results::{ResultLimits, Results, page};
 use lockhouse_protocol::ResultHandle;
 
+use super::id_prefix::{Match, find_by_prefix, list_candidates};
 use super::terminal::for_stdout;
 use super::{USAGE, print_config_error, print_error};
 use crate::config::{self, Files};
@@ -14,7 +15,7 @@ use crate::config::{self, Files};
 /// Options of `lockhouse result`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The handle in the `truncated` field of an answer of `lockhouse run --json`
+    /// The handle in the `truncated` field of an answer of `lockhouse run --json`, or a prefix of it
     handle: String,
     /// Print only a part, starting at this list item or text character
     #[arg(long, value_name = "N")]
@@ -34,7 +35,12 @@ pub(super) fn result(files: &Files, arguments: &Arguments) -> ExitCode {
         Ok(handle) => handle,
         Err(invalid) => return print_error(&invalid, USAGE),
     };
-    let json = match open_results(bounds).get(Owner::LOCAL, &handle) {
+    let results = open_results(bounds);
+    let handle = match complete(&results, handle) {
+        Ok(handle) => handle,
+        Err(status) => return status,
+    };
+    let json = match results.get(Owner::LOCAL, &handle) {
         Ok(json) => json,
         Err(not_kept) => return print_error(&not_kept, USAGE),
     };
@@ -52,6 +58,22 @@ pub(super) fn result(files: &Files, arguments: &Arguments) -> ExitCode {
         Err(beyond) => return print_error(&beyond, USAGE),
     }
     ExitCode::SUCCESS
+}
+
+/// Returns the handle of the only stored result whose handle starts with `typed`. If no handle does, returns `typed`.
+fn complete(results: &Results, typed: ResultHandle) -> Result<ResultHandle, ExitCode> {
+    match find_by_prefix(&results.handles_in_files(typed.as_str()), typed.as_str(), ToString::to_string) {
+        Match::One(handle) => Ok(handle),
+        Match::None => Ok(typed),
+        Match::Ambiguous(several) => {
+            let several: Vec<String> = several.iter().map(ToString::to_string).collect();
+            eprintln!(
+                "lockhouse: several results match; give more characters of the handle of one: {}",
+                list_candidates(&several)
+            );
+            Err(ExitCode::from(USAGE))
+        }
+    }
 }
 
 /// Opens the stored results of `lockhouse run` and deletes the expired ones. If the state directory is not known,

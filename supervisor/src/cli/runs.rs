@@ -6,7 +6,8 @@ use lockhouse_engine::active_runs::RunListing;
 use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSION};
 use lockhouse_policies::printable;
 
-use super::control_client::{self, Match, find_by_prefix};
+use super::control_client;
+use super::id_prefix::{Match, find_by_prefix, list_candidates};
 use super::table;
 
 #[derive(Debug, clap::Subcommand)]
@@ -87,7 +88,7 @@ async fn end(execution: Option<String>) -> ExitCode {
         Match::None => return not_found(&requested),
         Match::Ambiguous(several) => {
             let ids: Vec<String> = several.into_iter().map(|(_, run)| run.execution).collect();
-            eprintln!("lockhouse: several runs match, and none was ended: {}", ids.join(", "));
+            eprintln!("lockhouse: several runs match, and none was ended: {}", list_candidates(&ids));
             return ExitCode::FAILURE;
         }
     };

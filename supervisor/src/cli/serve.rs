@@ -1,28 +1,28 @@
 //! `lockhouse serve`: runs the MCP server over standard input and output or over HTTP.
 
+mod reload;
+
 use std::convert::Infallible;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_audit::ReloadCause;
 use lockhouse_base::language::Language;
 use lockhouse_base::lifecycle::Lifecycle;
 use lockhouse_base::telemetry;
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
-use lockhouse_front::http::{
-    CertificateReloader, HttpServer, HttpService, HttpSettings, HttpStartError, ListenAddress,
-};
+use lockhouse_front::http::{HttpServer, HttpService, HttpSettings, HttpStartError, ListenAddress};
 use lockhouse_front::{self as front, AnswerForm, AnswerSettings};
 use lockhouse_upstream::NESTED_VARIABLE;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::startup_code::release_after_start;
-use super::{UNAVAILABLE, USAGE, load, load_settings_and_policy, print_error, start_with};
+use super::{UNAVAILABLE, USAGE, load, print_error, start_with};
 use crate::config::{ExposeMode, Files, Settings};
+use reload::Reloader;
 
 /// Options of `lockhouse serve`.
 #[derive(Debug, clap::Args)]
@@ -89,7 +89,7 @@ struct Instance {
 }
 
 /// Runs `lockhouse serve` until the AI client on standard input disconnects or a signal stops the process. SIGHUP
-/// reloads the configuration.
+/// and `lockhouse reload` reload the configuration.
 pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     if std::env::var_os(NESTED_VARIABLE).is_some() {
         eprintln!(
@@ -129,8 +129,7 @@ async fn start(files: &Files, arguments: Arguments) -> Result<Instance, ExitCode
 }
 
 /// Serves AI clients until the AI client on standard input disconnects, a signal stops the process or a part of it
-/// fails. Meanwhile, reloads the configuration on SIGHUP and after approvals that change the policy. Finally closes the
-/// supervisor.
+/// fails. Meanwhile, reloads the configuration whenever something requires it. Finally closes the supervisor.
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
     let Instance { settings, supervisor, answers, http_server } = instance;
     let is_http = http_server.is_some();
@@ -139,6 +138,7 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
     end_on_signal(supervisor.lifecycle(), is_http);
     tokio::spawn(systemd_notify::run(supervisor.clone()));
     tokio::spawn(release_after_start());
+    let reloader = Reloader::new(&supervisor, &settings, files, certificate);
     let control = ControlSocket::open(&supervisor);
     let _control = control.map_err(|error| tracing::warn!("{error}"));
     let service = HttpService {
@@ -149,8 +149,7 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
         served = serve_clients(&service, answers, http_server, &closing) => served,
         error = supervisor.wait_for_failed_protection() => Err(error.into()),
         served = serve_metrics(&service, &settings.metrics, is_http) => served.map(|never| match never {}),
-        never = reload_on_signal(&supervisor, &settings, files, certificate.as_ref()) => match never {},
-        never = reload_on_answer(&supervisor, &settings, files) => match never {},
+        never = reloader.run() => match never {},
     };
     supervisor.lifecycle().close();
     supervisor.close().await;
@@ -187,68 +186,6 @@ async fn open(mut settings: HttpSettings, arguments: &Arguments) -> Result<HttpS
         HttpStartError::Unavailable(_) => print_error(&error, UNAVAILABLE),
         _ => print_error(&error, USAGE),
     })
-}
-
-/// Reloads the configuration, and `certificate` if there is one, on SIGHUP. If the new configuration is invalid, the
-/// previous one stays active and the error is logged. `first` are the settings at the start of the process.
-async fn reload_on_signal(
-    supervisor: &Supervisor,
-    first: &Settings,
-    files: &Files,
-    certificate: Option<&CertificateReloader>,
-) -> Infallible {
-    let mut hangup = match signal(SignalKind::hangup()) {
-        Ok(hangup) => hangup,
-        Err(error) => {
-            tracing::warn!("SIGHUP cannot be handled: {error}");
-            return std::future::pending().await;
-        }
-    };
-    loop {
-        if hangup.recv().await.is_none() {
-            return std::future::pending().await;
-        }
-        if let Some(certificate) = certificate {
-            certificate.reload();
-        }
-        reload(supervisor, first, files, ReloadCause::Signal);
-    }
-}
-
-/// Reloads the configuration after each approval that changed the policy file. The approved call waits until the new
-/// policy is active, and continues then. `first` are the settings at the start of the process.
-async fn reload_on_answer(supervisor: &Supervisor, first: &Settings, files: &Files) -> Infallible {
-    while let Some(waits) = supervisor.approvers().next_policy_change().await {
-        reload(supervisor, first, files, ReloadCause::Approval);
-        let _ = waits.send(());
-    }
-    std::future::pending().await
-}
-
-/// Reloads the upstream servers and the policy. All other settings keep their values in `first`, the settings at the
-/// start of the process. If the new configuration is invalid, the previous one stays active. `cause` is recorded in the
-/// audit log.
-fn reload(supervisor: &Supervisor, first: &Settings, files: &Files, cause: ReloadCause) {
-    systemd_notify::reloading();
-    let loaded = load_settings_and_policy(files);
-    telemetry::count_reload(loaded.is_ok());
-    match loaded {
-        Ok((settings, policy)) => {
-            let changed = first.tables_requiring_restart(&settings);
-            if !changed.is_empty() {
-                let changed = changed.join(", ");
-                tracing::warn!("changes in {changed} take effect when Lockhouse is restarted");
-            }
-            supervisor.reload(cause, settings.engine, policy);
-        }
-        Err(error) => {
-            tracing::error!(
-                "the configuration was not reloaded, and the previous one stays active:\n{error}"
-            );
-            supervisor.reload_refused(cause, &error.without_excerpts());
-        }
-    }
-    systemd_notify::reloaded();
 }
 
 /// Serves metrics on the configured addresses if AI clients connect over HTTP. Otherwise waits forever.

@@ -6,7 +6,8 @@ use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSIO
 use lockhouse_engine::sessions::{SessionListing, SessionName};
 use lockhouse_policies::printable;
 
-use super::control_client::{self, Match, find_by_prefix, find_exact};
+use super::control_client;
+use super::id_prefix::{Match, find_by_prefix, find_exact};
 use super::{USAGE, table};
 
 #[derive(Debug, clap::Subcommand)]

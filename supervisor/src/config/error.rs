@@ -29,6 +29,11 @@ pub(crate) enum ConfigError {
         "{path} is in use, and a configuration file of your own would replace all of it: name the file to change with --config"
     )]
     SystemWide { path: PathBuf },
+    /// The policy cannot be edited: only the system-wide file exists, and this user has no policy file.
+    #[error(
+        "{path} is in use, and a policy of your own would replace all of it: name the file to change with --policy"
+    )]
+    SystemWidePolicy { path: PathBuf },
     /// There is no directory for the configuration file, since HOME and XDG_CONFIG_HOME are unset.
     #[error(
         "no directory for the configuration: set HOME or XDG_CONFIG_HOME, or name the file with --config"

@@ -7,7 +7,7 @@ fn wrong_usage_is_reported_with_the_correct_usage() {
     let lockhouse = super::lockhouse();
     lockhouse.file("home/broken.toml", "version = 2\n");
     let mut table = Table::new("wrong usage");
-    let rows: [(&[&str], &str); 17] = [
+    let rows: [(&[&str], &str); 22] = [
         (&["check", "--format", "long"], "short"),
         (&["check", "--format", "short", "--json"], "cannot be used with"),
         (&["explain"], "SERVER.TOOL"),
@@ -25,6 +25,11 @@ fn wrong_usage_is_reported_with_the_correct_usage() {
         (&["dry-run"], "NEW"),
         (&["dry-run", "broken.toml"], "broken.toml:1"),
         (&["suggest", "--force"], "--output"),
+        (&["allow"], "SERVER.TOOL"),
+        (&["ask", "fixture"], "SERVER.PREFIX*"),
+        (&["deny", "fixture.*_all"], "only at the end"),
+        (&["allow", "fixture.a dd"], "cannot contain"),
+        (&["allow", "fixture.add", "--policy", "broken.toml"], "broken.toml:1"),
     ];
     for (arguments, words) in rows {
         let finished = lockhouse.run(&[&["policy"], arguments].concat());

@@ -28,7 +28,12 @@ async fn an_operator_lists_and_cancels_runs() {
     let unknown = lockhouse.run(&["runs", "end", "nothing"]);
     let told = unknown.status == Some(1) && unknown.stderr.contains("lockhouse runs list");
     table.row("one that is not there", ensure(told, &unknown));
-    let ended = lockhouse.run(&["runs", "end", id]);
+    // Both ids begin with the time, so their first digits are equal.
+    let several = lockhouse.run(&["runs", "end", &id[..2]]);
+    let other = listed[1]["execution"].as_str().unwrap();
+    let told = several.status == Some(1) && several.stderr.contains(id) && several.stderr.contains(other);
+    table.row("an ambiguous prefix", ensure(told, &several));
+    let ended = lockhouse.run(&["runs", "end", &id[..id.len() - 1]]);
     table.row("ended", ensure(ended.status == Some(0) && ended.stdout.contains(id), &ended));
     table.row("it says so", equal(&outcome(&session, &running).await["status"], &json!("cancelled")));
     table.row("the next one", equal(&outcome(&session, &waiting).await["value"], &json!("its turn")));

@@ -263,6 +263,18 @@ fn results_of_lockhouse_run_are_stored_in_separate_files() {
     );
     let part = lockhouse.run(&["result", &text, "--offset", "1999"]);
     table.row("a part of a text", equal(part.stdout, "ž\n\n".to_owned()));
+    let of_prefix = lockhouse.run(&["result", &rows[..16], "--json"]).json();
+    table.row("by a prefix of its handle", equal(&of_prefix["of"], &json!(1000)));
+    let twin = format!("{}{}", &rows[..31], if rows.ends_with('0') { '1' } else { '0' });
+    std::fs::write(directory.join(format!("{twin}.json")), "1").unwrap();
+    let several = lockhouse.run(&["result", &rows[..31]]);
+    let listed = several.status == Some(2)
+        && several.stdout.is_empty()
+        && several.stderr.contains(&rows)
+        && several.stderr.contains(&twin);
+    table.row("an ambiguous prefix", ensure(listed, &several));
+    table.row("one of both, whole", equal(lockhouse.run(&["result", &twin]).stdout, "1\n".to_owned()));
+    std::fs::remove_file(directory.join(format!("{twin}.json"))).unwrap();
     let none = lockhouse.run(&["result", &"0".repeat(32)]);
     table
         .row("none of that name", ensure(none.status == Some(2) && none.stderr.contains("no result"), &none));

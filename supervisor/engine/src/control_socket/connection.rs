@@ -35,7 +35,7 @@ pub(super) async fn serve(stream: &Stream, supervisor: &Supervisor) {
     let hello = timeout(HELLO_TIMEOUT, read_line(&mut lines, REQUEST_LINE_BYTES_MAX)).await;
     let Ok(Ok(Some(hello))) = hello else { return };
     if let Ok(request) = serde_json::from_str(&hello) {
-        let _ = send(stream, &operator_commands::carry_out(&request, supervisor)).await;
+        let _ = send(stream, &operator_commands::carry_out(&request, supervisor).await).await;
         return;
     }
     if serde_json::from_str(&hello).ok() != Some(FromApprover::Watch(VERSION)) {

@@ -3,7 +3,7 @@
 
 use crate::active_runs::RunListing;
 use crate::sessions::{SessionListing, SessionSelector};
-use crate::supervisor::Supervisor;
+use crate::supervisor::{ReloadReport, Supervisor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -28,6 +28,8 @@ pub enum OperatorRequest {
     EndRun(String),
     /// End all active runs.
     EndRuns(u32),
+    /// Reload the configuration, as on SIGHUP.
+    Reload(u32),
 }
 
 /// The response to a request of an operator over the control socket.
@@ -42,6 +44,7 @@ pub enum OperatorResponse {
     Runs(Vec<RunListing>),
     /// The execution IDs of the runs that are being stopped.
     EndedRuns(Vec<String>),
+    Reloaded(ReloadReport),
     /// The supervisor refused the request, and nothing changed.
     Refused {
         reason: String,
@@ -49,7 +52,7 @@ pub enum OperatorResponse {
 }
 
 /// Executes an operator's request, such as ending a session, and returns the response.
-pub(super) fn carry_out(request: &OperatorRequest, supervisor: &Supervisor) -> OperatorResponse {
+pub(super) async fn carry_out(request: &OperatorRequest, supervisor: &Supervisor) -> OperatorResponse {
     let (sessions, runs) = (supervisor.sessions(), supervisor.active_runs());
     match request {
         OperatorRequest::Health(_) => {
@@ -65,6 +68,10 @@ pub(super) fn carry_out(request: &OperatorRequest, supervisor: &Supervisor) -> O
         OperatorRequest::ListRuns(_) => OperatorResponse::Runs(runs.list()),
         OperatorRequest::EndRun(execution) => OperatorResponse::EndedRuns(runs.end(Some(execution))),
         OperatorRequest::EndRuns(_) => OperatorResponse::EndedRuns(runs.end(None)),
+        OperatorRequest::Reload(_) => match supervisor.request_reload().await {
+            Ok(report) => OperatorResponse::Reloaded(report),
+            Err(unavailable) => OperatorResponse::Refused { reason: unavailable.to_string() },
+        },
         OperatorRequest::EndSessions(_) => {
             ended_response(sessions.end(SessionSelector::All, ENDED_BY_OPERATOR))
         }

@@ -3,10 +3,10 @@
 //! written.
 
 use lockhouse_policies::{Decision, PendingCall, Policy, Source};
-use similar::TextDiff;
 
 use super::policy_edit::{CallToAllow, allow_calls};
 use super::policy_file::{PolicyFile, PolicyFileError};
+use super::policy_text::unified_diff;
 use super::untrusted_text;
 
 /// Maximum size of all arguments in an approval prompt, in bytes, for which a policy change is proposed. The
@@ -14,8 +14,6 @@ use super::untrusted_text;
 const ARGUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Maximum number of lines in the diff of a change. A longer change is not offered to approvers.
 const DIFF_LINES_MAX: usize = 80;
-/// Number of context lines around each change in a diff.
-const CONTEXT: usize = 2;
 
 /// A change of the policy file after which the policy allows all calls of a prompt.
 #[derive(Debug)]
@@ -78,13 +76,4 @@ impl PolicyChange {
 /// Parses a policy; `None` if it is not valid.
 fn parse_policy(source: &Source) -> Option<Policy> {
     Policy::parse(source.clone()).ok()
-}
-
-/// Returns the unified diff of two versions of the policy file at `path`, with hidden characters escaped and long
-/// lines truncated.
-fn unified_diff(path: &str, before: &str, after: &str) -> String {
-    let diff = TextDiff::from_lines(before, after);
-    let mut unified = diff.unified_diff();
-    let unified = unified.context_radius(CONTEXT).header(path, path).to_string();
-    unified.lines().map(|line| untrusted_text::one_line(line, 300)).collect::<Vec<_>>().join("\n")
 }

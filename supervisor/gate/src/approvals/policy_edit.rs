@@ -3,8 +3,10 @@
 
 use std::ops::Range;
 
-use lockhouse_policies::CallTarget as PolicyItem;
+use lockhouse_policies::{CallTarget as PolicyItem, Effect};
 use toml_edit::{ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, value};
+
+use super::policy_text::{line_at, set_rule_effect};
 
 /// A call that requires approval because of a rule or a list in the policy. The edited policy must allow the call.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +46,8 @@ pub(super) fn allow_calls(text: &str, calls: &[CallToAllow<'_>]) -> Option<Strin
         let server = changed.get_mut("servers")?.as_table_like_mut()?.get_mut(call.server)?;
         match place {
             EditTarget::Rule(index) => {
-                set_effect_allow(server.as_table_like_mut()?.get_mut("rules")?, index)?
+                let rules = server.as_table_like_mut()?.get_mut("rules")?;
+                set_rule_effect(rules, index, Effect::Allow)?
             }
             EditTarget::List => add_allow_rule(server.as_table_mut()?, call.item)?,
         }
@@ -60,9 +63,8 @@ fn edit_target(text: &str, server: &dyn TableLike, line: usize) -> Option<EditTa
         let lines = |span: Range<usize>| line_at(text, span.start)..=line_at(text, span.end);
         span.is_some_and(|span| lines(span).contains(&line))
     };
-    let rules = server.get("rules");
     let mut spans: Vec<Range<usize>> = Vec::new();
-    match rules {
+    match server.get("rules") {
         Some(Item::ArrayOfTables(tables)) => spans.extend(tables.iter().filter_map(table_span)),
         Some(Item::Value(inline)) => {
             spans.extend(inline.as_array()?.iter().filter_map(toml_edit::Value::span));
@@ -80,26 +82,6 @@ fn table_span(table: &Table) -> Option<Range<usize>> {
     let header = table.span()?;
     let ends = table.iter().filter_map(|(_, item)| Some(item.span()?.end));
     Some(header.start..ends.max().unwrap_or(header.end).max(header.end))
-}
-
-/// Returns the line at this byte offset, counted from 1.
-fn line_at(text: &str, offset: usize) -> usize {
-    1 + text[..text.floor_char_boundary(offset)].matches('\n').count()
-}
-
-/// Changes the effect of the rule with this index to `allow`. Returns `None` if the rule cannot be edited.
-fn set_effect_allow(rules: &mut Item, index: usize) -> Option<()> {
-    let effect = match rules {
-        Item::ArrayOfTables(tables) => tables.get_mut(index)?.get_mut("effect")?.as_value_mut()?,
-        Item::Value(inline) => {
-            inline.as_array_mut()?.get_mut(index)?.as_inline_table_mut()?.get_mut("effect")?
-        }
-        _ => return None,
-    };
-    let decor = effect.decor().clone();
-    *effect = "allow".into();
-    *effect.decor_mut() = decor;
-    Some(())
 }
 
 /// Adds a new rule to the table of a server. The rule allows exactly this tool. Returns `None` if the item is not

@@ -63,6 +63,18 @@ impl DirectoryStore {
         Some(text.into())
     }
 
+    /// Returns the handles of the results that have not expired and whose handles start with `prefix`, sorted by handle.
+    pub(super) fn handles(&self, prefix: &str, bounds: &ResultLimits, now: SystemTime) -> Vec<ResultHandle> {
+        let current = self.files().into_iter().filter(|file| !is_expired(file.since, bounds, now));
+        let handle = |file: File| {
+            let name = file.path.file_name()?.to_str()?.strip_suffix(FILE_EXTENSION)?.strip_suffix('.')?;
+            ResultHandle::new(name).ok().filter(|handle| handle.as_str().starts_with(prefix))
+        };
+        let mut handles: Vec<ResultHandle> = current.filter_map(handle).collect();
+        handles.sort_unstable();
+        handles
+    }
+
     /// Removes expired results, and then the oldest ones until the limits hold: with a new result of this many bytes,
     /// or without a new one.
     pub(super) fn make_room(&self, new: Option<u64>, bounds: &ResultLimits, now: SystemTime) {
@@ -158,6 +170,21 @@ mod tests {
         assert_eq!(directory.files().len(), COUNT_MAX);
         directory.make_room(Some(1), &limits, SystemTime::now());
         assert_eq!(directory.files().len(), COUNT_MAX - 1);
+    }
+
+    #[test]
+    fn handles_are_found_by_prefix_until_they_expire() {
+        let below = tempfile::tempdir().expect("a directory");
+        let directory = DirectoryStore::new(below.path().to_owned());
+        for name in ["ab2", "ab1", "b"] {
+            directory.store(&handle(name), "1", &LIMITS, SystemTime::now()).expect("a file");
+        }
+        std::fs::write(below.path().join("ab3.txt"), "1").expect("a file");
+        let at = |prefix, seconds| {
+            directory.handles(prefix, &LIMITS, SystemTime::now() + Duration::from_secs(seconds))
+        };
+        assert_eq!(at("ab", 0), [handle("ab1"), handle("ab2")]);
+        assert_eq!((at("", 0).len(), at("c", 0).len(), at("", 61).len()), (3, 0, 0));
     }
 
     #[test]

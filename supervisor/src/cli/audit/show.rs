@@ -14,12 +14,11 @@ use lockhouse_policies::printable;
 use super::CommandResult;
 use super::record_line::{format_execution_record, format_time};
 use super::verify::TAMPERED;
+use crate::cli::id_prefix::{LISTED_MAX, Match, find_by_prefix, list_candidates};
 
 /// The minimum length of a run's id prefix in characters: a shorter prefix matches too many runs.
 const EXECUTION_CHARS_MIN: usize = 4;
 const EXECUTION_CHARS: usize = 36;
-/// The maximum number of matching runs that are listed if a prefix is ambiguous.
-const LISTED_MAX: usize = 5;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
@@ -192,8 +191,8 @@ enum ResolveError {
     TooShort,
     #[error("the audit log in {directory} has no run {}", printable(.prefix))]
     None { directory: PathBuf, prefix: String },
-    #[error("several runs match: {}", .listed.join(", "))]
-    Several { listed: Vec<String> },
+    #[error("several runs match; give more characters of the id of one: {}", list_candidates(.candidates))]
+    Ambiguous { candidates: Vec<String> },
     #[error(transparent)]
     Unreadable(#[from] ReadError),
 }
@@ -215,13 +214,10 @@ fn resolve_execution(directory: &Path, prefix: &str) -> Result<String, ResolveEr
             break;
         }
     }
-    let mut listed: Vec<String> = matches.into_iter().take(LISTED_MAX).collect();
-    match (listed.pop(), listed.is_empty()) {
-        (None, _) => Err(ResolveError::None { directory: directory.to_owned(), prefix: prefix.to_owned() }),
-        (Some(one), true) => Ok(one),
-        (Some(last), false) => {
-            listed.push(last);
-            Err(ResolveError::Several { listed })
-        }
+    let matches: Vec<String> = matches.into_iter().collect();
+    match find_by_prefix(&matches, prefix, Clone::clone) {
+        Match::One(execution) => Ok(execution),
+        Match::None => Err(ResolveError::None { directory: directory.to_owned(), prefix: prefix.to_owned() }),
+        Match::Ambiguous(candidates) => Err(ResolveError::Ambiguous { candidates }),
     }
 }

@@ -98,7 +98,7 @@ fn parse_object(text: &str) -> Result<Map<String, Value>, ExitCode> {
 
 /// Returns notes about names in the call that are not known to exist: the server, the tool, or parameters of the tool.
 /// The notes do not affect the decision about the call.
-fn notes(environment: &mut Environment, call: &Call) -> Vec<String> {
+pub(super) fn notes(environment: &mut Environment, call: &Call) -> Vec<String> {
     let (CallTarget::Tool(tool), server) = (&call.item, &call.server) else { return Vec::new() };
     if server.as_str() == SKILLS {
         return Vec::new();
@@ -133,7 +133,7 @@ fn notes(environment: &mut Environment, call: &Call) -> Vec<String> {
         .collect()
 }
 
-fn to_json(explanation: &Explanation, notes: &[String]) -> Value {
+pub(super) fn to_json(explanation: &Explanation, notes: &[String]) -> Value {
     let Explanation { server, item, effect, deciding, others, hint } = explanation;
     json!({
         "server": server.as_str(), "kind": item.kind(), "name": item.as_str(), "effect": effect.as_str(),

@@ -1,0 +1,61 @@
+//! Requests of operators to reload the configuration. The control socket receives them; the code that owns the paths of
+//! the configuration files carries them out.
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot};
+
+use super::Supervisor;
+
+/// Maximum number of requests that wait for the reload of an earlier request. Further requests are refused.
+const WAITING_MAX: usize = 16;
+
+/// What a reload of the configuration has changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReloadReport {
+    /// Whether the files as they are now are in force. If not, the previous configuration stays in force.
+    pub in_force: bool,
+    /// The generation of the configuration that is in force after the reload.
+    pub generation: u64,
+    /// Why the new configuration was refused. `None` if it is in force.
+    pub error: Option<String>,
+    /// The configuration tables whose changes take effect only when the process is restarted.
+    pub restart_required: Vec<String>,
+}
+
+/// A request to reload the configuration. The receiver sends its report through the channel.
+pub type ReloadRequest = oneshot::Sender<ReloadReport>;
+
+/// Why a request to reload the configuration was not carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReloadUnavailable {
+    #[error("this process does not reload its configuration, because it only runs one program")]
+    NotServing,
+    #[error("{WAITING_MAX} requests to reload wait already; send it again later")]
+    Busy,
+    #[error("this process is being stopped")]
+    Closing,
+}
+
+impl Supervisor {
+    /// Begins to accept requests of operators to reload the configuration. The caller must carry out each request that
+    /// the returned channel yields. Requests are refused as long as this function was not called.
+    pub fn accept_reload_requests(&self) -> mpsc::Receiver<ReloadRequest> {
+        let (sender, receiver) = mpsc::channel(WAITING_MAX);
+        *self.reload_requests.lock() = Some(sender);
+        receiver
+    }
+
+    /// Requests a reload of the configuration, and waits for its report.
+    ///
+    /// # Errors
+    /// [`ReloadUnavailable`] if nothing in this process reloads the configuration.
+    pub async fn request_reload(&self) -> Result<ReloadReport, ReloadUnavailable> {
+        let requests = self.reload_requests.lock().clone().ok_or(ReloadUnavailable::NotServing)?;
+        let (done, report) = oneshot::channel();
+        requests.try_send(done).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => ReloadUnavailable::Busy,
+            mpsc::error::TrySendError::Closed(_) => ReloadUnavailable::Closing,
+        })?;
+        report.await.map_err(|_| ReloadUnavailable::Closing)
+    }
+}

@@ -1,0 +1,170 @@
+//! `lockhouse reload`: reloads the configuration in the running Lockhouse processes of this user.
+
+use std::process::ExitCode;
+
+use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSION};
+use lockhouse_engine::supervisor::ReloadReport;
+use lockhouse_policies::printable;
+use serde_json::{Value, json};
+
+use super::control_client::{request_one, request_reachable};
+use super::terminal::sanitize;
+use super::{UNAVAILABLE, USAGE};
+
+/// Options of `lockhouse reload`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Reload only in the process with this id, as `lockhouse status` shows it [default: all]
+    #[arg(long, value_name = "PID")]
+    pid: Option<u32>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The outcome of a reload in one Lockhouse process.
+struct ProcessReload {
+    pid: u32,
+    /// `None` if the process did not report its version.
+    version: Option<String>,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    /// The process has read the files. The report says whether they are in force.
+    Answered(ReloadReport),
+    /// The process refused the request, for this reason.
+    Refused(String),
+    /// The process is of a version that cannot be asked to reload.
+    UnknownRequest,
+    /// The process has not answered in time, so its configuration may be the previous one.
+    NoAnswer,
+}
+
+/// Runs `lockhouse reload`. The exit status is 0 if the files as they are now are in force in all processes, 2 if a
+/// process refused them, and 7 if a process did not reload for another reason, or none is running.
+pub(super) async fn reload(arguments: &Arguments) -> ExitCode {
+    let mut reloads = Vec::new();
+    // The health comes first: `lockhouse run` has a control socket too, but reads its configuration only once.
+    for (pid, health) in request_reachable(&OperatorRequest::Health(VERSION)).await {
+        if arguments.pid.is_some_and(|wanted| wanted != pid) {
+            continue;
+        }
+        let Some(health) = health else {
+            reloads.push(ProcessReload { pid, version: None, outcome: Outcome::NoAnswer });
+            continue;
+        };
+        let (version, serving) = match &health {
+            OperatorResponse::Health(health) => (health["version"].as_str(), health["serving"] == true),
+            _ => (None, true),
+        };
+        let (version, outcome) = (version.map(str::to_owned), reload_process(pid).await);
+        // A process that does not serve yet, but will, answers the request.
+        if !serving && !matches!(outcome, Outcome::Answered(_)) {
+            continue;
+        }
+        reloads.push(ProcessReload { pid, version, outcome });
+    }
+    if arguments.json {
+        println!("{:#}", reloads.iter().map(ProcessReload::to_json).collect::<Value>());
+    } else {
+        reloads.iter().for_each(ProcessReload::print);
+    }
+    match arguments.pid {
+        Some(pid) if reloads.is_empty() => {
+            eprintln!(
+                "lockhouse: process {pid} is no `lockhouse serve` of this user; `lockhouse status` lists them"
+            );
+        }
+        None if reloads.is_empty() && !arguments.json => println!("No Lockhouse is running."),
+        _ => {}
+    }
+    exit_status(&reloads)
+}
+
+async fn reload_process(pid: u32) -> Outcome {
+    match request_one(pid, &OperatorRequest::Reload(VERSION)).await {
+        Some(OperatorResponse::Reloaded(report)) => Outcome::Answered(report),
+        // Versions before this request take it for the first line of an approver, and answer what that line must be.
+        Some(OperatorResponse::Refused { reason }) if reason.starts_with("the first line must be") => {
+            Outcome::UnknownRequest
+        }
+        Some(OperatorResponse::Refused { reason }) => Outcome::Refused(reason),
+        Some(_) => Outcome::UnknownRequest,
+        None => Outcome::NoAnswer,
+    }
+}
+
+fn exit_status(reloads: &[ProcessReload]) -> ExitCode {
+    let is_in_force =
+        |reload: &ProcessReload| matches!(&reload.outcome, Outcome::Answered(report) if report.in_force);
+    let is_invalid =
+        |reload: &ProcessReload| matches!(&reload.outcome, Outcome::Answered(report) if !report.in_force);
+    if reloads.iter().any(is_invalid) {
+        ExitCode::from(USAGE)
+    } else if !reloads.is_empty() && reloads.iter().all(is_in_force) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(UNAVAILABLE)
+    }
+}
+
+impl ProcessReload {
+    fn print(&self) {
+        let pid = self.pid;
+        match &self.outcome {
+            Outcome::Answered(report) if report.in_force => {
+                println!("process {pid}: the configuration is in force (generation {})", report.generation);
+                if !report.restart_required.is_empty() {
+                    let tables = printable(&report.restart_required.join(", "));
+                    println!("process {pid}: changes in {tables} take effect when Lockhouse is restarted");
+                }
+            }
+            Outcome::Answered(report) => {
+                eprintln!(
+                    "lockhouse: process {pid} keeps the previous configuration, because the files have errors:"
+                );
+                eprintln!("{}", sanitize(report.error.as_deref().unwrap_or_default()));
+            }
+            _ => eprintln!("lockhouse: process {pid}: {}", self.failure().unwrap_or_default()),
+        }
+    }
+
+    /// Returns why the process has not read the files; `None` if it has.
+    fn failure(&self) -> Option<String> {
+        let pid = self.pid;
+        match &self.outcome {
+            Outcome::Answered(_) => None,
+            Outcome::Refused(reason) => Some(format!("nothing was reloaded: {}", printable(reason))),
+            Outcome::UnknownRequest => {
+                let version = self.version.as_ref().map(|version| format!(" ({})", printable(version)));
+                Some(format!(
+                    "nothing was reloaded: this version of Lockhouse{} does not know the request; `kill -HUP {pid}` \
+                     reloads its configuration",
+                    version.unwrap_or_default()
+                ))
+            }
+            Outcome::NoAnswer => Some(format!(
+                "it did not answer, so the previous configuration may still be in force; its log shows whether it \
+                 reloads on `kill -HUP {pid}`"
+            )),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let (outcome, report) = match &self.outcome {
+            Outcome::Answered(report) if report.in_force => ("in_force", Some(report)),
+            Outcome::Answered(report) => ("invalid", Some(report)),
+            Outcome::Refused(_) => ("refused", None),
+            Outcome::UnknownRequest => ("unknown_request", None),
+            Outcome::NoAnswer => ("no_answer", None),
+        };
+        json!({
+            "pid": self.pid, "version": self.version, "outcome": outcome,
+            "in_force": outcome == "in_force",
+            "generation": report.map(|report| report.generation),
+            "restart_required": report.map(|report| &report.restart_required),
+            "error": self.failure().or_else(|| report.and_then(|report| report.error.clone())),
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! Reloads the configuration of a running `lockhouse serve`: on SIGHUP, on a request of `lockhouse reload`, and after
+//! approvals that change the policy.
+
+use std::convert::Infallible;
+
+use lockhouse_audit::ReloadCause;
+use lockhouse_base::telemetry;
+use lockhouse_engine::supervisor::{ReloadReport, ReloadRequest, Supervisor};
+use lockhouse_engine::systemd_notify;
+use lockhouse_front::http::CertificateReloader;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::cli::load_settings_and_policy;
+use crate::config::{Files, Settings};
+
+/// Maximum length of the error in the report of a reload, in characters. The rest of a longer error is only in the log.
+const ERROR_CHARS_MAX: usize = 32 * 1024;
+
+/// Reloads the configuration of this process whenever something requires it.
+pub(super) struct Reloader<'a> {
+    supervisor: &'a Supervisor,
+    /// The settings at the start of the process. All settings except upstream servers and policy keep these values.
+    first: &'a Settings,
+    files: &'a Files,
+    /// `None` if the AI client is connected over standard input and output.
+    certificate: Option<CertificateReloader>,
+    requests: mpsc::Receiver<ReloadRequest>,
+}
+
+impl<'a> Reloader<'a> {
+    /// Creates the reloader, which accepts requests of `lockhouse reload` from now on. They wait until it runs.
+    pub(super) fn new(
+        supervisor: &'a Supervisor,
+        first: &'a Settings,
+        files: &'a Files,
+        certificate: Option<CertificateReloader>,
+    ) -> Self {
+        let requests = supervisor.accept_reload_requests();
+        Self { supervisor, first, files, certificate, requests }
+    }
+
+    /// Reloads the configuration whenever something requires it, until this future is dropped. If a new configuration is
+    /// invalid, the previous one stays active and the error is logged.
+    pub(super) async fn run(mut self) -> Infallible {
+        let mut hangup = signal(SignalKind::hangup())
+            .inspect_err(|error| tracing::warn!("SIGHUP cannot be handled: {error}"))
+            .ok();
+        loop {
+            let hung_up = async {
+                match &mut hangup {
+                    Some(hangup) => hangup.recv().await,
+                    None => None,
+                }
+            };
+            tokio::select! {
+                Some(()) = hung_up => {
+                    self.reload_all(ReloadCause::Signal);
+                }
+                Some(request) = self.requests.recv() => {
+                    // The operator's command may have ended meanwhile.
+                    let _ = request.send(self.reload_all(ReloadCause::Operator));
+                }
+                // The approved call waits until the new policy is active, and continues then.
+                Some(waits) = self.supervisor.approvers().next_policy_change() => {
+                    self.reload(ReloadCause::Approval);
+                    let _ = waits.send(());
+                }
+                else => return std::future::pending().await,
+            }
+        }
+    }
+
+    /// Reloads the configuration and the certificate.
+    fn reload_all(&self, cause: ReloadCause) -> ReloadReport {
+        if let Some(certificate) = &self.certificate {
+            certificate.reload();
+        }
+        self.reload(cause)
+    }
+
+    /// Reloads the upstream servers and the policy. If the new configuration is invalid, the previous one stays active.
+    /// `cause` is recorded in the audit log.
+    fn reload(&self, cause: ReloadCause) -> ReloadReport {
+        systemd_notify::reloading();
+        let loaded = load_settings_and_policy(self.files);
+        telemetry::count_reload(loaded.is_ok());
+        let mut report = ReloadReport { in_force: loaded.is_ok(), ..ReloadReport::default() };
+        match loaded {
+            Ok((settings, policy)) => {
+                let changed = self.first.tables_requiring_restart(&settings);
+                if !changed.is_empty() {
+                    let changed = changed.join(", ");
+                    tracing::warn!("changes in {changed} take effect when Lockhouse is restarted");
+                }
+                report.restart_required = changed.into_iter().map(str::to_owned).collect();
+                self.supervisor.reload(cause, settings.engine, policy);
+            }
+            Err(error) => {
+                tracing::error!(
+                    "the configuration was not reloaded, and the previous one stays active:\n{error}"
+                );
+                report.error = Some(error.to_string().chars().take(ERROR_CHARS_MAX).collect());
+                self.supervisor.reload_refused(cause, &error.without_excerpts());
+            }
+        }
+        report.generation = self.supervisor.lifecycle().config_generation();
+        systemd_notify::reloaded();
+        report
+    }
+}
