@@ -15,10 +15,15 @@ use super::CommandResult;
 use super::record_line::{format_execution_record, format_time};
 use super::verify::TAMPERED;
 use crate::cli::id_prefix::{LISTED_MAX, Match, find_by_prefix, list_candidates};
+use crate::cli::line_width::wrap_line;
 
 /// The minimum length of a run's id prefix in characters: a shorter prefix matches too many runs.
 const EXECUTION_CHARS_MIN: usize = 4;
 const EXECUTION_CHARS: usize = 36;
+/// The indentation of wrapped lines about the run: the width of the longest name and of the space after it.
+const HEAD_INDENT: &str = "           ";
+/// The maximum number of matching runs that are listed if a prefix is ambiguous.
+const LISTED_MAX: usize = 5;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
@@ -90,11 +95,12 @@ fn print_record(directory: &Path, found: &LocatedRecord, since_ms: f64) -> bool 
     println!("execution  {}", printable(execution));
     println!("began      {} UTC", format_time(&found.record.time));
     println!("from       {}", printable(client.as_deref().unwrap_or("the command line")));
-    println!("servers    {}", printable(&servers.join(", ")));
+    println!("{}", wrap_line(&format!("servers    {}", printable(&servers.join(", "))), HEAD_INDENT));
     if let Some(policy) = policy {
-        println!("policy     SHA-256 {}", printable(policy));
+        println!("{}", wrap_line(&format!("policy     SHA-256 {}", printable(policy)), HEAD_INDENT));
     }
-    println!("code       {}, {code_bytes} bytes, SHA-256 {}\n", printable(language), printable(code));
+    let code = format!("code       {}, {code_bytes} bytes, SHA-256 {}", printable(language), printable(code));
+    println!("{}\n", wrap_line(&code, HEAD_INDENT));
     let Some(kept) = recorded_program(directory, found) else { return true };
     print_code(&kept)
 }
