@@ -22,8 +22,6 @@ const EXECUTION_CHARS_MIN: usize = 4;
 const EXECUTION_CHARS: usize = 36;
 /// The indentation of wrapped lines about the run: the width of the longest name and of the space after it.
 const HEAD_INDENT: &str = "           ";
-/// The maximum number of matching runs that are listed if a prefix is ambiguous.
-const LISTED_MAX: usize = 5;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
