@@ -61,7 +61,7 @@ pub(crate) use client_files::{AiClient, project_files};
 pub(crate) use config_edit::ConfigEdit;
 pub(crate) use dialects::{ListedServer, Listing};
 pub(crate) use documentation::{json_schema, packaged_configuration};
-pub(crate) use entry_moves::{EntryPlace, PutBack, put_back, take_out};
+pub(crate) use entry_moves::{EntryPlace, put_back, take_out};
 pub(crate) use error::ConfigError;
 pub(crate) use file_permissions::ReadableSecret;
 pub(crate) use placeholders::{Environment, PlaceholderError};

@@ -5,8 +5,8 @@ mod diff;
 mod dry_run;
 mod environment;
 mod explain;
-mod init;
-mod policy_file;
+pub(super) mod init;
+pub(super) mod policy_file;
 mod recorded_calls;
 mod suggest;
 
