@@ -114,7 +114,11 @@ impl EntryPlace {
         let mut table = root;
         for key in &self.section {
             let Json::Object(outer) = table else { return };
-            table = outer.entry(key.clone()).or_insert_with(|| Json::Object(Map::new()));
+            table = outer.entry(key.clone()).or_insert(Json::Null);
+            // A key of YAML without a value is an empty section.
+            if table.is_null() {
+                *table = Json::Object(Map::new());
+            }
         }
         if let Json::Object(table) = table {
             table.insert(self.name.clone(), value);

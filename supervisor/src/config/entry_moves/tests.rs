@@ -71,6 +71,17 @@ fn servers_are_put_back_into_a_file_that_has_changed() {
 }
 
 #[test]
+fn all_servers_can_be_taken_out_and_put_back() {
+    for (client, section, text, _) in FILES {
+        let moved = places(section, &["a", "b", "c"]);
+        let without = taken_out(client, text, &moved);
+        let put = put_back(client, &source(&without), &source(text), &moved);
+        let put = put.map_err(|faults| faults.to_string()).expect("a change");
+        assert_eq!(tree(client, &source(&put.text)).ok(), tree(client, &source(text)).ok(), "{}", put.text);
+    }
+}
+
+#[test]
 fn a_server_of_the_same_name_is_not_replaced() {
     let now = "{\"mcpServers\": {\"a\": {\"command\": \"mine\"}}}";
     let original = "{\"mcpServers\": {\"a\": {\"command\": \"x\"}, \"b\": {\"command\": \"y\"}}}";
