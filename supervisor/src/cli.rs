@@ -28,6 +28,7 @@ mod runs;
 mod serve;
 mod server;
 mod sessions;
+mod setup;
 mod shutdown;
 mod skills;
 mod startup_code;
@@ -91,6 +92,8 @@ enum Command {
     /// Add, remove, list and test upstream servers
     #[command(subcommand)]
     Server(server::Command),
+    /// Set Lockhouse up for your AI clients: take over their servers, write a first policy, and add Lockhouse to them
+    Setup(setup::Arguments),
     /// Import the MCP servers of your AI clients into the configuration; plaintext secrets are moved to files
     Import(import::Arguments),
     /// Add Lockhouse to an AI client's own configuration file
@@ -166,6 +169,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Tools(command) => tools::tools(&files, command).await,
             Command::Stubs(arguments) => stubs::stubs(&files, &arguments).await,
             Command::Server(command) => server::server(&files, command).await,
+            Command::Setup(arguments) => setup::setup(&files, &arguments).await,
             Command::Import(arguments) => import::import(&files, &arguments).await,
             Command::Init(arguments) => init::init(&files, &arguments).await,
             Command::Skills(arguments) => skills::skills(&files, arguments).await,
@@ -245,7 +249,7 @@ fn default_log(command: &Command) -> &'static str {
         Command::Tools(_) | Command::Stubs(_) | Command::Policy(_) => {
             "lockhouse=warn,lockhouse_upstream::connection_task=error,rmcp=off,error"
         }
-        Command::Server(_) | Command::Import(_) | Command::Config(_) => {
+        Command::Server(_) | Command::Setup(_) | Command::Import(_) | Command::Config(_) => {
             "lockhouse=warn,lockhouse_upstream::connection_task=error,lockhouse::config::servers=error,rmcp=off,error"
         }
         _ => "lockhouse=warn,rmcp=off,error",

@@ -10,10 +10,12 @@ mod config_toml;
 mod dialects;
 mod documentation;
 mod engine_settings;
+mod entry_moves;
 mod env_file;
 mod error;
 mod file_permissions;
 mod http_tables;
+mod json_edit;
 mod keys;
 mod multi_error_parser;
 mod oauth_settings;
@@ -30,6 +32,7 @@ mod servers;
 mod skip_reason;
 mod skipped_server;
 mod tables;
+mod toml_tables;
 mod tool_decoding;
 mod unique_servers;
 mod unresolved_server;
@@ -52,11 +55,14 @@ use lockhouse_upstream::{DirectExposure, Exposure, ServerLimits};
 
 use requirements::Requirements;
 
-pub(crate) use client_entry::{Insertion, LaunchCommand, approve_run_code, insert};
+pub(crate) use client_entry::{
+    Insertion, LaunchCommand, approve_run_code, insert, own_place, remove_code_mode_setting,
+};
 pub(crate) use client_files::{AiClient, project_files};
 pub(crate) use config_edit::ConfigEdit;
 pub(crate) use dialects::{ListedServer, Listing};
 pub(crate) use documentation::{json_schema, packaged_configuration};
+pub(crate) use entry_moves::{EntryPlace, put_back, take_out};
 pub(crate) use error::ConfigError;
 pub(crate) use file_permissions::ReadableSecret;
 pub(crate) use placeholders::{Environment, PlaceholderError};

@@ -1,9 +1,10 @@
 //! Tests of the configuration files of AI clients: Lockhouse reads them in their own formats, imports servers from
-//! them, and adds itself to them.
+//! them, adds itself to them, and takes these changes back.
 
 mod import;
 mod init;
 mod servers_files;
+mod setup;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

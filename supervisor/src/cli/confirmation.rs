@@ -26,6 +26,16 @@ impl Confirmation {
         !self.yes && self.is_interactive()
     }
 
+    /// Whether `--dry-run` was given.
+    pub(super) fn is_dry_run(self) -> bool {
+        self.dry_run
+    }
+
+    /// Whether `--yes` was given.
+    pub(super) fn is_yes(self) -> bool {
+        self.yes
+    }
+
     /// Returns whether the user confirms the change. Asks `question` on the terminal. With `--yes` the answer is true
     /// without a question; with `--dry-run`, or without a terminal, it is false.
     pub(super) fn confirm(self, question: &str) -> bool {
@@ -49,12 +59,32 @@ pub(super) fn ask_yes_no(question: &str) -> bool {
     matches!(ask(&format!("{question} [y/N]")).trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-/// Asks a question on the terminal and returns the answer, which is empty if none can be read.
+/// Asks a yes/no question whose default is yes on the terminal. Any answer other than `n` or `no` means yes.
+pub(super) fn ask_no_yes(question: &str) -> bool {
+    !matches!(ask(&format!("{question} [Y/n]")).trim().to_lowercase().as_str(), "n" | "no")
+}
+
+/// The maximum length in bytes of an answer that is a single word.
+const WORD_BYTES_MAX: u64 = 64;
+/// The maximum length in bytes of an answer that is a list of words.
+const WORDS_BYTES_MAX: u64 = 4096;
+
+/// Asks a question on the terminal and returns the answer, a single word, which is empty if none can be read.
 pub(super) fn ask(question: &str) -> String {
+    ask_at_most(question, WORD_BYTES_MAX)
+}
+
+/// Asks for several words on the terminal, which are separated by spaces or commas.
+pub(super) fn ask_words(question: &str) -> Vec<String> {
+    let answer = ask_at_most(question, WORDS_BYTES_MAX);
+    let words = answer.split([' ', ',', '\t', '\r', '\n']).filter(|word| !word.is_empty());
+    words.map(str::to_owned).collect()
+}
+
+fn ask_at_most(question: &str, bytes_max: u64) -> String {
     eprint!("{question} ");
     let _ = std::io::stderr().flush();
     let mut answer = String::new();
-    // Limits how much input is read: a valid answer is a single word.
-    let read = std::io::Read::take(std::io::stdin().lock(), 64).read_line(&mut answer);
+    let read = std::io::Read::take(std::io::stdin().lock(), bytes_max).read_line(&mut answer);
     read.map_or_else(|_| String::new(), |_| answer)
 }

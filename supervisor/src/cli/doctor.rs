@@ -48,17 +48,26 @@ struct Engine {
 
 /// Runs `lockhouse doctor`: starts a sandboxed worker of each language, and prints the report.
 pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
-    let languages = [Language::Python, Language::Typescript];
-    let (mut settings, policy) = match load(files) {
-        Ok(loaded) => loaded,
+    let report = match examine(files).await {
+        Ok(report) => report,
         Err(status) => return status,
     };
+    if arguments.json {
+        println!("{:#}", report.to_json())
+    } else {
+        report.print()
+    }
+    let fatal = report.level() == "none" || (arguments.require.is_some() && report.level() != "full");
+    if fatal { ExitCode::from(UNAVAILABLE) } else { ExitCode::SUCCESS }
+}
+
+/// Starts a sandboxed worker of each language, and collects the results.
+async fn examine(files: &Files) -> Result<Report, ExitCode> {
+    let languages = [Language::Python, Language::Typescript];
+    let (mut settings, policy) = load(files)?;
     let secrets = settings.readable_secrets();
     settings.engine.servers.clear();
-    let supervisor = match start_with(settings.engine, policy, &languages) {
-        Ok(supervisor) => supervisor,
-        Err(status) => return status,
-    };
+    let supervisor = start_with(settings.engine, policy, &languages)?;
     let mut report = Report { secrets, ..Report::default() };
     for language in languages {
         let (engine, findings) = check_engine(&supervisor, language).await;
@@ -67,13 +76,23 @@ pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
     }
     supervisor.close().await;
     report.findings.sort_by_key(|finding| finding.protection);
-    if arguments.json {
-        println!("{:#}", report.to_json())
-    } else {
-        report.print()
+    Ok(report)
+}
+
+/// Checks this host as [`doctor`] does, and prints the result in a few lines.
+pub(super) async fn check_host(files: &Files) {
+    let Ok(report) = examine(files).await else { return };
+    let engine = |engine: &Engine| {
+        format!("{} {}", engine.language.as_str(), if engine.works { "works" } else { "does not work" })
+    };
+    let engines: Vec<String> = report.engines.iter().map(engine).collect();
+    println!("this host: {}; sandbox level: {}", engines.join(", "), report.level());
+    for secret in &report.secrets {
+        println!("warning: {}", sanitize(&secret.to_string()));
     }
-    let fatal = report.level() == "none" || (arguments.require.is_some() && report.level() != "full");
-    if fatal { ExitCode::from(UNAVAILABLE) } else { ExitCode::SUCCESS }
+    if report.level() != "full" {
+        println!("`lockhouse doctor` says what is missing, and how to get it");
+    }
 }
 
 /// Starts a sandboxed worker of the language, verifies its sandbox and runs a program in it. Returns the result for the

@@ -1,6 +1,6 @@
 //! `lockhouse import`: adds the MCP servers of AI clients' configuration files to the configuration of Lockhouse.
 
-mod candidate;
+pub(super) mod candidate;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -33,9 +33,9 @@ pub(super) struct Arguments {
 
 /// A configuration file to import servers from, and the AI client that the file belongs to. The client is `None` if it
 /// can only be inferred from the file's format.
-struct Listed {
-    client: Option<AiClient>,
-    path: PathBuf,
+pub(super) struct Listed {
+    pub(super) client: Option<AiClient>,
+    pub(super) path: PathBuf,
 }
 
 /// Runs `lockhouse import`: shows the servers that would be imported, and imports them after confirmation.
@@ -101,7 +101,7 @@ async fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, Co
 
 /// Warns that the AI clients' files from which servers were imported still contain the servers' secrets in plain text,
 /// and which of these files other Unix users can read.
-fn warn_about_plaintext_copies(imported: &[&Candidate]) {
+pub(super) fn warn_about_plaintext_copies(imported: &[&Candidate]) {
     let mut files: Vec<&Path> = Vec::new();
     for candidate in imported {
         let names = candidate.imported().map(|(_, entry)| secret_names(entry)).unwrap_or_default();
@@ -124,7 +124,9 @@ fn warn_about_plaintext_copies(imported: &[&Candidate]) {
     }
 }
 
-fn sources(from: Option<&str>, environment: &Environment) -> Vec<Listed> {
+/// Returns the files to import servers from: those of the AI client or the file `from`, or those of all known AI
+/// clients if it is `None`.
+pub(super) fn sources(from: Option<&str>, environment: &Environment) -> Vec<Listed> {
     let files_for = |client: AiClient| {
         let found = client.existing_files(environment).into_iter();
         found.map(move |path| Listed { client: Some(client), path }).collect::<Vec<_>>()
@@ -139,10 +141,7 @@ fn sources(from: Option<&str>, environment: &Environment) -> Vec<Listed> {
 }
 
 fn show(candidates: &[Candidate], sources: &[Listed], is_chosen: bool, environment: &Environment) {
-    let short = |path: &Path| {
-        let below = environment.home.as_ref().and_then(|home| path.strip_prefix(home).ok());
-        below.map_or(path.display().to_string(), |below| format!("~/{}", below.display()))
-    };
+    let short = |path: &Path| short_path(path, environment);
     let row = |found: &Candidate| {
         let place = format!("{}:{}", short(&found.path), found.line);
         vec![found.client.clone(), place, found.name.clone(), found.reach.clone(), found.outcome()]
@@ -159,17 +158,33 @@ fn show(candidates: &[Candidate], sources: &[Listed], is_chosen: bool, environme
     } else {
         println!("{}", table::render(&["client", "file", "server", "command or URL", "outcome"], &rows));
     }
-    for candidate in candidates {
-        for lost in candidate.imported().into_iter().flat_map(|(_, entry)| &entry.not_imported) {
-            println!("{}: not imported: {}", sanitize(&candidate.name), sanitize(lost));
-        }
-    }
-    let projects = if is_chosen { Vec::new() } else { config::project_files(environment) };
-    for path in projects {
-        let path = sanitize(&short(&path));
-        println!("not read, since it belongs to the current project: {path}; import it with --from {path}");
+    candidates.iter().for_each(show_losses);
+    if !is_chosen {
+        show_project_files(environment, "import it with --from");
     }
     println!();
+}
+
+/// Returns a path for display: a path below the home directory begins with `~`.
+pub(super) fn short_path(path: &Path, environment: &Environment) -> String {
+    let below = environment.home.as_ref().and_then(|home| path.strip_prefix(home).ok());
+    below.map_or(path.display().to_string(), |below| format!("~/{}", below.display()))
+}
+
+/// Prints which settings of a server are lost when it is imported.
+pub(super) fn show_losses(candidate: &Candidate) {
+    for lost in candidate.imported().into_iter().flat_map(|(_, entry)| &entry.not_imported) {
+        println!("{}: not imported: {}", sanitize(&candidate.name), sanitize(lost));
+    }
+}
+
+/// Prints the files of the current project, which are not read. `advice` is the beginning of a command that reads one
+/// of them.
+pub(super) fn show_project_files(environment: &Environment, advice: &str) {
+    for path in config::project_files(environment) {
+        let path = sanitize(&short_path(&path, environment));
+        println!("not read, since it belongs to the current project: {path}; {advice} {path}");
+    }
 }
 
 /// Writes the imported servers to the configuration file. Returns the path of the backup of the previous file; `None`
@@ -199,7 +214,9 @@ fn write(
     Ok(backup)
 }
 
-fn write_tables(
+/// Adds the imported servers to the edited configuration, and writes their secrets to files, whose paths are appended
+/// to `kept`.
+pub(super) fn write_tables(
     edit: &mut ConfigEdit,
     imported: &[&Candidate],
     kept: &mut Vec<PathBuf>,
@@ -240,7 +257,7 @@ fn is_secret(key: &str, value: &str) -> bool {
 
 /// Returns the names of the secret values in a server entry, such as variable and header names. A secret argument
 /// without a name is listed as "an argument".
-fn secret_names(entry: &ServerEntry) -> Vec<String> {
+pub(super) fn secret_names(entry: &ServerEntry) -> Vec<String> {
     let mut names = Vec::new();
     to_server_table(entry, &mut |key, value| {
         if is_secret(key, value) {

@@ -1,6 +1,6 @@
 //! `lockhouse init`: adds an entry that starts Lockhouse to AI clients' configuration files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -57,7 +57,7 @@ pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
     }
     let (mut changes, mut status) = (Vec::new(), ExitCode::SUCCESS);
     for (client, path) in targets {
-        match change(client, &path, &start, &environment) {
+        match read_or_empty(&path).and_then(|source| change(client, &source, &start, &environment)) {
             Ok(Some(insertion)) => changes.push(Change { client, path, insertion }),
             Ok(None) => {
                 println!("{} already has an entry for Lockhouse: {}", client.name(), display_path(&path))
@@ -69,7 +69,7 @@ pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
         show(change);
     }
     if changes.is_empty() {
-        offer_codex_approval(&environment, arguments.confirmation);
+        offer_codex_approval(&environment, arguments.confirmation, &mut replace);
         return status;
     }
     if !arguments.confirmation.confirm("Write this?") {
@@ -81,7 +81,7 @@ pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
             status = print_error(&error, UNAVAILABLE);
         }
     }
-    offer_codex_approval(&environment, arguments.confirmation);
+    offer_codex_approval(&environment, arguments.confirmation, &mut replace);
     if !arguments.no_connect {
         super::server::cache_tools(files, None).await;
     }
@@ -93,7 +93,7 @@ pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
 
 /// Builds the command line of the new entry, which starts this program with the same `--config`, `--policy` and
 /// `--servers` options. `mode` says who can use the servers; `None` means programs of `run_code`.
-fn start_entry(files: &Files, mode: Option<ExposeMode>) -> std::io::Result<LaunchCommand> {
+pub(super) fn start_entry(files: &Files, mode: Option<ExposeMode>) -> std::io::Result<LaunchCommand> {
     let (program, mut arguments) = own_command()?;
     arguments.push("serve".to_owned());
     if let Some(mode) = mode.filter(|mode| *mode != ExposeMode::Code) {
@@ -141,7 +141,7 @@ fn own_command() -> std::io::Result<(PathBuf, Vec<String>)> {
 
 /// Returns the AI clients whose configuration files to change, each with one file. With `client`, this is the file of
 /// that AI client, whether it exists or not; without it, one file of each AI client that has configuration files.
-fn targets(client: Option<AiClient>, environment: &Environment) -> Vec<(AiClient, PathBuf)> {
+pub(super) fn targets(client: Option<AiClient>, environment: &Environment) -> Vec<(AiClient, PathBuf)> {
     let file = |client: AiClient| {
         let first = client.files(environment).into_iter().next();
         // VS Code's settings.json only held servers in older versions.
@@ -162,7 +162,7 @@ fn targets(client: Option<AiClient>, environment: &Environment) -> Vec<(AiClient
 /// Asks the user whether programs of `run_code`, the AI client itself, or both can use the servers. Returns `None` if
 /// no question can be asked (without a terminal, or with `--yes` or `--dry-run`) or if the answer names no mode. `None`
 /// means that only programs of `run_code` can use the servers.
-fn ask_mode(confirmation: Confirmation) -> Option<ExposeMode> {
+pub(super) fn ask_mode(confirmation: Confirmation) -> Option<ExposeMode> {
     if !confirmation.asks() {
         return None;
     }
@@ -179,8 +179,12 @@ fn ask_mode(confirmation: Confirmation) -> Option<ExposeMode> {
 
 /// Asks the user whether Codex may call `run_code` without asking before each call. The question is asked only if
 /// Codex's configuration file has a Lockhouse entry and does not set this yet. `--yes` does not answer the question,
-/// since the answer changes what another program asks.
-fn offer_codex_approval(environment: &Environment, confirmation: Confirmation) {
+/// since the answer changes what another program asks. `write` replaces the file.
+pub(super) fn offer_codex_approval(
+    environment: &Environment,
+    confirmation: Confirmation,
+    write: &mut dyn FnMut(&Path, &str) -> std::io::Result<()>,
+) {
     let Some(path) = AiClient::Codex.existing_files(environment).into_iter().next() else { return };
     let Ok(source) = read_source(&path) else { return };
     let Ok(Some(text)) = approve_run_code(&source) else { return };
@@ -197,7 +201,7 @@ fn offer_codex_approval(environment: &Environment, confirmation: Confirmation) {
         return;
     }
     if ask_yes_no("Let Codex call run_code without asking?") {
-        match replace(&path, &text) {
+        match write(&path, &text) {
             Ok(()) => println!("wrote {}", display_path(&path)),
             Err(source) => {
                 print_error(&ConfigError::Unwritable { path, source }, UNAVAILABLE);
@@ -206,30 +210,40 @@ fn offer_codex_approval(environment: &Environment, confirmation: Confirmation) {
     }
 }
 
-fn change(
+/// Computes the entry for Lockhouse in an AI client's file. `None` if the file has one already.
+pub(super) fn change(
     client: AiClient,
-    path: &std::path::Path,
+    source: &Source,
     start: &LaunchCommand,
     environment: &Environment,
 ) -> Result<Option<Insertion>, ConfigError> {
-    let source = match path.exists() {
-        true => read_source(path)?,
-        false => Source { path: path.display().to_string(), text: String::new() },
-    };
-    if config::lists_lockhouse(&source, environment) {
+    if config::lists_lockhouse(source, environment) {
         return Ok(None);
     }
-    Ok(insert(client, &source, start)?)
+    Ok(insert(client, source, start)?)
 }
 
-fn display_path(path: &std::path::Path) -> String {
+/// Reads an AI client's file. A missing file is read as an empty one.
+pub(super) fn read_or_empty(path: &Path) -> Result<Source, ConfigError> {
+    match path.exists() {
+        true => Ok(read_source(path)?),
+        false => Ok(Source { path: path.display().to_string(), text: String::new() }),
+    }
+}
+
+fn display_path(path: &Path) -> String {
     sanitize(&path.display().to_string())
 }
 
-/// Prints the change of the Lockhouse entry only: other lines of the AI client's file may contain secrets.
 fn show(change: &Change) {
     println!("{}: {}, under {}", change.client.name(), display_path(&change.path), change.insertion.section);
-    for line in TextDiff::from_lines(&change.insertion.before, &change.insertion.after).iter_all_changes() {
+    show_entry(&change.insertion);
+    println!();
+}
+
+/// Prints the change of the Lockhouse entry only: other lines of the AI client's file may contain secrets.
+pub(super) fn show_entry(insertion: &Insertion) {
+    for line in TextDiff::from_lines(&insertion.before, &insertion.after).iter_all_changes() {
         let sign = match line.tag() {
             ChangeTag::Delete => "-",
             ChangeTag::Insert => "+",
@@ -237,7 +251,6 @@ fn show(change: &Change) {
         };
         println!("{sign} {}", sanitize(line.value().trim_end_matches(['\r', '\n'])));
     }
-    println!();
 }
 
 fn write(change: &Change) -> std::io::Result<()> {

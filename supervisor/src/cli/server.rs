@@ -25,6 +25,7 @@ use crate::config::{Files, Settings};
 use lockhouse_policies::most_similar_name;
 
 pub(super) use add::hint;
+pub(super) use connection_progress::connect_all;
 pub(super) use first_connection::cache_tools;
 
 /// Subcommands of `lockhouse server`.

@@ -8,13 +8,14 @@ use std::path::PathBuf;
 
 use lockhouse_front::AnswerForm;
 use lockhouse_policies::{Diagnostic, Diagnostics, Source};
-use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-pub(crate) use codex::approve_run_code;
+pub(crate) use codex::{approve_run_code, remove_code_mode_setting};
 
 use super::AiClient;
 use super::dialects::{Node, Table, get_path, parse_json};
+use super::entry_moves::EntryPlace;
+use super::json_edit::{Layout, PropertyValue, innermost, insert_first, line_indent, pretty, property};
 
 /// The server name of the entry that starts Lockhouse.
 pub(crate) const NAME: &str = "lockhouse";
@@ -116,6 +117,20 @@ fn section(client: AiClient, root: Option<&Table>) -> &'static [&'static str] {
     }
 }
 
+/// Returns the place of the Lockhouse entry in an AI client's configuration file, whether the file has the entry or
+/// not.
+pub(crate) fn own_place(client: AiClient, source: &Source) -> EntryPlace {
+    let section: &[&str] = match client {
+        AiClient::Codex => &["mcp_servers"],
+        AiClient::Continue => &["mcpServers"],
+        _ => {
+            let root = parse_json(source).ok();
+            section(client, root.as_ref().and_then(Node::table))
+        }
+    };
+    EntryPlace { section: section.iter().map(|key| (*key).to_owned()).collect(), name: NAME.to_owned() }
+}
+
 fn insert_into_json(
     client: AiClient,
     source: &Source,
@@ -140,18 +155,10 @@ fn insert_into_json(
     let section = section(client, Some(table));
     let mut value = entry(client, section, start);
     let layout = Layout::detect(&source.text);
-    // The innermost existing table of the section, and the names of the missing tables.
-    let (mut inside, mut missing) = (&root, section);
-    while let [name, rest @ ..] = missing {
-        match inside.table().and_then(|table| get_path(table, &[name])) {
-            Some(node) if node.table().is_some() => (inside, missing) = (node, rest),
-            Some(_) => {
-                let fault = Diagnostic::new(source, None, format!("{name} is not an object"), "");
-                return Err(fault.with_help("correct it, or take it out").into());
-            }
-            None => break,
-        }
-    }
+    let (inside, missing) = innermost(&root, section).map_err(|name| {
+        let fault = Diagnostic::new(source, None, format!("{name} is not an object"), "");
+        Diagnostics::from(fault.with_help("correct it, or take it out"))
+    })?;
     let existing = inside.table().and_then(|table| get_path(table, &[NAME])).filter(|_| missing.is_empty());
     if let Some(node) = existing {
         return Ok(update(source, node, &mut value, &layout, section));
@@ -163,7 +170,7 @@ fn insert_into_json(
         nested = json!({name: nested});
         name = outer;
     }
-    let text = insert_first(source, inside, name, &nested, &layout);
+    let text = insert_first(&source.text, inside, name, PropertyValue::Json(&nested), &layout);
     Ok(Some(Insertion { text, before: String::new(), after, section: section.join(".") }))
 }
 
@@ -197,86 +204,6 @@ fn update(
     let changed = pretty(&Json::Object(now), layout, depth);
     let text = [&source.text[..node.at.start], &changed, &source.text[node.at.end..]].concat();
     Some(Insertion { text, before, after, section: section.join(".") })
-}
-
-/// Inserts a property as the first one of a JSON object, so that no line of its other properties changes. Returns the
-/// new text of the file.
-fn insert_first(source: &Source, object: &Node, name: &str, value: &Json, layout: &Layout) -> String {
-    let (before, after) = source.text.split_at(object.at.start + 1);
-    let inner = &source.text[object.at.start + 1..object.at.end - 1];
-    let outer = line_indent(&source.text, object.at.start);
-    let first = object.table().and_then(|table| table.first());
-    let inserted = match first {
-        // The whole object is on one line.
-        Some((key, _)) if !source.text[object.at.start..key.at.start].contains('\n') => {
-            format!("{}: {}, ", Json::from(name), value)
-        }
-        Some((key, _)) => {
-            let indent = line_indent(&source.text, key.at.start);
-            let depth = indent.len() / layout.unit.len().max(1);
-            format!("{}{indent}{},", layout.newline, property(name, value, layout, depth))
-        }
-        None => {
-            let depth = outer.len() / layout.unit.len().max(1) + 1;
-            let end = if inner.trim_start_matches([' ', '\t']).starts_with(['\n', '\r']) {
-                ""
-            } else {
-                &*format!("{}{outer}", layout.newline)
-            };
-            format!(
-                "{}{}{}{end}",
-                layout.newline,
-                layout.unit.repeat(depth),
-                property(name, value, layout, depth)
-            )
-        }
-    };
-    [before, &inserted, after].concat()
-}
-
-/// The indentation and line ending of a JSON file.
-struct Layout {
-    unit: String,
-    newline: &'static str,
-}
-
-impl Default for Layout {
-    fn default() -> Self {
-        Self { unit: "  ".into(), newline: "\n" }
-    }
-}
-
-impl Layout {
-    fn detect(text: &str) -> Self {
-        let indent = |line: &str| line[..line.len() - line.trim_start().len()].to_owned();
-        let unit = text.lines().map(indent).find(|indent| !indent.is_empty() && indent.len() <= 8);
-        let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-        Self { unit: unit.unwrap_or_else(|| "  ".into()), newline }
-    }
-}
-
-fn line_indent(text: &str, at: usize) -> &str {
-    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
-    let line = &text[start..at];
-    &line[..line.len() - line.trim_start().len()]
-}
-
-fn property(name: &str, value: &Json, layout: &Layout, depth: usize) -> String {
-    format!("{}: {}", Json::from(name), pretty(value, layout, depth))
-}
-
-/// Formats JSON with the indentation of the file. `depth` is the nesting depth of the place where the JSON is
-/// inserted.
-fn pretty(value: &Json, layout: &Layout, depth: usize) -> String {
-    let mut bytes = Vec::new();
-    let formatter = serde_json::ser::PrettyFormatter::with_indent(layout.unit.as_bytes());
-    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
-    // Serializing JSON values into memory cannot fail.
-    if value.serialize(&mut serializer).is_err() {
-        return value.to_string();
-    }
-    let text = String::from_utf8(bytes).unwrap_or_default();
-    text.replace('\n', &format!("{}{}", layout.newline, layout.unit.repeat(depth)))
 }
 
 #[cfg(test)]

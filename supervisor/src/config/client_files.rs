@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use super::placeholders::Environment;
 
 /// An AI client whose configuration files Lockhouse can read and change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum AiClient {
     ClaudeCode,
     ClaudeDesktop,

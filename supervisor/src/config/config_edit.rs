@@ -10,7 +10,7 @@ use lockhouse_base::text_files::read_source;
 use nix::fcntl::{Flock, FlockArg};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use super::{ConfigError, Files, Settings, search_paths};
+use super::{ConfigError, Files, Settings, search_paths, toml_tables};
 
 /// The configuration file `config.toml`, opened for an edit.
 pub(crate) struct ConfigEdit {
@@ -74,34 +74,7 @@ impl ConfigEdit {
 
     /// Removes the server with all its subtables. Returns whether the server existed.
     pub(crate) fn remove_server(&mut self, name: &str) -> bool {
-        let Some(servers) = self.document.get_mut("servers").and_then(Item::as_table_like_mut) else {
-            return false;
-        };
-        match servers.remove(name) {
-            Some(Item::Table(table)) => {
-                let prefix = table.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
-                self.preserve_comments(prefix, table.position());
-                true
-            }
-            removed => removed.is_some(),
-        }
-    }
-
-    /// Keeps those comments above a removed table that an empty line separates from the table, since they do not
-    /// describe it. `prefix` is the text above the table, `position` the number of the table in the file. The comments
-    /// are moved to the next table, or to the end of the file.
-    fn preserve_comments(&mut self, prefix: &str, position: Option<isize>) {
-        let Some((preserved, _)) = prefix.rsplit_once("\n\n") else { return };
-        if preserved.trim().is_empty() {
-            return;
-        }
-        let next = next_position(self.document.as_table(), position.unwrap_or_default());
-        let preserved = format!("{preserved}\n");
-        let is_prepended = next.is_some_and(|next| prepend(self.document.as_table_mut(), next, &preserved));
-        if !is_prepended {
-            let trailing = self.document.trailing().as_str().unwrap_or_default().to_owned();
-            self.document.set_trailing(format!("{preserved}{trailing}"));
-        }
+        toml_tables::remove(&mut self.document, "servers", name)
     }
 
     /// Returns the text of the edited file.
@@ -162,29 +135,4 @@ fn target_path(files: &Files) -> Result<PathBuf, ConfigError> {
         Some(system) if system != own => Err(ConfigError::SystemWide { path: system }),
         _ => Ok(own),
     }
-}
-
-/// Returns the lowest table number in `table` and its subtables that is greater than `after`. Tables are numbered in
-/// the order of their headers in the file. `None` if there is no such table.
-fn next_position(table: &Table, after: isize) -> Option<isize> {
-    let below = table.iter().filter_map(|(_, item)| item.as_table());
-    let positions = below.flat_map(|table| {
-        let own = table.position().filter(|position| *position > after && !table.is_implicit());
-        own.into_iter().chain(next_position(table, after))
-    });
-    positions.min()
-}
-
-/// Inserts text before the subtable of `table` that has the number `position` in the file. Returns whether that
-/// subtable was found.
-fn prepend(table: &mut Table, position: isize, text: &str) -> bool {
-    table.iter_mut().filter_map(|(_, item)| item.as_table_mut()).any(|table| {
-        if table.position() != Some(position) || table.is_implicit() {
-            return prepend(table, position, text);
-        }
-        let prefix = table.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
-        let prefix = format!("{text}{prefix}");
-        table.decor_mut().set_prefix(prefix);
-        true
-    })
 }

@@ -36,6 +36,7 @@ use fields::Fields;
 use placeholder_syntax::PlaceholderSyntax;
 
 pub(super) use document_tree::{Node, Table, get_path, parse_json, without_servers};
+pub(super) use syntax::{Syntax, parse_as};
 
 /// The format ("dialect") of a file that lists MCP servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +92,8 @@ pub(crate) struct ListedServer {
     pub(crate) name: String,
     /// The line at which the server's entry begins, counted from 1.
     pub(crate) line: usize,
+    /// The keys of the tables that contain the entry, outermost first, such as `mcpServers`.
+    pub(crate) section: Vec<String>,
     pub(crate) entry: Result<ServerEntry, SkipReason>,
 }
 
@@ -130,7 +133,9 @@ pub(super) fn read(source: &Source, environment: &Environment) -> Result<Option<
     let inputs = detection::inputs(root);
     let file = SourceFile { path: &source.path, environment, inputs };
     let mut servers = Vec::new();
-    for (key, node) in found.sections.into_iter().flatten() {
+    let entries =
+        found.sections.iter().flat_map(|section| section.table.iter().map(move |own| (section, own)));
+    for (section, (key, node)) in entries {
         let is_off = found.dialect == Dialect::Gemini && gemini::excludes(root, &key.name);
         let mut entry =
             if is_off { Err(SkipReason::Disabled) } else { entry(found.dialect, key, node, &file) };
@@ -141,7 +146,7 @@ pub(super) fn read(source: &Source, environment: &Environment) -> Result<Option<
             entry.on_change = Some(OnChange::Ask);
         }
         let line = redacted_diagnostic::line_number(&source.text, key.at.start);
-        servers.push(ListedServer { name: key.name.clone(), line, entry });
+        servers.push(ListedServer { name: key.name.clone(), line, section: section.path.clone(), entry });
     }
     Ok(Some(Listing { dialect: found.dialect, servers }))
 }
@@ -169,7 +174,8 @@ pub(super) fn read_own(
         match own_format::parse(key, node, &file) {
             Ok(entry) => {
                 let line = redacted_diagnostic::line_number(&source.text, key.at.start);
-                servers.push(ListedServer { name: key.name.clone(), line, entry });
+                let section = vec!["servers".to_owned()];
+                servers.push(ListedServer { name: key.name.clone(), line, section, entry });
             }
             Err(all) => found.extend(all.into_iter().map(|fault| {
                 let title = "a server in the configuration is not valid";

@@ -13,16 +13,16 @@ use crate::config::{
 };
 
 /// An MCP server found in an AI client's file, and the decision whether it is imported.
-pub(super) struct Candidate {
-    pub(super) client: String,
-    pub(super) path: PathBuf,
-    pub(super) line: usize,
-    pub(super) name: String,
-    pub(super) reach: String,
-    pub(super) verdict: Verdict,
+pub(in crate::cli) struct Candidate {
+    pub(in crate::cli) client: String,
+    pub(in crate::cli) path: PathBuf,
+    pub(in crate::cli) line: usize,
+    pub(in crate::cli) name: String,
+    pub(in crate::cli) reach: String,
+    pub(in crate::cli) verdict: Verdict,
 }
 
-pub(super) enum Verdict {
+pub(in crate::cli) enum Verdict {
     Import {
         name: ServerName,
         entry: Box<ServerEntry>,
@@ -30,22 +30,30 @@ pub(super) enum Verdict {
         /// start.
         unresolved: Option<String>,
     },
-    Skip(String),
+    Skip(SkipReason),
+    /// Another server has the name. The text says which one.
+    Conflict(String),
+    /// The server is the same as the configured or imported server `name`. The text says which one that is.
+    Same {
+        name: ServerName,
+        reason: String,
+    },
 }
 
 impl Candidate {
-    pub(super) fn imported(&self) -> Option<(&ServerName, &ServerEntry)> {
+    pub(in crate::cli) fn imported(&self) -> Option<(&ServerName, &ServerEntry)> {
         match &self.verdict {
             Verdict::Import { name, entry, .. } => Some((name, entry)),
-            Verdict::Skip(_) => None,
+            Verdict::Skip(_) | Verdict::Conflict(_) | Verdict::Same { .. } => None,
         }
     }
 
     /// Describes for the user whether and under which name the server is imported, which of its secrets are moved to
     /// files, and why it is skipped or cannot start yet.
-    pub(super) fn outcome(&self) -> String {
+    pub(in crate::cli) fn outcome(&self) -> String {
         let (name, entry, unresolved) = match &self.verdict {
             Verdict::Skip(reason) => return format!("skipped: {reason}"),
+            Verdict::Conflict(reason) | Verdict::Same { reason, .. } => return format!("skipped: {reason}"),
             Verdict::Import { name, entry, unresolved } => (name, entry, unresolved),
         };
         let mut outcome = match name.as_str() == self.name {
@@ -63,16 +71,16 @@ impl Candidate {
     }
 }
 
-/// The server that already uses a name: a configured server with its origin, or a server imported before from an AI
+/// The server that already uses a name: a configured server, or a server imported before from an AI
 /// client's file.
 enum NameOwner {
-    Configured(String),
+    Configured(Box<ServerDefinition>),
     Imported { client: String, entry: Box<ServerEntry> },
 }
 
 /// Decides for each found server in turn whether it is imported. Of several servers with the same name, the first one
 /// is imported.
-pub(super) struct Importer<'s> {
+pub(in crate::cli) struct Importer<'s> {
     edit: &'s ConfigEdit,
     environment: &'s Environment,
     /// The configured and imported servers, by the identifier under which code imports each one.
@@ -80,21 +88,20 @@ pub(super) struct Importer<'s> {
 }
 
 impl<'s> Importer<'s> {
-    pub(super) fn new(
+    pub(in crate::cli) fn new(
         configured: &BTreeMap<ServerName, ServerDefinition>,
         edit: &'s ConfigEdit,
         environment: &'s Environment,
     ) -> Self {
         let owner = |(name, definition): (&ServerName, &ServerDefinition)| {
-            (python_name(name.as_str()), (name.clone(), NameOwner::Configured(definition.origin.clone())))
+            (python_name(name.as_str()), (name.clone(), NameOwner::Configured(Box::new(definition.clone()))))
         };
         Self { edit, environment, owners: configured.iter().map(owner).collect() }
     }
 
-    pub(super) fn candidate(&mut self, client: &str, path: &Path, listed: ListedServer) -> Candidate {
+    pub(in crate::cli) fn candidate(&mut self, client: &str, path: &Path, listed: ListedServer) -> Candidate {
         let reach = listed.entry.as_ref().map_or_else(|_| "-".to_owned(), ServerEntry::summary);
-        let verdict =
-            self.verdict(client, &listed).unwrap_or_else(|reason| Verdict::Skip(reason.to_string()));
+        let verdict = self.verdict(client, &listed).unwrap_or_else(Verdict::Skip);
         let path = path.to_owned();
         Candidate { client: client.to_owned(), path, line: listed.line, name: listed.name, reach, verdict }
     }
@@ -102,8 +109,12 @@ impl<'s> Importer<'s> {
     fn verdict(&mut self, client: &str, listed: &ListedServer) -> Result<Verdict, SkipReason> {
         let name = normalize_server_name(&listed.name).ok_or(SkipReason::InvalidName)?;
         let entry = listed.entry.clone()?.with_env_file(self.environment)?;
+        let mut endpoint = None;
         let unresolved = match entry.resolve(self.environment, ServerLimits::default(), String::new()) {
-            Ok(_) => None,
+            Ok(definition) => {
+                endpoint = Some(definition.endpoint);
+                None
+            }
             // The reference may resolve when the server is started.
             Err(SkipReason::Placeholder { key, reason })
                 if !matches!(reason, PlaceholderError::ClientOnly(_)) =>
@@ -113,10 +124,21 @@ impl<'s> Importer<'s> {
             Err(reason) => return Err(reason),
         };
         if let Some((owner, owned_by)) = self.owners.get(&python_name(name.as_str())) {
-            return Ok(Verdict::Skip(conflict_reason(&name, &entry, owner, owned_by)));
+            let reason = conflict_reason(&name, &entry, owner, owned_by);
+            let is_same = match owned_by {
+                // A server that another file lists is not in the configuration file itself.
+                NameOwner::Configured(known) => {
+                    Some(&known.endpoint) == endpoint.as_ref() && self.edit.server(owner.as_str()).is_some()
+                }
+                NameOwner::Imported { entry: known, .. } => known.endpoint == entry.endpoint,
+            };
+            return Ok(match is_same {
+                true => Verdict::Same { name: owner.clone(), reason },
+                false => Verdict::Conflict(reason),
+            });
         }
         if self.edit.server(name.as_str()).is_some() {
-            return Ok(Verdict::Skip(
+            return Ok(Verdict::Conflict(
                 "a server of that name is configured, but disabled or incomplete".into(),
             ));
         }
@@ -139,10 +161,12 @@ fn conflict_reason(
         format!("the name {owner}, which is the same name in code")
     };
     match owned_by {
-        NameOwner::Configured(origin) if owner == name => {
-            format!("a server of that name is configured in {origin}")
+        NameOwner::Configured(known) if owner == name => {
+            format!("a server of that name is configured in {}", known.origin)
         }
-        NameOwner::Configured(origin) => format!("the server in {origin} has {who}: rename one of them"),
+        NameOwner::Configured(known) => {
+            format!("the server in {} has {who}: rename one of them", known.origin)
+        }
         NameOwner::Imported { client, entry: other } if other.endpoint == entry.endpoint => {
             format!("it is the same server as that of {client}")
         }

@@ -1,10 +1,10 @@
 //! `lockhouse policy init`: generates a policy from the tools of the configured servers.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use lockhouse_catalog::Tool;
-use lockhouse_policies::{Effect, Policy, ServerOffer, ToolOffer, render_template};
-use lockhouse_protocol::ServerName;
+use lockhouse_gate::Gate;
+use lockhouse_policies::{Policy, ServerOffer, ToolOffer, render_template};
 
 use super::policy_file;
 use crate::cli::unavailable_servers::describe_unavailable;
@@ -33,7 +33,7 @@ pub(super) async fn init(files: &Files, force: bool) -> ExitCode {
     };
     let gate = supervisor.gate();
     gate.upstreams().wait_settled().await;
-    let offers = offers(gate.all_tools());
+    let offers = offers(&gate);
     let unavailable = describe_unavailable(gate.upstreams());
     supervisor.close().await;
     for reason in &unavailable {
@@ -49,6 +49,12 @@ pub(super) async fn init(files: &Files, force: bool) -> ExitCode {
         eprintln!("lockhouse: cannot write {}: {error}", path.display());
         return ExitCode::from(UNAVAILABLE);
     }
+    report(&path, &offers);
+    ExitCode::SUCCESS
+}
+
+/// Prints what a generated policy allows.
+pub(in crate::cli) fn report(path: &Path, offers: &[ServerOffer]) {
     let count = |read_only: bool| {
         offers.iter().flat_map(|offer| &offer.tools).filter(|tool| tool.read_only == read_only).count()
     };
@@ -59,12 +65,12 @@ pub(super) async fn init(files: &Files, force: bool) -> ExitCode {
         count(false)
     );
     println!("review it, and delete the # before each tool that you want to permit");
-    ExitCode::SUCCESS
 }
 
-fn offers(tools: Vec<(&ServerName, Tool, Option<Effect>)>) -> Vec<ServerOffer> {
+/// Returns the tools of the connected servers, from which a policy is generated.
+pub(in crate::cli) fn offers(gate: &Gate) -> Vec<ServerOffer> {
     let mut offers: Vec<ServerOffer> = Vec::new();
-    for (server, tool, _) in tools {
+    for (server, tool, _) in gate.all_tools() {
         let read_only = tool.is_read_only();
         let offer = ToolOffer { name: tool.name, read_only, summary: tool.summary };
         match offers.iter_mut().find(|known| known.name == *server) {

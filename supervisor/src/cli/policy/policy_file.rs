@@ -5,7 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Writes a policy file, readable only by its owner. Replaces an existing file only with `force`.
-pub(super) fn write(path: &Path, text: &str, force: bool) -> std::io::Result<()> {
+pub(in crate::cli) fn write(path: &Path, text: &str, force: bool) -> std::io::Result<()> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         std::fs::create_dir_all(directory)?;
     }

@@ -11,7 +11,7 @@ use lockhouse_upstream::Upstreams;
 const LINE_CHARS_MAX: usize = 79;
 
 /// Waits until each upstream server is connected or has failed. The start timeout of each server bounds the wait.
-pub(super) async fn connect_all(upstreams: &Upstreams) {
+pub(in crate::cli) async fn connect_all(upstreams: &Upstreams) {
     let shows_progress =
         std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
     let mut waiting: BTreeSet<&str> = upstreams.iter().map(|(name, _)| name.as_str()).collect();

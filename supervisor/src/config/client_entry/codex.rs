@@ -4,6 +4,7 @@ use lockhouse_policies::{Diagnostic, Diagnostics, Source};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::{AiClient, Insertion, LaunchCommand, NAME};
+use crate::config::toml_tables;
 
 /// The key that lets Codex send calls to a server concurrently. Without the key, Codex sends them one after the
 /// other.
@@ -93,6 +94,32 @@ fn leave_to_model(document: &mut DocumentMut) -> bool {
     }
     code_mode.insert(DIRECT_ONLY, Item::Value(Value::Array([NAMESPACE].into_iter().collect())));
     true
+}
+
+/// Removes the key [`DIRECT_ONLY`] from the text of Codex's configuration file, if it has the value that
+/// [`insert`] writes and the file `before` did not have the key. Returns the new text.
+///
+/// # Errors
+/// The file is not valid TOML.
+pub(crate) fn remove_code_mode_setting(source: &Source, before: &Source) -> Result<String, Diagnostics> {
+    let mut document = toml_tables::parse(source)?;
+    let original = toml_tables::parse(before)?;
+    let own = Value::Array([NAMESPACE].into_iter().collect()).to_string();
+    let is_own = |value: &Value| value.clone().decorated("", "").to_string() == own;
+    let path = ["features", "code_mode", DIRECT_ONLY];
+    let found = toml_tables::find(&document, &path).and_then(Item::as_value).is_some_and(is_own);
+    if found && toml_tables::find(&original, &path).is_none() {
+        for length in (1..=path.len()).rev() {
+            let is_empty = |item: &Item| item.as_table_like().is_none_or(|table| table.is_empty());
+            let (outer, name) = (&path[..length - 1], path[length - 1]);
+            let removable = toml_tables::find(&document, &path[..length]).is_some_and(is_empty)
+                && toml_tables::find(&original, &path[..length]).is_none();
+            if let (true, Some(table)) = (removable, toml_tables::find_mut(&mut document, outer)) {
+                table.remove(name);
+            }
+        }
+    }
+    Ok(document.to_string())
 }
 
 /// Returns the new text of Codex's configuration file, with a key in the Lockhouse entry that lets Codex call

@@ -9,7 +9,20 @@ pub(super) struct Detection<'t> {
     pub(super) dialect: Dialect,
     /// The tables of the file that list servers. If two tables contain the same server name, the first one takes
     /// precedence.
-    pub(super) sections: Vec<&'t Table>,
+    pub(super) sections: Vec<Section<'t>>,
+}
+
+/// A table that lists servers, and its path in the file.
+pub(super) struct Section<'t> {
+    /// The keys that lead to the table, outermost first.
+    pub(super) path: Vec<String>,
+    pub(super) table: &'t Table,
+}
+
+impl<'t> Section<'t> {
+    fn new(path: &[&str], table: &'t Table) -> Self {
+        Self { path: path.iter().map(|key| (*key).to_owned()).collect(), table }
+    }
 }
 
 /// Settings keys that occur beside `mcpServers` only in the files of Gemini CLI and Qwen Code.
@@ -39,14 +52,16 @@ pub(super) fn detect<'t>(
     environment: &Environment,
 ) -> Option<Detection<'t>> {
     let table = |name: &str| get(root, name).and_then(Node::table);
-    let found = |dialect, table| Some(Detection { dialect, sections: vec![table] });
+    let found = |dialect, path: &[&str], table| {
+        Some(Detection { dialect, sections: vec![Section::new(path, table)] })
+    };
     match syntax {
         Syntax::Json => {}
-        Syntax::Yaml => return found(Dialect::Continue, table("mcpServers")?),
+        Syntax::Yaml => return found(Dialect::Continue, &["mcpServers"], table("mcpServers")?),
         Syntax::Toml => {
             return match (table("mcp_servers"), table("servers")) {
-                (Some(servers), _) => found(Dialect::Codex, servers),
-                (None, Some(servers)) => found(Dialect::Own, servers),
+                (Some(servers), _) => found(Dialect::Codex, &["mcp_servers"], servers),
+                (None, Some(servers)) => found(Dialect::Own, &["servers"], servers),
                 (None, None) => None,
             };
         }
@@ -55,21 +70,26 @@ pub(super) fn detect<'t>(
     if let Some(servers) = table("mcpServers").or(project) {
         let dialect = if project.is_some() { Dialect::ClaudeCode } else { detect_mcp_servers(root, servers) };
         // Servers of the project take precedence over servers of the user.
-        let sections = project.into_iter().chain(table("mcpServers")).collect();
+        let of_user = table("mcpServers").map(|table| Section::new(&["mcpServers"], table));
+        let directory = environment.directory.to_str().unwrap_or_default();
+        let of_project = project.map(|table| Section::new(&["projects", directory, "mcpServers"], table));
+        let sections = of_project.into_iter().chain(of_user).collect();
         return Some(Detection { dialect, sections });
     }
     if let Some(servers) = table("context_servers") {
-        return found(Dialect::Zed, servers);
+        return found(Dialect::Zed, &["context_servers"], servers);
     }
     if let Some(mcp) = table("mcp") {
         let nested = get(mcp, "servers").and_then(Node::table);
         return match nested {
             // Version 2 of OpenCode, or the settings of VS Code.
             Some(servers) if any_entry_has_type(servers, &["local", "remote"]) => {
-                found(Dialect::OpenCode, servers)
+                found(Dialect::OpenCode, &["mcp", "servers"], servers)
             }
-            Some(servers) => found(Dialect::VsCode, servers),
-            None if mcp.iter().any(|(_, node)| node.table().is_some()) => found(Dialect::OpenCode, mcp),
+            Some(servers) => found(Dialect::VsCode, &["mcp", "servers"], servers),
+            None if mcp.iter().any(|(_, node)| node.table().is_some()) => {
+                found(Dialect::OpenCode, &["mcp"], mcp)
+            }
             None => None,
         };
     }
@@ -77,7 +97,7 @@ pub(super) fn detect<'t>(
     let is_plain = get(root, "inputs").is_none()
         && !any_entry_has_key(servers, &["type", "envFile", "url"])
         && !any_text_contains(servers, &["${"]);
-    found(if is_plain { Dialect::Plain } else { Dialect::VsCode }, servers)
+    found(if is_plain { Dialect::Plain } else { Dialect::VsCode }, &["servers"], servers)
 }
 
 fn detect_mcp_servers(root: &Table, servers: &Table) -> Dialect {

@@ -7,7 +7,7 @@ use super::{continue_format, yaml_tree};
 
 /// The syntax of a servers file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Syntax {
+pub(crate) enum Syntax {
     Json,
     Toml,
     Yaml,
@@ -33,7 +33,15 @@ impl Syntax {
 /// # Errors
 /// The file is not valid in its syntax.
 pub(super) fn parse(source: &Source) -> Result<Node, Diagnostics> {
-    match Syntax::of(&source.text) {
+    parse_as(source, Syntax::of(&source.text))
+}
+
+/// Parses a servers file whose syntax is known.
+///
+/// # Errors
+/// The file is not valid in this syntax.
+pub(crate) fn parse_as(source: &Source, syntax: Syntax) -> Result<Node, Diagnostics> {
+    match syntax {
         Syntax::Json => parse_json(source),
         Syntax::Yaml => yaml_tree::parse(source).map(continue_format::with_named_servers),
         Syntax::Toml => {

@@ -121,7 +121,7 @@ fn resolve(
     limits: ServerLimits,
     environment: &Environment,
 ) -> Option<(ServerName, ServerDefinition)> {
-    let ListedServer { name, line, entry } = listed;
+    let ListedServer { name, line, entry, .. } = listed;
     let origin = format!("{}:{line}", source.path);
     let definition = entry.and_then(|entry| entry.resolve(environment, limits, origin.clone()));
     let warn = |reason| tracing::warn!("{origin}: server {name:?} is left out: {reason}");

@@ -1,0 +1,142 @@
+//! `lockhouse setup`: takes the servers of AI clients over, writes a first policy, adds Lockhouse to the clients and
+//! tests the result, with one question for each decision. `lockhouse setup --undo` takes the changes back.
+
+mod client_change;
+mod decisions;
+mod first_start;
+mod inventory;
+mod journal;
+mod taken_over;
+mod undo;
+
+use std::process::ExitCode;
+
+use lockhouse_base::text_files::replace;
+
+use super::confirmation::Confirmation;
+use super::terminal::sanitize;
+use super::{UNAVAILABLE, USAGE, doctor, import, init, print_config_error};
+use crate::config::{self, ConfigEdit, ConfigError, Environment, ExposeMode, Files, Settings, own_place};
+use client_change::ClientFile;
+use decisions::Decisions;
+use inventory::Inventory;
+use journal::{Change, Journal};
+
+/// Options of `lockhouse setup`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Take back what earlier runs of `lockhouse setup` changed
+    #[arg(long, conflicts_with_all = ["keep", "mode", "no_connect"])]
+    undo: bool,
+    /// Leave the servers in the AI clients' files
+    #[arg(long)]
+    keep: bool,
+    /// Who can use the servers: programs of run_code, the AI client as tools of its own, or both
+    #[arg(long, value_enum)]
+    mode: Option<ExposeMode>,
+    /// Do not start the servers; this also leaves out the first policy
+    #[arg(long)]
+    no_connect: bool,
+    #[command(flatten)]
+    confirmation: Confirmation,
+}
+
+/// Runs `lockhouse setup`. The exit status is 0 if everything was done, 2 for invalid files or if questions cannot be
+/// asked, and 7 if `--undo` could not take everything back.
+pub(super) async fn setup(files: &Files, arguments: &Arguments) -> ExitCode {
+    let result = match arguments.undo {
+        true => undo::undo(arguments.confirmation),
+        false => try_setup(files, arguments).await,
+    };
+    result.unwrap_or_else(|error| print_config_error(&error))
+}
+
+async fn try_setup(files: &Files, arguments: &Arguments) -> Result<ExitCode, ConfigError> {
+    let (environment, confirmation) = (Environment::from_process(), arguments.confirmation);
+    let settings = Settings::load(files)?;
+    let edit = ConfigEdit::open(files)?;
+    let inventory = Inventory::find(&settings.engine.servers, &edit, &environment);
+    inventory.show(&environment);
+    if !confirmation.asks() && !confirmation.is_yes() && !confirmation.is_dry_run() {
+        eprintln!(
+            "lockhouse: nothing was written: setup asks questions, which need a terminal; --yes takes the careful answers, --dry-run shows them"
+        );
+        return Ok(ExitCode::from(USAGE));
+    }
+    let Some(decisions) = Decisions::ask(&inventory, files, arguments, &environment) else {
+        return Ok(ExitCode::from(USAGE));
+    };
+    let start = init::start_entry(files, decisions.mode);
+    let start = start.map_err(|source| ConfigError::Unwritable { path: edit.path().to_owned(), source })?;
+    let mut has_changes = decisions.show(edit.path());
+    for file in &decisions.files {
+        has_changes |= file.show(&start, &environment);
+    }
+    if !has_changes {
+        println!("there is nothing to change");
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !confirmation.confirm("Write this?") {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut journal = Journal::open()?;
+    taken_over::write(files, edit, &decisions, &mut journal)?;
+    if !arguments.no_connect {
+        first_start::test_servers(files, decisions.writes_policy, &mut journal).await?;
+    }
+    let mut status = ExitCode::SUCCESS;
+    for file in &decisions.files {
+        if let Err(error) = file.write(&start, &environment, &mut journal) {
+            status = print_config_error(&error);
+        }
+    }
+    offer_codex_approval(&environment, confirmation, &decisions.files, &mut journal);
+    if !decisions.moves {
+        import::warn_about_plaintext_copies(&decisions.imported());
+    }
+    if !arguments.no_connect {
+        doctor::check_host(files).await;
+    }
+    print_next_steps(files);
+    Ok(status)
+}
+
+/// Asks about calls of `run_code` in Codex, as `lockhouse init` does, if Codex was chosen.
+fn offer_codex_approval(
+    environment: &Environment,
+    confirmation: Confirmation,
+    files: &[ClientFile],
+    journal: &mut Journal,
+) {
+    let codex = config::AiClient::Codex;
+    if !files.iter().any(|file| file.client == codex && file.registers) {
+        return;
+    }
+    init::offer_codex_approval(environment, confirmation, &mut |path, text| {
+        let path = std::fs::canonicalize(path)?;
+        let before = init::read_or_empty(&path).map_err(std::io::Error::other)?;
+        let own = Some(own_place(codex, &before));
+        let change = Change::Client { client: codex, own, moved: Vec::new() };
+        journal.record(&path, Some(&before.text), text, change)?;
+        replace(&path, text)
+    });
+}
+
+fn print_next_steps(files: &Files) {
+    println!("\nnext:");
+    println!("- restart the AI clients");
+    println!("- try a first prompt: \"Use Lockhouse to list my servers and their tools.\"");
+    match config::find_policy(files) {
+        Some(path) => println!("- the policy is {}", sanitize(&path.display().to_string())),
+        None => {
+            println!("- every call is denied until there is a policy: `lockhouse policy init` writes one")
+        }
+    }
+    println!("- `lockhouse setup --undo` takes these changes back");
+}
+
+/// Prints an error of a step that cannot be completed, and returns the exit status.
+fn print_unfinished(what: &str, reason: &str) -> ExitCode {
+    eprintln!("lockhouse: {}: {}", sanitize(what), sanitize(reason));
+    ExitCode::from(UNAVAILABLE)
+}

@@ -1,0 +1,318 @@
+//! Tests of `lockhouse setup`, which takes servers over from AI clients, and of `lockhouse setup --undo`.
+
+use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal, fixture_server};
+
+use crate::client_configuration::{files, mode};
+
+const TOKEN: &str = "ghp_0123456789abcdefghij";
+const CLAUDE: &str = "home/.claude.json";
+const CODEX: &str = "home/.codex/config.toml";
+const CURSOR: &str = "home/.cursor/mcp.json";
+const GEMINI: &str = "home/.gemini/settings.json";
+const OPENCODE: &str = "config/opencode/opencode.json";
+const CONTINUE: &str = "home/.continue/config.yaml";
+
+/// Files of AI clients, each with servers that Lockhouse can take over and with other settings. The server `github` is
+/// the same in two of them.
+const FILES: [(&str, &str); 6] = [
+    (
+        CLAUDE,
+        "{\n  \"numStartups\": 3,\n  \"mcpServers\": {\n    \"github\": { \"type\": \"stdio\", \"command\": \"git-server\", \"env\": { \"TOKEN\": \"ghp_0123456789abcdefghij\" } },\n    \"old\": { \"type\": \"sse\", \"url\": \"https://mcp.example.com/sse\" }\n  },\n  \"ratio\": 1.50\n}\n",
+    ),
+    (
+        CODEX,
+        "model = \"x\" # mine\n\n# of docs\n[mcp_servers.docs]\ncommand = 'docs'\n\n[mcp_servers.docs.env]\nMODE = \"fast\"\n\n[tui]\ntheme = \"a\"\n",
+    ),
+    (
+        CURSOR,
+        "{\"mcpServers\": {\"github\": {\"command\": \"git-server\", \"env\": {\"TOKEN\": \"ghp_0123456789abcdefghij\"}}, \"db\": {\"command\": \"db\"}}}",
+    ),
+    (
+        GEMINI,
+        "{\r\n  \"ui\": {},\r\n  \"mcpServers\": {\r\n    \"search\": {\r\n      \"command\": \"search\"\r\n    }\r\n  }\r\n}\r\n",
+    ),
+    (
+        OPENCODE,
+        "// mine\n{\n  \"mcp\": {\n    \"files\": {\"type\": \"local\", \"command\": [\"files\"]}, // c\n  },\n}\n",
+    ),
+    (
+        CONTINUE,
+        "name: Mine # c\nmcpServers:\n  # of notes\n  - name: notes\n    command: notes\n    args: [\"a\"]\nrules: []\n",
+    ),
+];
+const SERVERS: [&str; 6] = ["github", "docs", "db", "search", "files", "notes"];
+
+fn home_with_clients() -> Lockhouse {
+    let lockhouse = Lockhouse::new();
+    for (name, text) in FILES {
+        lockhouse.file(name, text);
+    }
+    lockhouse
+}
+
+fn text(lockhouse: &Lockhouse, name: &str) -> String {
+    std::fs::read_to_string(lockhouse.path(name)).unwrap_or_default()
+}
+
+fn setup(lockhouse: &Lockhouse, arguments: &[&str]) -> CommandOutput {
+    lockhouse.run(&[&["setup"], arguments].concat())
+}
+
+fn ok(finished: &CommandOutput) -> Result<(), String> {
+    ensure(finished.status == Some(0) && !finished.transcript().contains(TOKEN), finished)
+}
+
+/// Adds a row for each client's file, which must have the content of [`FILES`].
+fn original_rows(table: &mut Table, lockhouse: &Lockhouse, when: &str) {
+    for (name, before) in FILES {
+        table.row(format!("{when}: {name} is as before"), equal(text(lockhouse, name).as_str(), before));
+    }
+}
+
+#[test]
+fn setup_moves_servers_and_undo_restores_every_byte() {
+    let lockhouse = home_with_clients();
+    let mut table = Table::new("setup and its undo");
+    let finished = setup(&lockhouse, &["--yes", "--no-connect"]);
+    table.row("the command succeeds", ok(&finished));
+    let config = text(&lockhouse, "config/lockhouse/config.toml");
+    for name in SERVERS {
+        let is_there = config.contains(&format!("[servers.{name}]"));
+        table.row(format!("{name} is configured"), ensure(is_there, &config));
+        let rows = finished.stdout.lines().filter(|line| line.starts_with(&format!("{name} "))).count();
+        table.row(format!("{name} is shown once"), equal(rows, 1));
+    }
+    let shown = finished.stdout.contains("Claude Code, Cursor");
+    table.row("the clients of a server are named", ensure(shown, &finished));
+    for (name, _) in FILES {
+        let now = text(&lockhouse, name);
+        let moved = SERVERS.iter().all(|server| {
+            !now.contains(&format!("{server}\""))
+                && !now.contains(&format!("mcp_servers.{server}"))
+                && !now.contains(&format!("name: {server}"))
+        });
+        table.row(format!("{name} has only Lockhouse"), ensure(moved && now.contains("lockhouse"), &now));
+        table.row(format!("{name} has no secret"), ensure(!now.contains(TOKEN), &now));
+    }
+    let sse = text(&lockhouse, CLAUDE).contains("\"old\"") && finished.stdout.contains("HTTP+SSE");
+    table.row("a server that cannot be taken over stays, with the reason", ensure(sse, &finished));
+    let secret = lockhouse.path("config/lockhouse/secrets/github.TOKEN");
+    table.row("the secret has a file", equal(std::fs::read_to_string(&secret).unwrap().as_str(), TOKEN));
+    for name in files(&lockhouse, "state/lockhouse/setup") {
+        let path = lockhouse.path("state/lockhouse/setup").join(&name);
+        table.row(format!("journal: {name} is its owner's alone"), equal(mode(&path), 0o600));
+    }
+    let again = setup(&lockhouse, &["--yes", "--no-connect"]);
+    table.row(
+        "a second run has nothing to do",
+        ok(&again).and(ensure(again.stdout.contains("nothing to change"), &again)),
+    );
+    table.row("and changes nothing", equal(text(&lockhouse, "config/lockhouse/config.toml"), config));
+
+    let shown = setup(&lockhouse, &["--undo", "--dry-run"]);
+    table.row(
+        "an undo is shown first",
+        ok(&shown).and(ensure(text(&lockhouse, CLAUDE).contains("lockhouse"), &shown)),
+    );
+    table.row("undo", ok(&setup(&lockhouse, &["--undo", "--yes"])));
+    original_rows(&mut table, &lockhouse, "after undo");
+    table.row("Lockhouse's files are gone", equal(files(&lockhouse, "config/lockhouse"), Vec::new()));
+    table.row("the journal is gone", equal(files(&lockhouse, "state/lockhouse/setup"), Vec::new()));
+    let nothing = setup(&lockhouse, &["--undo", "--yes"]);
+    table.row(
+        "a second undo",
+        ok(&nothing).and(ensure(nothing.stdout.contains("nothing to take back"), &nothing)),
+    );
+    table.finish();
+}
+
+/// A later change of each client's file: what is replaced, and by what.
+const CHANGES: [(&str, &str, &str); 6] = [
+    (CLAUDE, "\"ratio\": 1.50", "\"ratio\": 1.50,\n  \"later\": true"),
+    (CODEX, "# mine\n", "# mine\n\n[mcp_servers.later]\ncommand = \"later\"\n"),
+    (CURSOR, "{\"mcpServers\": {", "{\"later\": 1, \"mcpServers\": {"),
+    (GEMINI, "\"ui\": {}", "\"ui\": {\"later\": 2}"),
+    (OPENCODE, "// mine\n{", "// later\n{"),
+    (CONTINUE, "rules: []", "rules: [later]"),
+];
+
+#[test]
+fn undo_keeps_what_was_changed_since() {
+    let lockhouse = home_with_clients();
+    let mut table = Table::new("an undo after other changes");
+    table.row("setup", ok(&setup(&lockhouse, &["--yes", "--no-connect"])));
+    for (name, from, to) in CHANGES {
+        let now = text(&lockhouse, name);
+        assert!(now.contains(from), "{now}");
+        lockhouse.file(name, now.replacen(from, to, 1));
+    }
+    let config = text(&lockhouse, "config/lockhouse/config.toml");
+    let config = format!("{config}\n# mine\n[servers.later]\ncommand = \"later\"\n");
+    lockhouse.file("config/lockhouse/config.toml", config);
+    let finished = setup(&lockhouse, &["--undo", "--yes"]);
+    table.row("undo", ok(&finished));
+    for ((name, from, to), (_, before)) in CHANGES.into_iter().zip(FILES) {
+        let now = text(&lockhouse, name);
+        table.row(format!("{name}: the later change stays"), ensure(now.contains(to), &now));
+        table.row(format!("{name}: no entry for Lockhouse"), ensure(!now.contains("lockhouse"), &now));
+        let mut lines = before.replacen(from, to, 1).lines().map(str::to_owned).collect::<Vec<_>>();
+        lines.retain(|line| line.contains("command") || line.contains("env"));
+        let strip = |text: &str| text.chars().filter(|c| !c.is_whitespace() && *c != ',').collect::<String>();
+        let is_back = lines.iter().all(|line| strip(&now).contains(&strip(line)));
+        let is_back = is_back
+            || (name == CURSOR
+                && now.contains("git-server")
+                && now.contains(TOKEN)
+                && now.contains("\"db\""));
+        table.row(format!("{name}: the servers are back"), ensure(is_back, &now));
+        let imported = lockhouse.run(&["import", "--from", lockhouse.path(name).to_str().unwrap()]);
+        let again = imported.stdout.contains("imported");
+        table.row(
+            format!("{name}: the file can be read"),
+            ensure(imported.status == Some(0) && again, &imported),
+        );
+    }
+    let config = text(&lockhouse, "config/lockhouse/config.toml");
+    let kept = config.contains("# mine\n[servers.later]")
+        && !SERVERS.iter().any(|name| config.contains(&format!("servers.{name}]")));
+    table.row("the configuration keeps only the later server", ensure(kept, &config));
+    table.row("the secret is gone", equal(files(&lockhouse, "config/lockhouse/secrets"), Vec::new()));
+    table.finish();
+}
+
+#[test]
+fn undo_names_what_it_cannot_take_back_and_keeps_the_backup() {
+    let lockhouse = home_with_clients();
+    let mut table = Table::new("an undo with conflicts");
+    table.row("setup", ok(&setup(&lockhouse, &["--yes", "--no-connect"])));
+    lockhouse.file(GEMINI, "{\"ui\": {}, \"mcpServers\": {\"search\": {\"command\": \"mine\"}}}");
+    lockhouse.file(CURSOR, "{ broken");
+    let finished = setup(&lockhouse, &["--undo", "--yes"]);
+    table.row(
+        "the exit status",
+        ensure(finished.status == Some(7) && !finished.transcript().contains(TOKEN), &finished),
+    );
+    table
+        .row("a server of the same name stays", ensure(text(&lockhouse, GEMINI).contains("mine"), &finished));
+    let named = finished.stdout.contains("another server search") && finished.stdout.contains(".before");
+    table.row("it is named, with the backup", ensure(named, &finished));
+    table.row("a broken file stays", equal(text(&lockhouse, CURSOR).as_str(), "{ broken"));
+    table.row("another file is restored", equal(text(&lockhouse, CONTINUE).as_str(), FILES[5].1));
+    let config = text(&lockhouse, "config/lockhouse/config.toml");
+    table.row("Lockhouse keeps its servers meanwhile", ensure(config.contains("[servers.db]"), &config));
+    lockhouse.file(CURSOR, "{}");
+    let finished = setup(&lockhouse, &["--undo", "--yes"]);
+    table.row("undo of the corrected file", ok(&finished));
+    let now = text(&lockhouse, CURSOR);
+    table.row("its servers are back", ensure(now.contains("git-server") && now.contains("\"db\""), &now));
+    table.row(
+        "then the configuration is removed",
+        equal(text(&lockhouse, "config/lockhouse/config.toml").len(), 0),
+    );
+    table.finish();
+}
+
+#[test]
+fn setup_changes_nothing_without_consent_and_keeps_servers_if_told_so() {
+    let lockhouse = home_with_clients();
+    let mut table = Table::new("setup without changes");
+    let finished = setup(&lockhouse, &[]);
+    let refused = finished.status == Some(2) && finished.stderr.contains("--yes");
+    table.row("without a terminal", ensure(refused, &finished));
+    let finished = setup(&lockhouse, &["--dry-run"]);
+    table.row(
+        "--dry-run",
+        ok(&finished).and(ensure(finished.stdout.contains("moved out: github"), &finished)),
+    );
+    original_rows(&mut table, &lockhouse, "so far");
+    table.row("nothing is written", equal(files(&lockhouse, "config/lockhouse"), Vec::new()));
+    table.row("no journal is written", equal(files(&lockhouse, "state/lockhouse/setup"), Vec::new()));
+    let finished = setup(&lockhouse, &["--keep", "--yes", "--no-connect"]);
+    let now = text(&lockhouse, CLAUDE);
+    table.row(
+        "--keep leaves the servers",
+        ok(&finished).and(ensure(now.contains("git-server") && now.contains("lockhouse"), &now)),
+    );
+    let warned = finished.stderr.contains("still contains plaintext secrets of server github: TOKEN");
+    table.row("--keep warns about their secrets", ensure(warned, &finished));
+    table.row("undo", ok(&setup(&lockhouse, &["--undo", "--yes"])));
+    original_rows(&mut table, &lockhouse, "after undo");
+    table.finish();
+}
+
+#[test]
+fn setup_starts_the_servers_and_writes_a_first_policy_only_if_there_is_none() {
+    let entry = format!(
+        "{{\"mcpServers\": {{\"fixture\": {{\"command\": {:?}}}, \"none\": {{\"command\": \"/no/such\"}}}}}}",
+        fixture_server()
+    );
+    let policy = "version = 1\n[servers.fixture]\nallow = [\"add\"]\n";
+    let mut table = Table::new("the first start and the first policy");
+    for has_policy in [false, true] {
+        let lockhouse = if has_policy { Lockhouse::new().policy(policy) } else { Lockhouse::new() };
+        lockhouse.file(CURSOR, &entry);
+        let finished = setup(&lockhouse, &["--yes"]);
+        let row = |name: &str| {
+            finished.stdout.lines().find(|line| line.starts_with(name) && !line.contains("stdio"))
+        };
+        let started = row("fixture").is_some_and(|row| row.contains(" ms"));
+        let failed = row("none").is_some_and(|row| row.contains("cannot start"));
+        let title = if has_policy { "with a policy" } else { "without a policy" };
+        table.row(format!("{title}: a server that starts"), ok(&finished).and(ensure(started, &finished)));
+        table.row(format!("{title}: a server that does not"), ensure(failed, &finished));
+        let now = text(&lockhouse, "config/lockhouse/policy.toml");
+        if has_policy {
+            table.row("the policy stays", equal(now.as_str(), policy));
+        } else {
+            let generated = now.contains("[servers.fixture]") && finished.stdout.contains("marked read-only");
+            table.row("a policy is generated", ensure(generated, &now));
+        }
+        let host = finished.stdout.contains("sandbox level: ");
+        table.row(format!("{title}: the host is checked"), ensure(host, &finished));
+        table.row(format!("{title}: undo"), ok(&setup(&lockhouse, &["--undo", "--yes"])));
+        let left = if has_policy { vec!["policy.toml".to_owned()] } else { Vec::new() };
+        table.row(format!("{title}: what is left"), equal(files(&lockhouse, "config/lockhouse"), left));
+        table.row(format!("{title}: the client's file"), equal(text(&lockhouse, CURSOR), entry.clone()));
+    }
+    table.finish();
+}
+
+/// A change that was recorded but not made, as after a kill, is no obstacle for an undo. A file that cannot be changed
+/// does not stop the others.
+#[test]
+fn an_interrupted_setup_can_be_taken_back() {
+    let lockhouse = home_with_clients();
+    lockhouse.file("home/.qwen/settings.json", "{ \"mcpServers\": { \"a\": \"SEKRET }\n");
+    let mut table = Table::new("an interrupted setup");
+    let finished = setup(&lockhouse, &["--yes", "--no-connect"]);
+    table.row(
+        "a file that is not valid is reported",
+        ensure(finished.status == Some(2) && !finished.transcript().contains("SEKRET"), &finished),
+    );
+    for (name, before) in [FILES[0], FILES[5]] {
+        lockhouse.file(name, before);
+    }
+    let finished = setup(&lockhouse, &["--undo", "--yes"]);
+    table.row("undo", ok(&finished));
+    original_rows(&mut table, &lockhouse, "after undo");
+    table.row("Lockhouse's files are gone", equal(files(&lockhouse, "config/lockhouse"), Vec::new()));
+    table.finish();
+}
+
+#[test]
+fn the_journal_is_not_reached_through_a_symbolic_link() {
+    let lockhouse = home_with_clients();
+    let elsewhere = lockhouse.path("elsewhere");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    std::fs::create_dir_all(lockhouse.path("state/lockhouse")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, lockhouse.path("state/lockhouse/setup")).unwrap();
+    let mut table = Table::new("a journal that is a symbolic link");
+    let finished = setup(&lockhouse, &["--yes", "--no-connect"]);
+    table.row(
+        "setup refuses",
+        ensure(finished.status == Some(2) && finished.stderr.contains("setup"), &finished),
+    );
+    original_rows(&mut table, &lockhouse, "refused");
+    table.row("nothing is written", equal(files(&lockhouse, "elsewhere"), Vec::new()));
+    table.finish();
+}
