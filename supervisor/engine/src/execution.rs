@@ -85,19 +85,15 @@ pub async fn run(
     stop: impl Future<Output = Cancellation> + Send,
 ) -> RunResult {
     let session = matches!(run_worker, RunWorker::Session(_));
-    let job = Job {
-        execution: requester.caller.execution,
-        code: program.code,
-        servers: requester.scope.servers().to_vec(),
-        session,
-        check_only: program.check_only,
-        tools: program.tools,
-    };
+    let SubmittedProgram { code, check_only, tools, output } = program;
+    let (execution, servers) = (requester.caller.execution, requester.scope.servers().to_vec());
+    let job = Job { execution, code, servers, session, check_only, tools };
     let RunStart { conversation, out, cpu } = run_worker.start_run(limits.cpu, limits.conversation);
     let questions = requester.caller.questions.clone();
     let state = StateMachine::new(conversation, *limits, session);
-    let (output, started) = (CapturedOutput::with_follower(program.output), Instant::now());
+    let started = Instant::now();
     let requests = WorkerRequests::new(gate, requester);
+    let output = CapturedOutput::with_follower(output);
     let mut run = RunDriver::new(state, requests, output, out, limits.conversation.frame_bytes);
     progress_requests.mark_started();
     let worker = run_worker.worker_mut();
