@@ -44,6 +44,7 @@ pub(super) fn set(
 ) -> Result<(), SandboxError> {
     let memory = mapped_bytes.saturating_add(profile.memory_bytes);
     let cpu = profile.cpu_seconds;
+    // The worker of the self-test is forked before its zygote has these limits, and all workers run the same code.
     NONE.iter().try_for_each(|resource| set_limit(*resource, 0, 0))?;
     set_limit(Resource::NOFILE, DESCRIPTORS, DESCRIPTORS)?;
     set_limit(Resource::STACK, STACK_BYTES, STACK_BYTES)?;

@@ -82,9 +82,7 @@ fn json() -> Box<dyn Layer<Registry> + Send + Sync> {
 
 /// Writes one field of an entry as text: `NAME=VALUE`, and for the message only its value.
 fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn std::fmt::Debug) -> std::fmt::Result {
-    let value = format!("{value:?}");
-    let is_plain = value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-    let value = if is_plain { value } else { escape_control_characters(&value) };
+    let value = escape_control_characters(&format!("{value:?}"));
     match field.name() {
         "message" => write!(writer, "{value}"),
         name => write!(writer, "{name}={value}"),
@@ -94,6 +92,10 @@ fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn std::fmt::Debug) ->
 /// Escapes control characters and invisible characters, and indents all lines except the first, so that the text cannot
 /// control a terminal or look like another entry.
 fn escape_control_characters(text: &str) -> String {
+    // Most values are of this kind, such as the ids of runs, and need no look at each character.
+    if text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+        return text.to_owned();
+    }
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

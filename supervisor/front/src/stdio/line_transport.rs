@@ -118,7 +118,7 @@ where
     }
 }
 
-/// What a line is.
+/// The result of parsing a line.
 enum Parsed {
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     /// Nothing that has an answer: an empty line, invalid JSON (an answer could make the peer send more of it), or a
