@@ -1,6 +1,9 @@
 //! The MCP server over standard input and output, for one AI client.
 
 mod line_transport;
+mod tool_calls;
+
+use std::sync::Arc;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_messages::EngineClient;
@@ -13,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::cancel_on_eof::CancelOnEof;
 use super::{AnswerSettings, ClientTransport, McpHandler};
 use line_transport::LineTransport;
+use tool_calls::ToolCalls;
 
 /// Maximum size of a message from the AI client, in bytes. It is larger than the size limit for code, so that code that
 /// is too long is answered with an error.
@@ -36,18 +40,22 @@ pub async fn serve_stdio(
 ) -> Result<(), StdioError> {
     let (input, output) = rmcp::transport::stdio_pipes();
     let input = CancelOnEof::new(input, closing.clone());
-    let transport = LineTransport::new(input, output, LINE_BYTES_MAX);
     let client = ClientTransport::Stdio(Principal::for_new_connection());
     let handler = McpHandler::new(engine, client, answers, closing.clone());
+    let tool_calls = Arc::new(ToolCalls::new(handler.clone(), closing.clone()));
+    let transport = LineTransport::new(input, output, LINE_BYTES_MAX, tool_calls.clone());
     let running = tokio::select! {
         running = handler.serve(transport) => running,
         () = closing.cancelled() => return Ok(()),
     };
     match running {
-        Ok(running) => tokio::select! {
-            ended = running.waiting() => Ok(ended.map(drop)?),
-            () = closing.cancelled() => Ok(()),
-        },
+        Ok(running) => {
+            tool_calls.begin(running.peer().clone());
+            tokio::select! {
+                ended = running.waiting() => Ok(ended.map(drop)?),
+                () = closing.cancelled() => Ok(()),
+            }
+        }
         // The AI client closed the pipe before `initialize`.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(Box::new(error).into()),

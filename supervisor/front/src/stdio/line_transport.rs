@@ -1,47 +1,68 @@
 //! The MCP transport over standard input and output: one JSON-RPC message per line.
 //!
 //! rmcp's own transport parses each message several times, once for each type that it could be. This transport parses a
-//! `tools/call`, which nearly all messages are, once. rmcp parses all others.
+//! `tools/call`, which nearly all messages are, once, and serves it without rmcp's service loop (`tool_calls.rs`). rmcp
+//! parses and serves all others.
 
 use std::io::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
 use rmcp::RoleServer;
-use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ErrorData, JsonRpcMessage, JsonRpcRequest,
-    JsonRpcVersion2_0, RequestId,
-};
-use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::model::{CallToolRequestParams, ErrorData, JsonRpcMessage, JsonRpcVersion2_0, RequestId};
+use rmcp::service::{RxJsonRpcMessage, Service, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 
+use super::tool_calls::{ToolCall, ToolCalls};
 use crate::direct::raw_results;
 
 /// The number of bytes that are read at once. Most messages are shorter.
 const READ_BYTES: usize = 16 * 1024;
 
+/// Writes messages, one per line. Clones write to the same output.
+pub(super) struct LineWriter<W> {
+    /// `None` after the transport was closed.
+    output: Arc<Mutex<Option<W>>>,
+}
+
+impl<W> Clone for LineWriter<W> {
+    fn clone(&self) -> Self {
+        Self { output: self.output.clone() }
+    }
+}
+
+impl<W: AsyncWrite + Unpin> LineWriter<W> {
+    pub(super) async fn write(&self, message: &impl Serialize) -> Result<()> {
+        let line = raw_results::to_line(message)?;
+        let mut output = self.output.lock().await;
+        let output = output.as_mut().ok_or(ErrorKind::NotConnected)?;
+        output.write_all(&line).await?;
+        output.flush().await
+    }
+}
+
 /// The transport: the connection of one AI client.
-pub(super) struct LineTransport<R, W> {
+pub(super) struct LineTransport<R, W, S> {
     read: BufReader<R>,
     // Both survive when `receive` is cancelled: rmcp polls it inside a `select!`.
     line: Vec<u8>,
     /// Whether the rest of the line is skipped, because the line is too long.
     is_skipping: bool,
     line_bytes_max: usize,
-    /// `None` after the transport was closed.
-    write: Arc<Mutex<Option<W>>>,
+    writer: LineWriter<W>,
+    tool_calls: Arc<ToolCalls<S>>,
 }
 
-impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
+impl<R: AsyncRead + Unpin, W, S> LineTransport<R, W, S> {
     /// Creates the transport. A longer line than `line_bytes_max` is skipped, and the connection stays open.
-    pub(super) fn new(read: R, write: W, line_bytes_max: usize) -> Self {
+    pub(super) fn new(read: R, write: W, line_bytes_max: usize, tool_calls: Arc<ToolCalls<S>>) -> Self {
         let read = BufReader::with_capacity(READ_BYTES, read);
-        let write = Arc::new(Mutex::new(Some(write)));
-        Self { read, line: Vec::new(), is_skipping: false, line_bytes_max, write }
+        let writer = LineWriter { output: Arc::new(Mutex::new(Some(write))) };
+        Self { read, line: Vec::new(), is_skipping: false, line_bytes_max, writer, tool_calls }
     }
 
     /// Reads until `line` has the next whole line. Returns `false` if the input has ended. Cancel-safe.
@@ -68,10 +89,11 @@ impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
     }
 }
 
-impl<R, W> Transport<RoleServer> for LineTransport<R, W>
+impl<R, W, S> Transport<RoleServer> for LineTransport<R, W, S>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
+    S: Service<RoleServer>,
 {
     type Error = Error;
 
@@ -79,14 +101,8 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<()>> + Send + 'static {
-        let write = self.write.clone();
-        async move {
-            let line = raw_results::to_line(&message)?;
-            let mut write = write.lock().await;
-            let write = write.as_mut().ok_or(ErrorKind::NotConnected)?;
-            write.write_all(&line).await?;
-            write.flush().await
-        }
+        let writer = self.writer.clone();
+        async move { writer.write(&message).await }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
@@ -102,6 +118,12 @@ where
             let parsed = parse(&self.line);
             self.line.clear();
             match parsed {
+                Parsed::ToolCall(call) => {
+                    if let Err(call) = self.tool_calls.start(*call, &self.writer) {
+                        return Some(call.into_message());
+                    }
+                }
+                Parsed::Message(message) if self.tool_calls.cancel(&message) => {}
                 Parsed::Message(message) => return Some(*message),
                 Parsed::Ignored => {}
                 Parsed::Invalid => {
@@ -113,13 +135,14 @@ where
     }
 
     async fn close(&mut self) -> Result<()> {
-        drop(self.write.lock().await.take());
+        drop(self.writer.output.lock().await.take());
         Ok(())
     }
 }
 
 /// The result of parsing a line.
 enum Parsed {
+    ToolCall(Box<ToolCall>),
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     /// Nothing that has an answer: an empty line, invalid JSON (an answer could make the peer send more of it), or a
     /// notification that this protocol does not have.
@@ -135,7 +158,7 @@ fn parse(line: &[u8]) -> Parsed {
         return Parsed::Ignored;
     }
     if let Some(call) = parse_tool_call(line) {
-        return Parsed::Message(Box::new(call));
+        return Parsed::ToolCall(Box::new(call));
     }
     match serde_json::from_slice(line) {
         Ok(message) => Parsed::Message(Box::new(message)),
@@ -147,8 +170,9 @@ fn parse(line: &[u8]) -> Parsed {
 
 /// The members of a `tools/call` request.
 #[derive(Deserialize)]
-struct ToolCall {
-    jsonrpc: JsonRpcVersion2_0,
+struct ToolCallMembers {
+    #[serde(rename = "jsonrpc")]
+    _jsonrpc: JsonRpcVersion2_0,
     id: RequestId,
     #[serde(rename = "method")]
     _method: ToolCallMethod,
@@ -164,19 +188,13 @@ enum ToolCallMethod {
     CallTool,
 }
 
-/// Returns the message of a line if it is a valid `tools/call` request.
-fn parse_tool_call(line: &[u8]) -> Option<RxJsonRpcMessage<RoleServer>> {
+/// Returns the call of a line if it is a valid `tools/call` request.
+fn parse_tool_call(line: &[u8]) -> Option<ToolCall> {
     memchr::memmem::find(line, b"\"tools/call\"")?;
-    let call: ToolCall = serde_json::from_slice(line).ok()?;
-    let ToolCall { jsonrpc, id, mut params, result: None, error: None, .. } = call else { return None };
-    // rmcp expects the metadata in the extensions.
+    let members: ToolCallMembers = serde_json::from_slice(line).ok()?;
+    let ToolCallMembers { id, mut params, result: None, error: None, .. } = members else { return None };
     let meta = params.meta.take();
-    let mut request = CallToolRequest::new(params);
-    if let Some(meta) = meta {
-        request.extensions.insert(meta);
-    }
-    let request = ClientRequest::CallToolRequest(request);
-    Some(JsonRpcMessage::Request(JsonRpcRequest { jsonrpc, id, request }))
+    Some(ToolCall { id, params, meta })
 }
 
 /// Returns whether a message that rmcp could not parse is a notification of another protocol, or of another version of
@@ -204,10 +222,17 @@ fn is_known(method: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rmcp::model::RequestMetaObject;
+    use rmcp::ServerHandler;
+    use rmcp::model::{ClientRequest, JsonRpcRequest, RequestMetaObject};
     use serde_json::json;
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
+
+    /// A service that has nothing but rmcp's defaults.
+    struct EmptyService;
+
+    impl ServerHandler for EmptyService {}
 
     fn rmcp_reads(line: &str) -> Option<RxJsonRpcMessage<RoleServer>> {
         serde_json::from_str(line).ok()
@@ -225,7 +250,7 @@ mod tests {
             for id in [json!(1), json!("one")] {
                 let line =
                     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string();
-                let ours = parse_tool_call(line.as_bytes()).expect(&line);
+                let ours = parse_tool_call(line.as_bytes()).expect(&line).into_message();
                 let theirs = rmcp_reads(&line).expect(&line);
                 assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
                 let meta = |message: &RxJsonRpcMessage<RoleServer>| match message {
@@ -279,7 +304,8 @@ mod tests {
             let feeding = tokio::spawn(async move { far_end.write_all(text.as_bytes()).await });
             let mut written = Vec::new();
             let (out, mut answers) = tokio::io::duplex(4096);
-            let mut transport = LineTransport::new(reader, out, 200);
+            let tool_calls = Arc::new(ToolCalls::new(EmptyService, CancellationToken::new()));
+            let mut transport = LineTransport::new(reader, out, 200, tool_calls);
             let mut ids = Vec::new();
             while let Some(message) = transport.receive().await {
                 if let JsonRpcMessage::Request(request) = message {
