@@ -44,7 +44,9 @@ fn the_bill_of_materials_has_the_crates_of_the_programs_with_their_checksums() {
     let mut table = Table::new("packaging/release/sbom");
     let components = document["components"].as_array().unwrap();
     let names: BTreeSet<&str> = texts(&document["components"], "name").into_iter().collect();
-    for name in ["oxc_parser", "rquickjs-sys", "aws-lc-sys", "tokio", "pyo3", "rmcp", "lockhouse-gate", "rust-std"] {
+    for name in
+        ["oxc_parser", "rquickjs-sys", "aws-lc-sys", "tokio", "pyo3", "rmcp", "lockhouse-gate", "rust-std"]
+    {
         table.row(format!("{name} is in a program"), ensure(names.contains(name), &names));
     }
     for name in ["proptest", "insta", "tiktoken-rs", "lockhouse-tests"] {
@@ -62,20 +64,29 @@ fn the_bill_of_materials_has_the_crates_of_the_programs_with_their_checksums() {
     let others: Vec<&Value> = components.iter().filter(|item| !is_locked(item)).collect();
     table.row("checksums are those of Cargo.lock", ensure(others.is_empty(), others));
     let is_consistent = |item: &&Value| item["purl"].is_string() == item["hashes"].is_array();
-    table.row("package URLs only for crates of crates.io", ensure(components.iter().all(|item| is_consistent(&item)), ()));
-    let without = components.iter().filter(|item| item["licenses"][0]["expression"].as_str().is_none()).count();
+    table.row(
+        "package URLs only for crates of crates.io",
+        ensure(components.iter().all(|item| is_consistent(&item)), ()),
+    );
+    let without =
+        components.iter().filter(|item| item["licenses"][0]["expression"].as_str().is_none()).count();
     table.row("every component has a licence", equal(without, 0));
 
     let product = &document["metadata"]["component"];
-    let references: Vec<&str> = [texts(&document["components"], "bom-ref"), texts(&product["components"], "bom-ref")].concat();
+    let references: Vec<&str> =
+        [texts(&document["components"], "bom-ref"), texts(&product["components"], "bom-ref")].concat();
     let known: BTreeSet<&str> = references.iter().copied().collect();
     table.row("references are unique", equal(known.len(), references.len()));
     let graph = document["dependencies"].as_array().unwrap();
-    let depended = graph.iter().filter_map(|node| node["dependsOn"].as_array()).flatten().filter_map(Value::as_str);
+    let depended =
+        graph.iter().filter_map(|node| node["dependsOn"].as_array()).flatten().filter_map(Value::as_str);
     let unknown: Vec<&str> = depended.filter(|reference| !known.contains(reference)).collect();
     table.row("the graph refers to components only", ensure(unknown.is_empty(), unknown));
     table.row("every component is a node of the graph", equal(graph.len(), known.len() + 1));
-    table.row("the date is that of the source", equal(&document["metadata"]["timestamp"], &"2001-09-09T01:46:40Z".into()));
+    table.row(
+        "the date is that of the source",
+        equal(&document["metadata"]["timestamp"], &"2001-09-09T01:46:40Z".into()),
+    );
     table.row("equal sources give an equal document", equal(&bill_of_materials(), &document));
     table.finish();
 }

@@ -54,7 +54,10 @@ fn the_short_version_stays_one_line_and_a_missing_program_is_reported() {
     }
     let text = lockhouse.run(&["-V", "--verbose"]);
     table.row("the text begins with it", ensure(text.stdout.starts_with(&line), &text));
-    table.row("and names the file of each program", ensure(text.stdout.contains("liblockhouse_python.so"), &text));
+    table.row(
+        "and names the file of each program",
+        ensure(text.stdout.contains("liblockhouse_python.so"), &text),
+    );
     let alone = lockhouse.run(&["--verbose"]);
     table.row("--verbose alone is an error", equal(alone.status, Some(2)));
 
