@@ -12,6 +12,7 @@ from typing import NamedTuple
 import release
 
 PACKAGES = ("lockhouse", "lockhouse-worker", "lockhouse-python")
+PROGRAM_OF_PACKAGE = dict(zip(PACKAGES, release.PROGRAMS, strict=True))
 TARGET = "x86_64-unknown-linux-gnu"
 # A line of `cargo tree --prefix depth`: the depth, then `NAME vVERSION`, then remarks such as `(proc-macro)` and `(*)`.
 TREE_LINE = re.compile(r"(\d+)(\S+) v(\S+)")

@@ -51,7 +51,7 @@ struct Installed {
 struct Contents {
     /// In hexadecimal digits.
     sha256: String,
-    /// Whether the file has the list of its dependencies that `cargo auditable` embeds.
+    /// Whether the file has the list of its dependencies, in the form of `cargo auditable`.
     has_dependency_list: bool,
     /// The oldest version of the GNU C library with which the program runs.
     glibc: Option<GlibcVersion>,
@@ -175,7 +175,7 @@ fn print(build: &Build, installed: &[Installed]) {
     let features = features();
     let dependencies = match have_dependency_lists(installed) {
         true => "embedded in every program; `cargo audit bin PROGRAM` reads it",
-        false => "not embedded in every program: this was not built with cargo auditable",
+        false => "not embedded in every program: only builds for packages have it",
     };
     let components = build.components.map_or(UNKNOWN.to_owned(), |number| number.to_string());
     let rows = [

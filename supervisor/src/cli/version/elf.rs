@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// `cargo auditable` embeds the list of dependencies in a section of this name.
+/// The list of dependencies, in the form of `cargo auditable`, is in a section of this name.
 const DEPENDENCY_LIST: &str = ".dep-v0";
 /// The maximum number of sections that are read.
 const SECTIONS_MAX: u16 = 4096;
