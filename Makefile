@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install uninstall package test-package package-mcpb packages test-packages container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -11,7 +11,7 @@ build: tools
 
 # The build of packages, with optimization across crates: some 15 % less CPU time for a run, and a third longer to build.
 build-dist: tools
-	$(CARGO) build --profile dist --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
+	CARGO="$(CARGO)" packaging/release/build
 	packaging/split-symbols target/dist
 
 demo: build
@@ -220,7 +220,7 @@ package-mcpb: build-dist
 	BINARIES=target/dist packaging/mcpb/pack
 
 # Builds all packages of a version into build/packages, from one build: a wheel, npm packages, a tarball, .deb, .rpm, .mcpb, the entry for
-# the MCP registry, and SHA256SUMS. Leaves out, with a message, what no installed program can build; see docs/packages.md.
+# the MCP registry, the software bill of materials, and SHA256SUMS. Leaves out, with a message, what no installed program can build; see docs/packages.md.
 packages: build-dist
 	BINARIES=target/dist packaging/pack-all
 
@@ -228,6 +228,10 @@ packages: build-dist
 # PACKAGES="wheel npm" selects.
 test-packages: packages
 	packaging/smoke-test-packages $(PACKAGES)
+
+# Builds the packages of the commit twice, in two folders and two environments, and compares them. Requires a checkout without changes.
+reproducible-build: packages
+	packaging/release/reproduce
 
 # Builds and tests the image localhost/lockhouse; requires podman.
 container: package

@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 import tarfile
+import time
+import zipfile
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -16,9 +18,14 @@ OUTPUT = ROOT / "build/packages"
 STAGE = ROOT / "build/stage"
 PROGRAMS = ("lockhouse", "lockhouse-worker", "liblockhouse_python.so")
 LICENCES = ("LICENSE-MIT", "LICENSE-APACHE")
+# The licences of the libraries in the programs: `packaging/release/stage` writes it to the stage.
+THIRD_PARTY_LICENCES = "THIRD-PARTY-LICENSES"
 DESCRIPTION = "MCP server that runs model-written code in sandboxed workers, with your MCP servers as libraries"
 # A GitHub account that publishes no release. Packages with this name cannot be published: see docs/packages.md.
 PLACEHOLDER_OWNER = "example"
+# Zip files have no earlier dates.
+EARLIEST_ZIP_DATE = 315532800
+REGULAR_FILE = 0o100000
 
 
 class File(NamedTuple):
@@ -72,12 +79,17 @@ def readme() -> str:
     return f"{text}\n<!-- mcp-name: {server_name()} -->\n"
 
 
-def program(name: str) -> bytes:
-    """The content of a stripped program."""
-    path = STAGE / "bin" / name
+def staged(name: str) -> bytes:
+    """The content of a file in the stage, such as bin/lockhouse."""
+    path = STAGE / name
     if not path.is_file():
         sys.exit(f"{path} does not exist; write it with: BINARIES=DIRECTORY packaging/release/stage")
     return path.read_bytes()
+
+
+def program(name: str) -> bytes:
+    """The content of a stripped program."""
+    return staged(f"bin/{name}")
 
 
 def programs(folder: str, engines: str | None = None) -> list[File]:
@@ -93,7 +105,8 @@ def programs(folder: str, engines: str | None = None) -> list[File]:
 
 def licences(folder: str) -> list[File]:
     """The licence files, in a folder of an archive; an empty name is the top folder."""
-    return [File(f"{folder}/{name}".lstrip("/"), (ROOT / name).read_bytes()) for name in LICENCES]
+    contents = {name: (ROOT / name).read_bytes() for name in LICENCES} | {THIRD_PARTY_LICENCES: staged(THIRD_PARTY_LICENCES)}
+    return [File(f"{folder}/{name}".lstrip("/"), content) for name, content in contents.items()]
 
 
 def write(name: str, content: bytes) -> pathlib.Path:
@@ -115,3 +128,17 @@ def tar_gz(files: list[File]) -> bytes:
                 entry.size, entry.mode, entry.mtime = len(file.content), file.mode, date()
                 tar.addfile(entry, io.BytesIO(file.content))
     return archive.getvalue()
+
+
+def zipped(files: list[File]) -> bytes:
+    """A zip archive with the files in this order, with modes and one date."""
+    entry_date = time.gmtime(max(date(), EARLIEST_ZIP_DATE))[:6]
+    output = io.BytesIO()
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for file in files:
+            entry = zipfile.ZipInfo(file.path, entry_date)
+            entry.create_system = 3  # Unix: external_attr has the mode.
+            entry.external_attr = (REGULAR_FILE | file.mode) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, file.content)
+    return output.getvalue()

@@ -39,6 +39,7 @@ mod terminal;
 mod token;
 mod tools;
 mod unavailable_servers;
+mod version;
 
 use std::process::ExitCode;
 
@@ -68,7 +69,8 @@ struct Arguments {
 }
 
 const EXIT_CODES: &str = "Exit status: 0 success, 1 the code failed, 2 invalid arguments or files, 3 timeout, 4 resource limit, \
-    5 killed, 6 cancelled, 7 not available on this host. Set LOCKHOUSE_LOG=debug for more detail on stderr.";
+    5 killed, 6 cancelled, 7 not available on this host. Set LOCKHOUSE_LOG=debug for more detail on stderr. \
+    `lockhouse --version --verbose` describes the build and its files; --json prints that as JSON.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -137,6 +139,9 @@ enum Command {
 
 /// Parses the command line, runs the command and returns its exit status.
 pub(crate) fn main() -> ExitCode {
+    if let Ok(arguments) = version::Arguments::try_parse() {
+        return version::version(&arguments);
+    }
     let Arguments { command, files } =
         Arguments::try_parse().unwrap_or_else(|error| exit_with_usage_error(error));
     // Before the supervisor's own process settings, part of which the executed program would inherit.

@@ -24,6 +24,7 @@ mod server_commands;
 mod service;
 mod sessions;
 mod skills;
+mod supply_chain;
 mod telemetry;
 mod upstreams;
 mod values;

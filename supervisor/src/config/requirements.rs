@@ -19,6 +19,7 @@ use nix::unistd::{Uid, geteuid};
 
 use super::error::ConfigError;
 use super::placeholders::Environment;
+pub(crate) use identity::program_digest;
 use identity::{Identity, Mismatch};
 use requirements_toml::{ApprovedServer, DeniedServer};
 

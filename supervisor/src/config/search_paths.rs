@@ -38,7 +38,7 @@ pub(super) fn python_interpreter(configured: Option<&Path>) -> Result<PathBuf, M
 /// Finds the file `name` that is installed with Lockhouse: at the configured path if there is one; else in the
 /// directory of this program, in `../lib/lockhouse` relative to it, or in `/usr/lib/lockhouse`. `what` describes the
 /// file in the error.
-pub(super) fn installed_file(
+pub(crate) fn installed_file(
     configured: Option<&Path>,
     name: &str,
     what: &'static str,

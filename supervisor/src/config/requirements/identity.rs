@@ -173,7 +173,7 @@ impl ServerMatcher {
         let Some(required) = sha256 else { return Ok(()) };
         let unreadable =
             |error: std::io::Error| Mismatch::Unreadable { path: path.to_owned(), reason: error.to_string() };
-        let found = digest(path).map_err(unreadable)?;
+        let found = program_digest(path).map_err(unreadable)?;
         if found == *required { Ok(()) } else { Err(Mismatch::Digest { path: path.to_owned(), found }) }
     }
 }
@@ -186,7 +186,11 @@ fn is_at(url: &Url, required: &Url, and_below: bool) -> bool {
     url.origin() == required.origin() && is_path
 }
 
-fn digest(path: &Path) -> std::io::Result<String> {
+/// Returns the SHA-256 of a program in hexadecimal digits.
+///
+/// # Errors
+/// If the file cannot be read, or is larger than [`PROGRAM_BYTES_MAX`].
+pub(crate) fn program_digest(path: &Path) -> std::io::Result<String> {
     let file = std::fs::File::open(path)?;
     if file.metadata()?.len() > PROGRAM_BYTES_MAX {
         return Err(std::io::ErrorKind::FileTooLarge.into());
