@@ -97,6 +97,7 @@ impl Interpreter {
             session: false,
             check_only: false,
             tools: Vec::new(),
+            files: Vec::new(),
         };
         let outcome = self.execution(None).run(&job);
         debug_assert!(matches!(outcome, Outcome::Value(Some(_))), "{outcome:?}");
