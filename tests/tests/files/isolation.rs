@@ -95,7 +95,8 @@ async fn no_path_reaches_the_host() {
             table.row(format!("{language}, outside: {path}"), ensure(control.contains(path), &control));
         }
         let others = OTHERS.iter().map(|path| (*path).to_owned());
-        let tricks = ["\0", "\u{2024}", "\u{ff0f}etc", "x\u{202e}", "%2e%2e"].map(|trick| format!("{file}{trick}"));
+        let tricks =
+            ["\0", "\u{2024}", "\u{ff0f}etc", "x\u{202e}", "%2e%2e"].map(|trick| format!("{file}{trick}"));
         let all: Vec<String> = paths.iter().cloned().chain(others).chain(tricks).collect();
         let answer = session.run_code(language, &with_paths(language, code, &all)).await;
         table.row(format!("{language}, in a worker"), ensure(answer["value"] == json!([]), &answer));
@@ -140,7 +141,12 @@ fn outside(language: &str, code: &str, paths: &[String], directory: &std::path::
     };
     match language {
         "python" => command.args(["-I", "-c", &format!("{body}\nprint({last})")]),
-        _ => command.args(["--input-type", "module", "--eval", &format!("{body}\nconsole.log(JSON.stringify({last}))")]),
+        _ => command.args([
+            "--input-type",
+            "module",
+            "--eval",
+            &format!("{body}\nconsole.log(JSON.stringify({last}))"),
+        ]),
     };
     CommandOutput::run(command.current_dir(directory), b"").stdout
 }

@@ -13,7 +13,11 @@ async fn files_stay_in_their_session() {
     session.run_in("one", "python", write).await;
     let typescript = "files.write('b.txt', 'x');\nfiles.list()";
     for (name, answer, expected) in [
-        ("the same session", session.run_in("one", "python", list).await, json!(["/home/run/d", ["a.txt", "d"]])),
+        (
+            "the same session",
+            session.run_in("one", "python", list).await,
+            json!(["/home/run/d", ["a.txt", "d"]]),
+        ),
         ("another session", session.run_in("two", "python", list).await, json!(["/home/run", []])),
         ("no session", session.run_code("python", list).await, json!(["/home/run", []])),
         ("another language", session.run_in("three", "typescript", typescript).await, json!(["b.txt"])),

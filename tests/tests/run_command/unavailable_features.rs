@@ -103,7 +103,11 @@ const PYTHON_EMPTY_VALUES: &[(&str, &str, &str)] = &[
     ("import os\nos.access('/srv/a', os.R_OK)", "false", "os.access is False"),
     ("import shutil\nshutil.which('ls')", "null", "shutil.which is None"),
     ("import zipfile\nzipfile.is_zipfile('/srv/a')", "false", "zipfile.is_zipfile was refused"),
-    ("import configparser\nconfigparser.ConfigParser().read('/srv/a.ini')", "[]", "configparser.read was refused"),
+    (
+        "import configparser\nconfigparser.ConfigParser().read('/srv/a.ini')",
+        "[]",
+        "configparser.read was refused",
+    ),
     ("import shutil\nshutil.rmtree('/srv/a', ignore_errors=True)", "null", "shutil.rmtree was refused"),
     ("import glob\nglob.glob('/srv/*')", "[]", "glob.glob was refused"),
     ("import os\nlist(os.walk('/srv'))", "[]", "os.walk was refused"),

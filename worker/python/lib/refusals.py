@@ -88,7 +88,7 @@ def install():
     # Cache the values of the host, except its name. The processor type would be determined by running a program.
     platform._Processor.get = staticmethod(lambda: "")
     platform._uname_cache = platform.uname()._replace(node="lockhouse")
-    files.current.on_refusal = _record_refusal
+    files.State.on_refusal = _record_refusal
     for table, wrapped in (_REFUSED, _refuse), (_ABSENT, _explain_absence):
         for words, owner, names in table:
             owner = _owner_object(owner)

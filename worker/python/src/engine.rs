@@ -22,7 +22,7 @@ use crate::native;
 const STANDARD_MODULES: &str = include_str!("../lib/standard_modules.py");
 
 /// Embedded Python modules, in an order in which each one imports only earlier ones.
-const MODULES: [(&str, &str); 32] = [
+const MODULES: [(&str, &str); 34] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
     ("lockhouse_decoded", include_str!("../lib/decoded.py")),
     ("lockhouse_results", include_str!("../lib/results.py")),
@@ -39,9 +39,11 @@ const MODULES: [(&str, &str); 32] = [
     ("lockhouse_dialects", include_str!("../lib/dialects.py")),
     ("lockhouse_final_value", include_str!("../lib/final_value.py")),
     ("lockhouse_check", include_str!("../lib/check.py")),
+    ("lockhouse_files_nodes", include_str!("../lib/files/nodes.py")),
     ("lockhouse_files_store", include_str!("../lib/files/store.py")),
     ("lockhouse_files_host", include_str!("../lib/files/host.py")),
     ("lockhouse_files_open", include_str!("../lib/files/open.py")),
+    ("lockhouse_files_status", include_str!("../lib/files/status.py")),
     ("lockhouse_files_os", include_str!("../lib/files/os_functions.py")),
     ("lockhouse_files_descriptors", include_str!("../lib/files/descriptors.py")),
     ("lockhouse_files_databases", include_str!("../lib/files/databases.py")),

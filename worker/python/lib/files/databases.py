@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, unquote
 import lockhouse_files_host as host
 import lockhouse_files_open as streams
 import lockhouse_files_store as store
+from lockhouse_files_nodes import File
 from lockhouse_streams import PREFIX
 
 try:
@@ -108,7 +109,7 @@ def _file_at(path, access):
         file = host.existing_file(place, path)
     except OSError as error:
         raise sqlite3.OperationalError(f"unable to open database file: {error}") from None
-    if not isinstance(file, store.File):
+    if not isinstance(file, File):
         raise sqlite3.OperationalError("unable to open database file")
     return file
 

@@ -4,7 +4,7 @@ import errno
 import os
 
 import lockhouse_files_open as streams
-from lockhouse_files_os import status_of
+from lockhouse_files_status import status_of
 
 _DESCRIPTORS_MAX = 1024
 

@@ -12,13 +12,14 @@ from types import ModuleType
 import lockhouse_files_databases as databases
 import lockhouse_files_descriptors as descriptors
 import lockhouse_files_host as host
+import lockhouse_files_nodes as nodes
 import lockhouse_files_open as streams
 import lockhouse_files_os as os_functions
 import lockhouse_files_store as store
 
 HOST_PATH = store.HOST_PATH
 begin_run = host.begin_run
-require_space = store.require_space
+require_space = nodes.require_space
 set_host = host.set_host
 
 # Classes that keep functions of `os` and `io` as attributes or default values, in some versions of Python.

@@ -6,7 +6,8 @@ Without such an object, no path leads to the host. A file that was fetched stays
 import errno
 
 import lockhouse_files_store as store
-from lockhouse_files_store import Directory, File, current, failure, usage
+from lockhouse_files_nodes import Directory, File, Usage, require_space
+from lockhouse_files_store import State, failure
 
 
 class Host:
@@ -31,58 +32,58 @@ class Host:
 
 def set_host(host):
     """Installs the access to files of the host; None removes it."""
-    current.host = host
+    State.host = host
 
 
 def begin_run():
     """Forgets the files that the previous run of the session has fetched."""
-    if current.fetched:
-        for file in current.fetched.values():
+    if State.fetched:
+        for file in State.fetched.values():
             file.linked = False
             file.release()
-        current.fetched = {}
+        State.fetched = {}
 
 
 def fetch(path):
     """The file of the host at a path, as a File; None if there is none."""
-    file = current.fetched.get(path)
-    if file is None and current.host is not None:
-        data = current.host.fetch(path)
+    file = State.fetched.get(path)
+    if file is None and State.host is not None:
+        data = State.host.fetch(path)
         if data is not None:
-            store.require_space(len(data))
+            require_space(len(data))
             file = File(0o444)
             file.data = data if isinstance(data, bytearray) else bytearray(data)
             file.linked, file.changed = True, False
-            usage.bytes += len(data)
-            current.fetched[path] = file
+            Usage.bytes += len(data)
+            State.fetched[path] = file
     return file
 
 
 def status(path):
     """Whether a path of the host is a directory, its size and its time; None if it is unknown."""
-    file = current.fetched.get(path)
+    file = State.fetched.get(path)
     if file is not None:
         return False, len(file.data), file.modified_ns / 1e9
-    return current.host.stat(path) if current.host is not None else None
+    return State.host.stat(path) if State.host is not None else None
 
 
 def names(path):
     """Names in a directory of the host; None if it is unknown."""
-    return current.host.list(path) if current.host is not None else None
+    return State.host.list(path) if State.host is not None else None
 
 
 def may_save(path):
     """Whether the program may write a file of the host."""
-    return current.host is not None and current.host.may_save(path)
+    return State.host is not None and State.host.may_save(path)
 
 
 def save(path, data):
     """Writes a file of the host, which replaces the fetched one."""
-    fetched = current.fetched.pop(path, None)
+    fetched = State.fetched.pop(path, None)
     if fetched is not None:
         fetched.linked = False
         fetched.release()
-    current.host.save(path, data)
+    State.host.save(path, data)
 
 
 def existing_file(place, given):

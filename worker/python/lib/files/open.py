@@ -7,7 +7,8 @@ import weakref
 
 import lockhouse_files_host as host
 import lockhouse_files_store as store
-from lockhouse_files_store import File, NullDevice, failure
+from lockhouse_files_nodes import Directory, File, NullDevice
+from lockhouse_files_store import failure
 
 _ACCESS = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 NO_DESCRIPTOR = ("fileno: this file is in memory and has no descriptor; pass its content instead, as from read(), "
@@ -155,7 +156,7 @@ def open_raw(path, flags, mode=0o666):
         return MemoryFile(_create(place, path, mode), path, flags)
     if flags & os.O_CREAT and flags & os.O_EXCL:
         raise failure(errno.EEXIST, path)
-    if writes and isinstance(place.node, store.Directory):
+    if writes and isinstance(place.node, Directory):
         raise failure(errno.EISDIR, path)
     node = host.existing_file(place, path)
     if writes and place.node is None:  # A copy of a file of the host is not changed.

@@ -1,4 +1,4 @@
-"""The functions of `os` on paths, for files in memory."""
+"""The functions of `os` that change files in memory and the working directory."""
 
 import errno
 import os
@@ -7,46 +7,14 @@ import stat as modes
 import lockhouse_files_host as host
 import lockhouse_files_open as streams
 import lockhouse_files_store as store
-from lockhouse_files_store import Directory, File, NullDevice, current, failure
+from lockhouse_files_nodes import Directory, File, NullDevice, now
+from lockhouse_files_store import State, failure
+from lockhouse_files_status import existing, listdir, require_no_descriptor, scandir, stat
 from lockhouse_streams import PREFIX
 
 LINKS = f"{PREFIX}: files in memory have no links, owners and attributes; copy the file instead"
-DIRECTORY_DESCRIPTORS = f"{PREFIX}: directories in memory have no descriptors; use whole paths instead of dir_fd"
-_DEVICE = 1
 
-_original = {name: getattr(os, name) for name in ("stat", "listdir", "scandir", "truncate", "chmod", "utime", "chdir")}
-
-
-def _require_no_descriptor(*descriptors):
-    if any(descriptor is not None for descriptor in descriptors):
-        raise PermissionError(errno.EPERM, DIRECTORY_DESCRIPTORS)
-
-
-def existing(path):
-    """The file or directory in memory at a path."""
-    place = store.locate(path)
-    if place.node is None:
-        raise store.missing_error(place, path)
-    if place.is_directory and not isinstance(place.node, Directory):
-        raise failure(errno.ENOTDIR, path)
-    return place.node
-
-
-def stat(path, *, dir_fd=None, follow_symlinks=True):
-    """Status of a file in memory; there are no links, so `lstat` is the same."""
-    if isinstance(path, int):
-        raw = streams.stream_of(path)
-        return _original["stat"](path) if raw is None else status_of(raw)
-    _require_no_descriptor(dir_fd)
-    place = store.locate(path)
-    if place.node is None:
-        known = host.status(place.path)
-        if known is None:
-            raise store.missing_error(place, path)
-        is_directory, size, seconds = known
-        mode = modes.S_IFDIR | 0o555 if is_directory else modes.S_IFREG | 0o444
-        return _result(mode, hash(place.path) & 0x7FFFFFFF, size, int(seconds * 1e9), int(seconds * 1e9))
-    return status(existing(path))
+_original = {name: getattr(os, name) for name in ("truncate", "chmod", "utime", "chdir")}
 
 
 def lstat(path, *, dir_fd=None):
@@ -54,30 +22,9 @@ def lstat(path, *, dir_fd=None):
     return stat(path, dir_fd=dir_fd)
 
 
-def status(node):
-    """The `os.stat_result` of a file or directory in memory."""
-    size = node.size() if isinstance(node, File) else 0
-    return _result(node.mode, node.inode, size, node.accessed_ns, node.modified_ns)
-
-
-def status_of(raw):
-    """The `os.stat_result` of an open raw stream."""
-    return status(raw.node) if isinstance(raw, streams.MemoryFile) else stat(store.NULL)
-
-
-def _result(mode, inode, size, accessed_ns, modified_ns):
-    times = (accessed_ns, modified_ns, modified_ns)
-    named = {}
-    for name, ns in zip(("st_atime", "st_mtime", "st_ctime"), times):
-        named[name], named[f"{name}_ns"] = ns / 1e9, ns
-    named["st_blksize"], named["st_blocks"] = 4096, (size + 511) // 512
-    whole = (ns // 10**9 for ns in times)
-    return os.stat_result((mode, inode, _DEVICE, 1, os.getuid(), os.getgid(), size, *whole), named)
-
-
 def access(path, mode, *, dir_fd=None, effective_ids=False, follow_symlinks=True):
     """Whether a file exists and may be used so."""
-    _require_no_descriptor(dir_fd)
+    require_no_descriptor(dir_fd)
     place = store.locate(path) if not isinstance(path, int) else None
     if place is not None and place.node is None and host.status(place.path) is None:
         return False
@@ -88,7 +35,7 @@ def access(path, mode, *, dir_fd=None, effective_ids=False, follow_symlinks=True
 
 def mkdir(path, mode=0o777, *, dir_fd=None):
     """Makes a directory."""
-    _require_no_descriptor(dir_fd)
+    require_no_descriptor(dir_fd)
     place = store.locate(path)
     if place.node is not None:
         raise failure(errno.EEXIST, path)
@@ -97,7 +44,7 @@ def mkdir(path, mode=0o777, *, dir_fd=None):
 
 def rmdir(path, *, dir_fd=None):
     """Removes an empty directory."""
-    _require_no_descriptor(dir_fd)
+    require_no_descriptor(dir_fd)
     node, place = existing(path), store.locate(path)
     if not isinstance(node, Directory):
         raise failure(errno.ENOTDIR, path)
@@ -109,7 +56,7 @@ def rmdir(path, *, dir_fd=None):
 
 def remove(path, *, dir_fd=None):
     """Removes a file."""
-    _require_no_descriptor(dir_fd)
+    require_no_descriptor(dir_fd)
     node, place = existing(path), store.locate(path)
     if isinstance(node, Directory):
         raise failure(errno.EISDIR, path)
@@ -124,7 +71,7 @@ def unlink(path, *, dir_fd=None):
 
 def rename(src, dst, *, src_dir_fd=None, dst_dir_fd=None):
     """Renames a file or directory, and replaces a file or an empty directory of the new name."""
-    _require_no_descriptor(src_dir_fd, dst_dir_fd)
+    require_no_descriptor(src_dir_fd, dst_dir_fd)
     source, target = store.locate(src), store.locate(dst)
     for place, given in (source, src), (target, dst):
         if place.is_host:
@@ -149,7 +96,7 @@ def rename(src, dst, *, src_dir_fd=None, dst_dir_fd=None):
     _require_replaceable(before, moves_directory, src, dst)
     _require_levels(node, target, dst)
     del source.parent.entries[source.name]
-    source.parent.modified_ns = store.now()
+    source.parent.modified_ns = now()
     store.put(target, node)
     if isinstance(node, File):
         node.changed = True
@@ -185,97 +132,6 @@ def replace(src, dst, *, src_dir_fd=None, dst_dir_fd=None):
     rename(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
 
 
-def listdir(path="."):
-    """Names in a directory, in no particular order."""
-    if isinstance(path, int):
-        return _original["listdir"](path)
-    names = [name for name, _ in _entries(path)]
-    return [os.fsencode(name) for name in names] if isinstance(path, bytes) else names
-
-
-def _entries(path):
-    """Pairs of a name and its File or Directory, or None in a directory of the host."""
-    path = "." if path is None else path
-    place = store.locate(path)
-    if place.node is None:
-        names = host.names(place.path)
-        if names is None:
-            raise store.missing_error(place, path)
-        return [(name, None) for name in names]
-    node = existing(path)
-    if not isinstance(node, Directory):
-        raise failure(errno.ENOTDIR, path)
-    return list(node.entries.items())
-
-
-class DirEntry:
-    """An entry of `os.scandir`."""
-
-    __slots__ = ("name", "path", "_node")
-
-    def __init__(self, name, path, node):
-        self.name, self.path, self._node = name, path, node
-
-    def __fspath__(self):
-        return self.path
-
-    def __repr__(self):
-        return f"<DirEntry {self.name!r}>"
-
-    def is_dir(self, *, follow_symlinks=True):
-        return modes.S_ISDIR(self._mode())
-
-    def is_file(self, *, follow_symlinks=True):
-        return modes.S_ISREG(self._mode())
-
-    def is_symlink(self):
-        return False
-
-    def is_junction(self):
-        return False
-
-    def inode(self):
-        return self.stat().st_ino
-
-    def stat(self, *, follow_symlinks=True):
-        return stat(self.path) if self._node is None else status(self._node)
-
-    def _mode(self):
-        return self.stat().st_mode if self._node is None else self._node.mode
-
-
-class _Scan:
-    """The iterator of `os.scandir`, which is also a context manager."""
-
-    def __init__(self, entries):
-        self._entries = iter(entries)
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        return next(self._entries)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def close(self):
-        self._entries = iter(())
-
-
-def scandir(path="."):
-    """Entries of a directory."""
-    if isinstance(path, int):
-        return _original["scandir"](path)
-    folder = os.fspath("." if path is None else path)
-    encode = os.fsencode if isinstance(folder, bytes) else str
-    entries = [(encode(name), node) for name, node in _entries(path)]
-    return _Scan(DirEntry(name, os.path.join(folder, name), node) for name, node in entries)
-
-
 def truncate(path, length):
     """Cuts a file, or extends it with zeros."""
     if isinstance(path, int):
@@ -294,7 +150,7 @@ def chmod(path, mode, *, dir_fd=None, follow_symlinks=True):
     """Sets the permission bits of a file. They are kept, but not enforced: all files are the program's own."""
     if isinstance(path, int):
         return _original["chmod"](path, mode)
-    _require_no_descriptor(dir_fd)
+    require_no_descriptor(dir_fd)
     node = existing(path)
     node.mode = modes.S_IFMT(node.mode) | mode & 0o7777
 
@@ -303,23 +159,23 @@ def utime(path, times=None, *, ns=None, dir_fd=None, follow_symlinks=True):
     """Sets the times of a file."""
     if isinstance(path, int):
         return _original["utime"](path, times) if ns is None else _original["utime"](path, ns=ns)
-    _require_no_descriptor(dir_fd)
+    require_no_descriptor(dir_fd)
     if times is not None and ns is not None:
         raise ValueError("utime: you may specify either 'times' or 'ns' but not both")
     node = existing(path)
     if times is not None:
         ns = [int(seconds * 1_000_000_000) for seconds in times]
-    node.accessed_ns, node.modified_ns = ns or (store.now(),) * 2
+    node.accessed_ns, node.modified_ns = ns or (now(),) * 2
 
 
 def getcwd():
     """The working directory."""
-    return current.directory
+    return State.directory
 
 
 def getcwdb():
     """The working directory, as bytes."""
-    return os.fsencode(current.directory)
+    return os.fsencode(State.directory)
 
 
 def chdir(path):
@@ -328,12 +184,12 @@ def chdir(path):
         return _original["chdir"](path)
     if not isinstance(existing(path), Directory):
         raise failure(errno.ENOTDIR, path)
-    current.directory = store.locate(path).path
+    State.directory = store.locate(path).path
 
 
 def readlink(path, *, dir_fd=None):
     """Raises the error for a path that is no link."""
-    _require_no_descriptor(dir_fd)
+    require_no_descriptor(dir_fd)
     existing(path)
     raise failure(errno.EINVAL, path)
 

@@ -6,12 +6,10 @@ programs a place for their own files, and the errors that they know. Its limits 
 
 import errno
 import os
-import stat
-import time
 from posixpath import normpath
-from typing import NamedTuple, Optional, Union
+from typing import NamedTuple, Optional
 
-import _lockhouse
+from lockhouse_files_nodes import Directory, File, Node, NullDevice, Usage, now
 from lockhouse_streams import PREFIX
 
 HOME = "/home/run"  # The working directory at the start.
@@ -25,100 +23,7 @@ LEVELS_MAX = 64
 HOST_PATH = f"{PREFIX}: files of the host cannot be opened; a program has files in memory: use a relative path instead"
 
 # Bound here, because the program can replace them.
-now = time.time_ns
 _fspath, _fsdecode, _fsencode, _strerror = os.fspath, os.fsdecode, os.fsencode, os.strerror
-
-
-class _Node:
-    __slots__ = ("inode", "mode", "modified_ns", "accessed_ns", "__weakref__")
-    inodes = 1
-
-    def __init__(self, mode):
-        _Node.inodes += 1
-        self.inode, self.mode = _Node.inodes, mode
-        self.modified_ns = self.accessed_ns = now()
-
-
-class Directory(_Node):
-    """A directory. The entries of one that is `fixed` never change: every other path below it is a path of the host."""
-
-    __slots__ = ("entries", "fixed")
-
-    def __init__(self, mode=0o755, fixed=False, **entries):
-        super().__init__(stat.S_IFDIR | mode & 0o7777)
-        self.entries, self.fixed = entries, fixed
-
-
-class File(_Node):
-    """A regular file. `refresh` is None, or a function that updates `data` before it is read."""
-
-    __slots__ = ("data", "opened", "linked", "changed", "refresh")
-
-    def __init__(self, mode=0o644):
-        super().__init__(stat.S_IFREG | mode & 0o7777)
-        self.data, self.opened, self.linked, self.changed, self.refresh = bytearray(), 0, False, True, None
-
-    def content(self):
-        """The bytes of the file, as they are now."""
-        if self.refresh is not None:
-            self.refresh()
-        return self.data
-
-    def size(self):
-        """The size in bytes."""
-        try:
-            return len(self.content())
-        except OSError:  # A transaction of a database is open: the size before it.
-            return len(self.data)
-
-    def replace(self, data):
-        """Replaces the whole content by a bytearray. Raises OSError if there is no space."""
-        growth = len(data) - len(self.data)
-        require_space(growth)
-        usage.bytes += growth
-        self.data = data
-        self.touch()
-
-    def touch(self):
-        """Notes that the content has changed."""
-        self.modified_ns, self.changed = now(), True
-
-    def write_at(self, position, data):
-        """Writes bytes at a position; a gap before it becomes zeros. Raises OSError if there is no space."""
-        end = position + len(data)
-        if end > len(self.data):
-            require_space(end - len(self.data))
-            if position > len(self.data):
-                self.resize(position)
-            usage.bytes += end - len(self.data)
-        self.data[position:end] = data
-        self.touch()
-
-    def resize(self, size):
-        """Cuts the file, or extends it with zeros. Raises OSError if there is no space."""
-        growth = size - len(self.data)
-        require_space(growth)
-        if growth > 0:
-            self.data.extend(bytes(growth))
-        else:
-            del self.data[size:]
-        usage.bytes += growth
-        self.touch()
-
-    def release(self):
-        """Frees the space of a file that has neither a name nor a user."""
-        if not self.linked and not self.opened:
-            usage.bytes -= len(self.data)
-            self.data, self.refresh = bytearray(), None
-
-
-class NullDevice(_Node):
-    """`/dev/null`."""
-
-    __slots__ = ()
-
-    def __init__(self):
-        super().__init__(stat.S_IFCHR | 0o666)
 
 
 class Place(NamedTuple):
@@ -126,7 +31,7 @@ class Place(NamedTuple):
 
     path: str  # Absolute and normal.
     parent: Optional[Directory]
-    node: Union[_Node, None]
+    node: Optional[Node]
     is_host: bool
     problem: int  # The error number if `node` is None.
     is_directory: bool  # The path ends with a slash.
@@ -136,13 +41,7 @@ class Place(NamedTuple):
         return self.path.rpartition("/")[2]
 
 
-class usage:
-    """What the file system contains now."""
-
-    bytes = entries = 0
-
-
-class current:
+class State:
     """State of the process that programs change."""
 
     directory = HOME
@@ -167,25 +66,13 @@ def failure(number, path, second=None):
 
 def refusal(path):
     """The error for a path of the host."""
-    current.on_refusal(HOST_PATH)
+    State.on_refusal(HOST_PATH)
     return PermissionError(errno.EPERM, HOST_PATH, _fspath(path))
-
-
-def bytes_max():
-    """The maximum size of all files together, in bytes: half of the worker's memory."""
-    return _lockhouse.memory_bytes() // 2
-
-
-def require_space(count):
-    """Raises OSError if `count` more bytes exceed the limit."""
-    if count > 0 and usage.bytes + count > bytes_max():
-        words = f"{_strerror(errno.ENOSPC)}: all files in memory together have at most {bytes_max():,} bytes"
-        raise OSError(errno.ENOSPC, words)
 
 
 def is_used():
     """Whether the program has made any file or directory."""
-    return usage.entries > 0
+    return Usage.entries > 0
 
 
 def is_host_path(path):
@@ -217,7 +104,7 @@ def text_of(path):
 def locate(path):
     """Finds the place of a path, without asking for files of the host."""
     path = text_of(path)
-    whole = path if path[0] == "/" else f"{current.directory}/{path}"
+    whole = path if path[0] == "/" else f"{State.directory}/{path}"
     trail, names = [_root], []
     missing = 0
     for name in whole.split("/"):
@@ -280,10 +167,10 @@ def add(place, node, given):
     require_changeable(place, given)
     if place.path.count("/") > LEVELS_MAX:
         raise failure(errno.ENAMETOOLONG, given)
-    if usage.entries >= ENTRIES_MAX:
+    if Usage.entries >= ENTRIES_MAX:
         words = f"{_strerror(errno.ENOSPC)}: there are at most {ENTRIES_MAX:,} files and directories in memory"
         raise OSError(errno.ENOSPC, words, _fspath(given))
-    usage.entries += 1
+    Usage.entries += 1
     put(place, node)
 
 
@@ -304,7 +191,7 @@ def take(place):
 
 def drop(node):
     """Forgets a file or directory that has lost its name."""
-    usage.entries -= 1
+    Usage.entries -= 1
     if isinstance(node, File):
         node.linked = False
         node.release()
