@@ -11,6 +11,7 @@ mod design_examples;
 mod direct_tools;
 mod docs;
 mod errors;
+mod files;
 mod http;
 mod mcp;
 mod policy;

@@ -13,6 +13,7 @@ import _lockhouse
 import lockhouse_check
 import lockhouse_dialects
 import lockhouse_errors as errors
+import lockhouse_files
 import lockhouse_final_value
 import lockhouse_preload
 import lockhouse_refusals
@@ -67,6 +68,7 @@ def preload(extra):
     # Thread stacks of the usual 8 MiB would exhaust a worker's memory limit with about thirty threads.
     threading.stack_size(_THREAD_STACK_BYTES)
     errors.hide_own_frames()
+    lockhouse_files.install()
     lockhouse_refusals.install()
     lockhouse_dialects.install()
     threading.excepthook = _report_thread_error
@@ -121,6 +123,7 @@ def _answer(code, servers, session, check_only, tools):
     _Execution.interruptible = True
     lockhouse_servers.begin_run(servers, tools)
     lockhouse_dialects.begin_run()
+    lockhouse_files.begin_run()
     main, filename = _session_module() if session else _new_main_module(), sources.begin_program(code, _run_number(session))
     value = _execute(code, main, filename, check_only)
     answer = ("no_value", _Execution.advice) if value is None and _Execution.advice else ("value", None if value is None else to_json(value))

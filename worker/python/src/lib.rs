@@ -18,8 +18,8 @@ mod _lockhouse {
     #[pymodule_export]
     use crate::native::{
         call, check_calls, describe, drain, fileno, flush, get_prompt, list_prompts, list_resources,
-        list_servers, list_tools, load_result, load_skill, read_resource, require_memory, search,
-        search_skills, start_call, wake_fileno, write,
+        list_servers, list_tools, load_result, load_skill, memory_bytes, read_resource, require_memory,
+        search, search_skills, start_call, wake_fileno, write,
     };
 
     #[pymodule_export]

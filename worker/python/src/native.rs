@@ -19,9 +19,14 @@ use pyo3::types::PyString;
 /// forked).
 static HOST: OnceLock<&'static dyn ToolHost> = OnceLock::new();
 
-/// Sets the connection that the functions of this module use for requests to the supervisor.
-pub(crate) fn connect(host: &'static dyn ToolHost) {
+/// The memory limit of the worker's programs, in bytes. Not set in the zygote.
+static MEMORY_BYTES: OnceLock<u64> = OnceLock::new();
+
+/// Sets the connection that the functions of this module use for requests to the supervisor, and the memory limit of
+/// programs in bytes.
+pub(crate) fn connect(host: &'static dyn ToolHost, memory_bytes: u64) {
     let _ = HOST.set(host);
+    let _ = MEMORY_BYTES.set(memory_bytes);
 }
 
 fn host() -> PyResult<&'static dyn ToolHost> {
@@ -265,6 +270,12 @@ pub(crate) fn write(py: Python<'_>, stream: i32, text: &str) -> PyResult<()> {
     let stream = if stream == 2 { Stream::Stderr } else { Stream::Stdout };
     py.detach(|| host.print(stream, text));
     Ok(())
+}
+
+/// Returns the memory limit of the worker's programs, in bytes; in the zygote, which runs no program, the largest number.
+#[pyfunction]
+pub(crate) fn memory_bytes() -> u64 {
+    MEMORY_BYTES.get().copied().unwrap_or(u64::MAX)
 }
 
 /// Raises MemoryError if a block of `bytes` bytes cannot be allocated now. The check writes nothing to the block, so it

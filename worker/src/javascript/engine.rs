@@ -133,6 +133,7 @@ impl Engine for JavaScript {
     fn attach(&mut self, _sandboxed: &Sandboxed, host: &'static dyn ToolHost, memory_bytes: u64) {
         if let Some(interpreter) = &mut self.interpreter {
             interpreter.limit_memory(memory_bytes);
+            interpreter.realm.shared.memory_bytes.set(memory_bytes);
         }
         self.host = Some(host);
     }

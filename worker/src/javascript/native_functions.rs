@@ -37,6 +37,9 @@ pub(super) fn create<'js>(ctx: &Ctx<'js>, state: &Rc<SharedState>) -> Result<Obj
     let frames =
         move |stack: String| traceback::user_frames(&stack, shared.source_map.borrow().as_ref()).join("\n");
     natives.set("frames", Function::new(ctx.clone(), frames)?)?;
+    let shared = Rc::clone(state);
+    let memory_bytes = move || shared.memory_bytes.get() as f64;
+    natives.set("memoryBytes", Function::new(ctx.clone(), memory_bytes)?)?;
     natives.set("searchLimitDefault", SEARCH_LIMIT_DEFAULT)?;
     natives.set("searchLimitMax", SEARCH_LIMIT_MAX)?;
     Ok(natives)
