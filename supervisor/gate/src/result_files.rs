@@ -23,7 +23,7 @@ use crate::results::Results;
 use directory::{Directory, Place};
 pub use file_name::{safe_name, unused_name};
 use index::Index;
-pub use media_type::media_type;
+pub use media_type::{default_name, media_type};
 
 /// Maximum number of stored files of all AI clients together.
 const COUNT_MAX: usize = 1_000;

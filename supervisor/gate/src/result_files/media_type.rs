@@ -47,6 +47,14 @@ pub fn media_type(name: &str) -> &'static str {
     found.map_or(UNKNOWN, |(_, media_type)| media_type)
 }
 
+/// Returns a name for a file of this media type that has none.
+pub fn default_name(media_type: &str) -> String {
+    let kind = media_type.split('/').next().filter(|kind| matches!(*kind, "image" | "audio" | "video"));
+    let stem = kind.unwrap_or("file");
+    let found = TYPES.iter().find(|(_, known)| *known == media_type);
+    found.map_or_else(|| stem.to_owned(), |(extension, _)| format!("{stem}.{extension}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,5 +67,7 @@ mod tests {
             assert_eq!(media_type(name), expected, "{name}");
         }
         assert!(TYPES.is_sorted());
+        let names = ["image/png", "text/csv", "a/b"].map(default_name);
+        assert_eq!(names, ["image.png", "file.csv", "file"]);
     }
 }
