@@ -2,7 +2,7 @@
 
 SQLite itself opens no file in a worker. A database of a file is a database in SQLite's own memory, which all connections to the
 file share. It is read from the file when the first connection opens, and is written to the file when a connection closes and
-when the program reads the file.
+when the program reads the file. A connection of this module, the keeper, holds the database between the program's connections.
 """
 
 import errno
@@ -26,48 +26,57 @@ _OPEN_TRANSACTION = "a transaction of the database is open: call commit() or clo
 _WRITE_AHEAD = slice(18, 20)  # The bytes of a database that say whether it needs a second file, which memory has not.
 _URI_POSITION = 6
 _connect = sqlite3 and sqlite3.connect
-_live = {}  # The number of connections by file.
+_keepers = {}  # For each file with open connections, its keeper.
+_counts = {}  # The number of the program's connections by file.
 _classes = {}
 
 
 class _FileConnection:
-    """Part of a connection's class: writes the database to its file when the connection ends."""
+    """Part of a connection's class: writes the database to its file when the connection closes."""
 
     file = None
 
     def close(self):
-        """Closes the connection, after its database is written to the file."""
+        """Closes the connection, and writes what is committed to the file."""
+        super().close()
         file, self.file = self.file, None
-        try:
-            if file is not None:
-                if self.in_transaction:
-                    self.rollback()
-                _save(file, self)
-        finally:
-            super().close()
-            if file is not None:
-                _forget(file)
+        if file is not None:
+            _close(file)
 
     def __del__(self):
         try:
             self.close()
         except Exception:
-            pass  # The connection belongs to another thread, or is closed.
+            pass  # The connection belongs to another thread, or there is no space. The keeper still has the database.
 
 
-def _save(file, connection):
-    content = bytearray(connection.serialize())
+def _close(file):
+    _counts[file] -= 1
+    is_last = not _counts[file]
+    try:
+        _refresh(file)
+    except OSError:
+        if is_last:
+            raise
+    finally:
+        if is_last:
+            del _counts[file]
+            _keepers.pop(file).close()
+            file.refresh = None
+            file.opened -= 1
+            file.release()
+
+
+def _refresh(file):
+    """Updates a file from its database: what is committed."""
+    keeper = _keepers[file]
+    try:
+        pages = keeper.execute("PRAGMA page_count").fetchone()[0]
+        content = bytearray(keeper.serialize() if pages else b"")
+    except sqlite3.OperationalError:
+        raise OSError(errno.EBUSY, _OPEN_TRANSACTION) from None
     if content != file.data:
         file.replace(content)
-
-
-def _forget(file):
-    _live[file] -= 1
-    if not _live[file]:
-        del _live[file]
-        file.refresh = None
-        file.opened -= 1
-        file.release()
 
 
 def connect(database, *args, **options):
@@ -77,9 +86,9 @@ def connect(database, *args, **options):
         return _in_memory_only(_connect(database, *args, **options))
     if sys.version_info < (3, 11) or sqlite3.sqlite_version_info < (3, 36):
         raise sqlite3.NotSupportedError(_OLD_PYTHON)
-    file = _file_at(path, access)
+    file, can_change = _file_at(path, access)
     connection = _connect_to(file, args, options)
-    if access == "ro":
+    if access == "ro" or not can_change:
         connection.execute("PRAGMA query_only = 1")
     return connection
 
@@ -100,18 +109,19 @@ def _path_of(database, args, options):
 
 
 def _file_at(path, access):
+    """The File of a database, and whether the program may change it: not the copy of a file of the host."""
     place = store.locate(path)
     try:
         if place.node is None and access == "rwc" and not place.is_host:
             with streams.open(path, "xb"):
                 pass
-            return store.locate(path).node
+            place = store.locate(path)
         file = host.existing_file(place, path)
     except OSError as error:
         raise sqlite3.OperationalError(f"unable to open database file: {error}") from None
     if not isinstance(file, File):
         raise sqlite3.OperationalError("unable to open database file")
-    return file
+    return file, place.node is not None
 
 
 def _connect_to(file, args, options):
@@ -128,20 +138,29 @@ def _connect_to(file, args, options):
         args[_URI_POSITION] = True
     else:
         options["uri"] = True
-    content = bytes(file.content())
-    connection = _in_memory_only(_connect(_address(file), *args, **options))
-    if file not in _live:
-        try:
-            _load(content, connection)
-        except BaseException:
-            connection.close()
-            raise
-        _live[file] = 0
-        file.opened += 1
-        file.refresh = lambda: _refresh(file)
-    _live[file] += 1
+    _keep(file)
+    try:
+        connection = _in_memory_only(_connect(_address(file), *args, **options))
+    except BaseException:
+        _close(file)
+        raise
     connection.file = file
     return connection
+
+
+def _keep(file):
+    """Counts one more connection to a file. The first one loads the database."""
+    if file not in _keepers:
+        keeper = _in_memory_only(_connect(_address(file), timeout=0, uri=True, check_same_thread=False, isolation_level=None))
+        try:
+            _load(bytes(file.data), keeper)
+        except BaseException:
+            keeper.close()
+            raise
+        _keepers[file], _counts[file] = keeper, 0
+        file.opened += 1
+        file.refresh = lambda: _refresh(file)
+    _counts[file] += 1
 
 
 def _address(file):
@@ -162,17 +181,6 @@ def _load(content, connection):
         source.backup(connection)
     finally:
         source.close()
-
-
-def _refresh(file):
-    """Updates a file from its database: what is committed."""
-    reader = _connect(_address(file), timeout=0, uri=True)
-    try:
-        _save(file, reader)
-    except sqlite3.OperationalError:
-        raise OSError(errno.EBUSY, _OPEN_TRANSACTION) from None
-    finally:
-        reader.close()
 
 
 def _in_memory_only(connection):

@@ -74,5 +74,5 @@ def outputs():
         content = file.content()
         if file.changed:
             file.changed = False
-            found.append((name, content))
+            found.append((os.fsencode(name).decode("utf-8", "replace"), content))
     return found
