@@ -72,7 +72,7 @@ impl Gate {
         };
         let (read, write) = (roots(&settings.read, "read"), roots(&settings.write, "write"));
         let advice = is_known.then(|| advice(&settings.name, &read, &write));
-        json!({"given": given, "read": read, "write": write, "advice": advice}).to_string().into_bytes()
+        json!({"given": given, "read": read, "write": write, "advice": advice, "server": settings.name.as_str()}).to_string().into_bytes()
     }
 }
 

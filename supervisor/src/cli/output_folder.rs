@@ -112,9 +112,8 @@ mod tests {
         let base = tempfile::tempdir().expect("a directory");
         let path = base.path().join("a");
         std::fs::write(&path, "old").expect("a file");
-        let write = |overwrites| {
-            OutputFolder::new(base.path().to_owned(), overwrites).write("a", &mut &b"new"[..])
-        };
+        let write =
+            |overwrites| OutputFolder::new(base.path().to_owned(), overwrites).write("a", &mut &b"new"[..]);
         // Without a terminal, nobody can be asked.
         if !io::stdin().is_terminal() {
             assert!(matches!(write(false), Err(OutputError::Exists(_))));

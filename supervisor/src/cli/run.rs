@@ -156,7 +156,8 @@ fn exit_code(answer: &Answer, has_all_files: bool) -> ExitCode {
 fn start(files: &Files, language: Language) -> Result<Supervisor, ExitCode> {
     let (settings, policy) = load(files)?;
     let results = result::open_results(settings.engine.results);
-    let returned = ResultFiles::of_commands(settings.engine.state_directory.clone(), settings.engine.result_files);
+    let returned =
+        ResultFiles::of_commands(settings.engine.state_directory.clone(), settings.engine.result_files);
     let stores = (results, returned);
     report_start_error(Supervisor::start_with_results(settings.engine, policy, &[language], stores))
 }

@@ -22,7 +22,7 @@ use crate::native;
 const STANDARD_MODULES: &str = include_str!("../lib/standard_modules.py");
 
 /// Embedded Python modules, in an order in which each one imports only earlier ones.
-const MODULES: [(&str, &str); 34] = [
+const MODULES: [(&str, &str); 35] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
     ("lockhouse_decoded", include_str!("../lib/decoded.py")),
     ("lockhouse_results", include_str!("../lib/results.py")),
@@ -48,6 +48,7 @@ const MODULES: [(&str, &str); 34] = [
     ("lockhouse_files_descriptors", include_str!("../lib/files/descriptors.py")),
     ("lockhouse_files_databases", include_str!("../lib/files/databases.py")),
     ("lockhouse_files", include_str!("../lib/files/files.py")),
+    ("lockhouse_host_files", include_str!("../lib/host_files.py")),
     ("lockhouse_refusals", include_str!("../lib/refusals.py")),
     ("lockhouse_excerpts", include_str!("../lib/excerpts.py")),
     ("lockhouse_expressions", include_str!("../lib/expressions.py")),
@@ -162,7 +163,8 @@ impl Engine for PythonEngine {
         let code = blank_fence(&job.code);
         let outcome = Python::attach(|py| {
             let tools = PyString::from_bytes(py, &job.tools)?;
-            let arguments = (&*code, servers, job.session, job.check_only, tools);
+            let files = PyString::from_bytes(py, &job.files)?;
+            let arguments = (&*code, servers, job.session, job.check_only, tools, files);
             outcome(&self.runner.bind(py).call_method1("run", arguments)?)
         });
         // The runner catches errors of the code. An interrupt can still arrive within the runner itself.

@@ -25,6 +25,10 @@
     ENAMETOOLONG: [36, "name too long"],
     ENOTEMPTY: [39, "directory not empty"],
     EPERM: [1, "operation not permitted"],
+    EIO: [5, "i/o error"],
+    EACCES: [13, "permission denied"],
+    EFBIG: [27, "file too large"],
+    ETIMEDOUT: [110, "connection timed out"],
   };
 
   // An error as Node's functions throw it. `call` is the name of the failed operation, and `dest` its second path.

@@ -15,8 +15,8 @@ use super::answer::Answer;
 use super::answer_json::AnswerParts;
 use super::call_summary;
 use super::display_limits::{CALLS_MAX, DisplayLimits};
-pub use returned_files::FileStorage;
 use returned_files::AnswerFiles;
+pub use returned_files::FileStorage;
 
 /// Options for [`render_answer`], which prepares an answer for the AI client or the user who receives it: how much of
 /// the answer is shown, how files in it are shown, and how the rest is stored.
@@ -83,7 +83,10 @@ pub fn omit_files(json: &str) -> Cow<'_, str> {
 pub fn describe_files(json: &str) -> Cow<'_, str> {
     embedded_files::replace_files(json, |file| {
         let mime_type = file.mime_type.as_deref().unwrap_or("application/octet-stream");
-        Some(json!({"content": null, "mime_type": mime_type, "bytes": file.bytes(), "name": file.name}).to_string())
+        Some(
+            json!({"content": null, "mime_type": mime_type, "bytes": file.bytes(), "name": file.name})
+                .to_string(),
+        )
     })
 }
 

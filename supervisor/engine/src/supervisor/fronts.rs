@@ -142,7 +142,8 @@ impl Supervisor {
             ));
         }
         let is_text = stored.media_type.starts_with("text/") || stored.media_type == "application/json";
-        let mut contents = json!({"uri": format!("{RESULT_URI_PREFIX}{handle}"), "mimeType": stored.media_type});
+        let mut contents =
+            json!({"uri": format!("{RESULT_URI_PREFIX}{handle}"), "mimeType": stored.media_type});
         match String::from_utf8(content) {
             Ok(text) if is_text => contents["text"] = text.into(),
             Ok(text) => contents["blob"] = BASE64.encode(text.as_bytes()).into(),

@@ -97,7 +97,8 @@ pub(super) fn files(answer: &Value) -> Option<String> {
             format!("{} ({bytes} bytes, handle {})", text(file, "name"), text(file, "handle"))
         })
         .collect();
-    let sentences = left_out.iter().map(|file| format!("{} is left out: {}", text(file, "name"), text(file, "left_out")));
+    let sentences =
+        left_out.iter().map(|file| format!("{} is left out: {}", text(file, "name"), text(file, "left_out")));
     parts.extend(sentences);
     let hint = if stored.is_empty() { "" } else { ". `lockhouse result HANDLE --out DIR` saves one" };
     (!parts.is_empty()).then(|| format!("Files: {}{hint}.", parts.join("; ")))
@@ -142,7 +143,8 @@ pub(super) fn output_tail(status: &Value) -> Option<String> {
 pub(super) fn part(part: &Value, handle: &ResultHandle) -> String {
     if let Some(file) = part.get("file") {
         let bytes = group_thousands(file["bytes"].as_u64().unwrap_or_default() as usize);
-        let (name, uri) = (file["name"].as_str().unwrap_or_default(), file["uri"].as_str().unwrap_or_default());
+        let (name, uri) =
+            (file["name"].as_str().unwrap_or_default(), file["uri"].as_str().unwrap_or_default());
         return format!(
             "This is the file {name} ({bytes} bytes), whose content is not shown. Code reads it with open(\"{uri}\"), and \
              `lockhouse result {handle} --out DIR` saves it."

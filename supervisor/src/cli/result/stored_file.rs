@@ -29,7 +29,9 @@ pub(super) fn describe(bounds: ResultBounds, handle: &ResultHandle) -> Option<St
     let found = open_store(bounds).with_prefix(handle.as_str());
     let [StoredFile { handle, name, media_type, bytes }] = found.as_slice() else { return None };
     let size = group_thousands(usize::try_from(*bytes).unwrap_or(usize::MAX));
-    Some(format!("{handle} is the file {name} ({media_type}, {size} bytes): `lockhouse result {handle} --out DIR` writes it"))
+    Some(format!(
+        "{handle} is the file {name} ({media_type}, {size} bytes): `lockhouse result {handle} --out DIR` writes it"
+    ))
 }
 
 /// Writes the file whose handle is, or starts with, `handle` into the folder.
@@ -70,7 +72,9 @@ async fn find(bounds: ResultBounds, handle: &ResultHandle) -> Result<Option<Foun
         Match::Ambiguous(several) => {
             let several: Vec<String> = several.iter().map(|file| file.handle.to_string()).collect();
             let candidates = list_candidates(&several);
-            eprintln!("lockhouse: several files match; give more characters of the handle of one: {candidates}");
+            eprintln!(
+                "lockhouse: several files match; give more characters of the handle of one: {candidates}"
+            );
             Err(ExitCode::from(USAGE))
         }
         Match::None => find_in_services(handle).await,

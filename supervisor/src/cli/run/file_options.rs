@@ -69,19 +69,22 @@ impl FileOptions {
         let mut is_complete = true;
         for file in files {
             let name = file.name.as_deref().unwrap_or("file");
-            let size = format!("{} bytes", group_thousands(usize::try_from(file.bytes).unwrap_or(usize::MAX)));
+            let size =
+                format!("{} bytes", group_thousands(usize::try_from(file.bytes).unwrap_or(usize::MAX)));
             let line = match (&mut folder, &file.handle) {
-                (Some(folder), _) => match content(supervisor, file).map(|mut content| folder.write(name, &mut *content)) {
-                    Some(Ok(path)) => format!("wrote {} ({size})", path.display()),
-                    Some(Err(error)) => {
-                        is_complete = false;
-                        error.to_string()
+                (Some(folder), _) => {
+                    match content(supervisor, file).map(|mut content| folder.write(name, &mut *content)) {
+                        Some(Ok(path)) => format!("wrote {} ({size})", path.display()),
+                        Some(Err(error)) => {
+                            is_complete = false;
+                            error.to_string()
+                        }
+                        None => {
+                            is_complete = false;
+                            format!("the file {name} is not stored any more")
+                        }
                     }
-                    None => {
-                        is_complete = false;
-                        format!("the file {name} is not stored any more")
-                    }
-                },
+                }
                 (None, Some(handle)) => format!("file {name} ({size}): lockhouse result {handle} --out DIR"),
                 (None, None) => continue,
             };

@@ -92,7 +92,9 @@ mod tests {
     }
 
     fn replaced(json: &str) -> String {
-        let shown = |file: &File<'_>| Some(format!("\"{} {} {:?}\"", file.mime_type.as_ref()?, file.bytes(), file.name));
+        let shown = |file: &File<'_>| {
+            Some(format!("\"{} {} {:?}\"", file.mime_type.as_ref()?, file.bytes(), file.name))
+        };
         replace_files(json, shown).into_owned()
     }
 

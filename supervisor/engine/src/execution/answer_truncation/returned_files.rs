@@ -52,20 +52,21 @@ impl<'a> AnswerFiles<'a> {
             let stored = storage.files.store(storage.owner, &name, mime_type.clone(), &content);
             stored.inspect_err(|error| tracing::warn!("a file of an answer: {error}")).ok()
         });
-        let name = stored.as_ref().map(|stored| stored.name.clone()).or(file.name.as_deref().map(str::to_owned));
+        let name =
+            stored.as_ref().map(|stored| stored.name.clone()).or(file.name.as_deref().map(str::to_owned));
         let handle = stored.map(|stored| stored.handle);
         let mut stand_in = json!({"content": null, "mime_type": mime_type, "bytes": file.bytes()});
         if let Some(name) = &name {
             stand_in["name"] = name.as_str().into();
         }
-        let described =
-            ResultFile { base64: None, mime_type, name, bytes: file.bytes() as u64, handle };
+        let described = ResultFile { base64: None, mime_type, name, bytes: file.bytes() as u64, handle };
         match self.add(described, |_| Some(file.base64.to_owned())) {
             Some(content) => stand_in["content"] = content.into(),
             None => {
                 self.omitted += 1;
                 stand_in["left_out"] =
-                    format!("at most {FILES_MAX} files with {FILE_BYTES_MAX} bytes in total are shown").into();
+                    format!("at most {FILES_MAX} files with {FILE_BYTES_MAX} bytes in total are shown")
+                        .into();
             }
         }
         Some(stand_in.to_string())
