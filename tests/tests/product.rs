@@ -12,6 +12,7 @@ mod direct_tools;
 mod docs;
 mod errors;
 mod files;
+mod files_in_out;
 mod http;
 mod mcp;
 mod policy;
